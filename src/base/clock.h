@@ -1,0 +1,11 @@
+/* base/clock.h -- monotonic time in microseconds. */
+#pragma once
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t clock_us(void)
+{
+        struct timespec ts;
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}

@@ -1,0 +1,106 @@
+#include "base/json.h"
+
+#include <string.h>
+
+/* The length of the well-formed UTF-8 sequence at p, or 0.  Surrogates, overlong forms
+ * and values past U+10FFFF are not well-formed. */
+static size_t utf8_len(const unsigned char *p, size_t left)
+{
+        if (p[0] < 0x80)
+                return 1;
+        size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+        if (p[0] < 0xc2 || p[0] > 0xf4 || left < n)
+                return 0;
+        for (size_t i = 1; i < n; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+            (p[0] == 0xf4 && p[1] > 0x8f))
+                return 0;
+        return n;
+}
+
+static void quoted(FILE *out, const char *data, size_t len)
+{
+        const unsigned char *p = (const unsigned char *)data, *end = p + len;
+        putc('"', out);
+        while (p < end) {
+                size_t n = utf8_len(p, (size_t)(end - p));
+                if (n == 0) {
+                        fputs("\xef\xbf\xbd", out);
+                        p++;
+                } else if (n > 1) {
+                        fwrite(p, 1, n, out);
+                        p += n;
+                } else {
+                        unsigned char c = *p++;
+                        const char *at = c ? strchr("\"\\\n\r\t\b\f", c) : NULL;
+                        if (at)
+                                fprintf(out, "\\%c", "\"\\nrtbf"[at - "\"\\\n\r\t\b\f"]);
+                        else if (c < 0x20 || c == 0x7f)
+                                fprintf(out, "\\u%04x", c);
+                        else
+                                putc(c, out);
+                }
+        }
+        putc('"', out);
+}
+
+static void begin(struct json *j, const char *key)
+{
+        if (j->more)
+                fputs(", ", j->out);
+        j->more = true;
+        if (key) {
+                quoted(j->out, key, strlen(key));
+                fputs(": ", j->out);
+        }
+}
+
+void json_open(struct json *j, const char *key, char bracket)
+{
+        begin(j, key);
+        putc(bracket, j->out);
+        j->more = false;
+}
+
+void json_close(struct json *j, char bracket)
+{
+        putc(bracket, j->out);
+        j->more = true;
+}
+
+void json_bytes(struct json *j, const char *key, const char *data, size_t len)
+{
+        begin(j, key);
+        quoted(j->out, data, len);
+}
+
+void json_string(struct json *j, const char *key, const char *text)
+{
+        json_bytes(j, key, text, strlen(text));
+}
+
+void json_number(struct json *j, const char *key, uint64_t value)
+{
+        begin(j, key);
+        fprintf(j->out, "%llu", (unsigned long long)value);
+}
+
+void json_real(struct json *j, const char *key, double value)
+{
+        begin(j, key);
+        fprintf(j->out, "%.3f", value);
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+        begin(j, key);
+        fputs(value ? "true" : "false", j->out);
+}
+
+void json_null(struct json *j, const char *key)
+{
+        begin(j, key);
+        fputs("null", j->out);
+}

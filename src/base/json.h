@@ -1,0 +1,21 @@
+/* base/json.h -- writes JSON.  Strings are made valid UTF-8: what is not becomes U+FFFD. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+        FILE *out;
+        bool more; /* the next value needs a comma */
+};
+
+/* In an object, every value takes a key; in an array and at the top, key is NULL. */
+void json_open(struct json *j, const char *key, char bracket);
+void json_close(struct json *j, char bracket);
+void json_string(struct json *j, const char *key, const char *text);
+void json_bytes(struct json *j, const char *key, const char *data, size_t len);
+void json_number(struct json *j, const char *key, uint64_t value);
+void json_real(struct json *j, const char *key, double value); /* three decimals */
+void json_bool(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);

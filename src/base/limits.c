@@ -1,0 +1,85 @@
+#include "base/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+
+#define FIELD(f) offsetof(struct cella_limits, f), sizeof(((struct cella_limits *)0)->f)
+#define K UINT64_C(1024)
+#define DAY_MS (24 * UINT64_C(3600000))
+
+const struct limit limits_table[] = {
+        {"timeout_ms", "timeout", LIMIT_TIME, FIELD(timeout_ms), 1, 7 * DAY_MS, 300000, 0,
+         "wall time until SIGTERM, then SIGKILL"},
+        {"grace_ms", "grace", LIMIT_TIME, FIELD(grace_ms), 0, 600000, 2000, 0,
+         "from SIGTERM to SIGKILL; never more than the timeout"},
+        {"cpu_time_ms", "cpu-time", LIMIT_TIME, FIELD(cpu_time_ms), 1, 7 * DAY_MS, 0, CELLA_LIMIT_CPU_TIME,
+         "CPU time of all processes together"},
+        {"memory_bytes", "memory", LIMIT_BYTES, FIELD(memory_bytes), 4 * K *K, 1024 * K *K *K, 512 * K *K,
+         CELLA_LIMIT_MEMORY, "memory of all processes and files in /tmp, swap included"},
+        {"cpus", "cpus", LIMIT_CORES, FIELD(cpus_milli), 10, 1024000, 1000, CELLA_LIMIT_CPUS, "CPU cores"},
+        {"disk_bytes", "disk", LIMIT_BYTES, FIELD(disk_bytes), 64 * K, 1024 * K *K *K, 256 * K *K, 0,
+         "bytes in the private file system"},
+        {"disk_inodes", "inodes", LIMIT_COUNT, FIELD(disk_inodes), 16, 100000000, 65536, 0,
+         "files in the private file system"},
+        {"processes", "processes", LIMIT_COUNT, FIELD(processes), 1, 100000, 64, CELLA_LIMIT_PROCESSES,
+         "processes and threads at once"},
+        {"open_files", "files", LIMIT_COUNT, FIELD(open_files), 16, 1048576, 1024, 0,
+         "open files of a process"},
+        {"output_bytes", "output", LIMIT_BYTES, FIELD(output_bytes), 0, K *K *K, K *K, 0,
+         "kept of stdout and of stderr: the first half and the last"},
+};
+const size_t limits_table_len = ARRAY_LEN(limits_table);
+
+uint64_t limit_get(const struct cella_limits *limits, const struct limit *limit)
+{
+        uint64_t wide = 0;
+        uint32_t narrow = 0;
+        const char *field = (const char *)limits + limit->offset;
+        if (limit->size == sizeof wide) {
+                memcpy(&wide, field, sizeof wide);
+                return wide;
+        }
+        memcpy(&narrow, field, sizeof narrow);
+        return narrow;
+}
+
+void limit_put(struct cella_limits *limits, const struct limit *limit, uint64_t value)
+{
+        uint32_t narrow = (uint32_t)value;
+        char *field = (char *)limits + limit->offset;
+        if (limit->size == sizeof value)
+                memcpy(field, &value, sizeof value);
+        else
+                memcpy(field, &narrow, sizeof narrow);
+}
+
+void cella_limits_default(struct cella_limits *limits)
+{
+        memset(limits, 0, sizeof *limits);
+        for (size_t i = 0; i < limits_table_len; i++)
+                limit_put(limits, &limits_table[i], limits_table[i].standard);
+}
+
+void cella_options_default(struct cella_options *options)
+{
+        memset(options, 0, sizeof *options);
+        cella_limits_default(&options->limits);
+}
+
+int limits_check(const struct cella_limits *limits, struct cella_err *err)
+{
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                uint64_t value = limit_get(limits, l);
+                bool unset = value == 0 && l->standard == 0;
+                if (!unset && (value < l->min || value > l->max))
+                        return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
+                                       "%s is %llu, but may be from %llu to %llu", l->name,
+                                       (unsigned long long)value, (unsigned long long)l->min,
+                                       (unsigned long long)l->max);
+        }
+        return 0;
+}

@@ -1,0 +1,128 @@
+#include "base/parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/auto.h"
+
+/* digits[.digits], times scale, rounded down; *end is what follows. */
+static int decimal(const char *text, uint64_t scale, uint64_t *ret, const char **end)
+{
+        uint64_t whole = 0, fraction = 0, divisor = 1;
+        const char *p = text;
+        if (!isdigit((unsigned char)*p))
+                return -EINVAL;
+        for (; isdigit((unsigned char)*p); p++)
+                if (__builtin_mul_overflow(whole, 10, &whole) ||
+                    __builtin_add_overflow(whole, (uint64_t)(*p - '0'), &whole))
+                        return -ERANGE;
+        if (*p == '.') {
+                if (!isdigit((unsigned char)*++p))
+                        return -EINVAL;
+                for (; isdigit((unsigned char)*p); p++)
+                        if (divisor < 1000000) { /* finer than that makes no difference */
+                                fraction = fraction * 10 + (uint64_t)(*p - '0');
+                                divisor *= 10;
+                        }
+        }
+        uint64_t part;
+        if (__builtin_mul_overflow(whole, scale, &whole) || __builtin_mul_overflow(fraction, scale, &part) ||
+            __builtin_add_overflow(whole, part / divisor, ret))
+                return -ERANGE;
+        *end = p;
+        return 0;
+}
+
+struct unit {
+        const char *name;
+        uint64_t scale;
+};
+
+static int with_unit(const char *text, const struct unit *units, size_t n, uint64_t *ret)
+{
+        const char *name = text + strspn(text, "0123456789.");
+        for (size_t i = 0; i < n; i++)
+                if (!strcasecmp(name, units[i].name)) {
+                        uint64_t value;
+                        const char *end;
+                        int r = decimal(text, units[i].scale, &value, &end);
+                        if (r < 0 || end != name)
+                                return r < 0 ? r : -EINVAL;
+                        *ret = value;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+int parse_bytes(const char *text, uint64_t *ret)
+{
+        static const struct unit units[] = {
+                {"", 1},
+                {"K", 1024},
+                {"M", 1024 * 1024},
+                {"G", 1024 * 1024 * 1024},
+        };
+        return with_unit(text, units, ARRAY_LEN(units), ret);
+}
+
+int parse_milliseconds(const char *text, uint64_t *ret)
+{
+        static const struct unit units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+        return with_unit(text, units, ARRAY_LEN(units), ret);
+}
+
+int parse_thousandths(const char *text, uint64_t *ret)
+{
+        static const struct unit units[] = {{"", 1000}};
+        return with_unit(text, units, ARRAY_LEN(units), ret);
+}
+
+int parse_count(const char *text, uint64_t *ret)
+{
+        static const struct unit units[] = {{"", 1}};
+        return strchr(text, '.') ? -EINVAL : with_unit(text, units, ARRAY_LEN(units), ret);
+}
+
+#define WORD_MAX 32
+
+/* Edits (insert, delete, replace) that turn a into b. */
+static unsigned distance(const char *a, const char *b)
+{
+        unsigned row[WORD_MAX + 1];
+        size_t len = strlen(b);
+        if (strlen(a) > WORD_MAX || len > WORD_MAX)
+                return WORD_MAX;
+        for (size_t j = 0; j <= len; j++)
+                row[j] = (unsigned)j;
+        for (size_t i = 1; a[i - 1]; i++) {
+                unsigned diagonal = row[0];
+                row[0] = (unsigned)i;
+                for (size_t j = 1; j <= len; j++) {
+                        unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+                        diagonal = row[j];
+                        if (row[j] + 1 < best)
+                                best = row[j] + 1;
+                        if (row[j - 1] + 1 < best)
+                                best = row[j - 1] + 1;
+                        row[j] = best;
+                }
+        }
+        return row[len];
+}
+
+const char *parse_nearest(const char *typed, const void *base, size_t n, size_t stride)
+{
+        const char *found = NULL;
+        unsigned best = strlen(typed) > 3 ? 3 : 2; /* more edits than that is another word */
+        for (size_t i = 0; i < n; i++) {
+                const char *word = *(const char *const *)((const char *)base + i * stride);
+                unsigned d = word ? distance(typed, word) : WORD_MAX;
+                if (d < best) {
+                        best = d;
+                        found = word;
+                }
+        }
+        return found;
+}

@@ -1,0 +1,364 @@
+/* cli/run.c -- `cella run`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "sys/file.h"
+
+#define LIST_MAX 64
+#define CODE_MAX (4u * 1024 * 1024)
+
+struct run_options {
+        struct cella_options options;
+        struct cella_command command;
+        struct cella_mount mounts[LIST_MAX];
+        const char *env[LIST_MAX * 4];
+        size_t n_env;
+        bool json, verbose;
+        char *code;  /* read from a file; owned */
+        char *paths; /* copies of --mount and --workspace, cut at their colons; owned */
+};
+
+/* Cuts an access suffix (":ro", ":rw") off a copy that lives as long as the program. */
+static char *cut_access(const char *text, bool *writable)
+{
+        char *copy = strdup(text);
+        size_t len = copy ? strlen(copy) : 0;
+        *writable = false;
+        if (len > 3 && (!strcmp(copy + len - 3, ":rw") || !strcmp(copy + len - 3, ":ro"))) {
+                *writable = copy[len - 1] == 'w';
+                copy[len - 3] = '\0';
+        }
+        return copy;
+}
+
+static int set_workspace(void *target, const char *value, struct cella_err *err)
+{
+        struct run_options *o = target;
+        char *path = cut_access(value, &o->options.workspace_writable);
+        if (!path)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "--workspace");
+        if (!*path)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--workspace takes DIR, DIR:ro or DIR:rw");
+        o->options.workspace = path;
+        return 0;
+}
+
+static int set_mount(void *target, const char *value, struct cella_err *err)
+{
+        struct run_options *o = target;
+        struct cella_mount *m = &o->mounts[o->options.n_mounts];
+        if (o->options.n_mounts == LIST_MAX)
+                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "more than %d --mount", LIST_MAX);
+        char *source = cut_access(value, &m->writable);
+        if (!source)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "--mount");
+        char *colon = strrchr(source, ':');
+        if (!colon || colon == source || !colon[1])
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--mount takes SOURCE:TARGET, with :ro or :rw after it, not '%.80s'", value);
+        *colon = '\0';
+        m->source = source;
+        m->target = colon + 1;
+        o->options.mounts = o->mounts;
+        o->options.n_mounts++;
+        return 0;
+}
+
+static int set_env(void *target, const char *value, struct cella_err *err)
+{
+        struct run_options *o = target;
+        if (o->n_env == ARRAY_LEN(o->env) - 1)
+                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "more than %zu --env",
+                               ARRAY_LEN(o->env) - 1);
+        if (strcspn(value, "=") == 0 || !strchr(value, '='))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--env takes NAME=VALUE, not '%.60s'",
+                               value);
+        o->env[o->n_env++] = value;
+        return 0;
+}
+
+static int set_cwd(void *target, const char *value, struct cella_err *err)
+{
+        if (value[0] != '/')
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--cwd takes an absolute path, not '%.80s'", value);
+        ((struct run_options *)target)->command.cwd = value;
+        return 0;
+}
+
+/* For options of which, in this version, there is one choice. */
+static int only(const char *option, const char *value, const char *choice, enum cella_kind kind,
+                struct cella_err *err)
+{
+        if (!strcmp(value, choice))
+                return 0;
+        return err_say(err, kind, -ENOTSUP, "--%s may be %s in this version, not '%.60s'", option, choice,
+                       value);
+}
+
+static int set_image(void *target, const char *value, struct cella_err *err)
+{
+        (void)target;
+        return only("image", value, "host", CELLA_NOT_FOUND, err);
+}
+
+static int set_engine(void *target, const char *value, struct cella_err *err)
+{
+        (void)target;
+        return only("engine", value, "native", CELLA_ENGINE_UNAVAILABLE, err);
+}
+
+static int set_network(void *target, const char *value, struct cella_err *err)
+{
+        (void)target;
+        return only("network", strcmp(value, "sandbox") ? value : "restricted", "restricted",
+                    CELLA_INVALID_REQUEST, err);
+}
+
+static int set_user(void *target, const char *value, struct cella_err *err)
+{
+        bool root = !strcmp(value, "root");
+        if (!root && strcmp(value, "user") != 0)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--user may be user or root, not '%.60s'",
+                               value);
+        ((struct run_options *)target)->options.user_root = root;
+        return 0;
+}
+
+static int set_kill_on_output(void *target, const char *value, struct cella_err *err)
+{
+        (void)value, (void)err;
+        ((struct run_options *)target)->command.kill_on_output_limit = true;
+        return 0;
+}
+
+static int set_json(void *target, const char *value, struct cella_err *err)
+{
+        (void)value, (void)err;
+        ((struct run_options *)target)->json = true;
+        return 0;
+}
+
+static int set_verbose(void *target, const char *value, struct cella_err *err)
+{
+        (void)value, (void)err;
+        ((struct run_options *)target)->verbose = true;
+        return 0;
+}
+
+static const struct cli_option options[] = {
+        {"workspace", "DIR[:ro|:rw]", "show DIR as /workspace (read-only unless :rw)", set_workspace},
+        {"mount", "SRC:DST[:ro|:rw]", "show a file or directory as DST (read-only unless :rw)", set_mount},
+        {"env", "NAME=VALUE", "set a variable; nothing is inherited", set_env},
+        {"cwd", "DIR", "where to start (/workspace)", set_cwd},
+        {"user", "user|root", "who the code is inside; outside it is nobody (user)", set_user},
+        {"network", "TIER", "restricted: none but its own loopback", set_network},
+        {"image", "REF", "host: a read-only view of this machine's /usr", set_image},
+        {"engine", "NAME", "native", set_engine},
+        {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output},
+        {"json", NULL, "print the whole result as JSON", set_json},
+        {"verbose", NULL, "tell on stderr what stood around the code and what it used", set_verbose},
+};
+
+static int read_code(const char *path, char **ret, size_t *ret_len, struct cella_err *err)
+{
+        bool standard = !strcmp(path, "-");
+        AUTO(sys_close) int fd = standard ? -1 : sys_openat(AT_FDCWD, path, O_RDONLY, 0);
+        if (!standard && fd < 0)
+                return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot read '%.120s'", path);
+        char *code = malloc(CODE_MAX + 1);
+        if (!code)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "code");
+        size_t len = 0;
+        for (;;) {
+                ssize_t n = sys_read(standard ? STDIN_FILENO : fd, code + len, CODE_MAX + 1 - len);
+                if (n < 0) {
+                        free(code);
+                        return err_set(err, CELLA_INVALID_REQUEST, (int)n, "cannot read '%.120s'", path);
+                }
+                if (n == 0)
+                        break;
+                len += (size_t)n;
+                if (len > CODE_MAX) {
+                        free(code);
+                        return err_say(err, CELLA_TOO_LARGE, -EFBIG, "'%.120s' is over 4M", path);
+                }
+        }
+        *ret = code;
+        *ret_len = len;
+        return 0;
+}
+
+static int need_words(struct cella_err *err)
+{
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                "say what to run: RUNTIME -c CODE, RUNTIME FILE, or -- COMMAND");
+        return err_hint(err, "cella run --help");
+}
+
+/* What stands after the options: a command, or a runtime with its code. */
+static int take_words(struct run_options *o, int argc, char **argv, struct cella_err *err)
+{
+        struct cella_command *c = &o->command;
+        if (argc > 0 && !strcmp(argv[0], "--")) {
+                c->argv = (const char *const *)argv + 1;
+                return argc > 1 ? 0 : need_words(err);
+        }
+        if (argc < 2)
+                return need_words(err);
+        c->runtime = argv[0];
+        if (!strcmp(argv[1], "-c")) {
+                if (argc < 3)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "-c needs code after it");
+                c->code = argv[2];
+                c->code_len = strlen(argv[2]);
+                c->argv = (const char *const *)argv + 3;
+                return 0;
+        }
+        if (argv[1][0] == '-' && argv[1][1])
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "after %s: -c CODE or a file, not '%.40s'", argv[0], argv[1]);
+        int r = read_code(argv[1], &o->code, &c->code_len, err);
+        if (r < 0)
+                return r;
+        const char *slash = strrchr(argv[1], '/');
+        c->code = o->code;
+        c->file_name = !strcmp(argv[1], "-") ? "stdin" : slash ? slash + 1 : argv[1];
+        c->argv = (const char *const *)argv + 2;
+        /* Standard input was the code. */
+        if (!strcmp(argv[1], "-"))
+                c->stdin_fd = -1;
+        return 0;
+}
+
+/* Signals that end the program end the sandbox first. */
+static int open_cancel(sigset_t *set)
+{
+        sigemptyset(set);
+        sigaddset(set, SIGINT);
+        sigaddset(set, SIGTERM);
+        sigaddset(set, SIGHUP);
+        sigaddset(set, SIGQUIT);
+        sigprocmask(SIG_BLOCK, set, NULL);
+        return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int exit_status(const struct cella_result *r, int cancel_fd)
+{
+        struct signalfd_siginfo info;
+        switch (r->status) {
+        case CELLA_TIMEOUT:
+                return EXIT_TIMEOUT;
+        case CELLA_MEMORY_LIMIT:
+                return EXIT_MEMORY;
+        case CELLA_CANCELLED:
+                if (sys_read(cancel_fd, &info, sizeof info) == (ssize_t)sizeof info)
+                        return 128 + (int)info.ssi_signo;
+                return 128 + SIGPIPE; /* nobody reads our output any more */
+        default:
+                return r->exit_code;
+        }
+}
+
+static void tell(const struct cella_result *r, const struct cella_isolation *isolation)
+{
+        fprintf(stderr, "cella: %s in %s: %s, exit code %d, %.1f ms, CPU %.1f ms, memory %llu KiB\n", r->id,
+                r->sandbox, cella_status_name(r->status), r->exit_code, (double)r->duration_us / 1000,
+                (double)r->cpu_us / 1000, (unsigned long long)r->memory_peak_bytes / 1024);
+        fprintf(stderr, "cella: walls:");
+        for (size_t i = 0; i < isolation->n_layers; i++)
+                fprintf(stderr, " %s", isolation->layers[i]);
+        for (size_t i = 0; i < isolation->n_missing; i++)
+                fprintf(stderr, "%s %s", i ? "" : "; missing:", isolation->missing[i]);
+        fputc('\n', stderr);
+}
+
+/* One line for a limit that ended the code: its output alone would not say. */
+static void tell_limit(const struct cella_result *r)
+{
+        if (r->status != CELLA_EXITED && r->status != CELLA_SIGNALED && r->status != CELLA_CANCELLED)
+                fprintf(stderr, "cella: %s\n", cella_status_name(r->status));
+}
+
+static int execute(struct run_options *o, struct cella_err *err)
+{
+        const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
+        struct cella_sandbox *sandbox = NULL;
+        struct cella_isolation isolation;
+        struct cella_result result;
+        sigset_t signals;
+        int r = cella_sandbox_new(&o->options, &sandbox, err);
+        if (r < 0)
+                return r;
+        o->command.env = o->env;
+        o->command.list_files = o->json;
+        o->command.stream_fds = o->json ? NULL : streams;
+        o->command.cancel_fd = open_cancel(&signals);
+        r = cella_run(sandbox, &o->command, &result, err);
+        if (r < 0) {
+                cella_sandbox_free(sandbox);
+                return r;
+        }
+        cella_sandbox_isolation(sandbox, &isolation);
+        if (o->json)
+                report_result(&result, o->command.runtime, &isolation);
+        else if (o->verbose)
+                tell(&result, &isolation);
+        else
+                tell_limit(&result);
+        r = exit_status(&result, o->command.cancel_fd);
+        cella_result_done(&result);
+        cella_sandbox_free(sandbox);
+        return r;
+}
+
+static int run_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct run_options o; /* large */
+        struct cella_err err = {0};
+        struct cella_limits standard;
+        cella_options_default(&o.options);
+        cella_limits_default(&standard);
+        o.command.stdin_fd = STDIN_FILENO;
+        o.command.cancel_fd = -1;
+        int r = cli_parse(self, argc, argv, &o, &o.options, &err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r >= 0) {
+                o.command.limit_streamed = o.options.limits.output_bytes != standard.output_bytes;
+                r = take_words(&o, argc - r, argv + r, &err);
+        }
+        if (r < 0)
+                return cli_fail(&err, EXIT_USAGE);
+        r = execute(&o, &err);
+        free(o.code);
+        if (r >= 0)
+                return r;
+        if (o.json)
+                report_error(&err);
+        return cli_fail(&err, err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+}
+
+const struct cli_command cli_run = {
+        .name = "run",
+        .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...]",
+        .summary = "run code or a command in a sandbox of its own",
+        .text = "The exit status is the code's; 124 after a timeout, 137 when it was killed for memory, 125 "
+                "when\n"
+                "Cella itself failed, 2 when it was called wrongly.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .takes_limits = true,
+        .main = run_main,
+};

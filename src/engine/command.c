@@ -1,0 +1,217 @@
+#include "engine/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "engine/runtime.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define ARGUMENT_MAX (100u * 1024) /* the kernel takes 128 KiB for one; longer code goes as a file */
+#define PATH_INSIDE "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const char *const clean_environment[] = {
+        "PATH=" PATH_INSIDE, "HOME=/workspace", "TMPDIR=/tmp",   "LANG=C.UTF-8",
+        "USER=user",         "LOGNAME=user",    "SHELL=/bin/sh", "TERM=dumb",
+};
+
+/* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */
+struct body {
+        char *data;
+        size_t len, size;
+        struct init_spawn head;
+};
+
+static void body_done_auto(struct body *b)
+{
+        free(b->data);
+}
+
+static int add(struct body *b, const char *text, struct cella_err *err)
+{
+        size_t n = strlen(text) + 1;
+        if (b->len + n > INIT_REQUEST_MAX - sizeof b->head)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "arguments and environment are over %u bytes",
+                               INIT_REQUEST_MAX);
+        if (b->len + n > b->size) {
+                size_t size = (b->len + n) * 2 + 1024;
+                char *data = realloc(b->data, size);
+                if (!data)
+                        return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
+                b->data = data;
+                b->size = size;
+        }
+        memcpy(b->data + b->len, text, n);
+        b->len += n;
+        return 0;
+}
+
+static int add_argument(struct body *b, const char *text, struct cella_err *err)
+{
+        if (++b->head.argc > INIT_STRINGS_MAX / 2)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "more than %u arguments", INIT_STRINGS_MAX / 2);
+        return add(b, text, err);
+}
+
+static bool names_variable(const char *pair)
+{
+        size_t len = strcspn(pair, "=");
+        return len > 0 && pair[len] == '=';
+}
+
+static bool overridden(const char *pair, const char *const *env)
+{
+        size_t len = strcspn(pair, "=") + 1;
+        for (; env && *env; env++)
+                if (!strncmp(*env, pair, len))
+                        return true;
+        return false;
+}
+
+static int add_variable(struct body *b, const char *pair, struct cella_err *err)
+{
+        if (!names_variable(pair))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "environment '%.60s' is not of the form NAME=VALUE", pair);
+        if (++b->head.envc > INIT_STRINGS_MAX / 2)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "more than %u variables", INIT_STRINGS_MAX / 2);
+        return add(b, pair, err);
+}
+
+static int add_environment(struct body *b, const struct sandbox *sb, const struct cella_command *command,
+                           struct cella_err *err)
+{
+        int r = 0;
+        for (size_t i = 0; i < ARRAY_LEN(clean_environment) && r == 0; i++)
+                if (!overridden(clean_environment[i], command->env))
+                        r = add_variable(b, clean_environment[i], err);
+        for (const char *const *e = command->env; e && *e && r == 0; e++)
+                r = add_variable(b, *e, err);
+        /* Only a test without this wall inherits anything. */
+        for (char **e = environ; !(sb->walls & WALL_HYGIENE) && *e && r == 0; e++)
+                if (!overridden(*e, clean_environment))
+                        r = add_variable(b, *e, err);
+        return r;
+}
+
+static int put_file(struct sandbox *sb, const char *name, const struct cella_command *command,
+                    struct cella_err *err)
+{
+        struct init_put_file head = {.mode = 0644, .name_len = (uint32_t)strlen(name)};
+        char *body = malloc(sizeof head + head.name_len);
+        struct message reply;
+        char data[INIT_REPLY_MAX];
+        if (!body)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
+        memcpy(body, &head, sizeof head);
+        memcpy(body + sizeof head, name, head.name_len);
+        int r = sandbox_wait_ready(sb, err);
+        if (r < 0) {
+                free(body);
+                return r;
+        }
+        r = message_send(sb->control, INIT_PUT_FILE, NULL, 0, body, sizeof head + head.name_len,
+                         command->code, command->code_len);
+        free(body);
+        if (r == 0)
+                r = message_receive(sb->control, &reply, data, sizeof data);
+        if (r > 0 && reply.type == INIT_DONE)
+                return 0;
+        if (r > 0 && reply.type == INIT_FAILED && reply.len == sizeof *err) {
+                struct cella_err cause;
+                memcpy(&cause, data, sizeof cause);
+                return err_set(err, CELLA_TOO_LARGE, cause.num < 0 ? cause.num : -EIO,
+                               "cannot put the code's file into the sandbox");
+        }
+        return err_say(err, CELLA_INTERNAL, -EIO, "the sandbox went away while it got the code's file");
+}
+
+/* As an argument where that can be, as a file where it must. */
+static bool fits_argument(const struct runtime *runtime, const struct cella_command *command)
+{
+        return runtime->eval && !command->file_name && command->code_len <= ARGUMENT_MAX &&
+               !memchr(command->code, '\0', command->code_len);
+}
+
+static int add_runtime(struct body *b, struct sandbox *sb, const struct cella_command *command,
+                       struct cella_err *err)
+{
+        struct runtime runtime;
+        char path[300], name[256];
+        int r = runtime_find(command->runtime, &runtime);
+        if (r < 0)
+                return command_explain(command, r, err);
+        if ((r = add_argument(b, runtime.program, err)) < 0)
+                return r;
+        if (fits_argument(&runtime, command)) {
+                AUTO(body_done) struct body code = {.data = strndup(command->code, command->code_len)};
+                if (!code.data)
+                        return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
+                r = add_argument(b, runtime.eval, err);
+                return r < 0 ? r : add_argument(b, code.data, err);
+        }
+        if (command->code_len > INIT_REQUEST_MAX - 1024)
+                return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes",
+                               INIT_REQUEST_MAX - 1024);
+        if (command->file_name)
+                snprintf(name, sizeof name, "%s", command->file_name);
+        else
+                snprintf(name, sizeof name, "main.%s", runtime.extension);
+        if (runtime.verb && (r = add_argument(b, runtime.verb, err)) < 0)
+                return r;
+        if ((r = put_file(sb, name, command, err)) < 0)
+                return r;
+        snprintf(path, sizeof path, "/run/%s", name);
+        return add_argument(b, path, err);
+}
+
+int command_start(struct sandbox *sb, const struct cella_command *command, const int fds[3],
+                  struct cella_err *err)
+{
+        AUTO(body_done) struct body b = {0};
+        int r = add(&b, command->cwd ? command->cwd : "/workspace", err);
+        if (r == 0 && command->runtime)
+                r = add_runtime(&b, sb, command, err);
+        for (const char *const *a = command->argv; a && *a && r == 0; a++)
+                r = add_argument(&b, *a, err);
+        if (r == 0 && b.head.argc == 0)
+                r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "no command");
+        if (r == 0)
+                r = add_environment(&b, sb, command, err);
+        if (r < 0)
+                return r;
+        r = message_send(sb->control, INIT_SPAWN, fds, 3, &b.head, sizeof b.head, b.data, b.len);
+        return r < 0 && r != -EPIPE ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
+}
+
+int command_explain(const struct cella_command *command, int num, struct cella_err *err)
+{
+        struct runtime runtime;
+        const char *program = command->argv && command->argv[0] ? command->argv[0] : "";
+        if (num == -ENOTDIR)
+                return err_say(err, CELLA_INVALID_REQUEST, num,
+                               "cwd '%.100s' is not a directory in the sandbox",
+                               command->cwd ? command->cwd : "/workspace");
+        if (command->runtime && (num == -ENOENT || num == -EACCES)) {
+                err_say(err, CELLA_RUNTIME_NOT_FOUND, num, "runtime not found: %.60s", command->runtime);
+                if (runtime_find(command->runtime, &runtime) < 0)
+                        return err_hint(
+                                err,
+                                "cella runtime ls shows what there is; any program: cella run -- COMMAND");
+                return err_hint(err, "apt-get install %s, or use an image that has it", runtime.package);
+        }
+        if (num == -ENOENT) {
+                err_say(err, CELLA_NOT_FOUND, num, "command not found: %.100s", program);
+                return err_hint(
+                        err, "the sandbox sees programs in /usr, and what --mount and --workspace show it");
+        }
+        if (num == -EACCES)
+                return err_say(err, CELLA_NOT_FOUND, num, "command cannot be executed: %.100s", program);
+        return err_set(err, CELLA_INVALID_REQUEST, num, "cannot start %.100s",
+                       command->runtime ? command->runtime : program);
+}

@@ -1,0 +1,9 @@
+/* engine/files.h -- asks init which files of the workspace a command changed. */
+#pragma once
+#include <time.h>
+
+#include "cella.h"
+#include "keeper/sandbox.h"
+
+int files_list(struct sandbox *sandbox, const struct timespec *since, struct cella_result *result,
+               struct cella_err *err);

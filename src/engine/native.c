@@ -1,0 +1,111 @@
+/* engine/native.c -- the library's face: sandboxes of the native engine. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cella.h"
+#include "engine/run.h"
+#include "engine/testing.h"
+#include "keeper/sandbox.h"
+
+struct cella_sandbox {
+        struct sandbox *keeper;
+};
+
+/* A caller may not care for the reason; inside, everybody may count on there being a place for it. */
+static struct cella_err *place(struct cella_err *err, struct cella_err *spare)
+{
+        struct cella_err *e = err ? err : spare;
+        memset(e, 0, sizeof *e);
+        return e;
+}
+
+int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox **ret,
+                        struct cella_err *err)
+{
+        struct cella_err spare;
+        err = place(err, &spare);
+        struct cella_sandbox *s = calloc(1, sizeof *s);
+        if (!s)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        int r = sandbox_new(options, walls_down, &s->keeper, err);
+        if (r < 0) {
+                free(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+int cella_sandbox_new(const struct cella_options *options, struct cella_sandbox **ret, struct cella_err *err)
+{
+        return testing_sandbox_new(options, 0, ret, err);
+}
+
+struct cella_sandbox *cella_sandbox_free(struct cella_sandbox *sandbox)
+{
+        if (!sandbox)
+                return NULL;
+        sandbox_free(sandbox->keeper);
+        free(sandbox);
+        return NULL;
+}
+
+const char *cella_sandbox_id(const struct cella_sandbox *sandbox)
+{
+        return sandbox->keeper->id;
+}
+
+void cella_sandbox_isolation(const struct cella_sandbox *sandbox, struct cella_isolation *ret)
+{
+        static const struct {
+                uint32_t wall;
+                const char *name;
+        } layers[] = {
+                {WALL_USER, "user"},     {WALL_PID, "pid"},         {WALL_MOUNT, "mount"},
+                {WALL_NET, "net"},       {WALL_IPC, "ipc"},         {WALL_UTS, "uts"},
+                {WALL_CGROUP, "cgroup"}, {WALL_SECCOMP, "seccomp"}, {WALL_LANDLOCK, "landlock"},
+        };
+        static const struct {
+                uint32_t limit;
+                const char *name;
+        } limits[] = {
+                {CELLA_LIMIT_MEMORY, "limit:memory"},
+                {CELLA_LIMIT_CPUS, "limit:cpus"},
+                {CELLA_LIMIT_CPU_TIME, "limit:cpu_time"},
+                {CELLA_LIMIT_PROCESSES, "limit:processes"},
+        };
+        memset(ret, 0, sizeof *ret);
+        for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
+                if (sandbox->keeper->walls & layers[i].wall)
+                        ret->layers[ret->n_layers++] = layers[i].name;
+                else
+                        ret->missing[ret->n_missing++] = layers[i].name;
+        }
+        for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+                if (sandbox->keeper->missing & limits[i].limit)
+                        ret->missing[ret->n_missing++] = limits[i].name;
+}
+
+int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command, struct cella_result *ret,
+              struct cella_err *err)
+{
+        struct cella_err spare;
+        err = place(err, &spare);
+        if (sandbox->keeper->pid <= 0)
+                return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
+        return run_command(sandbox->keeper, command, ret, err);
+}
+
+void cella_result_done(struct cella_result *result)
+{
+        for (int i = 0; i < 2; i++)
+                free(result->output[i]);
+        for (size_t i = 0; i < result->n_files; i++)
+                free((char *)result->files[i].path);
+        free(result->files);
+        free(result->violations);
+        memset(result, 0, sizeof *result);
+}

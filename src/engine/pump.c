@@ -1,0 +1,171 @@
+#include "engine/pump.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sys/file.h"
+
+void pump_out_init(struct pump_out *p, int from, enum cella_stream stream,
+                   const struct cella_command *command, uint64_t output_bytes)
+{
+        struct stat st;
+        p->from = from;
+        p->to = command->stream_fds ? command->stream_fds[stream] : -1;
+        p->stream = stream;
+        p->command = command;
+        p->live_max = SIZE_MAX;
+        p->total = 0;
+        p->len = p->at = 0;
+        p->broken = false;
+        p->whole_writes = p->to >= 0 && fstat(p->to, &st) == 0 && S_ISREG(st.st_mode);
+        if (p->to >= 0 && command->limit_streamed)
+                p->live_max = output_bytes / 2;
+        keep_init(&p->keep, output_bytes);
+}
+
+void pump_out_done(struct pump_out *p)
+{
+        sys_close(p->from);
+        keep_done(&p->keep);
+}
+
+bool pump_out_pending(const struct pump_out *p)
+{
+        return p->at < p->len && !p->broken;
+}
+
+struct pollfd pump_out_wants(const struct pump_out *p)
+{
+        if (pump_out_pending(p))
+                return (struct pollfd){p->to, POLLOUT, 0};
+        return (struct pollfd){p->from, p->from >= 0 ? POLLIN : 0, 0};
+}
+
+static void write_some(struct pump_out *p)
+{
+        /* After POLLOUT, a pipe takes PIPE_BUF bytes without blocking, and more may block. */
+        size_t n = p->len - p->at;
+        if (!p->whole_writes && n > PIPE_BUF)
+                n = PIPE_BUF;
+        ssize_t done = sys_write(p->to, p->buffer + p->at, n);
+        if (done == -EAGAIN)
+                return;
+        if (done < 0) {
+                p->broken = true;
+                return;
+        }
+        p->at += (size_t)done;
+}
+
+/* Decides what becomes of n fresh bytes in the buffer. */
+static void take(struct pump_out *p, size_t n)
+{
+        uint64_t before = p->total;
+        p->total += n;
+        if (p->to >= 0) {
+                size_t live = before >= p->live_max ? 0 : p->live_max - (size_t)before;
+                p->at = 0;
+                p->len = n < live ? n : live;
+                if (p->live_max != SIZE_MAX)
+                        keep_add(&p->keep, p->buffer, n);
+        } else if (p->command->on_output) {
+                if (p->command->on_output(p->command->userdata, p->stream, p->buffer, n) < 0)
+                        p->broken = true;
+        } else {
+                keep_add(&p->keep, p->buffer, n);
+        }
+}
+
+/* True when the pipe has nothing more for now, or ever. */
+static bool read_some(struct pump_out *p)
+{
+        if (p->from < 0)
+                return true;
+        ssize_t n = sys_read(p->from, p->buffer, sizeof p->buffer);
+        if (n == -EAGAIN)
+                return true;
+        if (n <= 0) {
+                sys_close(p->from);
+                p->from = -1;
+                return true;
+        }
+        take(p, (size_t)n);
+        return false;
+}
+
+void pump_out_move(struct pump_out *p)
+{
+        if (pump_out_pending(p))
+                write_some(p);
+        else
+                read_some(p);
+}
+
+bool pump_out_drain(struct pump_out *p)
+{
+        while (!pump_out_pending(p))
+                if (read_some(p))
+                        return true;
+        return false;
+}
+
+void pump_out_finish(struct pump_out *p)
+{
+        char *rest = NULL;
+        size_t len = 0;
+        if (p->to < 0 || p->live_max == SIZE_MAX || p->total <= p->live_max)
+                return;
+        if (keep_take(&p->keep, &rest, &len) == 0 && len > p->live_max) {
+                /* At the end it may take as long as the reader needs: the code is gone. */
+                if (!p->broken)
+                        sys_write_all(p->to, rest + p->live_max, len - p->live_max);
+        }
+        free(rest);
+}
+
+void pump_in_init(struct pump_in *p, int from, int to)
+{
+        p->from = from;
+        p->to = to;
+        p->len = p->at = 0;
+}
+
+void pump_in_done(struct pump_in *p)
+{
+        sys_close(p->to);
+        p->to = -1;
+}
+
+struct pollfd pump_in_wants(const struct pump_in *p)
+{
+        if (p->to < 0)
+                return (struct pollfd){-1, 0, 0};
+        if (p->at < p->len)
+                return (struct pollfd){p->to, POLLOUT, 0};
+        return (struct pollfd){p->from, POLLIN, 0};
+}
+
+void pump_in_move(struct pump_in *p)
+{
+        if (p->at == p->len) {
+                ssize_t n = sys_read(p->from, p->buffer, sizeof p->buffer);
+                if (n == -EAGAIN)
+                        return;
+                if (n <= 0) {
+                        pump_in_done(p);
+                        return;
+                }
+                p->at = 0;
+                p->len = (size_t)n;
+        }
+        ssize_t n = sys_write(p->to, p->buffer + p->at, p->len - p->at);
+        if (n == -EAGAIN)
+                return;
+        if (n < 0) /* the command closed it */
+                pump_in_done(p);
+        else
+                p->at += (size_t)n;
+}

@@ -1,0 +1,331 @@
+/* engine/run.c -- one execution, from the start of the command to its result.
+ *
+ * One loop waits for everything: output, input, init's word that the command ended, the
+ * deadlines, the caller's wish to cancel.  Nothing in it blocks, so the deadlines hold
+ * whatever the command or the reader of its output does.  What the sandbox sends is
+ * hostile: of bounded size, of a known type, and believed only where the kernel's own
+ * counters have nothing better (engine/verdict.c). */
+#include "engine/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "engine/command.h"
+#include "engine/files.h"
+#include "engine/pump.h"
+#include "engine/verdict.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define NEVER INT64_MAX
+#define CPU_CHECK_MIN_US 5000
+#define DEATH_PATIENCE_US 10000000 /* for the kernel to reap what it was told to kill */
+
+enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, N_EVENTS };
+
+struct run {
+        struct sandbox *sandbox;
+        const struct cella_command *command;
+        struct verdict_facts facts;
+        struct pump_out out[2];
+        struct pump_in in;
+        int64_t started, deadline, kill_at, cpu_check;
+        bool over;   /* the command has ended, or the sandbox with it */
+        int failure; /* -errno: init could not start it */
+};
+
+static void run_free(struct run *r)
+{
+        if (!r)
+                return;
+        for (int i = 0; i < 2; i++)
+                pump_out_done(&r->out[i]);
+        pump_in_done(&r->in);
+        free(r);
+}
+DEFINE_AUTO(struct run *, run_free)
+
+static int64_t after(int64_t now, uint64_t ms)
+{
+        return now + (int64_t)ms * 1000;
+}
+
+/* The pipes and the command. */
+static int start(struct run *r, struct cella_err *err)
+{
+        int in[2] = {-1, -1}, out[2] = {-1, -1}, errors[2] = {-1, -1};
+        int e;
+        if ((e = sys_pipe2(in, 0)) < 0 || (e = sys_pipe2(out, 0)) < 0 || (e = sys_pipe2(errors, 0)) < 0) {
+                err_set(err, CELLA_INTERNAL, e, "cannot make pipes");
+        } else {
+                const int theirs[3] = {in[0], out[1], errors[1]};
+                sys_set_nonblock(in[1]);
+                sys_set_nonblock(out[0]);
+                sys_set_nonblock(errors[0]);
+                e = command_start(r->sandbox, r->command, theirs, err);
+        }
+        sys_close(in[0]);
+        sys_close(out[1]);
+        sys_close(errors[1]);
+        pump_out_init(&r->out[0], out[0], CELLA_STDOUT, r->command, r->sandbox->limits.output_bytes);
+        pump_out_init(&r->out[1], errors[0], CELLA_STDERR, r->command, r->sandbox->limits.output_bytes);
+        pump_in_init(&r->in, r->command->stdin_fd, in[1]);
+        if (r->command->stdin_fd < 0)
+                pump_in_done(&r->in);
+        return e;
+}
+
+static void start_clocks(struct run *r)
+{
+        r->started = clock_us();
+        r->deadline = after(r->started, r->sandbox->limits.timeout_ms);
+        r->kill_at = NEVER;
+        r->cpu_check = NEVER;
+        if (r->sandbox->limits.cpu_time_ms > 0 && r->sandbox->cgroup)
+                r->cpu_check = r->started;
+}
+
+static void end(struct run *r, enum ending ending)
+{
+        if (r->facts.ending == END_BY_ITSELF)
+                r->facts.ending = ending;
+        sandbox_kill(r->sandbox);
+}
+
+/* SIGTERM to all; the last word comes after the grace time, which is no longer than the
+ * timeout was. */
+static void time_is_up(struct run *r, int64_t now)
+{
+        const struct cella_limits *l = &r->sandbox->limits;
+        uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
+        int32_t term = SIGTERM;
+        r->facts.ending = END_TIMEOUT;
+        r->deadline = NEVER;
+        r->kill_at = after(now, grace);
+        if (grace == 0 ||
+            message_send(r->sandbox->control, INIT_SIGNAL, NULL, 0, &term, sizeof term, NULL, 0) < 0)
+                r->kill_at = now;
+        if (r->sandbox->cgroup)
+                cgroup_unthrottle(r->sandbox->cgroup); /* let it use its grace */
+}
+
+/* Looks again when, at full speed on all its cores, the rest could be used up. */
+static void check_cpu(struct run *r, int64_t now)
+{
+        const struct cella_limits *l = &r->sandbox->limits;
+        uint64_t used = cgroup_cpu_us(r->sandbox->cgroup), max = l->cpu_time_ms * 1000;
+        if (used >= max) {
+                r->cpu_check = NEVER;
+                end(r, END_CPU);
+                return;
+        }
+        int64_t wait = (int64_t)((max - used) * 1000 / (l->cpus_milli > 1000 ? l->cpus_milli : 1000));
+        r->cpu_check = now + (wait > CPU_CHECK_MIN_US ? wait : CPU_CHECK_MIN_US);
+}
+
+static void check_clocks(struct run *r, int64_t now)
+{
+        if (now >= r->deadline)
+                time_is_up(r, now);
+        if (now >= r->kill_at) {
+                r->kill_at = NEVER;
+                end(r, END_TIMEOUT);
+        }
+        if (now >= r->cpu_check)
+                check_cpu(r, now);
+        for (int i = 0; i < 2; i++) {
+                if (r->command->kill_on_output_limit && r->out[i].total > r->sandbox->limits.output_bytes)
+                        end(r, END_OUTPUT);
+                if (r->out[i].broken)
+                        end(r, END_CANCELLED);
+        }
+}
+
+static int64_t next_clock(const struct run *r, int64_t now)
+{
+        int64_t next = r->deadline;
+        if (r->kill_at < next)
+                next = r->kill_at;
+        if (r->cpu_check < next)
+                next = r->cpu_check;
+        return next == NEVER ? -1 : next > now ? next - now : 0;
+}
+
+static void hear_init(struct run *r)
+{
+        struct message m;
+        char data[INIT_REPLY_MAX];
+        int e = message_receive(r->sandbox->control, &m, data, sizeof data);
+        if (e <= 0) {
+                r->over = true;
+                return;
+        }
+        for (unsigned i = 0; i < m.n_fds; i++) /* it has none to give */
+                sys_close(m.fds[i]);
+        if (m.type == INIT_EXITED && m.len == sizeof r->facts.exited) {
+                memcpy(&r->facts.exited, data, sizeof r->facts.exited);
+                r->facts.reported = r->over = true;
+        } else if (m.type == INIT_FAILED && m.len == sizeof(struct cella_err)) {
+                struct cella_err cause;
+                memcpy(&cause, data, sizeof cause);
+                r->failure = cause.num < 0 ? cause.num : -EIO;
+                r->over = true;
+        } else {
+                /* Nothing else is due: whoever speaks there is not our init. */
+                end(r, END_BY_ITSELF);
+        }
+}
+
+static void loop(struct run *r)
+{
+        while (!r->over) {
+                struct pollfd fds[N_EVENTS] = {
+                        [ON_CONTROL] = {r->sandbox->control, POLLIN, 0},
+                        [ON_STDOUT] = pump_out_wants(&r->out[0]),
+                        [ON_STDERR] = pump_out_wants(&r->out[1]),
+                        [ON_STDIN] = pump_in_wants(&r->in),
+                        [ON_CANCEL] = {r->command->cancel_fd, POLLIN, 0},
+                };
+                int64_t now = clock_us();
+                int n = sys_poll(fds, N_EVENTS, next_clock(r, now));
+                if (n > 0) {
+                        if (fds[ON_STDOUT].revents)
+                                pump_out_move(&r->out[0]);
+                        if (fds[ON_STDERR].revents)
+                                pump_out_move(&r->out[1]);
+                        if (fds[ON_STDIN].revents)
+                                pump_in_move(&r->in);
+                        if (fds[ON_CONTROL].revents)
+                                hear_init(r);
+                        if (fds[ON_CANCEL].revents)
+                                end(r, END_CANCELLED);
+                }
+                check_clocks(r, clock_us());
+        }
+}
+
+/* Everything that could write is dead; the reader has until the kill would have come. */
+static void flush(struct run *r)
+{
+        const struct cella_limits *l = &r->sandbox->limits;
+        int64_t until = after(r->started, l->timeout_ms + l->grace_ms);
+        for (int i = 0; i < 2; i++) {
+                while (!pump_out_drain(&r->out[i])) {
+                        struct pollfd fd = pump_out_wants(&r->out[i]);
+                        int64_t now = clock_us();
+                        if (now >= until || sys_poll(&fd, 1, until - now) <= 0)
+                                break;
+                        pump_out_move(&r->out[i]);
+                }
+                pump_out_finish(&r->out[i]);
+        }
+}
+
+/* A sandbox that was killed is reaped at once: its counters are final then. */
+static void reap_dead(struct run *r)
+{
+        struct pollfd fd = {r->sandbox->pidfd, POLLIN, 0};
+        if (r->facts.reported || r->failure)
+                return;
+        sandbox_kill(r->sandbox);
+        if (sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0 && sys_wait(r->sandbox->pid, NULL, __WALL, NULL) > 0)
+                r->sandbox->pid = 0;
+}
+
+static int fill_result(struct run *r, struct cella_result *result, struct cella_err *err)
+{
+        result->duration_us = (uint64_t)(clock_us() - r->started);
+        if (r->sandbox->cgroup) {
+                cgroup_read_usage(r->sandbox->cgroup, &r->facts.usage);
+                r->facts.counted = true;
+        }
+        verdict(&r->facts, result);
+        strcpy(result->sandbox, r->sandbox->id);
+        for (int i = 0; i < 2; i++) {
+                struct pump_out *p = &r->out[i];
+                result->output_total[i] = p->total;
+                result->output_truncated[i] = keep_truncated(&p->keep);
+                if (keep_take(&p->keep, &result->output[i], &result->output_len[i]) < 0)
+                        return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
+        }
+        return id_make("exe_", result->id);
+}
+
+/* SIGPIPE would end the caller's program when a command closes its standard input. */
+static void hold_sigpipe(sigset_t *old)
+{
+        sigset_t pipe;
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe, old);
+}
+
+static void release_sigpipe(const sigset_t *old)
+{
+        const struct timespec none = {0};
+        sigset_t pipe;
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        if (!sigismember(old, SIGPIPE))
+                while (sigtimedwait(&pipe, NULL, &none) > 0)
+                        continue;
+        pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+static int run(struct run *r, struct cella_result *result, struct cella_err *err)
+{
+        struct timespec since;
+        clock_gettime(CLOCK_REALTIME_COARSE, &since); /* the clock that files are stamped with */
+        int e = start(r, err);
+        if (e == 0)
+                e = sandbox_wait_ready(r->sandbox, err);
+        if (e < 0)
+                return e;
+        start_clocks(r);
+        if (r->sandbox->cgroup)
+                cgroup_sweep(r->sandbox->cgroup); /* while the command starts, we have time */
+        loop(r);
+        if (r->failure)
+                return command_explain(r->command, r->failure, err);
+        reap_dead(r);
+        flush(r);
+        e = fill_result(r, result, err);
+        if (e == 0 && r->command->list_files && r->facts.reported)
+                e = files_list(r->sandbox, &since, result, err);
+        return e;
+}
+
+int run_command(struct sandbox *sandbox, const struct cella_command *command, struct cella_result *ret,
+                struct cella_err *err)
+{
+        struct cella_result result = {0};
+        sigset_t signals;
+        AUTO(run_free) struct run *r = malloc(sizeof *r);
+        if (!r)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        r->sandbox = sandbox;
+        r->command = command;
+        r->facts = (struct verdict_facts){0};
+        r->over = false;
+        r->failure = 0;
+        hold_sigpipe(&signals);
+        int e = run(r, &result, err);
+        release_sigpipe(&signals);
+        sandbox->used = true;
+        if (e < 0) {
+                cella_result_done(&result);
+                return e;
+        }
+        *ret = result;
+        return 0;
+}

@@ -1,0 +1,10 @@
+/* engine/testing.h -- for the attack tests only; not part of the installed library. */
+#pragma once
+#include <stdint.h>
+
+#include "cella.h"
+#include "jail/walls.h"
+
+/* As cella_sandbox_new(), with some walls not raised. */
+int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox **ret,
+                        struct cella_err *err);

@@ -1,0 +1,86 @@
+#include "engine/verdict.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* So little is left that a write has failed, or the next would. */
+#define DISK_FULL_BYTES 4096
+
+static void set_exit(const struct verdict_facts *facts, struct cella_result *result)
+{
+        int status = facts->reported ? facts->exited.wait_status : SIGKILL;
+        if (WIFSIGNALED(status)) {
+                result->signal = WTERMSIG(status);
+                result->exit_code = 128 + result->signal;
+                result->status = CELLA_SIGNALED;
+        } else {
+                result->signal = 0;
+                result->exit_code = WEXITSTATUS(status);
+                result->status = CELLA_EXITED;
+        }
+}
+
+static void set_usage(const struct verdict_facts *facts, struct cella_result *result)
+{
+        result->cpu_us = facts->exited.cpu_us;
+        result->memory_peak_bytes = facts->exited.rss_peak_bytes;
+        if (!facts->counted)
+                return;
+        if (facts->usage.cpu_known)
+                result->cpu_us = facts->usage.cpu_us;
+        if (facts->usage.memory_known)
+                result->memory_peak_bytes = facts->usage.memory_peak_bytes;
+        if (facts->usage.processes_known)
+                result->processes_peak = facts->usage.processes_peak;
+}
+
+/* A limit that was hit is the reason only if the command did not get over it. */
+static enum cella_status limit_hit(const struct verdict_facts *facts, const struct cella_result *result)
+{
+        if (result->exit_code == 0)
+                return result->status;
+        if (facts->counted && facts->usage.oom_kills > 0)
+                return CELLA_MEMORY_LIMIT;
+        if (result->signal == SIGXFSZ)
+                return CELLA_DISK_LIMIT;
+        if (facts->reported &&
+            (facts->exited.disk_bytes_free < DISK_FULL_BYTES || facts->exited.disk_inodes_free == 0))
+                return CELLA_DISK_LIMIT;
+        if (facts->counted && facts->usage.forks_refused > 0)
+                return CELLA_PROCESS_LIMIT;
+        return result->status;
+}
+
+void verdict(const struct verdict_facts *facts, struct cella_result *result)
+{
+        set_exit(facts, result);
+        set_usage(facts, result);
+        switch (facts->ending) {
+        case END_TIMEOUT:
+                result->status = CELLA_TIMEOUT;
+                break;
+        case END_CPU:
+                result->status = CELLA_CPU_LIMIT;
+                break;
+        case END_OUTPUT:
+                result->status = CELLA_OUTPUT_LIMIT;
+                break;
+        case END_CANCELLED:
+                result->status = CELLA_CANCELLED;
+                break;
+        case END_BY_ITSELF:
+                result->status = limit_hit(facts, result);
+        }
+}
+
+const char *cella_status_name(enum cella_status status)
+{
+        static const char *const names[] = {
+                [CELLA_EXITED] = "exited",         [CELLA_SIGNALED] = "signaled",
+                [CELLA_TIMEOUT] = "timeout",       [CELLA_MEMORY_LIMIT] = "memory_limit",
+                [CELLA_DISK_LIMIT] = "disk_limit", [CELLA_PROCESS_LIMIT] = "process_limit",
+                [CELLA_CPU_LIMIT] = "cpu_limit",   [CELLA_OUTPUT_LIMIT] = "output_limit",
+                [CELLA_CANCELLED] = "cancelled",
+        };
+        return (size_t)status < sizeof names / sizeof *names ? names[status] : "internal";
+}

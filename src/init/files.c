@@ -1,0 +1,113 @@
+/* init/files.c -- which files of the workspace a command changed.
+ *
+ * Everything the command left is hostile: the walk follows no link, has a bound on
+ * depth, on entries looked at and on files told of, and runs when no other process of
+ * the sandbox is left that could move things under it. */
+#include <dirent.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "init/init.h"
+#include "sys/file.h"
+#include "sys/raw.h"
+
+#define DEPTH_MAX 32
+#define ENTRIES_MAX 20000
+#define PATH_BYTES 4096
+
+struct entry { /* as getdents64 gives it */
+        uint64_t inode;
+        int64_t offset;
+        uint16_t len;
+        uint8_t type;
+        char name[];
+};
+
+struct walk {
+        const struct init_list *request;
+        char path[PATH_BYTES]; /* of where we are, relative to the workspace */
+        size_t path_len;
+        unsigned depth, entries, told;
+        bool incomplete; /* a bound was reached, */
+        bool stopped;    /* and there is no going on */
+};
+
+static uint64_t nanoseconds(const struct statx_timestamp *t)
+{
+        return (uint64_t)t->tv_sec * 1000000000u + t->tv_nsec;
+}
+
+static void tell(struct walk *w, const struct statx *st)
+{
+        struct init_file file = {.bytes = st->stx_size};
+        uint64_t since = w->request->since_ns;
+        if (w->request->all_added || ((st->stx_mask & STATX_BTIME) && nanoseconds(&st->stx_btime) >= since))
+                file.added = 1;
+        else if (nanoseconds(&st->stx_ctime) < since)
+                return;
+        if (w->told == INIT_FILES_MAX) {
+                w->stopped = true;
+                return;
+        }
+        w->told++;
+        message_send(INIT_CONTROL_FD, INIT_FILE, NULL, 0, &file, sizeof file, w->path, w->path_len);
+}
+
+static void walk_directory(struct walk *w, int parent, const char *name);
+
+static void visit(struct walk *w, int dir, const struct entry *e)
+{
+        struct statx st;
+        size_t len = strlen(e->name), before = w->path_len;
+        if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
+                return;
+        if (++w->entries > ENTRIES_MAX) {
+                w->stopped = true;
+                return;
+        }
+        if (before + len + 1 >= sizeof w->path) {
+                w->incomplete = true;
+                return;
+        }
+        if (before > 0)
+                w->path[w->path_len++] = '/';
+        memcpy(w->path + w->path_len, e->name, len);
+        w->path_len += len;
+        if (sys_statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) == 0) {
+                if (S_ISDIR(st.stx_mode))
+                        walk_directory(w, dir, e->name);
+                else if (S_ISREG(st.stx_mode) || S_ISLNK(st.stx_mode))
+                        tell(w, &st);
+        }
+        w->path_len = before;
+}
+
+static void walk_directory(struct walk *w, int parent, const char *name)
+{
+        char buffer[2048] __attribute__((aligned(8)));
+        AUTO(sys_close) int dir = sys_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (dir < 0)
+                return;
+        if (++w->depth > DEPTH_MAX) {
+                w->incomplete = true;
+        } else {
+                long n;
+                while (!w->stopped && (n = sys_call3(SYS_getdents64, dir, buffer, sizeof buffer)) > 0)
+                        for (long at = 0; at < n && !w->stopped;) {
+                                struct entry *e = (struct entry *)(void *)(buffer + at);
+                                visit(w, dir, e);
+                                at += e->len;
+                        }
+        }
+        w->depth--;
+}
+
+void list_files(const struct init_list *request)
+{
+        static struct walk w;
+        memset(&w, 0, sizeof w);
+        w.request = request;
+        walk_directory(&w, AT_FDCWD, "/workspace");
+        uint32_t incomplete = w.stopped || w.incomplete;
+        message_send(INIT_CONTROL_FD, INIT_DONE, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
+}

@@ -1,0 +1,18 @@
+/* init/init.h -- PID 1 of a sandbox: what its files share. */
+#pragma once
+#include <stddef.h>
+
+#include "wire/init.h"
+#include "wire/message.h"
+
+/* Answers a request that was not carried out. */
+void reply_failed(enum cella_kind kind, int num, const char *what);
+
+/* Starts the command; its descriptors are message->fds.  Returns its pid or -errno. */
+int spawn(const struct message *message, char *data);
+
+/* Writes a file in /run. */
+int put_file(const struct message *message, const char *data);
+
+/* Sends an INIT_FILE for each file of the workspace that changed, then INIT_DONE. */
+void list_files(const struct init_list *request);

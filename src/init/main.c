@@ -1,0 +1,171 @@
+/* init/main.c -- PID 1 of a sandbox.
+ *
+ * A static program that sees only base, sys and wire.  It stands behind all walls, as
+ * the same user as the code, and does what its owner asks over one socket: write a
+ * file, start a command, signal, list what changed.  It reaps everything, and when the
+ * command ends it ends the rest before it says so.  The code cannot stop or kill it:
+ * the kernel drops signals to PID 1 from within that it has no handler for; it cannot
+ * trace it either (not dumpable).  The owner does not trust it all the same.
+ *
+ * When the owner goes away the socket closes, init exits, and the kernel kills all. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "init/init.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+static char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
+static pid_t command;                  /* 0: none is running */
+
+void reply_failed(enum cella_kind kind, int num, const char *what)
+{
+        struct cella_err err = {0};
+        err_set(&err, kind, num, "%s", what);
+        message_send(INIT_CONTROL_FD, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
+}
+
+static void fill_usage(struct init_exited *exited)
+{
+        struct rusage usage;
+        struct statfs disk;
+        if (sys_call2(SYS_getrusage, RUSAGE_CHILDREN, &usage) == 0) {
+                exited->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
+                                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+                exited->rss_peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+        }
+        if (statfs("/tmp", &disk) == 0) {
+                exited->disk_bytes_free = (uint64_t)disk.f_bfree * (uint64_t)disk.f_bsize;
+                exited->disk_inodes_free = disk.f_ffree;
+        }
+}
+
+/* Ends every other process of the sandbox and waits until they are gone. */
+static void end_all(void)
+{
+        /* Outside a process namespace of our own (a test without that wall), -1 would be
+         * everybody. */
+        if (getpid() != 1)
+                return;
+        while (sys_wait(-1, NULL, WNOHANG, NULL) != -ECHILD) {
+                sys_kill(-1, SIGKILL);
+                sys_wait(-1, NULL, 0, NULL);
+        }
+}
+
+static void command_ended(int status)
+{
+        struct init_exited exited = {.wait_status = status};
+        command = 0;
+        end_all();
+        fill_usage(&exited);
+        message_send(INIT_CONTROL_FD, INIT_EXITED, NULL, 0, &exited, sizeof exited, NULL, 0);
+}
+
+static void reap(void)
+{
+        for (;;) {
+                int status;
+                pid_t pid = sys_wait(-1, &status, WNOHANG, NULL);
+                if (pid <= 0)
+                        return;
+                if (pid == command)
+                        command_ended(status);
+        }
+}
+
+static void handle(const struct message *message)
+{
+        int r;
+        switch (message->type) {
+        case INIT_PUT_FILE:
+                r = put_file(message, request);
+                if (r < 0)
+                        reply_failed(CELLA_INVALID_REQUEST, r, "cannot write the code's file");
+                else
+                        message_send(INIT_CONTROL_FD, INIT_DONE, NULL, 0, NULL, 0, NULL, 0);
+                break;
+        case INIT_SPAWN:
+                r = command ? -EBUSY : spawn(message, request);
+                if (r < 0)
+                        reply_failed(CELLA_NOT_FOUND, r, "cannot start the command");
+                else
+                        command = r;
+                break;
+        case INIT_SIGNAL:
+                if (message->len == sizeof(int32_t) && getpid() == 1) {
+                        int32_t signal;
+                        memcpy(&signal, request, sizeof signal);
+                        sys_kill(-1, signal);
+                }
+                break;
+        case INIT_LIST:
+                if (message->len == sizeof(struct init_list)) {
+                        struct init_list list;
+                        memcpy(&list, request, sizeof list);
+                        list_files(&list);
+                }
+                break;
+        default:
+                reply_failed(CELLA_INTERNAL, -EPROTO, "unknown request");
+        }
+        for (unsigned i = 0; i < message->n_fds; i++)
+                sys_close(message->fds[i]);
+}
+
+/* Fills 0 to 2, so that nothing opened later can land there. */
+static void open_standard(void)
+{
+        int fd;
+        do {
+                fd = sys_openat(AT_FDCWD, "/dev/null", O_RDWR, 0);
+        } while (fd >= 0 && fd < 2);
+        if (fd > 2)
+                sys_close(fd);
+}
+
+int main(void)
+{
+        sigset_t children;
+        sys_prctl(PR_SET_DUMPABLE, 0, 0);
+        sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
+        for (int fd = 0; fd < 3; fd++)
+                sys_close(fd);
+        open_standard();
+
+        sigemptyset(&children);
+        sigaddset(&children, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &children, NULL);
+        int deaths = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (deaths < 0)
+                return 1;
+        message_send(INIT_CONTROL_FD, INIT_READY, NULL, 0, NULL, 0, NULL, 0);
+
+        struct pollfd ready[] = {{INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}};
+        for (;;) {
+                if (sys_poll(ready, 2, -1) < 0)
+                        continue;
+                if (ready[1].revents) {
+                        struct signalfd_siginfo info[8];
+                        sys_read(deaths, info, sizeof info);
+                        reap();
+                }
+                if (ready[0].revents) {
+                        struct message message;
+                        if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
+                                return 0;
+                        handle(&message);
+                }
+        }
+}

@@ -1,0 +1,55 @@
+/* jail/cgroup.h -- the control groups of one sandbox: v2, v1, or both mounted.
+ *
+ * Owns the directories it makes, and while they exist holds a lock on one of them, so
+ * that cgroup_sweep() can tell what a killed owner left behind.  One thread per object.
+ * Does not log or exit. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "cella.h"
+#include "jail/spec.h"
+
+struct cgroup; /* opaque */
+
+struct cgroup_usage {
+        uint64_t cpu_us;
+        uint64_t memory_peak_bytes;
+        uint32_t processes_peak;
+        uint64_t oom_kills;     /* processes that the kernel killed for memory */
+        uint64_t forks_refused; /* at the limit on processes */
+        bool cpu_known, memory_known, processes_known;
+};
+
+/* Makes the groups with their limits set.  Groups that this host does not give are in
+ * cgroup_missing().  On failure *ret is untouched and nothing stays on disk.  -EACCES or
+ * -EROFS: none can be made by this user at all. */
+int cgroup_new(const struct cella_limits *limits, struct cgroup **ret, struct cella_err *err);
+
+/* Removes the groups; every process in them must be dead.  NULL is fine. */
+struct cgroup *cgroup_free(struct cgroup *cg);
+DEFINE_AUTO(struct cgroup *, cgroup_free)
+
+/* A number no other live sandbox of this host has. */
+unsigned cgroup_number(const struct cgroup *cg);
+
+/* CELLA_LIMIT_* that cannot be enforced. */
+uint32_t cgroup_missing(const struct cgroup *cg);
+
+/* v2: the descriptor to clone the child into.  v1: -1, see cgroup_join_fds(). */
+int cgroup_clone_fd(const struct cgroup *cg);
+
+/* v1: files that the child itself must write "0" to.  Returns how many; the caller closes them. */
+int cgroup_join_fds(const struct cgroup *cg, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err);
+
+/* CPU time used so far, in microseconds; 0 when it is not known. */
+uint64_t cgroup_cpu_us(const struct cgroup *cg);
+
+/* Lifts the CPU limit, so that killed processes can leave at full speed. */
+void cgroup_unthrottle(struct cgroup *cg);
+
+void cgroup_read_usage(const struct cgroup *cg, struct cgroup_usage *ret);
+
+/* Removes groups beside this one whose owner is dead. */
+void cgroup_sweep(const struct cgroup *cg);

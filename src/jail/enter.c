@@ -1,0 +1,194 @@
+/* jail/enter.c -- from a freshly cloned child to init behind all walls.
+ *
+ * The order matters:
+ *  - the network namespace is begun first, because it takes longest (jail/netns.c);
+ *  - the cgroups are joined by the child itself, before anything but our own code has
+ *    run in it: when the parent moves it, cgroup v1 waits 10 ms for all CPUs;
+ *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
+ *  - privilege goes before Landlock and the filter, which need none, and the filter is
+ *    last, because it forbids what the others use. */
+#include "jail/enter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/err.h"
+#include "jail/identity.h"
+#include "jail/landlock.h"
+#include "jail/netns.h"
+#include "jail/seccomp.h"
+#include "jail/view.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#ifndef AT_EMPTY_PATH
+#define AT_EMPTY_PATH 0x1000
+#endif
+
+uint64_t jail_clone_flags(const struct jail_spec *spec)
+{
+        uint64_t flags = CLONE_NEWNS;
+        if (!spec->privileged)
+                flags |= CLONE_NEWUSER;
+        if (spec->walls & WALL_PID)
+                flags |= CLONE_NEWPID;
+        if (spec->walls & WALL_IPC)
+                flags |= CLONE_NEWIPC;
+        if (spec->walls & WALL_UTS)
+                flags |= CLONE_NEWUTS;
+        return flags;
+}
+
+static int join_cgroups(const struct jail_spec *spec, struct cella_err *err)
+{
+        struct message go;
+        int r = message_receive(spec->control_fd, &go, NULL, 0);
+        if (r <= 0 || go.type != INIT_GO)
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
+        r = 0;
+        for (unsigned i = 0; i < go.n_fds; i++) {
+                ssize_t n = sys_write(go.fds[i], "0", 1);
+                if (n < 0 && r == 0)
+                        r = err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
+                sys_close(go.fds[i]);
+        }
+        if (r == 0 && (spec->walls & WALL_CGROUP)) {
+                r = sys_unshare(CLONE_NEWCGROUP);
+                if (r < 0)
+                        err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace");
+        }
+        return r;
+}
+
+static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
+{
+        if (!(spec->walls & WALL_RLIMIT))
+                return 0;
+        /* A second line behind the cgroup's count, which must be the one to be hit because
+         * only it can be read afterwards.  Counted per user namespace since Linux 5.14. */
+        uint64_t processes = spec->limits.processes + (spec->limit_processes_by_rlimit ? 0 : 8);
+        const struct {
+                int resource;
+                uint64_t limit;
+        } limits[] = {
+                {RLIMIT_CORE, 0},
+                {RLIMIT_NOFILE, spec->limits.open_files},
+                {RLIMIT_FSIZE, spec->limits.disk_bytes},
+                {RLIMIT_NPROC, processes},
+                {RLIMIT_MEMLOCK, 8u << 20},
+                {RLIMIT_MSGQUEUE, 819200},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+                int r = sys_setrlimit(limits[i].resource, limits[i].limit);
+                /* A caller who may not raise its own ceiling: stay below it. */
+                if (r < 0 && r != -EPERM)
+                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "rlimit: cannot set");
+        }
+        return 0;
+}
+
+static int tidy(const struct jail_spec *spec, struct cella_err *err)
+{
+        int r = 0;
+        if (spec->walls & WALL_UTS)
+                r = sys_sethostname("sandbox");
+        if (r < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "uts: cannot set the host name");
+        if (spec->walls & WALL_HYGIENE)
+                r = sys_new_session_keyring();
+        /* A kernel without keys has nothing to inherit. */
+        if (r < 0 && r != -ENOSYS)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "keyring: cannot start a new one");
+        return set_rlimits(spec, err);
+}
+
+static int raise_walls(const struct jail_spec *spec, struct netns *ns, struct cella_err *err)
+{
+        int r;
+        if (!spec->privileged && (r = identity_map_self(spec, err)) < 0)
+                return r;
+        if (spec->walls & WALL_NET) {
+                r = netns_start(ns);
+                if (r < 0)
+                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot start a helper");
+        }
+        /* Should the host run out of memory, the sandbox goes first. */
+        r = sys_write_file(spec->proc_fd, "self/oom_score_adj", "1000");
+        if (r < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
+        if ((r = view_build(spec, err)) < 0 || (r = join_cgroups(spec, err)) < 0)
+                return r;
+        if (spec->walls & WALL_NET) {
+                r = netns_join(ns);
+                if (r < 0)
+                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace");
+        }
+        if ((r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
+            (r = identity_drop(spec, err)) < 0)
+                return r;
+        if (spec->walls & WALL_NO_NEW_PRIVS) {
+                r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
+                if (r < 0)
+                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set no_new_privs");
+        }
+        return landlock_restrict(spec, err);
+}
+
+/* Moves the control socket and init's program to fixed places and closes everything else.
+ * By way of high numbers: either may stand where the other has to go. */
+static int keep_descriptors(const struct jail_spec *spec)
+{
+        int control = sys_dup_above(spec->control_fd, INIT_PROGRAM_FD + 1);
+        int program = sys_dup_above(spec->init_fd, INIT_PROGRAM_FD + 1);
+        int r;
+        if (control < 0 || program < 0)
+                return control < 0 ? control : program;
+        if ((r = sys_dup3(control, INIT_CONTROL_FD, 0)) < 0 ||
+            (r = sys_dup3(program, INIT_PROGRAM_FD, O_CLOEXEC)) < 0)
+                return r;
+        return spec->walls & WALL_HYGIENE ? sys_close_range(INIT_PROGRAM_FD + 1, ~0u, 0) : 0;
+}
+
+static int become_init(const struct jail_spec *spec)
+{
+        char *const argv[] = {"init", NULL}, *const env[] = {NULL};
+        uint64_t none = 0;
+        int r;
+        sys_umask(022);
+        sys_restore_signals(&none);
+        /* The owner dies, the sandbox dies.  Not earlier: a change of uid resets it. */
+        if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0)
+                return r;
+        if ((spec->walls & WALL_SECCOMP) && (r = seccomp_load()) < 0)
+                return r;
+        return sys_execveat(INIT_PROGRAM_FD, "", argv, env, AT_EMPTY_PATH);
+}
+
+_Noreturn void jail_enter(const struct jail_spec *spec)
+{
+        static struct netns ns;
+        static struct cella_err err;
+        int control = spec->control_fd;
+
+        sys_umask(0);
+        if (spec->walls & WALL_HYGIENE)
+                sys_setsid();
+        int r = raise_walls(spec, &ns, &err);
+        if (r == 0) {
+                r = keep_descriptors(spec);
+                if (r >= 0) {
+                        control = INIT_CONTROL_FD;
+                        r = become_init(spec);
+                }
+                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r,
+                        "seccomp: cannot load the filter or start init");
+        }
+        message_send(control, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
+        sys_exit(1);
+}

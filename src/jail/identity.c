@@ -1,0 +1,69 @@
+/* jail/identity.c -- who the code is: user namespaces, uids, capabilities.
+ *
+ * In both modes the code ends up in a user namespace with a single uid and no
+ * capabilities, and that namespace owns neither the mounts nor the network nor the
+ * processes of the sandbox: they belong to the one outside of it.  So even a process
+ * that regained all capabilities of its own namespace would have no power over them. */
+#include "jail/identity.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+
+#include "base/err.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+/* Through the host's /proc: the sandbox's own is read-only. */
+static int map(const struct jail_spec *spec, unsigned inner, unsigned uid, unsigned gid)
+{
+        char line[40];
+        /* Changing uids made the process undumpable, and its /proc files root's. */
+        int r = sys_prctl(PR_SET_DUMPABLE, 1, 0);
+        if (r == 0)
+                r = sys_write_file(spec->proc_fd, "self/setgroups", "deny");
+        if (r < 0)
+                return r;
+        snprintf(line, sizeof line, "%u %u 1", inner, uid);
+        r = sys_write_file(spec->proc_fd, "self/uid_map", line);
+        if (r < 0)
+                return r;
+        snprintf(line, sizeof line, "%u %u 1", inner, gid);
+        return sys_write_file(spec->proc_fd, "self/gid_map", line);
+}
+
+static int fail(struct cella_err *err, int r, const char *what)
+{
+        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "user: cannot %s", what);
+}
+
+int identity_map_self(const struct jail_spec *spec, struct cella_err *err)
+{
+        int r = map(spec, spec->inner_uid, spec->host_uid, spec->host_gid);
+        return r < 0 ? fail(err, r, "map the user into its namespace") : 0;
+}
+
+int identity_drop(const struct jail_spec *spec, struct cella_err *err)
+{
+        unsigned uid = spec->inner_uid, gid = spec->inner_uid; /* as the outer namespace calls them */
+        int r;
+        if (!(spec->walls & WALL_USER))
+                return 0;
+        if (spec->privileged) {
+                uid = spec->host_uid;
+                gid = spec->host_gid;
+                if ((r = sys_setgroups_none()) < 0 || (r = sys_setresgid(gid)) < 0 ||
+                    (r = sys_setresuid(uid)) < 0)
+                        return fail(err, r, "become an unprivileged user");
+        }
+        r = sys_unshare(CLONE_NEWUSER);
+        if (r < 0)
+                return fail(err, r, "make a user namespace");
+        r = map(spec, spec->inner_uid, uid, gid);
+        if (r < 0)
+                return fail(err, r, "map the user");
+        /* Without no_new_privs, Landlock and the filter need CAP_SYS_ADMIN; then the exec of
+         * init, as a user that is not root, drops them. */
+        r = spec->walls & WALL_NO_NEW_PRIVS ? sys_drop_capabilities() : 0;
+        return r < 0 ? fail(err, r, "drop capabilities") : 0;
+}

@@ -1,0 +1,99 @@
+/* jail/landlock.c -- the file rules once more, enforced by the security module.
+ *
+ * Read and execute everywhere in the view, write where the view is writable, use of
+ * the device nodes.  A mistake in the mounts would have to meet a mistake here.  The
+ * kernel's header on the build machine may be older than the kernel, so the constants
+ * that came later are spelled out. */
+#include "jail/landlock.h"
+
+#include <errno.h>
+#include <linux/landlock.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "jail/view.h"
+#include "sys/file.h"
+#include "sys/raw.h"
+
+#define ACCESS_EXECUTE (1u << 0)
+#define ACCESS_WRITE_FILE (1u << 1)
+#define ACCESS_READ_FILE (1u << 2)
+#define ACCESS_READ_DIR (1u << 3)
+#define ACCESS_TRUNCATE (1u << 14)      /* ABI 3 */
+#define ACCESS_IOCTL_DEV (1u << 15)     /* ABI 5 */
+#define SCOPE_ABSTRACT_SOCKET (1u << 0) /* ABI 6 */
+#define SCOPE_SIGNAL (1u << 1)
+
+#define ACCESS_READ (ACCESS_EXECUTE | ACCESS_READ_FILE | ACCESS_READ_DIR)
+
+/* As of ABI 6; the kernel takes a shorter one by its size. */
+struct ruleset {
+        uint64_t handled_access_fs;
+        uint64_t handled_access_net;
+        uint64_t scoped;
+};
+
+static uint64_t all_access(int abi)
+{
+        if (abi >= 5)
+                return (1u << 16) - 1;
+        if (abi >= 3)
+                return (1u << 15) - 1;
+        return abi >= 2 ? (1u << 14) - 1 : (1u << 13) - 1;
+}
+
+int landlock_abi(void)
+{
+        long abi = sys_call3(SYS_landlock_create_ruleset, 0, 0, LANDLOCK_CREATE_RULESET_VERSION);
+        return abi < 0 ? 0 : (int)abi;
+}
+
+static int allow(int ruleset, const char *path, uint64_t access)
+{
+        struct landlock_path_beneath_attr rule = {.allowed_access = access};
+        AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_PATH, 0);
+        if (fd < 0)
+                return fd;
+        rule.parent_fd = fd;
+        return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
+{
+        int r = allow(ruleset, "/", all & ACCESS_READ);
+        if (r < 0 || !(spec->walls & WALL_MOUNT))
+                return r;
+        r = allow(ruleset, "/dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV));
+        for (const char *const *d = view_writable; *d && r == 0; d++)
+                r = allow(ruleset, *d, all);
+        for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {
+                /* A single file takes only the rights that files have. */
+                uint64_t file = ACCESS_READ_FILE | ACCESS_EXECUTE | ACCESS_WRITE_FILE | ACCESS_TRUNCATE;
+                if (!spec->mounts[i].writable)
+                        continue;
+                r = allow(ruleset, spec->mounts[i].target, all);
+                if (r == -EINVAL)
+                        r = allow(ruleset, spec->mounts[i].target, all & file);
+        }
+        return r;
+}
+
+int landlock_restrict(const struct jail_spec *spec, struct cella_err *err)
+{
+        int abi = landlock_abi();
+        if (abi == 0 || !(spec->walls & WALL_LANDLOCK))
+                return 0;
+        struct ruleset attr = {.handled_access_fs = all_access(abi)};
+        size_t size = abi >= 6 ? sizeof attr : sizeof attr.handled_access_fs;
+        if (abi >= 6) {
+                attr.scoped |= spec->walls & WALL_NET ? SCOPE_ABSTRACT_SOCKET : 0;
+                attr.scoped |= spec->walls & WALL_PID ? SCOPE_SIGNAL : 0;
+        }
+        AUTO(sys_close) int ruleset = (int)sys_call3(SYS_landlock_create_ruleset, &attr, size, 0);
+        int r = ruleset;
+        if (r >= 0)
+                r = add_rules(spec, ruleset, attr.handled_access_fs);
+        if (r >= 0)
+                r = (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "landlock: cannot restrict files") : 0;
+}

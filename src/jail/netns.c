@@ -1,0 +1,65 @@
+/* jail/netns.c -- a network namespace, made while the caller does something else.
+ *
+ * Making one takes the kernel about as long as all the mounts of a sandbox together
+ * (0.4 ms), and neither needs the other.  So a helper that shares the caller's memory
+ * and descriptors makes it on the other core, and the caller joins it at the end.  The
+ * helper touches nothing but its own small stack and *ns, and calls the kernel without
+ * errno (sys/raw.h), which it would share. */
+#include "jail/netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+static int make(void)
+{
+        struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+        int r = sys_unshare(CLONE_NEWNET);
+        if (r < 0)
+                return r;
+        int fd = (int)sys_call3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return fd;
+        r = (int)sys_call3(SYS_ioctl, fd, SIOCSIFFLAGS, &loopback);
+        sys_close(fd);
+        return r < 0 ? r : sys_openat(AT_FDCWD, "/proc/thread-self/ns/net", O_RDONLY, 0);
+}
+
+static int helper(void *arg)
+{
+        struct netns *ns = arg;
+        ns->result = make();
+        sys_exit(0);
+}
+
+int netns_start(struct netns *ns)
+{
+        /* clone() of libc, not clone3: the child needs a stack of its own. */
+        int pid = clone(helper, ns->stack + sizeof ns->stack, CLONE_VM | CLONE_FILES | SIGCHLD, ns);
+        if (pid < 0)
+                return -errno;
+        ns->pid = pid;
+        return 0;
+}
+
+int netns_join(struct netns *ns)
+{
+        int status;
+        int r = sys_wait(ns->pid, &status, __WALL, NULL);
+        if (r < 0)
+                return r;
+        if (status != 0)
+                return -EIO;
+        if (ns->result < 0)
+                return ns->result;
+        AUTO(sys_close) int fd = ns->result;
+        return sys_setns(fd, CLONE_NEWNET);
+}

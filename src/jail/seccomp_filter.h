@@ -1,0 +1,6 @@
+/* jail/seccomp_filter.h -- the filter that tools/seccomp_gen made at build time. */
+#pragma once
+#include <linux/filter.h>
+
+extern const struct sock_filter seccomp_filter[];
+extern const unsigned short seccomp_filter_len;

@@ -1,0 +1,37 @@
+/* jail/spec.h -- all that is needed to build one sandbox, gathered before the clone.
+ *
+ * The child only reads it: nothing is allocated between clone and exec. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cella.h"
+#include "jail/walls.h"
+
+#define JAIL_UID 1000u /* who the code is, inside */
+#define JAIL_CGROUP_FDS_MAX 4
+
+struct jail_mount {
+        const char *source; /* on the host */
+        const char *target; /* inside, absolute, see view_target_check() */
+        bool writable;
+        int idmap_fd; /* user namespace that makes the source's owner the code's uid; -1: none */
+};
+
+struct jail_spec {
+        uint32_t walls; /* those to raise */
+        /* Root with all it takes: the namespaces belong to the host's user namespace, and
+         * the code's own comes last.  Otherwise an outer user namespace comes first, to
+         * have the right to make the others. */
+        bool privileged;
+        unsigned host_uid, host_gid; /* who the code is, outside */
+        unsigned inner_uid;
+        struct cella_limits limits;
+        bool limit_processes_by_rlimit;  /* where no cgroup does */
+        const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
+        size_t n_mounts;
+        int proc_fd;    /* the host's /proc */
+        int control_fd; /* to the owner; becomes init's INIT_CONTROL_FD */
+        int init_fd;    /* init's program, a sealed memfd */
+};

@@ -1,0 +1,16 @@
+/* jail/view.h -- the root file system as the code sees it. */
+#pragma once
+#include "jail/spec.h"
+
+/* Says whether target may be the place of a mount; -EINVAL with the reason if not. */
+int view_target_check(const char *target, struct cella_err *err);
+
+/* Builds the view in the caller's own mount namespace and stands in its root
+ * directory.  The host is still reachable: view_enter() ends that. */
+int view_build(const struct jail_spec *spec, struct cella_err *err);
+
+/* Makes the view the root, drops the host's tree and write-protects what is fixed. */
+int view_enter(const struct jail_spec *spec, struct cella_err *err);
+
+/* Directories of the view that the code may write to, NULL-terminated. */
+extern const char *const view_writable[];

@@ -1,0 +1,30 @@
+#include "keeper/init_program.h"
+
+#include <errno.h>
+#include <linux/memfd.h>
+
+#include "sys/file.h"
+#include "sys/raw.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U /* Linux 6.3: says that it is meant to be run */
+#endif
+#define ADD_SEALS 1033  /* F_ADD_SEALS */
+#define SEAL_ALL 0x000f /* against sealing, shrinking, growing, writing */
+
+int init_program_open(void)
+{
+        int fd = sys_memfd_create("init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+        if (fd == -EINVAL)
+                fd = sys_memfd_create("init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (fd < 0)
+                return fd;
+        int r = sys_write_all(fd, init_program, (size_t)(init_program_end - init_program));
+        if (r == 0)
+                r = (int)sys_call3(SYS_fcntl, fd, ADD_SEALS, SEAL_ALL);
+        if (r < 0) {
+                sys_close(fd);
+                return r;
+        }
+        return fd;
+}

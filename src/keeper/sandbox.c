@@ -1,0 +1,283 @@
+/* keeper/sandbox.c -- makes sandboxes, ends them, reads their counters.
+ *
+ * The child that becomes init is cloned first and builds the view while we make the
+ * cgroups it is going to join (v1), so that neither waits for the other.  On cgroup v2
+ * it is cloned right into its group, which therefore comes first. */
+#include "keeper/sandbox.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "jail/enter.h"
+#include "jail/landlock.h"
+#include "keeper/idmap.h"
+#include "keeper/init_program.h"
+#include "keeper/options.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define ALL_WALLS ((WALL_PROC << 1) - 1)
+#define FIRST_UID 0x70000000u /* a range that nothing else hands out; + cgroup_number() */
+#define INIT_PATIENCE_S 5     /* init answers at once or is broken */
+
+/* What sandbox_new() holds only while it runs. */
+struct making {
+        struct jail_spec spec;
+        struct jail_mount mounts[OPTIONS_MOUNTS_MAX + 1];
+        char *sources[OPTIONS_MOUNTS_MAX + 1];
+        int child_control;
+        uint64_t signals;
+};
+
+static void making_done_auto(struct making *m)
+{
+        for (size_t i = 0; i < m->spec.n_mounts; i++) {
+                free(m->sources[i]);
+                sys_close(m->mounts[i].idmap_fd);
+        }
+        sys_close(m->spec.proc_fd);
+        sys_close(m->spec.init_fd);
+        sys_close(m->child_control);
+}
+
+/* Root over the whole machine: all uids are there, and the right to mount. */
+static bool is_privileged(int proc_fd)
+{
+        char text[4096];
+        unsigned long long capabilities = 0, count = 0;
+        if (geteuid() != 0 || sys_read_file(proc_fd, "self/uid_map", text, sizeof text) < 0)
+                return false;
+        if (sscanf(text, "%*u %*u %llu", &count) != 1 || count < UINT32_MAX)
+                return false;
+        if (sys_read_file(proc_fd, "self/status", text, sizeof text) < 0)
+                return false;
+        const char *line = strstr(text, "\nCapEff:");
+        if (!line || sscanf(line, "\nCapEff: %llx", &capabilities) != 1)
+                return false;
+        const unsigned long long need = 1ull << 21 /* SYS_ADMIN */ | 1ull << 7 /* SETUID */ |
+                                        1ull << 6 /* SETGID */ | 1ull << 0 /* CHOWN */;
+        return (capabilities & need) == need;
+}
+
+static int add_mount(struct making *m, const char *source, const char *target, bool writable,
+                     struct cella_err *err)
+{
+        struct stat st;
+        size_t i = m->spec.n_mounts;
+        m->sources[i] = realpath(source, NULL);
+        if (!m->sources[i] || stat(m->sources[i], &st) < 0) {
+                int r = -errno;
+                free(m->sources[i]);
+                return err_set(err, CELLA_INVALID_REQUEST, r, "mount '%.120s'", source);
+        }
+        m->mounts[i] = (struct jail_mount){m->sources[i], target, writable, -1};
+        m->spec.n_mounts++;
+        if (!m->spec.privileged || !(m->spec.walls & WALL_USER))
+                return 0;
+        int fd = idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, err);
+        if (fd < 0)
+                return fd;
+        m->mounts[i].idmap_fd = fd;
+        return 0;
+}
+
+static int add_mounts(struct making *m, const struct cella_options *options, struct cella_err *err)
+{
+        int r = 0;
+        m->spec.mounts = m->mounts;
+        if (options->workspace)
+                r = add_mount(m, options->workspace, "/workspace", options->workspace_writable, err);
+        for (size_t i = 0; i < options->n_mounts && r == 0; i++)
+                r = add_mount(m, options->mounts[i].source, options->mounts[i].target,
+                              options->mounts[i].writable, err);
+        return r;
+}
+
+static int prepare(struct making *m, const struct cella_options *options, uint32_t walls_down,
+                   struct cella_err *err)
+{
+        m->spec.limits = options->limits;
+        m->spec.inner_uid = options->user_root ? 0 : JAIL_UID;
+        m->spec.walls = ALL_WALLS & ~walls_down;
+        m->spec.proc_fd = sys_openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
+        if (m->spec.proc_fd < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->spec.proc_fd, "mount: cannot open /proc");
+        m->spec.privileged = is_privileged(m->spec.proc_fd);
+        m->spec.host_uid = geteuid();
+        m->spec.host_gid = getegid();
+        m->spec.init_fd = init_program_open();
+        if (m->spec.init_fd < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->spec.init_fd, "cannot make init's memfd");
+        return 0;
+}
+
+static int make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
+{
+        const struct timeval patience = {.tv_sec = INIT_PATIENCE_S};
+        int pair[2];
+        int r = message_pair(pair);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
+        sb->control = pair[0];
+        m->child_control = m->spec.control_fd = pair[1];
+        /* Whoever is behind it, half a message must not hold us. */
+        sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        return 0;
+}
+
+/* As root, cgroups are a wall that must stand.  An ordinary user has them by delegation
+ * only; then what was asked for by name must be enforceable, and the rest is told. */
+static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, struct cella_err *err)
+{
+        const uint32_t all =
+                CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME | CELLA_LIMIT_PROCESSES;
+        if (!(m->spec.walls & WALL_CGROUP)) {
+                sb->missing = all;
+                return 0;
+        }
+        int r = cgroup_new(&sb->limits, &sb->cgroup, err);
+        if (r < 0 && m->spec.privileged)
+                return err_hint(err, "cgroup v1 or v2 must be mounted and writable at /sys/fs/cgroup");
+        sb->missing = r < 0 ? all & ~CELLA_LIMIT_PROCESSES : cgroup_missing(sb->cgroup);
+        if (r < 0) {
+                m->spec.walls &= ~(uint32_t)WALL_CGROUP;
+                m->spec.limit_processes_by_rlimit = true;
+        }
+        if (!(sb->missing & required))
+                return 0;
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                "cgroup: the limit on %s cannot be enforced for this user",
+                sb->missing & required & CELLA_LIMIT_MEMORY ? "memory"
+                : sb->missing & required & CELLA_LIMIT_CPUS ? "CPU cores"
+                                                            : "CPU time");
+        return err_hint(err, "run as root, or with a delegated cgroup: systemd-run --user --scope -p "
+                             "Delegate=yes cella ...");
+}
+
+static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *err)
+{
+        int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
+        /* No handler of the caller may run in the child. */
+        sys_block_signals(&m->signals);
+        pid_t pid = sys_clone3(jail_clone_flags(&m->spec), cgroup_fd, &sb->pidfd);
+        if (pid == 0)
+                jail_enter(&m->spec);
+        sys_restore_signals(&m->signals);
+        if (pid > 0) {
+                sb->pid = pid;
+                sys_close(TAKE_FD(m->child_control));
+                return 0;
+        }
+        err_set(err, CELLA_ISOLATION_UNAVAILABLE, pid, "user: cannot make namespaces");
+        if (pid == -EPERM || pid == -ENOSPC || pid == -EUSERS)
+                return err_hint(
+                        err,
+                        "allow user namespaces (sysctl user.max_user_namespaces, "
+                        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), "
+                        "or run as root");
+        return pid;
+}
+
+static int say_go(struct sandbox *sb, struct cella_err *err)
+{
+        int fds[JAIL_CGROUP_FDS_MAX], n = 0;
+        if (sb->cgroup)
+                n = cgroup_join_fds(sb->cgroup, fds, err);
+        if (n < 0)
+                return n;
+        int r = message_send(sb->control, INIT_GO, fds, (unsigned)n, NULL, 0, NULL, 0);
+        while (n > 0)
+                sys_close(fds[--n]);
+        /* A child that is gone has said why: sandbox_wait_ready() reads that. */
+        return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
+}
+
+int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
+                struct cella_err *err)
+{
+        AUTO(making_done)
+        struct making m = {.spec = {.proc_fd = -1, .init_fd = -1, .control_fd = -1}, .child_control = -1};
+        int r = options_check(options, err);
+        if (r < 0)
+                return r;
+        AUTO(sandbox_free) struct sandbox *sb = calloc(1, sizeof *sb);
+        if (!sb)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        sb->pidfd = sb->control = -1;
+        sb->limits = options->limits;
+        sb->host_workspace = options->workspace != NULL;
+        if ((r = id_make("sbx_", sb->id)) < 0)
+                return err_set(err, CELLA_INTERNAL, r, "no random numbers");
+        if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = make_control(sb, &m, err)) < 0)
+                return r;
+        /* The code's uid is the group's number, so the group comes first; on v1 only its
+         * making could be put off, at the price of another way to find a free uid. */
+        if ((r = make_cgroup(sb, &m, options->required, err)) < 0)
+                return r;
+        if (m.spec.privileged)
+                m.spec.host_uid = m.spec.host_gid = FIRST_UID + (sb->cgroup ? cgroup_number(sb->cgroup) : 0);
+        if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
+            (r = say_go(sb, err)) < 0)
+                return r;
+        sb->walls = m.spec.walls;
+        if (landlock_abi() == 0)
+                sb->walls &= ~(uint32_t)WALL_LANDLOCK;
+        *ret = TAKE(sb);
+        return 0;
+}
+
+int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
+{
+        struct message m;
+        char data[INIT_REPLY_MAX];
+        if (sb->ready)
+                return 0;
+        int r = message_receive(sb->control, &m, data, sizeof data);
+        if (r > 0 && m.type == INIT_READY) {
+                sb->ready = true;
+                return 0;
+        }
+        if (r > 0 && m.type == INIT_FAILED && m.len == sizeof *err) {
+                memcpy(err, data, sizeof *err);
+                err->msg[sizeof err->msg - 1] = err->hint[sizeof err->hint - 1] = '\0';
+                return err->num < 0 ? err->num : -EIO;
+        }
+        return err_say(err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
+}
+
+void sandbox_kill(struct sandbox *sb)
+{
+        if (sb->pid <= 0)
+                return;
+        if (sb->cgroup)
+                cgroup_unthrottle(sb->cgroup);
+        sys_pidfd_signal(sb->pidfd, SIGKILL);
+}
+
+struct sandbox *sandbox_free(struct sandbox *sb)
+{
+        if (!sb)
+                return NULL;
+        sys_close(sb->control);
+        if (sb->pid > 0) {
+                sandbox_kill(sb);
+                sys_wait(sb->pid, NULL, __WALL, NULL);
+        }
+        sys_close(sb->pidfd);
+        cgroup_free(sb->cgroup);
+        free(sb);
+        return NULL;
+}

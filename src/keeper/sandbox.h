@@ -1,0 +1,41 @@
+/* keeper/sandbox.h -- makes sandboxes, ends them, reads their counters.
+ *
+ * This is what needs privilege, when there is any.  It parses nothing. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/auto.h"
+#include "base/id.h"
+#include "cella.h"
+#include "jail/cgroup.h"
+
+struct sandbox {
+        char id[ID_SIZE];
+        struct cella_limits limits;
+        uint32_t walls;        /* those that stand */
+        uint32_t missing;      /* CELLA_LIMIT_* that this host cannot enforce */
+        struct cgroup *cgroup; /* NULL where this user may have none */
+        pid_t pid;             /* init's, as the host sees it; 0 once it is reaped */
+        int pidfd;
+        int control;         /* to init, see wire/init.h */
+        bool host_workspace; /* a directory of the host, not a private one */
+        bool ready;          /* init said so */
+        bool used;           /* something ran in it */
+};
+
+/* Starts making one.  Returns once the walls are under way; whether all stand is known
+ * when init says INIT_READY, see sandbox_wait_ready(). */
+int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
+                struct cella_err *err);
+
+/* Waits for init to be there.  An error says which wall could not be raised. */
+int sandbox_wait_ready(struct sandbox *sandbox, struct cella_err *err);
+
+/* Kills everything in it, now. */
+void sandbox_kill(struct sandbox *sandbox);
+
+/* Kills and reaps it, and removes its groups.  NULL is fine. */
+struct sandbox *sandbox_free(struct sandbox *sandbox);
+DEFINE_AUTO(struct sandbox *, sandbox_free)

@@ -1,0 +1,149 @@
+#include "sys/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "sys/raw.h"
+
+#define KERNEL_SIGSET_BYTES 8
+
+pid_t sys_clone3(uint64_t flags, int cgroup_fd, int *ret_pidfd)
+{
+        struct clone_args args = {
+                .flags = flags | CLONE_PIDFD,
+                .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+                .exit_signal = SIGCHLD,
+        };
+        if (cgroup_fd >= 0) {
+                args.flags |= CLONE_INTO_CGROUP;
+                args.cgroup = (uint64_t)cgroup_fd;
+        }
+        return (pid_t)sys_call2(SYS_clone3, &args, sizeof args);
+}
+
+int sys_unshare(int flags)
+{
+        return (int)sys_call1(SYS_unshare, flags);
+}
+
+int sys_setns(int fd, int kind)
+{
+        return (int)sys_call2(SYS_setns, fd, kind);
+}
+
+int sys_pidfd_signal(int pidfd, int signal)
+{
+        return (int)sys_call4(SYS_pidfd_send_signal, pidfd, signal, 0, 0);
+}
+
+int sys_kill(pid_t pid, int signal)
+{
+        return (int)sys_call2(SYS_kill, pid, signal);
+}
+
+pid_t sys_wait(pid_t pid, int *status, int options, struct rusage *usage)
+{
+        long r;
+        do {
+                r = sys_call4(SYS_wait4, pid, status, options, usage);
+        } while (r == -EINTR);
+        return (pid_t)r;
+}
+
+int sys_prctl(int option, unsigned long a, unsigned long b)
+{
+        return (int)sys_call5(SYS_prctl, option, a, b, 0, 0);
+}
+
+int sys_setgroups_none(void)
+{
+        return (int)sys_call2(SYS_setgroups, 0, 0);
+}
+
+int sys_setresgid(unsigned gid)
+{
+        return (int)sys_call3(SYS_setresgid, gid, gid, gid);
+}
+
+int sys_setresuid(unsigned uid)
+{
+        return (int)sys_call3(SYS_setresuid, uid, uid, uid);
+}
+
+pid_t sys_setsid(void)
+{
+        return (pid_t)sys_call0(SYS_setsid);
+}
+
+int sys_sethostname(const char *name)
+{
+        return (int)sys_call2(SYS_sethostname, name, strlen(name));
+}
+
+int sys_setrlimit(int resource, uint64_t limit)
+{
+        uint64_t both[2] = {limit, limit};
+        return (int)sys_call4(SYS_prlimit64, 0, resource, both, 0);
+}
+
+unsigned sys_umask(unsigned mask)
+{
+        return (unsigned)sys_call1(SYS_umask, mask);
+}
+
+int sys_drop_capabilities(void)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct none[2] = {{0}};
+        /* The bounding set first: it needs CAP_SETPCAP.  EINVAL ends the list of this kernel. */
+        for (int cap = 0; cap < 64; cap++) {
+                int r = sys_prctl(PR_CAPBSET_DROP, (unsigned long)cap, 0);
+                if (r == -EINVAL)
+                        break;
+                if (r < 0)
+                        return r;
+        }
+        int r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+        if (r < 0)
+                return r;
+        return (int)sys_call2(SYS_capset, &header, none);
+}
+
+int sys_new_session_keyring(void)
+{
+        return (int)sys_call2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
+}
+
+int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
+{
+        return (int)sys_call5(SYS_execveat, fd, path, argv, env, flags);
+}
+
+_Noreturn void sys_exit(int code)
+{
+        for (;;)
+                sys_call1(SYS_exit_group, code);
+}
+
+int sys_block_signals(uint64_t *old)
+{
+        uint64_t all = ~UINT64_C(0);
+        return (int)sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &all, old, KERNEL_SIGSET_BYTES);
+}
+
+int sys_restore_signals(const uint64_t *old)
+{
+        return (int)sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, old, 0, KERNEL_SIGSET_BYTES);
+}
+
+int sys_poll(struct pollfd *fds, unsigned n, int64_t timeout_us)
+{
+        struct timespec ts = {.tv_sec = timeout_us / 1000000, .tv_nsec = timeout_us % 1000000 * 1000};
+        return (int)sys_call5(SYS_ppoll, fds, n, timeout_us < 0 ? NULL : &ts, 0, KERNEL_SIGSET_BYTES);
+}

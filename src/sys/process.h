@@ -1,0 +1,41 @@
+/* sys/process.h -- processes, signals, identity.  Each returns a value or -errno. */
+#pragma once
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include "base/auto.h"
+
+/* fork() with namespaces.  *ret_pidfd is the child's; cgroup_fd -1 means the caller's cgroup.
+ * Returns the pid, 0 in the child. */
+pid_t sys_clone3(uint64_t flags, int cgroup_fd, int *ret_pidfd);
+
+int sys_unshare(int flags);
+int sys_setns(int fd, int kind);
+int sys_pidfd_signal(int pidfd, int signal);
+int sys_kill(pid_t pid, int signal);
+
+/* Waits for the process to end; *status as for waitpid.  Returns the pid. */
+pid_t sys_wait(pid_t pid, int *status, int options, struct rusage *usage);
+
+int sys_prctl(int option, unsigned long a, unsigned long b);
+int sys_setgroups_none(void);
+int sys_setresgid(unsigned gid);
+int sys_setresuid(unsigned uid);
+pid_t sys_setsid(void);
+int sys_sethostname(const char *name);
+int sys_setrlimit(int resource, uint64_t limit);
+unsigned sys_umask(unsigned mask);
+int sys_drop_capabilities(void);
+int sys_new_session_keyring(void);
+int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags);
+_Noreturn void sys_exit(int code);
+
+/* All signals blocked; *old gets the mask of before (may be NULL). */
+int sys_block_signals(uint64_t *old);
+int sys_restore_signals(const uint64_t *old);
+
+int sys_poll(struct pollfd *fds, unsigned n, int64_t timeout_us);

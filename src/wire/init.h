@@ -1,0 +1,62 @@
+/* wire/init.h -- what a sandbox's owner says to its init, and init's answers.
+ *
+ * One request is under way at a time, except INIT_SIGNAL, which has no answer.  All
+ * of it is for processes of one machine and one build: native byte order. */
+#pragma once
+#include <stdint.h>
+
+#include "cella.h"
+
+#define INIT_CONTROL_FD 3                   /* where init finds the socket */
+#define INIT_PROGRAM_FD 4                   /* init itself, closed when it starts */
+#define INIT_REQUEST_MAX (4u * 1024 * 1024) /* arguments, environment, a file */
+#define INIT_STRINGS_MAX 4096u              /* arguments and variables */
+#define INIT_REPLY_MAX 8192u
+#define INIT_FILES_MAX 1000u /* changed files told of */
+
+enum init_request {
+        /* Before init runs, to the process that builds the sandbox: its cgroups are ready
+         * (descriptors of the files to write 0 to). */
+        INIT_GO = 1,
+        INIT_PUT_FILE, /* struct init_put_file, name, content */
+        INIT_SPAWN,    /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
+        INIT_SIGNAL,   /* int32_t: to every process but init */
+        INIT_LIST,     /* struct init_list: files of the workspace that changed */
+};
+
+enum init_reply {
+        INIT_READY = 100, /* all walls stand; init waits */
+        INIT_FAILED,      /* struct cella_err: the request was not carried out */
+        INIT_DONE,
+        INIT_EXITED, /* struct init_exited; every process of the run is gone */
+        INIT_FILE,   /* struct init_file, path */
+};
+
+struct init_put_file {
+        uint32_t mode;
+        uint32_t name_len; /* a single component, in /run */
+};
+
+struct init_spawn {
+        uint32_t argc;
+        uint32_t envc;
+        /* then, each ending in NUL: cwd, argv[0..argc), env[0..envc) */
+};
+
+struct init_exited {
+        int32_t wait_status; /* as from wait() */
+        uint64_t cpu_us;
+        uint64_t rss_peak_bytes;
+        uint64_t disk_bytes_free;
+        uint64_t disk_inodes_free;
+};
+
+struct init_list {
+        uint64_t since_ns;  /* realtime; older files did not change */
+        uint32_t all_added; /* the workspace was empty before */
+};
+
+struct init_file {
+        uint64_t bytes;
+        uint32_t added; /* else modified */
+};

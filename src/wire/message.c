@@ -1,0 +1,144 @@
+#include "wire/message.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/auto.h"
+#include "sys/file.h"
+#include "sys/raw.h"
+
+struct header {
+        uint32_t type;
+        uint32_t len;
+};
+
+int message_pair(int ret[2])
+{
+        return (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret);
+}
+
+/* Goes on where a partial write left off; descriptors travel with the first byte only. */
+static int send_rest(int socket, struct msghdr *msg)
+{
+        while (msg->msg_iovlen > 0) {
+                long n = sys_call3(SYS_sendmsg, socket, msg, MSG_NOSIGNAL);
+                if (n == -EINTR)
+                        continue;
+                if (n < 0)
+                        return (int)n;
+                msg->msg_control = NULL;
+                msg->msg_controllen = 0;
+                while (msg->msg_iovlen > 0 && (size_t)n >= msg->msg_iov->iov_len) {
+                        n -= (long)msg->msg_iov->iov_len;
+                        msg->msg_iov++;
+                        msg->msg_iovlen--;
+                }
+                if (msg->msg_iovlen > 0) {
+                        msg->msg_iov->iov_base = (char *)msg->msg_iov->iov_base + n;
+                        msg->msg_iov->iov_len -= (size_t)n;
+                }
+        }
+        return 0;
+}
+
+int message_send(int socket, uint32_t type, const int *fds, unsigned n_fds, const void *data, size_t len,
+                 const void *more, size_t more_len)
+{
+        struct header header = {.type = type, .len = (uint32_t)(len + more_len)};
+        struct iovec parts[] = {
+                {&header, sizeof header},
+                {(void *)data, len},
+                {(void *)more, more_len},
+        };
+        char control[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)] = {0};
+        struct msghdr msg = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
+
+        if (n_fds > MESSAGE_FDS_MAX || len > UINT32_MAX / 2 || more_len > UINT32_MAX / 2)
+                return -EINVAL;
+        if (n_fds > 0) {
+                msg.msg_control = control;
+                msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+                struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+                memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
+        }
+        return send_rest(socket, &msg);
+}
+
+static void take_fds(struct msghdr *msg, struct message *ret)
+{
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+                        continue;
+                size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                for (size_t i = 0; i < n; i++) {
+                        int fd;
+                        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+                        if (ret->n_fds < MESSAGE_FDS_MAX)
+                                ret->fds[ret->n_fds++] = fd;
+                        else
+                                sys_close(fd);
+                }
+        }
+}
+
+/* Reads exactly len bytes; with any, the descriptors too.  1, 0 on a clean end, -errno. */
+static int receive_exactly(int socket, char *data, size_t len, struct message *ret)
+{
+        size_t got = 0;
+        while (got < len) {
+                char control[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
+                struct iovec part = {data + got, len - got};
+                struct msghdr msg = {
+                        .msg_iov = &part,
+                        .msg_iovlen = 1,
+                        .msg_control = control,
+                        .msg_controllen = sizeof control,
+                };
+                long n = sys_call3(SYS_recvmsg, socket, &msg, MSG_CMSG_CLOEXEC);
+                if (n == -EINTR)
+                        continue;
+                if (n < 0)
+                        return (int)n;
+                take_fds(&msg, ret);
+                if (msg.msg_flags & MSG_CTRUNC)
+                        return -EPROTO;
+                if (n == 0)
+                        return got == 0 ? 0 : -EPROTO;
+                got += (size_t)n;
+        }
+        return 1;
+}
+
+static int receive(int socket, struct message *ret, void *data, size_t size)
+{
+        struct header header;
+        int r = receive_exactly(socket, (char *)&header, sizeof header, ret);
+        if (r <= 0)
+                return r;
+        if (header.len > size)
+                return -EPROTO;
+        ret->type = header.type;
+        ret->len = header.len;
+        if (header.len == 0)
+                return 1;
+        r = receive_exactly(socket, data, header.len, ret);
+        return r == 0 ? -EPROTO : r;
+}
+
+int message_receive(int socket, struct message *ret, void *data, size_t size)
+{
+        struct message m = {0};
+        int r = receive(socket, &m, data, size);
+        if (r <= 0) {
+                for (unsigned i = 0; i < m.n_fds; i++)
+                        sys_close(m.fds[i]);
+                return r;
+        }
+        *ret = m;
+        return r;
+}

@@ -1,0 +1,13 @@
+#!/bin/sh
+# embed_program.sh PROGRAM OUT.S -- an assembler file that carries a program as
+# init_program .. init_program_end.
+set -eu
+cat > "$2" <<TXT
+.section .note.GNU-stack,"",%progbits
+.section .rodata
+.global init_program, init_program_end
+.hidden init_program, init_program_end
+init_program:
+.incbin "$(realpath "$1")"
+init_program_end:
+TXT
