@@ -119,6 +119,7 @@ struct cella_command {
         int stdin_fd;           /* copied into a pipe, never handed in itself; -1: empty */
         bool list_files;        /* fill cella_result.files */
         bool kill_on_output_limit;
+        bool final; /* the last command in this sandbox: it may begin to end with it */
         /* Where output goes.  By default it is kept in the result.  With on_output it is
          * handed over as it comes, from the calling thread; a negative return cancels the
          * run.  With stream_fds it is written there as it comes; a reader that does not

@@ -61,7 +61,9 @@ static int unknown(const struct cli_command *c, const char *word, struct cella_e
         snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
         const char *typed = name + strspn(name, "-");
         err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "unknown option '%s' of 'cella %s'", name, c->name);
-        const char *near = parse_nearest(typed, &c->options[0].name, c->n_options, sizeof c->options[0]);
+        const char *near = c->n_options
+                                   ? parse_nearest(typed, &c->options->name, c->n_options, sizeof *c->options)
+                                   : NULL;
         if (!near && c->takes_limits)
                 near = parse_nearest(typed, &limits_table[0].option, limits_table_len,
                                      sizeof limits_table[0]);

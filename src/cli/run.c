@@ -303,6 +303,7 @@ static int execute(struct run_options *o, struct cella_err *err)
                 return r;
         o->command.env = o->env;
         o->command.list_files = o->json;
+        o->command.final = true;
         o->command.stream_fds = o->json ? NULL : streams;
         o->command.cancel_fd = open_cancel(&signals);
         r = cella_run(sandbox, &o->command, &result, err);

@@ -185,6 +185,7 @@ int command_start(struct sandbox *sb, const struct cella_command *command, const
                 r = add_environment(&b, sb, command, err);
         if (r < 0)
                 return r;
+        b.head.final = command->final && !command->list_files;
         r = message_send(sb->control, INIT_SPAWN, fds, 3, &b.head, sizeof b.head, b.data, b.len);
         return r < 0 && r != -EPIPE ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }

@@ -29,6 +29,7 @@
 
 #define NEVER INT64_MAX
 #define CPU_CHECK_MIN_US 5000
+#define THROTTLE_AFTER_US 20000    /* see cgroup_throttle() */
 #define DEATH_PATIENCE_US 10000000 /* for the kernel to reap what it was told to kill */
 
 enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, N_EVENTS };
@@ -39,7 +40,7 @@ struct run {
         struct verdict_facts facts;
         struct pump_out out[2];
         struct pump_in in;
-        int64_t started, deadline, kill_at, cpu_check;
+        int64_t started, deadline, kill_at, cpu_check, throttle_at;
         bool over;   /* the command has ended, or the sandbox with it */
         int failure; /* -errno: init could not start it */
 };
@@ -90,6 +91,7 @@ static void start_clocks(struct run *r)
         r->started = clock_us();
         r->deadline = after(r->started, r->sandbox->limits.timeout_ms);
         r->kill_at = NEVER;
+        r->throttle_at = r->sandbox->cgroup ? r->started + THROTTLE_AFTER_US : NEVER;
         r->cpu_check = NEVER;
         if (r->sandbox->limits.cpu_time_ms > 0 && r->sandbox->cgroup)
                 r->cpu_check = r->started;
@@ -115,8 +117,6 @@ static void time_is_up(struct run *r, int64_t now)
         if (grace == 0 ||
             message_send(r->sandbox->control, INIT_SIGNAL, NULL, 0, &term, sizeof term, NULL, 0) < 0)
                 r->kill_at = now;
-        if (r->sandbox->cgroup)
-                cgroup_unthrottle(r->sandbox->cgroup); /* let it use its grace */
 }
 
 /* Looks again when, at full speed on all its cores, the rest could be used up. */
@@ -141,6 +141,11 @@ static void check_clocks(struct run *r, int64_t now)
                 r->kill_at = NEVER;
                 end(r, END_TIMEOUT);
         }
+        if (now >= r->throttle_at) {
+                r->throttle_at = NEVER;
+                if (cgroup_throttle(r->sandbox->cgroup, r->sandbox->limits.cpus_milli) < 0)
+                        end(r, END_CPU); /* no code runs past what was promised of it */
+        }
         if (now >= r->cpu_check)
                 check_cpu(r, now);
         for (int i = 0; i < 2; i++) {
@@ -158,6 +163,8 @@ static int64_t next_clock(const struct run *r, int64_t now)
                 next = r->kill_at;
         if (r->cpu_check < next)
                 next = r->cpu_check;
+        if (r->throttle_at < next)
+                next = r->throttle_at;
         return next == NEVER ? -1 : next > now ? next - now : 0;
 }
 

@@ -1,6 +1,6 @@
 /* init/init.h -- PID 1 of a sandbox: what its files share. */
 #pragma once
-#include <stddef.h>
+#include <stdbool.h>
 
 #include "wire/init.h"
 #include "wire/message.h"
@@ -8,8 +8,9 @@
 /* Answers a request that was not carried out. */
 void reply_failed(enum cella_kind kind, int num, const char *what);
 
-/* Starts the command; its descriptors are message->fds.  Returns its pid or -errno. */
-int spawn(const struct message *message, char *data);
+/* Starts the command; its descriptors are message->fds.  Returns its pid or -errno.  *ret_final: nothing
+ * comes after it. */
+int spawn(const struct message *message, char *data, bool *ret_final);
 
 /* Writes a file in /run. */
 int put_file(const struct message *message, const char *data);

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -27,6 +27,7 @@
 #include "sys/raw.h"
 
 static char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
+static bool final;                     /* exit when it has ended */
 static pid_t command;                  /* 0: none is running */
 
 void reply_failed(enum cella_kind kind, int num, const char *what)
@@ -71,6 +72,8 @@ static void command_ended(int status)
         end_all();
         fill_usage(&exited);
         message_send(INIT_CONTROL_FD, INIT_EXITED, NULL, 0, &exited, sizeof exited, NULL, 0);
+        if (final)
+                sys_exit(0);
 }
 
 static void reap(void)
@@ -97,7 +100,7 @@ static void handle(const struct message *message)
                         message_send(INIT_CONTROL_FD, INIT_DONE, NULL, 0, NULL, 0, NULL, 0);
                 break;
         case INIT_SPAWN:
-                r = command ? -EBUSY : spawn(message, request);
+                r = command ? -EBUSY : spawn(message, request, &final);
                 if (r < 0)
                         reply_failed(CELLA_NOT_FOUND, r, "cannot start the command");
                 else

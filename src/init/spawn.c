@@ -13,6 +13,7 @@ static char *strings[INIT_STRINGS_MAX + 2]; /* argv, NULL, env, NULL */
 
 struct start {
         char *cwd, **argv, **env;
+        bool final;
 };
 
 /* Points into data; every string must end within it. */
@@ -26,7 +27,7 @@ static int parse(const struct message *message, char *data, struct start *ret)
                 return -E2BIG;
         char *p = data + sizeof head, *end = data + message->len;
         size_t used = 0;
-        *ret = (struct start){.cwd = p, .argv = strings};
+        *ret = (struct start){.cwd = p, .argv = strings, .final = head.final};
         for (uint32_t i = 0; i < 1 + head.argc + head.envc; i++) {
                 char *nul = memchr(p, '\0', (size_t)(end - p));
                 if (!nul)
@@ -86,12 +87,14 @@ static int become(const int fds[3], const struct start *start)
                         return r;
         if ((r = sys_chdir(start->cwd)) < 0)
                 return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
-        sys_setsid();
+        /* A group of its own.  Not a session: init's has no terminal either, and making one
+         * costs the kernel a scheduling group. */
+        sys_call2(SYS_setpgid, 0, 0);
         sys_restore_signals(&none);
         return exec_search(start->argv, start->env);
 }
 
-int spawn(const struct message *message, char *data)
+int spawn(const struct message *message, char *data, bool *ret_final)
 {
         struct start start;
         volatile int failure = 0;
@@ -109,6 +112,7 @@ int spawn(const struct message *message, char *data)
                 sys_wait(pid, NULL, 0, NULL);
                 return failure;
         }
+        *ret_final = start.final;
         return pid;
 }
 

@@ -42,6 +42,7 @@ struct cgroup {
         bool made[N_CONTROLLERS]; /* this entry's directory is ours to remove */
         int first;
         uint32_t missing;
+        bool throttled;
 };
 
 static void set_missing(struct cgroup *cg)
@@ -240,19 +241,6 @@ static int limit_memory(const struct cgroup *cg, uint64_t bytes)
         return r;
 }
 
-static int limit_cpus(const struct cgroup *cg, uint32_t milli)
-{
-        const unsigned period_us = 100000;
-        char text[48];
-        if (!cg->v2) {
-                int r = set(cg, CPU, "cpu.cfs_period_us", period_us);
-                return r < 0 ? r
-                             : set(cg, CPU, "cpu.cfs_quota_us", (unsigned long long)milli * period_us / 1000);
-        }
-        snprintf(text, sizeof text, "%llu %u", (unsigned long long)milli * period_us / 1000, period_us);
-        return sys_write_file(cg->dir[CPU], "cpu.max", text);
-}
-
 static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
 {
         int r = 0;
@@ -260,13 +248,9 @@ static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
                 r = limit_memory(cg, limits->memory_bytes);
         if (r == 0 && cg->dir[PIDS] >= 0) /* init is one, and not the code's */
                 r = set(cg, PIDS, "pids.max", limits->processes + 1ull);
-        if (r == 0 && cg->dir[CPU] >= 0) {
-                r = limit_cpus(cg, limits->cpus_milli);
-                if (r == -ENOENT && cg->v2) { /* handed down without this controller */
-                        sys_close(TAKE_FD(cg->dir[CPU]));
-                        r = 0;
-                }
-        }
+        /* v2 may hand down the others without this one. */
+        if (r == 0 && cg->v2 && faccessat(cg->dir[CPU], "cpu.max", F_OK, 0) < 0)
+                sys_close(TAKE_FD(cg->dir[CPU]));
         return r;
 }
 
@@ -282,10 +266,15 @@ static int share_first(struct cgroup *cg)
         return 0;
 }
 
+bool cgroup_is_v2(void)
+{
+        struct statfs fs;
+        return statfs(ROOT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
+}
+
 int cgroup_new(const struct cella_limits *limits, struct cgroup **ret, struct cella_err *err)
 {
         char groups[4096];
-        struct statfs fs;
         AUTO(cgroup_free) struct cgroup *cg = calloc(1, sizeof *cg);
         if (!cg)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cgroup");
@@ -296,7 +285,7 @@ int cgroup_new(const struct cella_limits *limits, struct cgroup **ret, struct ce
         if (n < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n,
                                "cgroup: cannot read /proc/self/cgroup");
-        cg->v2 = statfs(ROOT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
+        cg->v2 = cgroup_is_v2();
         int r = cg->v2 ? find_parent_v2(cg, groups) : find_parents_v1(cg, groups);
         for (cg->first = 0; r == 0 && cg->parent[cg->first] < 0;)
                 cg->first++;
@@ -406,10 +395,28 @@ uint64_t cgroup_cpu_us(const struct cgroup *cg)
         return value;
 }
 
+int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)
+{
+        const unsigned period_us = 100000;
+        const unsigned long long quota_us = (unsigned long long)cpus_milli * period_us / 1000;
+        char text[48];
+        int r;
+        if (cg->dir[CPU] < 0)
+                return 0;
+        cg->throttled = true;
+        if (cg->v2) {
+                snprintf(text, sizeof text, "%llu %u", quota_us, period_us);
+                return sys_write_file(cg->dir[CPU], "cpu.max", text);
+        }
+        r = set(cg, CPU, "cpu.cfs_period_us", period_us);
+        return r < 0 ? r : set(cg, CPU, "cpu.cfs_quota_us", quota_us);
+}
+
 void cgroup_unthrottle(struct cgroup *cg)
 {
-        if (cg->dir[CPU] < 0)
+        if (!cg->throttled)
                 return;
+        cg->throttled = false;
         if (cg->v2)
                 sys_write_file(cg->dir[CPU], "cpu.max", "max");
         else

@@ -22,6 +22,9 @@ struct cgroup_usage {
         bool cpu_known, memory_known, processes_known;
 };
 
+/* Whether this host has v2, and only v2, where cgroups are looked for. */
+bool cgroup_is_v2(void);
+
 /* Makes the groups with their limits set.  Groups that this host does not give are in
  * cgroup_missing().  On failure *ret is untouched and nothing stays on disk.  -EACCES or
  * -EROFS: none can be made by this user at all. */
@@ -45,6 +48,11 @@ int cgroup_join_fds(const struct cgroup *cg, int fds[JAIL_CGROUP_FDS_MAX], struc
 
 /* CPU time used so far, in microseconds; 0 when it is not known. */
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
+
+/* Sets the CPU limit.  Not part of cgroup_new(), because the first group of a host that
+ * has one makes the kernel patch its own code on all CPUs, and the last one back: 1 ms
+ * for each, which a run of a few milliseconds should not pay. */
+int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli);
 
 /* Lifts the CPU limit, so that killed processes can leave at full speed. */
 void cgroup_unthrottle(struct cgroup *cg);

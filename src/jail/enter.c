@@ -1,7 +1,9 @@
 /* jail/enter.c -- from a freshly cloned child to init behind all walls.
  *
  * The order matters:
- *  - the network namespace is begun first, because it takes longest (jail/netns.c);
+ *  - what takes long and needs no view is made by the owner meanwhile, on another core:
+ *    cgroups, and the network namespace if it has the right to (else a helper of ours,
+ *    begun first).  INIT_GO brings it;
  *  - the cgroups are joined by the child itself, before anything but our own code has
  *    run in it: when the parent moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
@@ -45,25 +47,29 @@ uint64_t jail_clone_flags(const struct jail_spec *spec)
         return flags;
 }
 
-static int join_cgroups(const struct jail_spec *spec, struct cella_err *err)
+/* Waits for what the owner made meanwhile, and joins the cgroups. */
+static int take_go(struct jail_spec *spec, struct cella_err *err)
 {
         struct message go;
-        int r = message_receive(spec->control_fd, &go, NULL, 0);
-        if (r <= 0 || go.type != INIT_GO)
+        struct init_go what;
+        int r = message_receive(spec->control_fd, &go, &what, sizeof what);
+        if (r <= 0 || go.type != INIT_GO || go.len != sizeof what || go.n_fds < 1 + what.has_netns)
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
-        r = 0;
-        for (unsigned i = 0; i < go.n_fds; i++) {
+        spec->walls = what.walls;
+        spec->host_uid = what.host_uid;
+        spec->host_gid = what.host_gid;
+        spec->limit_processes_by_rlimit = what.limit_processes_by_rlimit;
+        spec->init_fd = go.fds[0];
+        spec->netns_fd = what.has_netns ? go.fds[1] : -1;
+        for (unsigned i = 1 + what.has_netns; i < go.n_fds; i++) {
                 ssize_t n = sys_write(go.fds[i], "0", 1);
-                if (n < 0 && r == 0)
-                        r = err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
-                sys_close(go.fds[i]);
+                if (n < 0)
+                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
         }
-        if (r == 0 && (spec->walls & WALL_CGROUP)) {
-                r = sys_unshare(CLONE_NEWCGROUP);
-                if (r < 0)
-                        err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace");
-        }
-        return r;
+        if (!(spec->walls & WALL_CGROUP))
+                return 0;
+        r = sys_unshare(CLONE_NEWCGROUP);
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace") : 0;
 }
 
 static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
@@ -108,13 +114,21 @@ static int tidy(const struct jail_spec *spec, struct cella_err *err)
         return set_rlimits(spec, err);
 }
 
-static int raise_walls(const struct jail_spec *spec, struct netns *ns, struct cella_err *err)
+static int enter_netns(const struct jail_spec *spec, struct netns *own, struct cella_err *err)
+{
+        if (!(spec->walls & WALL_NET))
+                return 0;
+        int r = spec->netns_fd >= 0 ? sys_setns(spec->netns_fd, CLONE_NEWNET) : netns_join(own);
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace") : 0;
+}
+
+static int raise_walls(struct jail_spec *spec, struct netns *own, struct cella_err *err)
 {
         int r;
-        if (!spec->privileged && (r = identity_map_self(spec, err)) < 0)
-                return r;
-        if (spec->walls & WALL_NET) {
-                r = netns_start(ns);
+        if (!spec->privileged) {
+                if ((r = identity_map_self(spec, err)) < 0)
+                        return r;
+                r = spec->walls & WALL_NET ? netns_start(own) : 0;
                 if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot start a helper");
         }
@@ -122,14 +136,9 @@ static int raise_walls(const struct jail_spec *spec, struct netns *ns, struct ce
         r = sys_write_file(spec->proc_fd, "self/oom_score_adj", "1000");
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
-        if ((r = view_build(spec, err)) < 0 || (r = join_cgroups(spec, err)) < 0)
-                return r;
-        if (spec->walls & WALL_NET) {
-                r = netns_join(ns);
-                if (r < 0)
-                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace");
-        }
-        if ((r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
+        if ((r = view_build(spec, err)) < 0 || (r = take_go(spec, err)) < 0 ||
+            (r = view_give(spec, err)) < 0 || (r = enter_netns(spec, own, err)) < 0 ||
+            (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {
@@ -170,7 +179,7 @@ static int become_init(const struct jail_spec *spec)
         return sys_execveat(INIT_PROGRAM_FD, "", argv, env, AT_EMPTY_PATH);
 }
 
-_Noreturn void jail_enter(const struct jail_spec *spec)
+_Noreturn void jail_enter(struct jail_spec *spec)
 {
         static struct netns ns;
         static struct cella_err err;

@@ -7,4 +7,4 @@ uint64_t jail_clone_flags(const struct jail_spec *spec);
 
 /* In the child: raises the walls and becomes init.  On failure tells the owner why, over
  * the control socket, and exits. */
-_Noreturn void jail_enter(const struct jail_spec *spec);
+_Noreturn void jail_enter(struct jail_spec *spec);

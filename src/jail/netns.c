@@ -1,10 +1,11 @@
-/* jail/netns.c -- a network namespace, made while the caller does something else.
+/* jail/netns.c -- a network namespace, made while the view is being built.
  *
  * Making one takes the kernel about as long as all the mounts of a sandbox together
- * (0.4 ms), and neither needs the other.  So a helper that shares the caller's memory
- * and descriptors makes it on the other core, and the caller joins it at the end.  The
- * helper touches nothing but its own small stack and *ns, and calls the kernel without
- * errno (sys/raw.h), which it would share. */
+ * (0.4 ms), and neither needs the other.  So the owner makes it, on its own core, while
+ * the child builds the view.  An owner without privilege cannot; then a helper of the
+ * child does, which shares the child's memory and descriptors.  It touches nothing but
+ * its own small stack and *ns, and calls the kernel without errno (sys/raw.h), which it
+ * would share. */
 #include "jail/netns.h"
 
 #include <errno.h>
@@ -31,6 +32,16 @@ static int make(void)
         r = (int)sys_call3(SYS_ioctl, fd, SIOCSIFFLAGS, &loopback);
         sys_close(fd);
         return r < 0 ? r : sys_openat(AT_FDCWD, "/proc/thread-self/ns/net", O_RDONLY, 0);
+}
+
+int netns_make(void)
+{
+        AUTO(sys_close) int home = sys_openat(AT_FDCWD, "/proc/thread-self/ns/net", O_RDONLY, 0);
+        if (home < 0)
+                return home;
+        AUTO(sys_close) int made = make();
+        int r = sys_setns(home, CLONE_NEWNET);
+        return r < 0 ? r : TAKE_FD(made);
 }
 
 static int helper(void *arg)

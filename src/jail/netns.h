@@ -1,4 +1,4 @@
-/* jail/netns.h -- a network namespace, made while the caller does something else. */
+/* jail/netns.h -- a network namespace, made while the view is being built. */
 #pragma once
 
 #define NETNS_STACK_BYTES 4096
@@ -9,8 +9,12 @@ struct netns {
         char stack[NETNS_STACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* Starts a helper that makes the namespace and brings its loopback up.  *ns must stay
- * where it is until netns_join(). */
+/* Makes one by the calling thread, which needs the privilege and comes out where it was.
+ * Returns its descriptor. */
+int netns_make(void);
+
+/* Without privilege over the host: starts a helper in the caller's user namespace
+ * that makes it.  *ns must stay where it is until netns_join(). */
 int netns_start(struct netns *ns);
 
 /* Waits for it and moves the caller into the namespace. */

@@ -25,7 +25,7 @@ struct jail_spec {
          * the code's own comes last.  Otherwise an outer user namespace comes first, to
          * have the right to make the others. */
         bool privileged;
-        unsigned host_uid, host_gid; /* who the code is, outside */
+        unsigned host_uid, host_gid; /* who the code is, outside; of root's, from INIT_GO */
         unsigned inner_uid;
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
@@ -33,5 +33,7 @@ struct jail_spec {
         size_t n_mounts;
         int proc_fd;    /* the host's /proc */
         int control_fd; /* to the owner; becomes init's INIT_CONTROL_FD */
-        int init_fd;    /* init's program, a sealed memfd */
+        /* From INIT_GO, set in the child. */
+        int init_fd;  /* init's program, a sealed memfd */
+        int netns_fd; /* -1: the child makes one itself */
 };

@@ -174,8 +174,6 @@ static int make_skeleton(const struct jail_spec *spec, struct cella_err *err)
         int r;
         for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
                 r = sys_mkdirat(AT_FDCWD, directories[i].path, directories[i].mode);
-                if (r == 0 && directories[i].for_code && spec->privileged && (spec->walls & WALL_USER))
-                        r = sys_fchownat(AT_FDCWD, directories[i].path, spec->host_uid, spec->host_gid);
                 if (r < 0)
                         return fail(err, r, "make the directory", directories[i].path);
         }
@@ -294,15 +292,23 @@ static int show_devices(struct cella_err *err)
         return 0;
 }
 
-static int mask(const char *path, bool directory)
+/* By plain bind mounts: a detached mount that finds no place to go is dissolved when it is
+ * closed, and the kernel waits a grace period (0.4 ms) for that. */
+static int mask_proc(struct cella_err *err)
 {
-        if (!directory)
-                return sys_mount("dev/null", path, NULL, MS_BIND, NULL);
-        AUTO(sys_close) int empty = sys_open_tree_clone(AT_FDCWD, "var/empty", false);
-        if (empty < 0)
-                return empty;
-        int r = sys_mount_setattr(empty, "", MOUNT_ATTR_RDONLY, 0, false);
-        return r < 0 ? r : sys_move_mount(empty, AT_FDCWD, path);
+        /* What is bound from a read-only mount is read-only too. */
+        int r = sys_mount("var/empty", "var/empty", NULL, MS_BIND, NULL);
+        if (r == 0)
+                r = sys_mount_setattr(AT_FDCWD, "var/empty", MOUNT_ATTR_RDONLY, 0, false);
+        if (r < 0)
+                return fail(err, r, "write-protect", "/var/empty");
+        for (size_t i = 0; i < ARRAY_LEN(masked); i++) {
+                r = sys_mount(masked[i].directory ? "var/empty" : "dev/null", masked[i].path, NULL, MS_BIND,
+                              NULL);
+                if (r < 0 && r != -ENOENT)
+                        return fail(err, r, "mask", masked[i].path);
+        }
+        return 0;
 }
 
 static int show_proc(const struct jail_spec *spec, struct cella_err *err)
@@ -316,11 +322,8 @@ static int show_proc(const struct jail_spec *spec, struct cella_err *err)
         }
         if (!(spec->walls & WALL_PROC))
                 return 0;
-        for (size_t i = 0; i < ARRAY_LEN(masked); i++) {
-                r = mask(masked[i].path, masked[i].directory);
-                if (r < 0 && r != -ENOENT)
-                        return fail(err, r, "mask", masked[i].path);
-        }
+        if ((r = mask_proc(err)) < 0)
+                return r;
         r = sys_mount_setattr(AT_FDCWD, "proc", MOUNT_ATTR_RDONLY, 0, false);
         return r < 0 ? fail(err, r, "write-protect", "/proc") : 0;
 }
@@ -448,6 +451,22 @@ int view_build(const struct jail_spec *spec, struct cella_err *err)
         if ((r = open_writable(spec, err)) < 0)
                 return r;
         return show_mounts(spec, err);
+}
+
+int view_give(const struct jail_spec *spec, struct cella_err *err)
+{
+        if (!spec->privileged || !(spec->walls & WALL_USER) || !(spec->walls & WALL_MOUNT))
+                return 0;
+        for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
+                char path[32];
+                snprintf(path, sizeof path, "/%s", directories[i].path);
+                if (!directories[i].for_code || replaced(spec, path))
+                        continue;
+                int r = sys_fchownat(AT_FDCWD, directories[i].path, spec->host_uid, spec->host_gid);
+                if (r < 0)
+                        return fail(err, r, "give away", path);
+        }
+        return 0;
 }
 
 int view_enter(const struct jail_spec *spec, struct cella_err *err)

@@ -9,6 +9,9 @@ int view_target_check(const char *target, struct cella_err *err);
  * directory.  The host is still reachable: view_enter() ends that. */
 int view_build(const struct jail_spec *spec, struct cella_err *err);
 
+/* Gives the code what is its own, once its uid is known. */
+int view_give(const struct jail_spec *spec, struct cella_err *err);
+
 /* Makes the view the root, drops the host's tree and write-protects what is fixed. */
 int view_enter(const struct jail_spec *spec, struct cella_err *err);
 

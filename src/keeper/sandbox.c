@@ -1,12 +1,13 @@
 /* keeper/sandbox.c -- makes sandboxes, ends them, reads their counters.
  *
- * The child that becomes init is cloned first and builds the view while we make the
- * cgroups it is going to join (v1), so that neither waits for the other.  On cgroup v2
- * it is cloned right into its group, which therefore comes first. */
+ * The child that becomes init is cloned as soon as can be and builds the view; meanwhile
+ * we make on our own core what it takes up afterwards: cgroups and network namespace.
+ * On cgroup v2 the child is cloned right into its group, which therefore comes first. */
 #include "keeper/sandbox.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "base/err.h"
 #include "jail/enter.h"
 #include "jail/landlock.h"
+#include "jail/netns.h"
 #include "keeper/idmap.h"
 #include "keeper/init_program.h"
 #include "keeper/options.h"
@@ -48,27 +50,20 @@ static void making_done_auto(struct making *m)
                 sys_close(m->mounts[i].idmap_fd);
         }
         sys_close(m->spec.proc_fd);
-        sys_close(m->spec.init_fd);
         sys_close(m->child_control);
 }
 
-/* Root over the whole machine: all uids are there, and the right to mount. */
-static bool is_privileged(int proc_fd)
+/* Root over the whole machine: in the first user namespace, with the right to mount and
+ * to become anybody. */
+static bool is_privileged(void)
 {
-        char text[4096];
-        unsigned long long capabilities = 0, count = 0;
-        if (geteuid() != 0 || sys_read_file(proc_fd, "self/uid_map", text, sizeof text) < 0)
-                return false;
-        if (sscanf(text, "%*u %*u %llu", &count) != 1 || count < UINT32_MAX)
-                return false;
-        if (sys_read_file(proc_fd, "self/status", text, sizeof text) < 0)
-                return false;
-        const char *line = strstr(text, "\nCapEff:");
-        if (!line || sscanf(line, "\nCapEff: %llx", &capabilities) != 1)
-                return false;
-        const unsigned long long need = 1ull << 21 /* SYS_ADMIN */ | 1ull << 7 /* SETUID */ |
-                                        1ull << 6 /* SETGID */ | 1ull << 0 /* CHOWN */;
-        return (capabilities & need) == need;
+        const ino_t first_user_namespace = 0xeffffffd; /* PROC_USER_INIT_INO */
+        const uint32_t need = 1u << CAP_SYS_ADMIN | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_CHOWN;
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct have[2] = {{0}};
+        struct stat st;
+        return geteuid() == 0 && stat("/proc/self/ns/user", &st) == 0 && st.st_ino == first_user_namespace &&
+               sys_call2(SYS_capget, &header, have) == 0 && (have[0].effective & need) == need;
 }
 
 static int add_mount(struct making *m, const char *source, const char *target, bool writable,
@@ -114,12 +109,9 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         m->spec.proc_fd = sys_openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
         if (m->spec.proc_fd < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->spec.proc_fd, "mount: cannot open /proc");
-        m->spec.privileged = is_privileged(m->spec.proc_fd);
+        m->spec.privileged = is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
-        m->spec.init_fd = init_program_open();
-        if (m->spec.init_fd < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->spec.init_fd, "cannot make init's memfd");
         return 0;
 }
 
@@ -191,16 +183,52 @@ static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *e
         return pid;
 }
 
-static int say_go(struct sandbox *sb, struct cella_err *err)
+/* The cgroups, and with them the code's uid outside. */
+static int make_groups(struct sandbox *sb, struct making *m, uint32_t required, struct cella_err *err)
 {
-        int fds[JAIL_CGROUP_FDS_MAX], n = 0;
-        if (sb->cgroup)
-                n = cgroup_join_fds(sb->cgroup, fds, err);
-        if (n < 0)
+        int r = make_cgroup(sb, m, required, err);
+        if (r == 0 && m->spec.privileged)
+                m->spec.host_uid = m->spec.host_gid =
+                        FIRST_UID + (sb->cgroup ? cgroup_number(sb->cgroup) : 0);
+        return r;
+}
+
+static int make_netns(const struct making *m, struct cella_err *err)
+{
+        uint64_t signals;
+        if (!m->spec.privileged || !(m->spec.walls & WALL_NET))
+                return -1;
+        /* No handler of the caller may run while its thread is in there. */
+        sys_block_signals(&signals);
+        int fd = netns_make();
+        sys_restore_signals(&signals);
+        return fd < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, fd, "net: cannot make a namespace") : fd;
+}
+
+static int say_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
+{
+        int fds[2 + JAIL_CGROUP_FDS_MAX] = {-1, -1}, n = 0, r = 0;
+        AUTO(sys_close) int netns = make_netns(m, err);
+        AUTO(sys_close) int program = init_program_open();
+        if (netns < -1)
+                return netns;
+        if (program < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, program, "cannot make init's memfd");
+        const struct init_go go = {
+                .walls = m->spec.walls,
+                .host_uid = m->spec.host_uid,
+                .host_gid = m->spec.host_gid,
+                .limit_processes_by_rlimit = m->spec.limit_processes_by_rlimit,
+                .has_netns = netns >= 0,
+        };
+        int own = 1 + (netns >= 0);
+        fds[0] = program;
+        fds[1] = netns;
+        if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, fds + own, err)) < 0)
                 return n;
-        int r = message_send(sb->control, INIT_GO, fds, (unsigned)n, NULL, 0, NULL, 0);
+        r = message_send(sb->control, INIT_GO, fds, (unsigned)(own + n), &go, sizeof go, NULL, 0);
         while (n > 0)
-                sys_close(fds[--n]);
+                sys_close(fds[own + --n]);
         /* A child that is gone has said why: sandbox_wait_ready() reads that. */
         return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
@@ -209,7 +237,8 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
                 struct cella_err *err)
 {
         AUTO(making_done)
-        struct making m = {.spec = {.proc_fd = -1, .init_fd = -1, .control_fd = -1}, .child_control = -1};
+        struct making m = {.spec = {.proc_fd = -1, .control_fd = -1, .init_fd = -1, .netns_fd = -1},
+                           .child_control = -1};
         int r = options_check(options, err);
         if (r < 0)
                 return r;
@@ -223,14 +252,16 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
                 return err_set(err, CELLA_INTERNAL, r, "no random numbers");
         if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = make_control(sb, &m, err)) < 0)
                 return r;
-        /* The code's uid is the group's number, so the group comes first; on v1 only its
-         * making could be put off, at the price of another way to find a free uid. */
-        if ((r = make_cgroup(sb, &m, options->required, err)) < 0)
+        /* A child that is cloned into its group, or whose mounts are made for its uid, needs
+         * the group first. */
+        bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0;
+        if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if (m.spec.privileged)
-                m.spec.host_uid = m.spec.host_gid = FIRST_UID + (sb->cgroup ? cgroup_number(sb->cgroup) : 0);
-        if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
-            (r = say_go(sb, err)) < 0)
+        if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0)
+                return r;
+        if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
+                return r;
+        if ((r = say_go(sb, &m, err)) < 0)
                 return r;
         sb->walls = m.spec.walls;
         if (landlock_abi() == 0)

@@ -15,8 +15,7 @@
 #define INIT_FILES_MAX 1000u /* changed files told of */
 
 enum init_request {
-        /* Before init runs, to the process that builds the sandbox: its cgroups are ready
-         * (descriptors of the files to write 0 to). */
+        /* Before init runs, to the process that builds the sandbox: struct init_go. */
         INIT_GO = 1,
         INIT_PUT_FILE, /* struct init_put_file, name, content */
         INIT_SPAWN,    /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
@@ -32,6 +31,15 @@ enum init_reply {
         INIT_FILE,   /* struct init_file, path */
 };
 
+/* What the owner made while the view was built.  Descriptors: init's program, the network
+ * namespace if there is one, then the cgroup files to write 0 to. */
+struct init_go {
+        uint32_t walls;
+        uint32_t host_uid, host_gid;
+        uint32_t limit_processes_by_rlimit;
+        uint32_t has_netns;
+};
+
 struct init_put_file {
         uint32_t mode;
         uint32_t name_len; /* a single component, in /run */
@@ -40,6 +48,7 @@ struct init_put_file {
 struct init_spawn {
         uint32_t argc;
         uint32_t envc;
+        uint32_t final; /* exit when it has ended: nothing more is going to be asked */
         /* then, each ending in NUL: cwd, argv[0..argc), env[0..envc) */
 };
 
