@@ -19,6 +19,9 @@
 extern "C" {
 #endif
 
+/* What is declared here is what the shared library exports. */
+#pragma GCC visibility push(default)
+
 #define CELLA_VERSION "0.1.0"
 
 /* The word an interface shows for an error.  cella_kind_name() spells it. */
@@ -191,6 +194,8 @@ int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command
 
 /* Frees what a result points to; the struct itself is the caller's. */
 void cella_result_done(struct cella_result *result);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,8 @@
 static const char script[] =
         "for p; do\n"
         "  w=$(command -v -- \"$p\") || continue\n"
-        "  case $p in go) v=$(\"$w\" version 2>&1);; *) v=$(\"$w\" --version 2>&1 </dev/null);; esac\n"
+        "  case $p in go) o=version;; *) o=--version;; esac\n"
+        "  v=$(\"$w\" $o </dev/null 2>&1) || v=\n"
         "  printf '%s\\t%s\\t%s\\n' \"$p\" \"$w\" \"$(printf '%s' \"$v\" | sed -n '/[0-9]/{p;q;}')\"\n"
         "done\n";
 

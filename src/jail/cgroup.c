@@ -346,13 +346,14 @@ int cgroup_clone_fd(const struct cgroup *cg)
         return cg->v2 ? cg->dir[0] : -1;
 }
 
-int cgroup_join_fds(const struct cgroup *cg, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err)
+int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX],
+                    struct cella_err *err)
 {
         int n = 0;
-        for (int c = 0; c < N_CONTROLLERS && !cg->v2; c++) {
+        for (int c = 0; c < N_CONTROLLERS && !cloned_into; c++) {
                 if (!cg->made[c])
                         continue;
-                fds[n] = sys_openat(cg->dir[c], "tasks", O_WRONLY, 0);
+                fds[n] = sys_openat(cg->dir[c], cg->v2 ? "cgroup.procs" : "tasks", O_WRONLY, 0);
                 if (fds[n] < 0) {
                         int r = fds[n];
                         while (n > 0)

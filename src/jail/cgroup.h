@@ -40,11 +40,13 @@ unsigned cgroup_number(const struct cgroup *cg);
 /* CELLA_LIMIT_* that cannot be enforced. */
 uint32_t cgroup_missing(const struct cgroup *cg);
 
-/* v2: the descriptor to clone the child into.  v1: -1, see cgroup_join_fds(). */
+/* v2: the descriptor to clone the child into.  v1: -1. */
 int cgroup_clone_fd(const struct cgroup *cg);
 
-/* v1: files that the child itself must write "0" to.  Returns how many; the caller closes them. */
-int cgroup_join_fds(const struct cgroup *cg, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err);
+/* Files that the child itself must write "0" to: those of v1, and of v2 unless it was cloned
+ * into its group.  Returns how many; the caller closes them. */
+int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX],
+                    struct cella_err *err);
 
 /* CPU time used so far, in microseconds; 0 when it is not known. */
 uint64_t cgroup_cpu_us(const struct cgroup *cg);

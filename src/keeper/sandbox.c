@@ -40,6 +40,7 @@ struct making {
         struct jail_mount mounts[OPTIONS_MOUNTS_MAX + 1];
         char *sources[OPTIONS_MOUNTS_MAX + 1];
         int child_control;
+        bool cloned_into_cgroup;
         uint64_t signals;
 };
 
@@ -165,11 +166,14 @@ static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *e
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
         pid_t pid = sys_clone3(jail_clone_flags(&m->spec), cgroup_fd, &sb->pidfd);
+        if (pid == -ENOSYS)
+                pid = sys_clone3(jail_clone_flags(&m->spec), cgroup_fd = -1, &sb->pidfd);
         if (pid == 0)
                 jail_enter(&m->spec);
         sys_restore_signals(&m->signals);
         if (pid > 0) {
                 sb->pid = pid;
+                m->cloned_into_cgroup = cgroup_fd >= 0;
                 sys_close(TAKE_FD(m->child_control));
                 return 0;
         }
@@ -224,7 +228,7 @@ static int say_go(struct sandbox *sb, const struct making *m, struct cella_err *
         int own = 1 + (netns >= 0);
         fds[0] = program;
         fds[1] = netns;
-        if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, fds + own, err)) < 0)
+        if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds + own, err)) < 0)
                 return n;
         r = message_send(sb->control, INIT_GO, fds, (unsigned)(own + n), &go, sizeof go, NULL, 0);
         while (n > 0)

@@ -24,7 +24,10 @@ pid_t sys_clone3(uint64_t flags, int cgroup_fd, int *ret_pidfd)
                 args.flags |= CLONE_INTO_CGROUP;
                 args.cgroup = (uint64_t)cgroup_fd;
         }
-        return (pid_t)sys_call2(SYS_clone3, &args, sizeof args);
+        long pid = sys_call2(SYS_clone3, &args, sizeof args);
+        if (pid == -ENOSYS && cgroup_fd < 0)
+                pid = sys_call5(SYS_clone, args.flags | SIGCHLD, 0, ret_pidfd, 0, 0);
+        return (pid_t)pid;
 }
 
 int sys_unshare(int flags)

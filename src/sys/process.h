@@ -10,7 +10,8 @@
 #include "base/auto.h"
 
 /* fork() with namespaces.  *ret_pidfd is the child's; cgroup_fd -1 means the caller's cgroup.
- * Returns the pid, 0 in the child. */
+ * Returns the pid, 0 in the child.  -ENOSYS with a cgroup: only clone() is there (an older
+ * container's filter, valgrind), which does not know of them. */
 pid_t sys_clone3(uint64_t flags, int cgroup_fd, int *ret_pidfd);
 
 int sys_unshare(int flags);

@@ -1,0 +1,106 @@
+#include "wire/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static void pair(int fds[2])
+{
+        CHECK_INT(message_pair(fds), 0);
+}
+
+static int count_fds(void)
+{
+        int n = 0;
+        for (int fd = 0; fd < 256; fd++)
+                n += fcntl(fd, F_GETFD) >= 0;
+        return n;
+}
+
+TEST(a_message_arrives_whole_with_its_descriptors)
+{
+        int fds[2], null = open("/dev/null", O_RDONLY);
+        char data[16];
+        struct message m;
+        pair(fds);
+        CHECK_INT(message_send(fds[0], 7, &null, 1, "abc", 3, "defg", 4), 0);
+        CHECK_INT(message_receive(fds[1], &m, data, sizeof data), 1);
+        CHECK_INT(m.type, 7);
+        CHECK_INT(m.len, 7);
+        CHECK(!memcmp(data, "abcdefg", 7));
+        CHECK_INT(m.n_fds, 1);
+        CHECK_INT(fcntl(m.fds[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        close(m.fds[0]);
+        close(null);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(an_end_between_messages_is_clean_and_within_one_is_not)
+{
+        int fds[2];
+        char data[16];
+        struct message m;
+        pair(fds);
+        close(fds[0]);
+        CHECK_INT(message_receive(fds[1], &m, data, sizeof data), 0);
+        close(fds[1]);
+        pair(fds);
+        CHECK_INT(write(fds[0], "\1\0\0", 3), 3);
+        close(fds[0]);
+        CHECK_INT(message_receive(fds[1], &m, data, sizeof data), -EPROTO);
+        close(fds[1]);
+}
+
+TEST(a_message_over_the_maximum_is_refused_and_its_descriptors_closed)
+{
+        int fds[2], null = open("/dev/null", O_RDONLY);
+        char data[16];
+        struct message m = {.type = 99};
+        pair(fds);
+        CHECK_INT(message_send(fds[0], 7, &null, 1, "0123456789abcdefX", 17, NULL, 0), 0);
+        int before = count_fds();
+        CHECK_INT(message_receive(fds[1], &m, data, sizeof data), -EPROTO);
+        CHECK_INT(count_fds(), before);
+        CHECK_INT(m.type, 99); /* untouched */
+        close(null);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(more_descriptors_than_allowed_are_refused_and_closed)
+{
+        int fds[2], many[40];
+        char data[16], control[CMSG_SPACE(sizeof many)] = {0};
+        unsigned header[2] = {7, 0};
+        struct iovec part = {header, sizeof header};
+        struct msghdr msg = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        struct message m;
+        pair(fds);
+        for (size_t i = 0; i < 40; i++)
+                many[i] = 0;
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof many);
+        memcpy(CMSG_DATA(c), many, sizeof many);
+        CHECK(sendmsg(fds[0], &msg, 0) > 0);
+        int before = count_fds();
+        CHECK_INT(message_receive(fds[1], &m, data, sizeof data), -EPROTO);
+        CHECK_INT(count_fds(), before);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(sending_to_nobody_is_an_error_not_a_signal)
+{
+        int fds[2];
+        pair(fds);
+        close(fds[1]);
+        CHECK_INT(message_send(fds[0], 1, NULL, 0, "x", 1, NULL, 0), -EPIPE);
+        close(fds[0]);
+}

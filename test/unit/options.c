@@ -1,0 +1,65 @@
+#include "keeper/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "engine/runtime.h"
+#include "jail/view.h"
+#include "test.h"
+
+TEST(the_defaults_are_within_their_own_ranges)
+{
+        struct cella_options o;
+        struct cella_err err;
+        cella_options_default(&o);
+        CHECK_INT(options_check(&o, &err), 0);
+        CHECK_INT((long long)o.limits.memory_bytes, 512ll << 20);
+        CHECK_INT((long long)o.limits.timeout_ms, 300000);
+}
+
+TEST(every_limit_has_two_ends)
+{
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                struct cella_limits limits;
+                struct cella_err err;
+                cella_limits_default(&limits);
+                limit_put(&limits, l, l->max);
+                CHECK_INT(limits_check(&limits, &err), 0);
+                limit_put(&limits, l, l->max + 1);
+                CHECK_INT(limits_check(&limits, &err), -ERANGE);
+                CHECK(strstr(err.msg, l->name) != NULL);
+                CHECK_INT(err.kind, CELLA_INVALID_REQUEST);
+        }
+}
+
+TEST(mount_targets_stay_inside_and_out_of_what_the_sandbox_provides)
+{
+        static const char *const good[] = {"/data", "/workspace/x", "/opt/tool/bin", "/library", "/run/a"};
+        static const char *const bad[] = {"",         "/",       "data",   "/..",   "/a/../b",
+                                          "/a/..",    "/./a",    "//a",    "/a//b", "/a/",
+                                          "/proc",    "/proc/x", "/dev/x", "/usr",  "/usr/x",
+                                          "/etc/foo", "/bin/sh", "/lib/x", "/a\nb"};
+        struct cella_err err;
+        for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+                CHECK_INT(view_target_check(good[i], &err), 0);
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+                CHECK_INT(view_target_check(bad[i], &err), -EINVAL);
+}
+
+TEST(runtimes_are_found_by_name_and_version)
+{
+        struct runtime r;
+        CHECK_INT(runtime_find("python3", &r), 0);
+        CHECK_STR(r.program, "python3");
+        CHECK_INT(runtime_find("python3.12", &r), 0);
+        CHECK_STR(r.program, "python3.12");
+        CHECK_STR(r.eval, "-c");
+        CHECK_INT(runtime_find("python", &r), 0);
+        CHECK_STR(r.program, "python3");
+        CHECK_INT(runtime_find("cobol", &r), -ENOENT);
+        CHECK_INT(runtime_find("", &r), -ENOENT);
+        CHECK_INT(runtime_find("sh/../../x", &r), -ENOENT);
+        CHECK_INT(runtime_find("python3/../x", &r), -ENOENT);
+}

@@ -1,0 +1,683 @@
+/* test/unit/seccomp_table.c -- the filter does what the table says, and the table says
+ * what it should.
+ *
+ * The filters of both architectures are run in a small BPF interpreter, so the one
+ * that this machine cannot load is tested as well.  Numbers and constants in the cases
+ * are written out: they must not come from where the compiler takes them. */
+#include "test.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seccomp_compile.h"
+
+#define ALLOWED 0x7fff0000u
+#define KILLED 0x80000000u
+#define REFUSED 0x00050001u     /* EPERM */
+#define MISSING 0x00050026u     /* ENOSYS */
+#define NO_FAMILY 0x00050061u   /* EAFNOSUPPORT */
+#define NO_PROTOCOL 0x0005005du /* EPROTONOSUPPORT */
+#define BROKEN 0xdeadbeefu      /* the program ran off its end or did something unknown */
+#define HIGH 0x100000000ull     /* a bit that no int has */
+#define ALL_HIGH 0xffffffff00000000ull
+
+struct filter {
+        const char *arch;
+        uint32_t audit;
+        uint32_t scmp;
+        struct sock_filter code[SECCOMP_PROGRAM_MAX];
+        int len;
+};
+
+static struct filter filters[] = {
+        {.arch = "x86_64", .audit = 0xc000003e, .scmp = SCMP_ARCH_X86_64},
+        {.arch = "aarch64", .audit = 0xc00000b7, .scmp = SCMP_ARCH_AARCH64},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define FOR_EACH_FILTER(f) for (struct filter *f = filters; f < filters + COUNT(filters); f++)
+
+__attribute__((constructor(101))) static void compile_filters(void)
+{
+        FOR_EACH_FILTER(f)
+        {
+                char why[200] = "";
+
+                f->len = seccomp_compile(f->arch, f->code, why, sizeof(why));
+                if (f->len < 0)
+                        printf("%s: %s\n", f->arch, why);
+        }
+}
+
+/* ---- the interpreter ------------------------------------------------------------- */
+
+/* What the program did on the way to its verdict. */
+struct trace {
+        bool arguments; /* looked at one */
+        bool unusual;   /* an instruction at which the kernel's search for constants stops */
+};
+
+static uint32_t run_filter(const struct filter *f, const struct seccomp_data *data, struct trace *ret)
+{
+        uint32_t a = 0, word;
+
+        *ret = (struct trace){0};
+        for (int pc = 0; pc < f->len; pc++) {
+                const struct sock_filter *i = &f->code[pc];
+
+                switch (i->code) {
+                case BPF_LD | BPF_W | BPF_ABS:
+                        if (i->k % 4 != 0 || i->k > sizeof(*data) - 4)
+                                return BROKEN;
+                        memcpy(&word, (const char *)data + i->k, sizeof(word));
+                        ret->arguments |= i->k >= offsetof(struct seccomp_data, instruction_pointer);
+                        a = word;
+                        break;
+                case BPF_ALU | BPF_AND | BPF_K:
+                        a &= i->k;
+                        break;
+                case BPF_JMP | BPF_JA:
+                        pc += (int)i->k;
+                        break;
+                case BPF_JMP | BPF_JEQ | BPF_K:
+                        pc += a == i->k ? i->jt : i->jf;
+                        break;
+                case BPF_JMP | BPF_JGE | BPF_K:
+                        pc += a >= i->k ? i->jt : i->jf;
+                        break;
+                case BPF_JMP | BPF_JSET | BPF_K:
+                        pc += a & i->k ? i->jt : i->jf;
+                        break;
+                case BPF_MISC | BPF_TAX:
+                        ret->unusual = true;
+                        break;
+                case BPF_RET | BPF_K:
+                        return i->k;
+                default:
+                        return BROKEN;
+                }
+        }
+        return BROKEN;
+}
+
+static uint32_t verdict(const struct filter *f, uint32_t number, const uint64_t args[6])
+{
+        struct seccomp_data data = {.nr = (int)number, .arch = f->audit};
+        struct trace trace;
+
+        if (args != NULL)
+                memcpy(data.args, args, sizeof(data.args));
+        return run_filter(f, &data, &trace);
+}
+
+/* ---- the shape of the program ---------------------------------------------------- */
+
+TEST(filters_compile)
+{
+        FOR_EACH_FILTER(f)
+        CHECK(f->len > 0);
+}
+
+/* What it takes to load grows with the length; see tools/seccomp_compile.c. */
+TEST(filters_stay_short)
+{
+        FOR_EACH_FILTER(f)
+        CHECK(f->len < 200);
+}
+
+TEST(jumps_stay_inside_the_program)
+{
+        FOR_EACH_FILTER(f)
+        {
+                for (int pc = 0; pc < f->len; pc++) {
+                        const struct sock_filter *i = &f->code[pc];
+                        int left = f->len - pc - 1; /* instructions behind this one */
+
+                        if (i->code == (BPF_JMP | BPF_JA))
+                                CHECK(i->k < (uint32_t)left);
+                        else if (BPF_CLASS(i->code) == BPF_JMP)
+                                CHECK(i->jt < left && i->jf < left);
+                }
+                if (f->len > 0)
+                        CHECK_INT(BPF_CLASS(f->code[f->len - 1].code), BPF_RET);
+        }
+}
+
+TEST(every_instruction_is_reached)
+{
+        FOR_EACH_FILTER(f)
+        {
+                bool reached[SECCOMP_PROGRAM_MAX + UINT8_MAX + 2] = {true};
+
+                for (int pc = 0; pc < f->len; pc++) {
+                        const struct sock_filter *i = &f->code[pc];
+
+                        CHECK(reached[pc]);
+                        if (i->code == (BPF_JMP | BPF_JA))
+                                reached[(size_t)pc + 1 + i->k] = true;
+                        else if (BPF_CLASS(i->code) == BPF_JMP)
+                                reached[pc + 1 + i->jt] = reached[pc + 1 + i->jf] = true;
+                        else if (BPF_CLASS(i->code) != BPF_RET)
+                                reached[pc + 1] = true;
+                }
+        }
+}
+
+/* ---- the whole table ------------------------------------------------------------- */
+
+static const struct seccomp_entry *find_entry(const struct filter *f, int number)
+{
+        for (size_t i = 0; i < seccomp_table_len; i++)
+                if (seccomp_number(f->arch, seccomp_table[i].name) == number)
+                        return &seccomp_table[i];
+        return NULL;
+}
+
+static uint32_t reject_if(bool bad, uint32_t how)
+{
+        return bad ? how : ALLOWED;
+}
+
+static uint32_t expect_mode(uint64_t mode)
+{
+        return reject_if(mode & 06000, REFUSED);
+}
+
+static uint32_t expect_node(uint64_t mode)
+{
+        uint64_t type = mode & 0170000;
+
+        return reject_if(mode & 06000 || type == 0020000 || type == 0060000, REFUSED);
+}
+
+static uint32_t expect_socket(uint32_t family, uint32_t type, uint32_t protocol)
+{
+        if (family == 1)
+                return ALLOWED;
+        if (family == 16)
+                return reject_if(protocol != 0, NO_FAMILY);
+        if (family != 2 && family != 10)
+                return NO_FAMILY;
+        if ((type & 15) != 1 && (type & 15) != 2)
+                return REFUSED;
+        return reject_if(protocol != 0 && protocol != 6 && protocol != 17, NO_PROTOCOL);
+}
+
+static uint32_t expect_seccomp(uint32_t operation, uint32_t flags)
+{
+        if (operation == 1)
+                return reject_if(flags & 8, REFUSED);
+        return reject_if(operation != 0 && operation != 2, REFUSED);
+}
+
+/* The rules once more, in plain C. */
+static uint32_t expect_rule(const char *name, const uint64_t args[6])
+{
+        uint32_t a[6];
+
+        for (int i = 0; i < 6; i++)
+                a[i] = (uint32_t)args[i];
+        if (strcmp(name, "clone") == 0)
+                return reject_if(a[0] & 0x7e020080, REFUSED);
+        if (strcmp(name, "socket") == 0)
+                return expect_socket(a[0], a[1], a[2]);
+        if (strcmp(name, "socketpair") == 0)
+                return reject_if(a[0] != 1, NO_FAMILY);
+        if (strcmp(name, "ioctl") == 0)
+                return reject_if(a[1] == 0x5412 || a[1] == 0x541c || a[1] == 0x5423, REFUSED);
+        if (strcmp(name, "chmod") == 0 || strcmp(name, "fchmod") == 0 || strcmp(name, "mkdir") == 0 ||
+            strcmp(name, "creat") == 0)
+                return expect_mode(a[1]);
+        if (strcmp(name, "fchmodat") == 0 || strcmp(name, "fchmodat2") == 0 || strcmp(name, "mkdirat") == 0)
+                return expect_mode(a[2]);
+        if (strcmp(name, "open") == 0)
+                return a[1] & 020000100 ? expect_mode(a[2]) : ALLOWED;
+        if (strcmp(name, "openat") == 0)
+                return a[2] & 020000100 ? expect_mode(a[3]) : ALLOWED;
+        if (strcmp(name, "mknod") == 0)
+                return expect_node(a[1]);
+        if (strcmp(name, "mknodat") == 0)
+                return expect_node(a[2]);
+        if (strcmp(name, "renameat2") == 0)
+                return reject_if(a[4] & 4, REFUSED);
+        if (strcmp(name, "personality") == 0)
+                return reject_if(a[0] != 0 && a[0] != 0x40000 && a[0] != 0xffffffff, REFUSED);
+        if (strcmp(name, "prctl") == 0)
+                return reject_if(a[0] == 35 || a[0] == 62, REFUSED);
+        if (strcmp(name, "seccomp") == 0)
+                return expect_seccomp(a[0], a[1]);
+        return BROKEN;
+}
+
+static uint32_t expect(const struct seccomp_entry *entry, const uint64_t args[6])
+{
+        if (entry == NULL)
+                return MISSING;
+        switch (entry->class) {
+        case SECCOMP_ALLOW:
+                return ALLOWED;
+        case SECCOMP_DENY:
+                return REFUSED;
+        case SECCOMP_ABSENT:
+                return MISSING;
+        case SECCOMP_CHECK:
+                return expect_rule(entry->name, args);
+        }
+        return BROKEN;
+}
+
+TEST(each_number_gets_the_verdict_of_its_line)
+{
+        static const uint64_t zeros[6], ones[6] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
+
+        FOR_EACH_FILTER(f)
+        for (int number = 0; number <= 600; number++) {
+                const struct seccomp_entry *entry = find_entry(f, number);
+
+                CHECK_INT(verdict(f, (uint32_t)number, zeros), expect(entry, zeros));
+                CHECK_INT(verdict(f, (uint32_t)number, ones), expect(entry, ones));
+        }
+}
+
+/* Values at which some rule changes its mind, and their neighbours. */
+static const uint64_t telling[] = {
+        0,          1,          2,          3,          4,          5,         6,          7,
+        8,          10,         16,         17,         35,         38,        58,         62,
+        0100,       0644,       0777,       01777,      02755,      04755,     06000,      0100644,
+        0020666,    0060600,    0010644,    0140755,    0120777,    0102644,   020000000,  020200002,
+        0x1200011,  0x3d0f00,   0x20000,    0x40000,    0x40008,    0x2000000, 0x4000000,  0x8000000,
+        0x10000000, 0x20000000, 0x40000000, 0x80000000, 0xffffffff, 0x5401,    0x5412,     0x541c,
+        0x5413,     0x5423,     0x80801,    0x80803,    132,        262,       0x7fffffff, 0x80,
+};
+
+TEST(rules_agree_with_plain_c_for_many_arguments)
+{
+        uint64_t random = 42;
+
+        FOR_EACH_FILTER(f)
+        for (size_t e = 0; e < seccomp_table_len; e++) {
+                int number = seccomp_number(f->arch, seccomp_table[e].name);
+
+                if (seccomp_table[e].class != SECCOMP_CHECK || number < 0)
+                        continue;
+                for (int round = 0; round < 20000; round++) {
+                        uint64_t args[6];
+
+                        for (int i = 0; i < 6; i++) {
+                                random = random * 6364136223846793005ull + 1442695040888963407ull;
+                                args[i] = telling[(random >> 33) % COUNT(telling)];
+                                if (random >> 63)
+                                        args[i] |= ALL_HIGH;
+                        }
+                        CHECK_INT(verdict(f, (uint32_t)number, args), expect(&seccomp_table[e], args));
+                }
+        }
+}
+
+TEST(allowed_without_a_look_at_the_arguments)
+{
+        FOR_EACH_FILTER(f)
+        for (size_t e = 0; e < seccomp_table_len; e++) {
+                struct seccomp_data data = {.nr = seccomp_number(f->arch, seccomp_table[e].name),
+                                            .arch = f->audit};
+                struct trace trace;
+
+                if (seccomp_table[e].class != SECCOMP_ALLOW || data.nr < 0)
+                        continue;
+                CHECK_INT(run_filter(f, &data, &trace), ALLOWED);
+                CHECK(!trace.arguments);
+        }
+}
+
+/* Of these the kernel must see that the answer is always the same. */
+TEST(busy_calls_skip_the_filter)
+{
+        static const int busy[2][16] = {
+                /* read, write, close, fstat, poll, lseek, mmap, mprotect, munmap, brk,
+                 * rt_sigaction, rt_sigprocmask, pread64, writev, sched_yield, sendto */
+                {0, 1, 3, 5, 7, 8, 9, 10, 11, 12, 13, 14, 17, 20, 24, 44},
+                /* read, write, close, fstat, ppoll, lseek, newfstatat, readv, writev,
+                 * pread64, pwrite64, rt_sigaction, rt_sigprocmask, futex, sched_yield,
+                 * epoll_pwait */
+                {63, 64, 57, 80, 73, 62, 79, 65, 66, 67, 68, 134, 135, 98, 124, 22},
+        };
+
+        for (size_t k = 0; k < COUNT(filters); k++)
+                for (size_t i = 0; i < COUNT(busy[k]); i++) {
+                        struct seccomp_data data = {.nr = busy[k][i], .arch = filters[k].audit};
+                        struct trace trace;
+
+                        CHECK_INT(run_filter(&filters[k], &data, &trace), ALLOWED);
+                        CHECK(!trace.arguments && !trace.unusual);
+                }
+}
+
+TEST(all_calls_libseccomp_knows_are_in_the_table)
+{
+        FOR_EACH_FILTER(f)
+        for (int number = 0; number <= 460; number++) {
+                char *name = seccomp_syscall_resolve_num_arch(f->scmp, number);
+                const struct seccomp_entry *entry = find_entry(f, number);
+
+                if (name != NULL)
+                        CHECK_STR(entry ? entry->name : NULL, name);
+                free(name);
+        }
+}
+
+/* From 424 on, both architectures number alike. */
+TEST(calls_up_to_linux_6_18_are_in_the_table)
+{
+        FOR_EACH_FILTER(f)
+        for (int number = 424; number <= 470; number++)
+                CHECK(find_entry(f, number) != NULL);
+        CHECK_STR(find_entry(&filters[0], 335)->name, "uretprobe");
+        CHECK_STR(find_entry(&filters[0], 336)->name, "uprobe");
+}
+
+/* ---- other machines' calls ------------------------------------------------------- */
+
+TEST(foreign_architectures_are_killed)
+{
+        static const uint32_t foreign[] = {
+                0x40000003, /* i386: int 0x80 in a 64-bit program */
+                0x40000028, /* 32-bit ARM */
+                0xc000003e ^ 0xc00000b7 ^ 0xffffffff,
+                0,
+                0xffffffff,
+                0x800000b7,
+                0xc00000f3,
+        };
+
+        FOR_EACH_FILTER(f)
+        for (size_t i = 0; i < COUNT(foreign); i++)
+                for (int number = 0; number < 500; number++) {
+                        struct seccomp_data data = {.nr = number, .arch = foreign[i]};
+                        struct trace trace;
+
+                        CHECK_INT(run_filter(f, &data, &trace), KILLED);
+                }
+        for (int i = 0; i < 2; i++) { /* each other's */
+                struct seccomp_data data = {.nr = 0, .arch = filters[1 - i].audit};
+                struct trace trace;
+
+                CHECK_INT(run_filter(&filters[i], &data, &trace), KILLED);
+        }
+}
+
+TEST(x32_calls_are_killed)
+{
+        for (uint32_t number = 0; number < 600; number++) {
+                CHECK_INT(verdict(&filters[0], 0x40000000 + number, NULL), KILLED);
+                CHECK_INT(verdict(&filters[1], 0x40000000 + number, NULL), MISSING);
+        }
+        CHECK_INT(verdict(&filters[0], 0x3fffffff, NULL), MISSING);
+        CHECK_INT(verdict(&filters[0], 0x7fffffff, NULL), KILLED);
+        CHECK_INT(verdict(&filters[0], 0x80000000, NULL), KILLED);
+        CHECK_INT(verdict(&filters[0], 0xc0000000, NULL), KILLED);
+        CHECK_INT(verdict(&filters[0], 0xfffffffe, NULL), KILLED);
+}
+
+TEST(numbers_nobody_has_are_missing)
+{
+        static const uint32_t nobody[] = {471, 472, 500, 512, 520, 547, 548, 1000, 0x3fffffff, 0xffffffff};
+
+        FOR_EACH_FILTER(f)
+        for (size_t i = 0; i < COUNT(nobody); i++)
+                CHECK_INT(verdict(f, nobody[i], NULL), MISSING);
+}
+
+/* ---- cases, by hand -------------------------------------------------------------- */
+
+struct hand_case {
+        const char *what;
+        int x86_64, aarch64; /* -1: has no such call */
+        uint32_t verdict;
+        uint64_t args[6];
+};
+
+static const struct hand_case hand_cases[] = {
+        /* What programs live on. */
+        {"read", 0, 63, ALLOWED, {0}},
+        {"write", 1, 64, ALLOWED, {0}},
+        {"close", 3, 57, ALLOWED, {0}},
+        {"mmap", 9, 222, ALLOWED, {0}},
+        {"mprotect", 10, 226, ALLOWED, {0}},
+        {"execve", 59, 221, ALLOWED, {0}},
+        {"kill", 62, 129, ALLOWED, {0}},
+        {"tgkill", 234, 131, ALLOWED, {0}},
+        {"futex", 202, 98, ALLOWED, {0}},
+        {"exit_group", 231, 94, ALLOWED, {0}},
+        {"sched_setscheduler", 144, 119, ALLOWED, {0}},
+        {"set_mempolicy", 238, 237, ALLOWED, {0}},
+        {"get_mempolicy", 239, 236, ALLOWED, {0}},
+        {"memfd_create", 319, 279, ALLOWED, {0}},
+        {"getrandom", 318, 278, ALLOWED, {0}},
+        {"membarrier", 324, 283, ALLOWED, {0}},
+        {"rseq", 334, 293, ALLOWED, {0}},
+        {"statx", 332, 291, ALLOWED, {0}},
+        {"arch_prctl", 158, -1, ALLOWED, {0}},
+        {"fork", 57, -1, ALLOWED, {0}},
+        {"close_range", 436, 436, ALLOWED, {0}},
+        {"landlock_restrict_self", 446, 446, ALLOWED, {0}},
+
+        /* What must stay closed. */
+        {"ptrace", 101, 117, REFUSED, {0}},
+        {"process_vm_readv", 310, 270, REFUSED, {0}},
+        {"process_vm_writev", 311, 271, REFUSED, {0}},
+        {"kcmp", 312, 272, REFUSED, {0}},
+        {"pidfd_getfd", 438, 438, REFUSED, {0}},
+        {"process_madvise", 440, 440, REFUSED, {0}},
+        {"mount", 165, 40, REFUSED, {0}},
+        {"umount2", 166, 39, REFUSED, {0}},
+        {"pivot_root", 155, 41, REFUSED, {0}},
+        {"chroot", 161, 51, REFUSED, {0}},
+        {"open_tree", 428, 428, REFUSED, {0}},
+        {"move_mount", 429, 429, REFUSED, {0}},
+        {"fsopen", 430, 430, REFUSED, {0}},
+        {"fsconfig", 431, 431, REFUSED, {0}},
+        {"fsmount", 432, 432, REFUSED, {0}},
+        {"fspick", 433, 433, REFUSED, {0}},
+        {"mount_setattr", 442, 442, REFUSED, {0}},
+        {"statmount", 457, 457, REFUSED, {0}},
+        {"listmount", 458, 458, REFUSED, {0}},
+        {"open_tree_attr", 467, 467, REFUSED, {0}},
+        {"unshare", 272, 97, REFUSED, {0}},
+        {"setns", 308, 268, REFUSED, {0}},
+        {"bpf", 321, 280, REFUSED, {0}},
+        {"perf_event_open", 298, 241, REFUSED, {0}},
+        {"userfaultfd", 323, 282, REFUSED, {0}},
+        {"io_uring_setup", 425, 425, REFUSED, {0}},
+        {"io_uring_enter", 426, 426, REFUSED, {0}},
+        {"io_uring_register", 427, 427, REFUSED, {0}},
+        {"add_key", 248, 217, REFUSED, {0}},
+        {"request_key", 249, 218, REFUSED, {0}},
+        {"keyctl", 250, 219, REFUSED, {0}},
+        {"kexec_load", 246, 104, REFUSED, {0}},
+        {"kexec_file_load", 320, 294, REFUSED, {0}},
+        {"init_module", 175, 105, REFUSED, {0}},
+        {"finit_module", 313, 273, REFUSED, {0}},
+        {"delete_module", 176, 106, REFUSED, {0}},
+        {"name_to_handle_at", 303, 264, REFUSED, {0}},
+        {"open_by_handle_at", 304, 265, REFUSED, {0}},
+        {"quotactl", 179, 60, REFUSED, {0}},
+        {"quotactl_fd", 443, 443, REFUSED, {0}},
+        {"swapon", 167, 224, REFUSED, {0}},
+        {"swapoff", 168, 225, REFUSED, {0}},
+        {"reboot", 169, 142, REFUSED, {0}},
+        {"acct", 163, 89, REFUSED, {0}},
+        {"settimeofday", 164, 170, REFUSED, {0}},
+        {"clock_settime", 227, 112, REFUSED, {0}},
+        {"adjtimex", 159, 171, REFUSED, {0}},
+        {"clock_adjtime", 305, 266, REFUSED, {0}},
+        {"syslog", 103, 116, REFUSED, {0}},
+        {"iopl", 172, -1, REFUSED, {0}},
+        {"ioperm", 173, -1, REFUSED, {0}},
+        {"modify_ldt", 154, -1, REFUSED, {0}},
+        {"fanotify_init", 300, 262, REFUSED, {0}},
+        {"lookup_dcookie", 212, 18, REFUSED, {0}},
+        {"memfd_secret", 447, 447, REFUSED, {0}},
+        {"migrate_pages", 256, 238, REFUSED, {0}},
+        {"move_pages", 279, 239, REFUSED, {0}},
+        {"vhangup", 153, 58, REFUSED, {0}},
+        {"uselib", 134, -1, REFUSED, {0}},
+        {"ustat", 136, -1, REFUSED, {0}},
+        {"sysfs", 139, -1, REFUSED, {0}},
+        {"nfsservctl", 180, 42, REFUSED, {0}},
+        {"vserver", 236, -1, REFUSED, {0}},
+        {"sethostname", 170, 161, REFUSED, {0}},
+        {"sync", 162, 81, REFUSED, {0}},
+        {"syncfs", 306, 267, REFUSED, {0}},
+        {"cachestat", 451, 451, REFUSED, {0}},
+        {"clone3", 435, 435, MISSING, {0}},
+        {"openat2", 437, 437, MISSING, {0}},
+
+        /* clone(flags) */
+        {"fork by clone", 56, 220, ALLOWED, {0x01200011}},
+        {"pthread_create", 56, 220, ALLOWED, {0x003d0f00}},
+        {"vfork by clone", 56, 220, ALLOWED, {0x00004111}},
+        {"fork with high bits", 56, 220, ALLOWED, {ALL_HIGH | 0x01200011}},
+        {"new mount namespace", 56, 220, REFUSED, {0x00020011}},
+        {"new cgroup namespace", 56, 220, REFUSED, {0x02000011}},
+        {"new uts namespace", 56, 220, REFUSED, {0x04000011}},
+        {"new ipc namespace", 56, 220, REFUSED, {0x08000011}},
+        {"new user namespace", 56, 220, REFUSED, {0x10000011}},
+        {"new pid namespace", 56, 220, REFUSED, {0x20000011}},
+        {"new network namespace", 56, 220, REFUSED, {0x40000011}},
+        {"new time namespace", 56, 220, REFUSED, {0x00000080}},
+        {"new user namespace, high bit", 56, 220, REFUSED, {HIGH | 0x10000011}},
+
+        /* socket(family, type, protocol) */
+        {"unix stream", 41, 198, ALLOWED, {1, 1, 0}},
+        {"unix datagram, close on exec", 41, 198, ALLOWED, {1, 02000002, 0}},
+        {"tcp", 41, 198, ALLOWED, {2, 1, 0}},
+        {"tcp, non-blocking", 41, 198, ALLOWED, {2, 02004001, 6}},
+        {"udp", 41, 198, ALLOWED, {2, 2, 17}},
+        {"tcp over v6", 41, 198, ALLOWED, {10, 1, 6}},
+        {"udp over v6", 41, 198, ALLOWED, {10, 2, 0}},
+        {"tcp, high bits", 41, 198, ALLOWED, {HIGH | 2, HIGH | 1, HIGH}},
+        {"raw v4", 41, 198, REFUSED, {2, 3, 1}},
+        {"raw v6", 41, 198, REFUSED, {10, 3, 58}},
+        {"raw v4, close on exec", 41, 198, REFUSED, {2, 02000003, 255}},
+        {"raw v4, high bits", 41, 198, REFUSED, {HIGH | 2, HIGH | 3, 1}},
+        {"v4 packet type", 41, 198, REFUSED, {2, 10, 3}},
+        {"dccp", 41, 198, REFUSED, {2, 6, 33}},
+        {"sctp one-to-one", 41, 198, NO_PROTOCOL, {2, 1, 132}},
+        {"sctp one-to-many", 41, 198, REFUSED, {2, 5, 132}},
+        {"mptcp", 41, 198, NO_PROTOCOL, {2, 1, 262}},
+        {"smc by protocol", 41, 198, NO_PROTOCOL, {10, 1, 256}},
+        {"sctp, high bits", 41, 198, NO_PROTOCOL, {HIGH | 10, HIGH | 1, HIGH | 132}},
+        {"route netlink", 41, 198, ALLOWED, {16, 02000003, 0}},
+        {"route netlink, datagram", 41, 198, ALLOWED, {16, 2, 0}},
+        {"route netlink, high bits", 41, 198, ALLOWED, {HIGH | 16, 3, HIGH}},
+        {"netfilter netlink", 41, 198, NO_FAMILY, {16, 3, 12}},
+        {"audit netlink", 41, 198, NO_FAMILY, {16, 3, 9}},
+        {"uevent netlink, high bits", 41, 198, NO_FAMILY, {16, 3, HIGH | 15}},
+        {"packet", 41, 198, NO_FAMILY, {17, 3, 3}},
+        {"alg", 41, 198, NO_FAMILY, {38, 5, 0}},
+        {"vsock", 41, 198, NO_FAMILY, {40, 1, 0}},
+        {"vsock, high bit", 41, 198, NO_FAMILY, {HIGH | 40, 1, 0}},
+        {"xdp", 41, 198, NO_FAMILY, {44, 3, 0}},
+        {"family 0", 41, 198, NO_FAMILY, {0, 1, 0}},
+        {"family -1", 41, 198, NO_FAMILY, {~0ull, 1, 0}},
+        {"unix pair", 53, 199, ALLOWED, {1, 1, 0}},
+        {"tipc pair", 53, 199, NO_FAMILY, {30, 5, 0}},
+        {"inet pair, high bit", 53, 199, NO_FAMILY, {HIGH | 2, 1, 0}},
+
+        /* ioctl(fd, request) */
+        {"TCGETS", 16, 29, ALLOWED, {0, 0x5401}},
+        {"FIONREAD", 16, 29, ALLOWED, {0, 0x541b}},
+        {"TIOCSTI", 16, 29, REFUSED, {0, 0x5412}},
+        {"TIOCSTI, high bit", 16, 29, REFUSED, {0, HIGH | 0x5412}},
+        {"TIOCSTI, all high bits", 16, 29, REFUSED, {0, ALL_HIGH | 0x5412}},
+        {"TIOCLINUX", 16, 29, REFUSED, {0, 0x541c}},
+        {"TIOCLINUX, high bit", 16, 29, REFUSED, {0, HIGH | 0x541c}},
+        {"TIOCSETD", 16, 29, REFUSED, {0, 0x5423}},
+
+        /* modes */
+        {"chmod 755", 90, -1, ALLOWED, {0, 0755}},
+        {"chmod 1777", 90, -1, ALLOWED, {0, 01777}},
+        {"chmod 4755", 90, -1, REFUSED, {0, 04755}},
+        {"chmod 2755, high bit", 90, -1, REFUSED, {0, HIGH | 02755}},
+        {"fchmod 644", 91, 52, ALLOWED, {6000, 0644}},
+        {"fchmod 4755", 91, 52, REFUSED, {0, 04755}},
+        {"fchmodat 600", 268, 53, ALLOWED, {0, 06000, 0600}},
+        {"fchmodat 2755", 268, 53, REFUSED, {0, 0, 02755}},
+        {"fchmodat 4755, high bit", 268, 53, REFUSED, {0, 0, HIGH | 04755}},
+        {"fchmodat2 600", 452, 452, ALLOWED, {0, 06000, 0600}},
+        {"fchmodat2 6755", 452, 452, REFUSED, {0, 0, 06755}},
+        {"mkdir 777", 83, -1, ALLOWED, {0, 0777}},
+        {"mkdir 2777", 83, -1, REFUSED, {0, 02777}},
+        {"mkdirat 2777", 258, 34, REFUSED, {0, 0, 02777}},
+        {"creat 644", 85, -1, ALLOWED, {0, 0644}},
+        {"creat 4755", 85, -1, REFUSED, {0, 04755}},
+        {"open, mode left over", 2, -1, ALLOWED, {0, 0, 04755}},
+        {"open to create 644", 2, -1, ALLOWED, {0, 0101, 0644}},
+        {"open to create 4755", 2, -1, REFUSED, {0, 0101, 04755}},
+        {"open O_TMPFILE 4755", 2, -1, REFUSED, {0, 020200002, 04755}},
+        {"openat, mode left over", 257, 56, ALLOWED, {0, 0, 02000000, 06755}},
+        {"openat to create 666", 257, 56, ALLOWED, {0, 06000, 02000101, 0666}},
+        {"openat to create 4755", 257, 56, REFUSED, {0, 0, 02000101, 04755}},
+        {"openat to create 2755, high bits", 257, 56, REFUSED, {0, 0, HIGH | 0101, HIGH | 02755}},
+        {"openat O_TMPFILE 4755, x86-64's O_DIRECTORY", 257, 56, REFUSED, {0, 0, 020200002, 04755}},
+        {"openat O_TMPFILE 4755, aarch64's O_DIRECTORY", 257, 56, REFUSED, {0, 0, 020040002, 04755}},
+        {"mknod fifo", 133, -1, ALLOWED, {0, 0010644, 0}},
+        {"mknod file", 133, -1, ALLOWED, {0, 0100644, 0}},
+        {"mknod character device", 133, -1, REFUSED, {0, 0020666, 0x103}},
+        {"mknod block device", 133, -1, REFUSED, {0, 0060600, 0x800}},
+        {"mknodat fifo", 259, 33, ALLOWED, {0, 0, 0010644, 0}},
+        {"mknodat socket", 259, 33, ALLOWED, {0, 0, 0140755, 0}},
+        {"mknodat file 4755", 259, 33, REFUSED, {0, 0, 0104755, 0}},
+        {"mknodat character device", 259, 33, REFUSED, {0, 0, 0020666, 0x103}},
+        {"mknodat whiteout, high bit", 259, 33, REFUSED, {0, 0, HIGH | 0020000, 0}},
+        {"mknodat block device", 259, 33, REFUSED, {0, 0, 0060600, 0x800}},
+        {"rename without replacing", 316, 276, ALLOWED, {0, 0, 0, 0, 1}},
+        {"rename exchanging", 316, 276, ALLOWED, {0, 0, 0, 0, HIGH | 2}},
+        {"rename leaving a whiteout", 316, 276, REFUSED, {0, 0, 0, 0, 4}},
+        {"rename leaving a whiteout, high bit", 316, 276, REFUSED, {0, 0, 0, 0, HIGH | 5}},
+
+        /* personality, prctl, seccomp */
+        {"personality, asked", 135, 92, ALLOWED, {0xffffffff}},
+        {"personality, asked with -1", 135, 92, ALLOWED, {~0ull}},
+        {"PER_LINUX", 135, 92, ALLOWED, {0}},
+        {"ADDR_NO_RANDOMIZE", 135, 92, ALLOWED, {0x40000}},
+        {"READ_IMPLIES_EXEC", 135, 92, REFUSED, {0x400000}},
+        {"READ_IMPLIES_EXEC, high bit", 135, 92, REFUSED, {HIGH | 0x400000}},
+        {"MMAP_PAGE_ZERO", 135, 92, REFUSED, {0x100000}},
+        {"UNAME26", 135, 92, REFUSED, {0x20000}},
+        {"PER_LINUX32", 135, 92, REFUSED, {8}},
+        {"ADDR_NO_RANDOMIZE and more", 135, 92, REFUSED, {0x440000}},
+        {"PR_SET_NAME", 157, 167, ALLOWED, {15}},
+        {"PR_SET_NO_NEW_PRIVS", 157, 167, ALLOWED, {38, 1}},
+        {"PR_SET_SECCOMP", 157, 167, ALLOWED, {22, 2}},
+        {"PR_SET_VMA", 157, 167, ALLOWED, {0x53564d41}},
+        {"PR_SET_MM", 157, 167, REFUSED, {35, 1}},
+        {"PR_SET_MM, high bit", 157, 167, REFUSED, {HIGH | 35, 1}},
+        {"PR_SCHED_CORE", 157, 167, REFUSED, {62, 1}},
+        {"seccomp strict", 317, 277, ALLOWED, {0, 0}},
+        {"seccomp filter", 317, 277, ALLOWED, {1, 0}},
+        {"seccomp filter for all threads", 317, 277, ALLOWED, {1, 1}},
+        {"seccomp action available", 317, 277, ALLOWED, {2, 0}},
+        {"seccomp filter with listener", 317, 277, REFUSED, {1, 8}},
+        {"seccomp filter with listener, high bits", 317, 277, REFUSED, {HIGH | 1, HIGH | 9}},
+        {"seccomp notification sizes", 317, 277, REFUSED, {3, 0}},
+};
+
+TEST(cases_written_by_hand)
+{
+        for (size_t i = 0; i < COUNT(hand_cases); i++) {
+                const struct hand_case *c = &hand_cases[i];
+                const int numbers[] = {c->x86_64, c->aarch64};
+
+                for (size_t k = 0; k < COUNT(filters); k++) {
+                        if (numbers[k] < 0 ||
+                            verdict(&filters[k], (uint32_t)numbers[k], c->args) == c->verdict)
+                                continue;
+                        printf("%s, %s:\n", filters[k].arch, c->what);
+                        CHECK_INT(verdict(&filters[k], (uint32_t)numbers[k], c->args), c->verdict);
+                }
+        }
+}
