@@ -43,7 +43,8 @@ static double once(uint32_t down)
         struct cella_err err;
         cella_options_default(&options);
         int64_t start = clock_us();
-        if (testing_sandbox_new(&options, down, &sandbox, &err) < 0 || cella_run(sandbox, &command, &result, &err) < 0) {
+        if (testing_sandbox_new(&options, down, &sandbox, &err) < 0 ||
+            cella_run(sandbox, &command, &result, &err) < 0) {
                 fprintf(stderr, "steps: %s\n", err.msg);
                 exit(1);
         }

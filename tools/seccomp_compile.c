@@ -67,6 +67,7 @@ enum target {
         TO_NODE_2,
         TO_RENAME,
         TO_PERSONALITY,
+        TO_NOT_INIT,
         TO_PRCTL,
         TO_SECCOMP,
         TO_SECCOMP_FLAGS,
@@ -153,6 +154,7 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                             {IF_EQUAL, VALUE_NO_RANDOMIZE, TO_ALLOW},
                             {IF_EQUAL, UINT32_MAX, TO_ALLOW}, /* only asks */
                             {ELSE, 0, TO_EPERM}},
+        [TO_NOT_INIT] = {{LOAD, 0, 0}, {IF_EQUAL, 1, TO_EPERM}, {ELSE, 0, TO_ALLOW}},
         [TO_PRCTL] = {{LOAD, 0, 0},
                       {IF_EQUAL, PR_SET_MM, TO_EPERM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},

@@ -157,8 +157,11 @@ int main(void)
 
         struct pollfd ready[] = {{INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}};
         for (;;) {
-                if (sys_poll(ready, 2, -1) < 0)
+                int n = sys_poll(ready, 2, -1);
+                if (n == -EINTR)
                         continue;
+                if (n < 0) /* nothing good can come of going on */
+                        return 1;
                 if (ready[1].revents) {
                         struct signalfd_siginfo info[8];
                         sys_read(deaths, info, sizeof info);

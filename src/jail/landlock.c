@@ -1,7 +1,7 @@
 /* jail/landlock.c -- the file rules once more, enforced by the security module.
  *
- * Read and execute everywhere in the view, write where the view is writable, use of
- * the device nodes.  A mistake in the mounts would have to meet a mistake here.  The
+ * Read and execute everywhere in the view, write where the view is writable and to the
+ * device nodes, no ioctl on them.  A mistake in the mounts would have to meet a mistake here.  The
  * kernel's header on the build machine may be older than the kernel, so the constants
  * that came later are spelled out. */
 #include "jail/landlock.h"
@@ -20,7 +20,6 @@
 #define ACCESS_READ_FILE (1u << 2)
 #define ACCESS_READ_DIR (1u << 3)
 #define ACCESS_TRUNCATE (1u << 14)      /* ABI 3 */
-#define ACCESS_IOCTL_DEV (1u << 15)     /* ABI 5 */
 #define SCOPE_ABSTRACT_SOCKET (1u << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (1u << 1)
 
@@ -63,7 +62,7 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
         int r = allow(ruleset, "/", all & ACCESS_READ);
         if (r < 0 || !(spec->walls & WALL_MOUNT))
                 return r;
-        r = allow(ruleset, "/dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV));
+        r = allow(ruleset, "/dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
         for (const char *const *d = view_writable; *d && r == 0; d++)
                 r = allow(ruleset, *d, all);
         for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {

@@ -245,6 +245,9 @@ static uint32_t expect_rule(const char *name, const uint64_t args[6])
                 return reject_if(a[4] & 4, REFUSED);
         if (strcmp(name, "personality") == 0)
                 return reject_if(a[0] != 0 && a[0] != 0x40000 && a[0] != 0xffffffff, REFUSED);
+        if (strcmp(name, "prlimit64") == 0 || strcmp(name, "sched_setscheduler") == 0 ||
+            strcmp(name, "sched_setattr") == 0)
+                return reject_if(a[0] == 1, REFUSED);
         if (strcmp(name, "prctl") == 0)
                 return reject_if(a[0] == 35 || a[0] == 62, REFUSED);
         if (strcmp(name, "seccomp") == 0)
@@ -639,7 +642,13 @@ static const struct hand_case hand_cases[] = {
         {"rename leaving a whiteout", 316, 276, REFUSED, {0, 0, 0, 0, 4}},
         {"rename leaving a whiteout, high bit", 316, 276, REFUSED, {0, 0, 0, 0, HIGH | 5}},
 
-        /* personality, prctl, seccomp */
+        /* init's limits and scheduling, personality, prctl, seccomp */
+        {"prlimit of oneself", 302, 261, ALLOWED, {0, 7}},
+        {"prlimit of another", 302, 261, ALLOWED, {42, 7}},
+        {"prlimit of init", 302, 261, REFUSED, {1, 7}},
+        {"prlimit of init, high bit", 302, 261, REFUSED, {HIGH | 1, 7}},
+        {"sched_setscheduler of init", 144, 119, REFUSED, {1, 5}},
+        {"sched_setattr of init", 314, 274, REFUSED, {1}},
         {"personality, asked", 135, 92, ALLOWED, {0xffffffff}},
         {"personality, asked with -1", 135, 92, ALLOWED, {~0ull}},
         {"PER_LINUX", 135, 92, ALLOWED, {0}},

@@ -1,0 +1,28 @@
+#include "attack.h"
+
+#include <grp.h>
+#include <string.h>
+
+/* Supplementary groups count too: those of the sandbox's creator must be gone. */
+ATTACK(setgid_root, WALL_USER, "join root's group, or keep a group of the caller")
+{
+        gid_t groups[256], real, effective, saved;
+        long r = CALL(SYS_setresgid, 0, 0, 0);
+
+        if (r != 0 && r != -EPERM && r != -EINVAL)
+                return attack_broken("setresgid: unforeseen: %s", strerror((int)-r));
+        groups[0] = 0;
+        r = CALL(SYS_setgroups, 1, groups);
+        if (r != 0 && r != -EPERM && r != -EINVAL)
+                return attack_broken("setgroups: unforeseen: %s", strerror((int)-r));
+
+        int n = getgroups(256, groups);
+        if (n < 0 || getresgid(&real, &effective, &saved) < 0)
+                return attack_broken("getgroups: %s", strerror(errno));
+        if (real == 0 || effective == 0 || saved == 0)
+                return attack_succeeded("gid 0");
+        for (int i = 0; i < n; i++)
+                if (groups[i] != effective)
+                        return attack_succeeded("in group %u as well", (unsigned)groups[i]);
+        return attack_blocked("gid %u and no other group", (unsigned)effective);
+}

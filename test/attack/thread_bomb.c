@@ -1,0 +1,28 @@
+#include "attack.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static void *wait_forever(void *unused)
+{
+        pause();
+        return unused;
+}
+
+BOMB(thread_bomb, WALL_CGROUP | WALL_RLIMIT, "start threads without end")
+{
+        pthread_attr_t attr;
+        pthread_t thread;
+
+        pthread_attr_init(&attr);
+        pthread_attr_setstacksize(&attr, 32768);
+        for (int i = 0; i < 300; i++) {
+                int error = pthread_create(&thread, &attr, wait_forever, NULL);
+
+                if (error == EAGAIN)
+                        return attack_blocked("stopped after %d threads", i);
+                if (error != 0)
+                        return attack_broken("pthread_create: unforeseen: %s", strerror(error));
+        }
+        return attack_succeeded("300 threads");
+}
