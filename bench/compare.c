@@ -171,18 +171,20 @@ static void build_argv(enum peer peer, const char *const *command, const char **
 /* Microseconds from before the start to after the end, or -1. */
 static double once(enum peer peer, const char *const *command)
 {
-        extern char **environ;
+        /* The same for all: what a caller's environment makes an interpreter do is not ours. */
+        static char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
+                                            NULL};
         const char *argv[WORDS_MAX];
         posix_spawn_file_actions_t actions;
         pid_t pid;
-        int status;
+        int status = -1;
         build_argv(peer, command, argv);
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
         int64_t start = clock_us();
-        int r = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+        int r = posix_spawnp(&pid, argv[0] ? argv[0] : "", &actions, NULL, (char *const *)argv, environment);
         if (r == 0)
                 waitpid(pid, &status, 0);
         double t = (double)(clock_us() - start);
@@ -230,7 +232,8 @@ int main(int argc, char **argv)
         if (n < 0 || !mkdtemp(bundle))
                 return 1;
         cella_path[n] = '\0';
-        strcpy(strrchr(cella_path, '/'), "/../src/cella");
+        char *slash = strrchr(cella_path, '/');
+        snprintf(slash, sizeof cella_path - (size_t)(slash - cella_path), "/../src/cella");
         make_rootfs();
         for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
                 measure(i, rounds);

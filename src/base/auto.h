@@ -8,11 +8,14 @@
 
 #define AUTO(fn) __attribute__((cleanup(fn##_auto)))
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any */
 #define DEFINE_AUTO(type, fn)                                                                                \
         static inline void fn##_auto(type *p)                                                                \
         {                                                                                                    \
                 fn(*p);                                                                                      \
         }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define TAKE(p)                                                                                              \
         __extension__({                                                                                      \

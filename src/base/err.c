@@ -5,14 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fill(struct cella_err *err, enum cella_kind kind, int num, const char *format, va_list ap)
+__attribute__((format(printf, 4, 0))) static int fill(struct cella_err *err, enum cella_kind kind, int num,
+                                                      const char *format, va_list ap)
 {
         if (!err)
                 return num;
         err->kind = kind;
         err->num = num;
         err->hint[0] = '\0';
-        vsnprintf(err->msg, sizeof err->msg, format, ap);
+        vsnprintf(err->msg, sizeof err->msg, format, ap); /* checked where it is called */
         return num;
 }
 

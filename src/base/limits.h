@@ -10,11 +10,11 @@ enum limit_unit { LIMIT_BYTES, LIMIT_TIME, LIMIT_CORES, LIMIT_COUNT };
 
 struct limit {
         const char *name;   /* as in the settings */
-        const char *option; /* as on the command line; NULL: none */
+        const char *option; /* as on the command line */
         enum limit_unit unit;
+        uint32_t bit;                /* CELLA_LIMIT_*; 0: always enforceable */
         size_t offset, size;         /* of its field in struct cella_limits */
         uint64_t min, max, standard; /* standard 0 with min > 0: none unless asked for */
-        uint32_t bit;                /* CELLA_LIMIT_*; 0: always enforceable */
         const char *help;
 };
 

@@ -79,7 +79,7 @@ static int take_option(const struct cli_command *c, char **words, int n, void *t
         size_t len = equals ? (size_t)(equals - name) : strlen(name);
         const struct cli_option *option = find_option(c, name, len);
         const struct limit *limit = find_limit(c, name, len);
-        if (strncmp(words[0], "--", 2) || (!option && !limit))
+        if (strncmp(words[0], "--", 2) != 0 || (!option && !limit))
                 return unknown(c, words[0], err);
         const char *value = equals ? equals + 1 : n > 1 ? words[1] : NULL;
         *used = 1;

@@ -13,11 +13,11 @@
 #include "wire/message.h"
 
 #define ARGUMENT_MAX (100u * 1024) /* the kernel takes 128 KiB for one; longer code goes as a file */
-#define PATH_INSIDE "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define PATH_INSIDE "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *const clean_environment[] = {
-        "PATH=" PATH_INSIDE, "HOME=/workspace", "TMPDIR=/tmp",   "LANG=C.UTF-8",
-        "USER=user",         "LOGNAME=user",    "SHELL=/bin/sh", "TERM=dumb",
+        PATH_INSIDE, "HOME=/workspace", "TMPDIR=/tmp",   "LANG=C.UTF-8",
+        "USER=user", "LOGNAME=user",    "SHELL=/bin/sh", "TERM=dumb",
 };
 
 /* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */

@@ -257,7 +257,7 @@ static int fill_result(struct run *r, struct cella_result *result, struct cella_
                 r->facts.counted = true;
         }
         verdict(&r->facts, result);
-        strcpy(result->sandbox, r->sandbox->id);
+        memcpy(result->sandbox, r->sandbox->id, sizeof result->sandbox);
         for (int i = 0; i < 2; i++) {
                 struct pump_out *p = &r->out[i];
                 result->output_total[i] = p->total;

@@ -35,7 +35,7 @@ int runtime_find(const char *name, struct runtime *ret)
         for (size_t i = 0; i < runtimes_len; i++) {
                 size_t len = strlen(runtimes[i].name);
                 /* Only digits and dots may follow: a version, never a path. */
-                if (strncmp(name, runtimes[i].name, len) ||
+                if (strncmp(name, runtimes[i].name, len) != 0 ||
                     strspn(name + len, "0123456789.") != strlen(name + len))
                         continue;
                 *ret = runtimes[i];

@@ -374,7 +374,7 @@ static bool read_number(int dir, const char *file, const char *key, uint64_t *re
         const char *p = text;
         if (key) {
                 size_t len = strlen(key);
-                while (strncmp(p, key, len) || p[len] != ' ') {
+                while (strncmp(p, key, len) != 0 || p[len] != ' ') {
                         p = strchr(p, '\n');
                         if (!p)
                                 return false;
@@ -448,7 +448,7 @@ void cgroup_sweep(const struct cgroup *cg)
                 return;
         }
         for (struct dirent *e; (e = readdir(dir));) {
-                if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) || !strcmp(e->d_name, cg->name))
+                if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0 || !strcmp(e->d_name, cg->name))
                         continue;
                 AUTO(sys_close) int fd = sys_openat(copy, e->d_name, O_RDONLY | O_DIRECTORY, 0);
                 if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0)

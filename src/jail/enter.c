@@ -3,7 +3,7 @@
  * The order matters:
  *  - what takes long and needs no view is made by the owner meanwhile, on another core:
  *    cgroups, and the network namespace if it has the right to (else a helper of ours,
- *    begun first).  INIT_GO brings it;
+ *    begun first).  They come in the order in which they are needed;
  *  - the cgroups are joined by the child itself, before anything but our own code has
  *    run in it: when the parent moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
@@ -47,29 +47,44 @@ uint64_t jail_clone_flags(const struct jail_spec *spec)
         return flags;
 }
 
-/* Waits for what the owner made meanwhile, and joins the cgroups. */
-static int take_go(struct jail_spec *spec, struct cella_err *err)
+static int lost_owner(struct cella_err *err)
 {
-        struct message go;
-        struct init_go what;
-        int r = message_receive(spec->control_fd, &go, &what, sizeof what);
-        if (r <= 0 || go.type != INIT_GO || go.len != sizeof what || go.n_fds < 1 + what.has_netns)
-                return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
-        spec->walls = what.walls;
-        spec->host_uid = what.host_uid;
-        spec->host_gid = what.host_gid;
-        spec->limit_processes_by_rlimit = what.limit_processes_by_rlimit;
-        spec->init_fd = go.fds[0];
-        spec->netns_fd = what.has_netns ? go.fds[1] : -1;
-        for (unsigned i = 1 + what.has_netns; i < go.n_fds; i++) {
-                ssize_t n = sys_write(go.fds[i], "0", 1);
+        return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
+}
+
+/* Joins the cgroups, and learns who the code is going to be. */
+static int take_groups(struct jail_spec *spec, struct cella_err *err)
+{
+        struct message message;
+        struct init_groups groups;
+        int r = message_receive(spec->control_fd, &message, &groups, sizeof groups);
+        if (r <= 0 || message.type != INIT_GROUPS || message.len != sizeof groups)
+                return lost_owner(err);
+        spec->walls = groups.walls;
+        spec->host_uid = groups.host_uid;
+        spec->host_gid = groups.host_gid;
+        spec->limit_processes_by_rlimit = groups.limit_processes_by_rlimit;
+        for (unsigned i = 0; i < message.n_fds; i++) {
+                ssize_t n = sys_write(message.fds[i], "0", 1);
                 if (n < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
+                sys_close(message.fds[i]);
         }
         if (!(spec->walls & WALL_CGROUP))
                 return 0;
         r = sys_unshare(CLONE_NEWCGROUP);
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace") : 0;
+}
+
+static int take_go(struct jail_spec *spec, struct cella_err *err)
+{
+        struct message message;
+        int r = message_receive(spec->control_fd, &message, NULL, 0);
+        if (r <= 0 || message.type != INIT_GO || message.n_fds < 1)
+                return lost_owner(err);
+        spec->init_fd = message.fds[0];
+        spec->netns_fd = message.n_fds > 1 ? message.fds[1] : -1;
+        return 0;
 }
 
 static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
@@ -136,9 +151,9 @@ static int raise_walls(struct jail_spec *spec, struct netns *own, struct cella_e
         r = sys_write_file(spec->proc_fd, "self/oom_score_adj", "1000");
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
-        if ((r = view_build(spec, err)) < 0 || (r = take_go(spec, err)) < 0 ||
-            (r = view_give(spec, err)) < 0 || (r = enter_netns(spec, own, err)) < 0 ||
-            (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
+        if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, err)) < 0 ||
+            (r = view_give(spec, err)) < 0 || (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
+            (r = take_go(spec, err)) < 0 || (r = enter_netns(spec, own, err)) < 0 ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {

@@ -45,7 +45,8 @@ int identity_map_self(const struct jail_spec *spec, struct cella_err *err)
 
 int identity_drop(const struct jail_spec *spec, struct cella_err *err)
 {
-        unsigned uid = spec->inner_uid, gid = spec->inner_uid; /* as the outer namespace calls them */
+        unsigned uid = spec->inner_uid; /* as the outer namespace calls it; */
+        unsigned gid = uid;             /* there, both are one number */
         int r;
         if (!(spec->walls & WALL_USER))
                 return 0;

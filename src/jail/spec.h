@@ -25,7 +25,7 @@ struct jail_spec {
          * the code's own comes last.  Otherwise an outer user namespace comes first, to
          * have the right to make the others. */
         bool privileged;
-        unsigned host_uid, host_gid; /* who the code is, outside; of root's, from INIT_GO */
+        unsigned host_uid, host_gid; /* who the code is, outside; root's: from INIT_GROUPS */
         unsigned inner_uid;
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */

@@ -209,32 +209,39 @@ static int make_netns(const struct making *m, struct cella_err *err)
         return fd < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, fd, "net: cannot make a namespace") : fd;
 }
 
-static int say_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
+/* A child that is gone has said why: sandbox_wait_ready() reads that. */
+static int sent(int r, struct cella_err *err)
 {
-        int fds[2 + JAIL_CGROUP_FDS_MAX] = {-1, -1}, n = 0, r = 0;
-        AUTO(sys_close) int netns = make_netns(m, err);
-        AUTO(sys_close) int program = init_program_open();
-        if (netns < -1)
-                return netns;
-        if (program < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, program, "cannot make init's memfd");
-        const struct init_go go = {
+        return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
+}
+
+static int send_groups(struct sandbox *sb, const struct making *m, struct cella_err *err)
+{
+        int fds[JAIL_CGROUP_FDS_MAX], n = 0;
+        const struct init_groups groups = {
                 .walls = m->spec.walls,
                 .host_uid = m->spec.host_uid,
                 .host_gid = m->spec.host_gid,
                 .limit_processes_by_rlimit = m->spec.limit_processes_by_rlimit,
-                .has_netns = netns >= 0,
         };
-        int own = 1 + (netns >= 0);
-        fds[0] = program;
-        fds[1] = netns;
-        if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds + own, err)) < 0)
+        if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds, err)) < 0)
                 return n;
-        r = message_send(sb->control, INIT_GO, fds, (unsigned)(own + n), &go, sizeof go, NULL, 0);
+        int r = message_send(sb->control, INIT_GROUPS, fds, (unsigned)n, &groups, sizeof groups, NULL, 0);
         while (n > 0)
-                sys_close(fds[own + --n]);
-        /* A child that is gone has said why: sandbox_wait_ready() reads that. */
-        return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
+                sys_close(fds[--n]);
+        return sent(r, err);
+}
+
+static int send_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
+{
+        AUTO(sys_close) int netns = make_netns(m, err);
+        if (netns < -1)
+                return netns;
+        AUTO(sys_close) int program = init_program_open();
+        if (program < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, program, "cannot make init's memfd");
+        const int fds[] = {program, netns};
+        return sent(message_send(sb->control, INIT_GO, fds, netns < 0 ? 1 : 2, NULL, 0, NULL, 0), err);
 }
 
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
@@ -265,7 +272,7 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
                 return r;
         if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = say_go(sb, &m, err)) < 0)
+        if ((r = send_groups(sb, &m, err)) < 0 || (r = send_go(sb, &m, err)) < 0)
                 return r;
         sb->walls = m.spec.walls;
         if (landlock_abi() == 0)

@@ -15,12 +15,14 @@
 #define INIT_FILES_MAX 1000u /* changed files told of */
 
 enum init_request {
-        /* Before init runs, to the process that builds the sandbox: struct init_go. */
-        INIT_GO = 1,
-        INIT_PUT_FILE, /* struct init_put_file, name, content */
-        INIT_SPAWN,    /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
-        INIT_SIGNAL,   /* int32_t: to every process but init */
-        INIT_LIST,     /* struct init_list: files of the workspace that changed */
+        /* Before init runs, to the process that builds the sandbox, what the owner makes
+         * meanwhile: first its groups, then the rest. */
+        INIT_GROUPS = 1, /* struct init_groups; descriptors: cgroup files to write 0 to */
+        INIT_GO,         /* descriptors: init's program, and the network namespace if there is one */
+        INIT_PUT_FILE,   /* struct init_put_file, name, content */
+        INIT_SPAWN,      /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
+        INIT_SIGNAL,     /* int32_t: to every process but init */
+        INIT_LIST,       /* struct init_list: files of the workspace that changed */
 };
 
 enum init_reply {
@@ -31,13 +33,10 @@ enum init_reply {
         INIT_FILE,   /* struct init_file, path */
 };
 
-/* What the owner made while the view was built.  Descriptors: init's program, the network
- * namespace if there is one, then the cgroup files to write 0 to. */
-struct init_go {
+struct init_groups {
         uint32_t walls;
         uint32_t host_uid, host_gid;
         uint32_t limit_processes_by_rlimit;
-        uint32_t has_netns;
 };
 
 struct init_put_file {
