@@ -78,7 +78,7 @@ static int exec_search(char **argv, char **env)
 }
 
 /* In the child of vfork: shares init's memory until it has become the command. */
-static int become(const int fds[3], const struct start *start)
+__attribute__((noinline)) static int become(const int fds[3], const struct start *start)
 {
         uint64_t none = 0;
         int r;

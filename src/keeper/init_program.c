@@ -19,7 +19,7 @@ int init_program_open(void)
                 fd = sys_memfd_create("init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (fd < 0)
                 return fd;
-        int r = sys_write_all(fd, init_program, (size_t)(init_program_end - init_program));
+        int r = sys_write_all(fd, init_program, init_program_len);
         if (r == 0)
                 r = (int)sys_call3(SYS_fcntl, fd, ADD_SEALS, SEAL_ALL);
         if (r < 0) {

@@ -260,6 +260,7 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
         if ((r = id_make("sbx_", sb->id)) < 0)
+                /* cppcheck-suppress memleak; AUTO frees it */
                 return err_set(err, CELLA_INTERNAL, r, "no random numbers");
         if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = make_control(sb, &m, err)) < 0)
                 return r;
