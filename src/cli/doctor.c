@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "config.h"
 #include "jail/cgroup.h"
-#include "jail/landlock.h"
+#include "sys/process.h"
 
 struct doctor_options {
         bool attack;
@@ -57,7 +57,7 @@ static void print_host(void)
                 printf("kernel     %s %s\n", u.release, u.machine);
         printf("run as     %s\n", geteuid() == 0 ? "root" : "ordinary user");
         printf("cgroups    %s\n", cgroup_is_v2() ? "v2" : "v1 or hybrid");
-        printf("landlock   version %d\n\n", landlock_abi());
+        printf("landlock   version %d\n\n", sys_landlock_abi());
 }
 
 static void print_layers(const struct cella_isolation *isolation)

@@ -5,8 +5,8 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-/* Answers a request that was not carried out. */
-void reply_failed(enum cella_kind kind, int num, const char *what);
+/* Raises the walls as the INIT_BUILD in data says. */
+int build(const struct message *message, char *data, struct cella_err *err);
 
 /* Starts the command; its descriptors are message->fds.  Returns its pid or -errno.  *ret_final: nothing
  * comes after it. */

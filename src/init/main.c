@@ -1,11 +1,13 @@
 /* init/main.c -- PID 1 of a sandbox.
  *
- * A static program that sees only base, sys and wire.  It stands behind all walls, as
- * the same user as the code, and does what its owner asks over one socket: write a
+ * A static program.  It starts with its owner's privilege and nothing of its owner's
+ * memory, raises the walls around itself (jail/), and from then on stands behind all of
+ * them, as the same user as the code.  It does what its owner asks over one socket: write a
  * file, start a command, signal, list what changed.  It reaps everything, and when the
- * command ends it ends the rest before it says so.  The code cannot stop or kill it:
- * the kernel drops signals to PID 1 from within that it has no handler for; it cannot
- * trace it either (not dumpable).  The owner does not trust it all the same.
+ * command ends it ends the rest before it says so.  The code cannot stop or kill it: the
+ * kernel drops signals to PID 1 from within that it has no handler for; it cannot trace it
+ * either (not dumpable), nor change its limits (seccomp).  The owner does not trust it all
+ * the same.
  *
  * When the owner goes away the socket closes, init exits, and the kernel kills all. */
 #include <errno.h>
@@ -30,11 +32,16 @@ static char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
 static bool final;                     /* exit when it has ended */
 static pid_t command;                  /* 0: none is running */
 
-void reply_failed(enum cella_kind kind, int num, const char *what)
+static void reply(enum init_reply type, const void *data, size_t len)
+{
+        message_send(INIT_CONTROL_FD, type, NULL, 0, data, len, NULL, 0);
+}
+
+static void reply_failed(enum cella_kind kind, int num, const char *what)
 {
         struct cella_err err = {0};
         err_set(&err, kind, num, "%s", what);
-        message_send(INIT_CONTROL_FD, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
+        reply(INIT_FAILED, &err, sizeof err);
 }
 
 static void fill_usage(struct init_exited *exited)
@@ -71,7 +78,7 @@ static void command_ended(int status)
         command = 0;
         end_all();
         fill_usage(&exited);
-        message_send(INIT_CONTROL_FD, INIT_EXITED, NULL, 0, &exited, sizeof exited, NULL, 0);
+        reply(INIT_EXITED, &exited, sizeof exited);
         if (final)
                 sys_exit(0);
 }
@@ -97,7 +104,7 @@ static void handle(const struct message *message)
                 if (r < 0)
                         reply_failed(CELLA_INVALID_REQUEST, r, "cannot write the code's file");
                 else
-                        message_send(INIT_CONTROL_FD, INIT_DONE, NULL, 0, NULL, 0, NULL, 0);
+                        reply(INIT_DONE, NULL, 0);
                 break;
         case INIT_SPAWN:
                 r = command ? -EBUSY : spawn(message, request, &final);
@@ -138,22 +145,40 @@ static void open_standard(void)
                 sys_close(fd);
 }
 
-int main(void)
+static int raise_walls(void)
+{
+        struct message message;
+        struct cella_err err = {0};
+        if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
+                return -EPIPE;
+        int r = build(&message, request, &err);
+        if (r < 0)
+                reply(INIT_FAILED, &err, sizeof err);
+        return r;
+}
+
+/* Deaths come as readable bytes; everything else keeps its default. */
+static int open_deaths(void)
 {
         sigset_t children;
-        sys_prctl(PR_SET_DUMPABLE, 0, 0);
+        sigemptyset(&children);
+        sigaddset(&children, SIGCHLD);
+        sigprocmask(SIG_SETMASK, &children, NULL);
+        return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int main(void)
+{
+        if (raise_walls() < 0)
+                return 1;
         sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
         for (int fd = 0; fd < 3; fd++)
                 sys_close(fd);
         open_standard();
-
-        sigemptyset(&children);
-        sigaddset(&children, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &children, NULL);
-        int deaths = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+        int deaths = open_deaths();
         if (deaths < 0)
                 return 1;
-        message_send(INIT_CONTROL_FD, INIT_READY, NULL, 0, NULL, 0, NULL, 0);
+        reply(INIT_READY, NULL, 0);
 
         struct pollfd ready[] = {{INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}};
         for (;;) {

@@ -1,11 +1,11 @@
-/* jail/enter.c -- from a freshly cloned child to init behind all walls.
+/* jail/enter.c -- a process raises the walls around itself.
  *
  * The order matters:
  *  - what takes long and needs no view is made by the owner meanwhile, on another core:
  *    cgroups, and the network namespace if it has the right to (else a helper of ours,
  *    begun first).  They come in the order in which they are needed;
- *  - the cgroups are joined by the child itself, before anything but our own code has
- *    run in it: when the parent moves it, cgroup v1 waits 10 ms for all CPUs;
+ *  - the cgroups are joined by the process itself, before any foreign code has run in it:
+ *    when the owner moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
  *  - privilege goes before Landlock and the filter, which need none, and the filter is
  *    last, because it forbids what the others use. */
@@ -29,35 +29,17 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#ifndef AT_EMPTY_PATH
-#define AT_EMPTY_PATH 0x1000
-#endif
-
-uint64_t jail_clone_flags(const struct jail_spec *spec)
-{
-        uint64_t flags = CLONE_NEWNS;
-        if (!spec->privileged)
-                flags |= CLONE_NEWUSER;
-        if (spec->walls & WALL_PID)
-                flags |= CLONE_NEWPID;
-        if (spec->walls & WALL_IPC)
-                flags |= CLONE_NEWIPC;
-        if (spec->walls & WALL_UTS)
-                flags |= CLONE_NEWUTS;
-        return flags;
-}
-
 static int lost_owner(struct cella_err *err)
 {
         return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
 }
 
 /* Joins the cgroups, and learns who the code is going to be. */
-static int take_groups(struct jail_spec *spec, struct cella_err *err)
+static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         struct message message;
         struct init_groups groups;
-        int r = message_receive(spec->control_fd, &message, &groups, sizeof groups);
+        int r = message_receive(control_fd, &message, &groups, sizeof groups);
         if (r <= 0 || message.type != INIT_GROUPS || message.len != sizeof groups)
                 return lost_owner(err);
         spec->walls = groups.walls;
@@ -76,14 +58,13 @@ static int take_groups(struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace") : 0;
 }
 
-static int take_go(struct jail_spec *spec, struct cella_err *err)
+static int take_go(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         struct message message;
-        int r = message_receive(spec->control_fd, &message, NULL, 0);
-        if (r <= 0 || message.type != INIT_GO || message.n_fds < 1)
+        int r = message_receive(control_fd, &message, NULL, 0);
+        if (r <= 0 || message.type != INIT_GO)
                 return lost_owner(err);
-        spec->init_fd = message.fds[0];
-        spec->netns_fd = message.n_fds > 1 ? message.fds[1] : -1;
+        spec->netns_fd = message.n_fds > 0 ? message.fds[0] : -1;
         return 0;
 }
 
@@ -137,13 +118,12 @@ static int enter_netns(const struct jail_spec *spec, struct netns *own, struct c
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace") : 0;
 }
 
-static int raise_walls(struct jail_spec *spec, struct netns *own, struct cella_err *err)
+static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
+        static struct netns own; /* its helper needs it to stay */
         int r;
         if (!spec->privileged) {
-                if ((r = identity_map_self(spec, err)) < 0)
-                        return r;
-                r = spec->walls & WALL_NET ? netns_start(own) : 0;
+                r = spec->walls & WALL_NET ? netns_start(&own) : 0;
                 if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot start a helper");
         }
@@ -151,9 +131,9 @@ static int raise_walls(struct jail_spec *spec, struct netns *own, struct cella_e
         r = sys_write_file(spec->proc_fd, "self/oom_score_adj", "1000");
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
-        if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, err)) < 0 ||
+        if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, control_fd, err)) < 0 ||
             (r = view_give(spec, err)) < 0 || (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
-            (r = take_go(spec, err)) < 0 || (r = enter_netns(spec, own, err)) < 0 ||
+            (r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {
@@ -164,55 +144,30 @@ static int raise_walls(struct jail_spec *spec, struct netns *own, struct cella_e
         return landlock_restrict(spec, err);
 }
 
-/* Moves the control socket and init's program to fixed places and closes everything else.
- * By way of high numbers: either may stand where the other has to go. */
-static int keep_descriptors(const struct jail_spec *spec)
+/* What is left to do when nothing is going to be opened any more. */
+static int finish(const struct jail_spec *spec, int control_fd)
 {
-        int control = sys_dup_above(spec->control_fd, INIT_PROGRAM_FD + 1);
-        int program = sys_dup_above(spec->init_fd, INIT_PROGRAM_FD + 1);
-        int r;
-        if (control < 0 || program < 0)
-                return control < 0 ? control : program;
-        if ((r = sys_dup3(control, INIT_CONTROL_FD, 0)) < 0 ||
-            (r = sys_dup3(program, INIT_PROGRAM_FD, O_CLOEXEC)) < 0)
-                return r;
-        return spec->walls & WALL_HYGIENE ? sys_close_range(INIT_PROGRAM_FD + 1, ~0u, 0) : 0;
-}
-
-static int become_init(const struct jail_spec *spec)
-{
-        char *const argv[] = {"init", NULL}, *const env[] = {NULL};
-        uint64_t none = 0;
         int r;
         sys_umask(022);
-        sys_restore_signals(&none);
+        if ((spec->walls & WALL_HYGIENE) && (r = sys_close_range((unsigned)control_fd + 1, ~0u, 0)) < 0)
+                return r;
         /* The owner dies, the sandbox dies.  Not earlier: a change of uid resets it. */
-        if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0)
+        if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0 || (r = sys_prctl(PR_SET_DUMPABLE, 0, 0)) < 0)
                 return r;
-        if ((spec->walls & WALL_SECCOMP) && (r = seccomp_load()) < 0)
-                return r;
-        return sys_execveat(INIT_PROGRAM_FD, "", argv, env, AT_EMPTY_PATH);
+        return spec->walls & WALL_SECCOMP ? seccomp_load() : 0;
 }
 
-_Noreturn void jail_enter(struct jail_spec *spec)
+int jail_enter(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
-        static struct netns ns;
-        static struct cella_err err;
-        int control = spec->control_fd;
-
+        int r;
         sys_umask(0);
         if (spec->walls & WALL_HYGIENE)
                 sys_setsid();
-        int r = raise_walls(spec, &ns, &err);
-        if (r == 0) {
-                r = keep_descriptors(spec);
-                if (r >= 0) {
-                        control = INIT_CONTROL_FD;
-                        r = become_init(spec);
-                }
-                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r,
-                        "seccomp: cannot load the filter or start init");
-        }
-        message_send(control, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
-        sys_exit(1);
+        spec->proc_fd = sys_openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
+        if (spec->proc_fd < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->proc_fd, "mount: cannot open /proc");
+        if ((r = raise_walls(spec, control_fd, err)) < 0)
+                return r;
+        r = finish(spec, control_fd);
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
 }

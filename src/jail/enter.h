@@ -1,10 +1,8 @@
-/* jail/enter.h -- from a freshly cloned child to init behind all walls. */
+/* jail/enter.h -- a process raises the walls around itself. */
 #pragma once
 #include "jail/spec.h"
 
-/* The namespaces to clone the child with. */
-uint64_t jail_clone_flags(const struct jail_spec *spec);
-
-/* In the child: raises the walls and becomes init.  On failure tells the owner why, over
- * the control socket, and exits. */
-_Noreturn void jail_enter(struct jail_spec *spec);
+/* Raises the walls of spec around the caller, PID 1 of its new namespaces, whose owner is
+ * behind the socket control_fd and makes some of what is needed meanwhile.  On failure the
+ * process is good for nothing but to say so and to exit. */
+int jail_enter(struct jail_spec *spec, int control_fd, struct cella_err *err);

@@ -37,16 +37,19 @@ static int fail(struct cella_err *err, int r, const char *what)
         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "user: cannot %s", what);
 }
 
-int identity_map_self(const struct jail_spec *spec, struct cella_err *err)
+int identity_map_self(struct jail_spec *spec, struct cella_err *err)
 {
-        int r = map(spec, spec->inner_uid, spec->host_uid, spec->host_gid);
+        AUTO(sys_close) int proc = spec->proc_fd = sys_openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
+        if (proc < 0)
+                return fail(err, proc, "open /proc");
+        int r = map(spec, 0, spec->host_uid, spec->host_gid);
         return r < 0 ? fail(err, r, "map the user into its namespace") : 0;
 }
 
 int identity_drop(const struct jail_spec *spec, struct cella_err *err)
 {
-        unsigned uid = spec->inner_uid; /* as the outer namespace calls it; */
-        unsigned gid = uid;             /* there, both are one number */
+        unsigned uid = 0; /* as the namespace around ours calls who we are */
+        unsigned gid = 0;
         int r;
         if (!(spec->walls & WALL_USER))
                 return 0;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "jail/view.h"
 #include "sys/file.h"
+#include "sys/process.h"
 #include "sys/raw.h"
 
 #define ACCESS_EXECUTE (1u << 0)
@@ -39,12 +40,6 @@ static uint64_t all_access(int abi)
         if (abi >= 3)
                 return (1u << 15) - 1;
         return abi >= 2 ? (1u << 14) - 1 : (1u << 13) - 1;
-}
-
-int landlock_abi(void)
-{
-        long abi = sys_call3(SYS_landlock_create_ruleset, 0, 0, LANDLOCK_CREATE_RULESET_VERSION);
-        return abi < 0 ? 0 : (int)abi;
 }
 
 static int allow(int ruleset, const char *path, uint64_t access)
@@ -79,7 +74,7 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 
 int landlock_restrict(const struct jail_spec *spec, struct cella_err *err)
 {
-        int abi = landlock_abi();
+        int abi = sys_landlock_abi();
         if (abi == 0 || !(spec->walls & WALL_LANDLOCK))
                 return 0;
         struct ruleset attr = {.handled_access_fs = all_access(abi)};

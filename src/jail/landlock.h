@@ -2,8 +2,5 @@
 #pragma once
 #include "jail/spec.h"
 
-/* The version of Landlock this kernel has; 0: none, or switched off. */
-int landlock_abi(void);
-
 /* Restricts the caller and its children for good.  Call it in the finished view. */
 int landlock_restrict(const struct jail_spec *spec, struct cella_err *err);

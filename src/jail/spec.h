@@ -1,6 +1,4 @@
-/* jail/spec.h -- all that is needed to build one sandbox, gathered before the clone.
- *
- * The child only reads it: nothing is allocated between clone and exec. */
+/* jail/spec.h -- all that is needed to build one sandbox. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +12,7 @@
 
 struct jail_mount {
         const char *source; /* on the host */
-        const char *target; /* inside, absolute, see view_target_check() */
+        const char *target; /* inside, absolute, see options_check_target() */
         bool writable;
         int idmap_fd; /* user namespace that makes the source's owner the code's uid; -1: none */
 };
@@ -31,9 +29,7 @@ struct jail_spec {
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
         size_t n_mounts;
-        int proc_fd;    /* the host's /proc */
-        int control_fd; /* to the owner; becomes init's INIT_CONTROL_FD */
-        /* From INIT_GO, set in the child. */
-        int init_fd;  /* init's program, a sealed memfd */
-        int netns_fd; /* -1: the child makes one itself */
+        /* Set on the way. */
+        int proc_fd;  /* the host's /proc */
+        int netns_fd; /* made by the owner; -1: make one */
 };

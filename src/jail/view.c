@@ -105,35 +105,6 @@ static int fail(struct cella_err *err, int r, const char *what, const char *path
         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot %s '%s'", what, path);
 }
 
-int view_target_check(const char *target, struct cella_err *err)
-{
-        static const char *const reserved[] = {"/proc", "/dev", "/usr", "/etc", "/bin", "/sbin", "/lib"};
-        const char *why = NULL;
-        if (target[0] != '/' || target[1] == '\0')
-                why = "must be an absolute path below /";
-        if (strlen(target) > 1024)
-                why = "is longer than 1024 characters";
-        for (const char *p = target; *p && !why; p++) {
-                if ((unsigned char)*p < ' ')
-                        why = "holds a control character";
-                if (*p != '/')
-                        continue;
-                size_t len = strcspn(p + 1, "/");
-                if (len == 0)
-                        why = "has an empty component";
-                if ((len == 1 && p[1] == '.') || (len == 2 && p[1] == '.' && p[2] == '.'))
-                        why = "has a '.' or '..' component";
-        }
-        for (size_t i = 0; i < ARRAY_LEN(reserved) && !why; i++) {
-                size_t len = strlen(reserved[i]);
-                if (!strncmp(target, reserved[i], len) && (target[len] == '/' || target[len] == '\0'))
-                        why = "lies in a directory that the sandbox provides";
-        }
-        if (!why)
-                return 0;
-        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "mount target '%.100s' %s", target, why);
-}
-
 static int write_new(const char *path, const char *text)
 {
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0644);
@@ -314,7 +285,8 @@ static int mask_proc(struct cella_err *err)
 static int show_proc(const struct jail_spec *spec, struct cella_err *err)
 {
         unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-        int r = sys_mount("proc", "proc", "proc", flags, NULL);
+        /* hidepid: what the code may not trace, it does not see; that is init. */
+        int r = sys_mount("proc", "proc", "proc", flags, spec->walls & WALL_PROC ? "hidepid=2" : NULL);
         if (r < 0) {
                 fail(err, r, "mount", "/proc");
                 return err_hint(err, "inside a container, /proc must not be masked: "

@@ -2,9 +2,6 @@
 #pragma once
 #include "jail/spec.h"
 
-/* Says whether target may be the place of a mount; -EINVAL with the reason if not. */
-int view_target_check(const char *target, struct cella_err *err);
-
 /* Builds the view in the caller's own mount namespace and stands in its root
  * directory.  The host is still reachable: view_enter() ends that. */
 int view_build(const struct jail_spec *spec, struct cella_err *err);

@@ -9,6 +9,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
+#include "wire/init.h"
 
 static int write_map(pid_t pid, const char *file, unsigned from, unsigned to)
 {
@@ -35,7 +36,8 @@ int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_e
                 r = write_map(pid, "gid_map", from_gid, to);
         if (r == 0) {
                 snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-                r = fd = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
+                AUTO(sys_close) int low = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
+                r = fd = low < 0 ? low : sys_dup_above(low, INIT_FREE_FD);
         }
         sys_pidfd_signal(pidfd, SIGKILL);
         sys_wait(pid, NULL, __WALL, NULL);

@@ -5,6 +5,7 @@
 
 #include "sys/file.h"
 #include "sys/raw.h"
+#include "wire/init.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U /* Linux 6.3: says that it is meant to be run */
@@ -22,9 +23,8 @@ int init_program_open(void)
         int r = sys_write_all(fd, init_program, init_program_len);
         if (r == 0)
                 r = (int)sys_call3(SYS_fcntl, fd, ADD_SEALS, SEAL_ALL);
-        if (r < 0) {
-                sys_close(fd);
-                return r;
-        }
-        return fd;
+        if (r == 0)
+                r = sys_dup_above(fd, INIT_FREE_FD);
+        sys_close(fd);
+        return r;
 }

@@ -9,7 +9,35 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/limits.h"
-#include "jail/view.h"
+
+int options_check_target(const char *target, struct cella_err *err)
+{
+        static const char *const reserved[] = {"/proc", "/dev", "/usr", "/etc", "/bin", "/sbin", "/lib"};
+        const char *why = NULL;
+        if (target[0] != '/' || target[1] == '\0')
+                why = "must be an absolute path below /";
+        if (strlen(target) > 1024)
+                why = "is longer than 1024 characters";
+        for (const char *p = target; *p && !why; p++) {
+                if ((unsigned char)*p < ' ')
+                        why = "holds a control character";
+                if (*p != '/')
+                        continue;
+                size_t len = strcspn(p + 1, "/");
+                if (len == 0)
+                        why = "has an empty component";
+                if ((len == 1 && p[1] == '.') || (len == 2 && p[1] == '.' && p[2] == '.'))
+                        why = "has a '.' or '..' component";
+        }
+        for (size_t i = 0; i < ARRAY_LEN(reserved) && !why; i++) {
+                size_t len = strlen(reserved[i]);
+                if (!strncmp(target, reserved[i], len) && (target[len] == '/' || target[len] == '\0'))
+                        why = "lies in a directory that the sandbox provides";
+        }
+        if (!why)
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "mount target '%.100s' %s", target, why);
+}
 
 static int check_readable(const char *what, const char *path, bool writable, struct cella_err *err)
 {
@@ -53,7 +81,7 @@ int options_check(const struct cella_options *options, struct cella_err *err)
                 r = err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "more than %d mounts", OPTIONS_MOUNTS_MAX);
         for (size_t i = 0; i < options->n_mounts && r == 0; i++) {
                 const struct cella_mount *m = &options->mounts[i];
-                r = view_target_check(m->target, err);
+                r = options_check_target(m->target, err);
                 if (r == 0)
                         r = check_readable("mount", m->source, m->writable, err);
         }

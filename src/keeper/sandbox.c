@@ -1,13 +1,13 @@
 /* keeper/sandbox.c -- makes sandboxes, ends them, reads their counters.
  *
- * The child that becomes init is cloned as soon as can be and builds the view; meanwhile
- * we make on our own core what it takes up afterwards: cgroups and network namespace.
- * On cgroup v2 the child is cloned right into its group, which therefore comes first. */
+ * The child becomes init at once and raises the walls around itself; meanwhile we make on
+ * our own core what it takes up on the way: cgroups and network namespace.  On cgroup v2
+ * it is cloned right into its group, which therefore comes first. */
 #include "keeper/sandbox.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "jail/enter.h"
-#include "jail/landlock.h"
+#include "jail/identity.h"
 #include "jail/netns.h"
+#include "jail/spec.h"
 #include "keeper/idmap.h"
 #include "keeper/init_program.h"
 #include "keeper/options.h"
@@ -40,6 +40,7 @@ struct making {
         struct jail_mount mounts[OPTIONS_MOUNTS_MAX + 1];
         char *sources[OPTIONS_MOUNTS_MAX + 1];
         int child_control;
+        int program; /* init's */
         bool cloned_into_cgroup;
         uint64_t signals;
 };
@@ -50,7 +51,7 @@ static void making_done_auto(struct making *m)
                 free(m->sources[i]);
                 sys_close(m->mounts[i].idmap_fd);
         }
-        sys_close(m->spec.proc_fd);
+        sys_close(m->program);
         sys_close(m->child_control);
 }
 
@@ -107,13 +108,13 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         m->spec.limits = options->limits;
         m->spec.inner_uid = options->user_root ? 0 : JAIL_UID;
         m->spec.walls = ALL_WALLS & ~walls_down;
-        m->spec.proc_fd = sys_openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
-        if (m->spec.proc_fd < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->spec.proc_fd, "mount: cannot open /proc");
         m->spec.privileged = is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
-        return 0;
+        m->program = init_program_open();
+        return m->program < 0
+                       ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->program, "cannot make init's memfd")
+                       : 0;
 }
 
 static int make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
@@ -124,7 +125,10 @@ static int make_control(struct sandbox *sb, struct making *m, struct cella_err *
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
         sb->control = pair[0];
-        m->child_control = m->spec.control_fd = pair[1];
+        m->child_control = sys_dup_above(pair[1], INIT_FREE_FD);
+        sys_close(pair[1]);
+        if (m->child_control < 0)
+                return err_set(err, CELLA_INTERNAL, m->child_control, "cannot make a socket");
         /* Whoever is behind it, half a message must not hold us. */
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -160,16 +164,57 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
                              "Delegate=yes cella ...");
 }
 
+/* The others init enters later: network, cgroup, and the code's own user namespace. */
+static uint64_t clone_flags(const struct jail_spec *spec)
+{
+        uint64_t flags = CLONE_NEWNS;
+        if (!spec->privileged)
+                flags |= CLONE_NEWUSER;
+        if (spec->walls & WALL_PID)
+                flags |= CLONE_NEWPID;
+        if (spec->walls & WALL_IPC)
+                flags |= CLONE_NEWIPC;
+        if (spec->walls & WALL_UTS)
+                flags |= CLONE_NEWUTS;
+        return flags;
+}
+
+/* In the child: nothing but system calls, because the caller may have threads. */
+static _Noreturn void become_init(struct making *m)
+{
+        char *const argv[] = {"init", NULL}, *const env[] = {NULL};
+        struct cella_err err = {0};
+        char path[32];
+        int r = 0;
+        /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
+         * its maps out of its own reach. */
+        if (!m->spec.privileged && (r = identity_map_self(&m->spec, &err)) < 0)
+                goto failed;
+        for (size_t i = 0; i < m->spec.n_mounts; i++)
+                if (m->mounts[i].idmap_fd >= 0)
+                        sys_call3(SYS_fcntl, m->mounts[i].idmap_fd, F_SETFD, 0);
+        if ((r = sys_dup3(m->child_control, INIT_CONTROL_FD, 0)) >= 0)
+                r = sys_execveat(m->program, "", argv, env, AT_EMPTY_PATH);
+        if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
+                snprintf(path, sizeof path, "/proc/self/fd/%d", m->program);
+                r = (int)sys_call3(SYS_execve, path, argv, env);
+        }
+        err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot start init");
+failed:
+        message_send(m->child_control, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
+        sys_exit(1);
+}
+
 static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *err)
 {
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
-        pid_t pid = sys_clone3(jail_clone_flags(&m->spec), cgroup_fd, &sb->pidfd);
+        pid_t pid = sys_clone3(clone_flags(&m->spec), cgroup_fd, &sb->pidfd);
         if (pid == -ENOSYS)
-                pid = sys_clone3(jail_clone_flags(&m->spec), cgroup_fd = -1, &sb->pidfd);
+                pid = sys_clone3(clone_flags(&m->spec), cgroup_fd = -1, &sb->pidfd);
         if (pid == 0)
-                jail_enter(&m->spec);
+                become_init(m);
         sys_restore_signals(&m->signals);
         if (pid > 0) {
                 sb->pid = pid;
@@ -215,6 +260,36 @@ static int sent(int r, struct cella_err *err)
         return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 
+static int send_build(struct sandbox *sb, const struct making *m, struct cella_err *err)
+{
+        const struct init_build head = {
+                .walls = m->spec.walls,
+                .privileged = m->spec.privileged,
+                .inner_uid = m->spec.inner_uid,
+                .host_uid = m->spec.host_uid,
+                .host_gid = m->spec.host_gid,
+                .n_mounts = (uint32_t)m->spec.n_mounts,
+                .limits = m->spec.limits,
+        };
+        struct init_mount mounts[INIT_MOUNTS_MAX];
+        size_t fixed = m->spec.n_mounts * sizeof *mounts, len = fixed;
+        for (size_t i = 0; i < m->spec.n_mounts; i++) {
+                mounts[i] = (struct init_mount){m->mounts[i].writable, m->mounts[i].idmap_fd};
+                len += strlen(m->mounts[i].source) + strlen(m->mounts[i].target) + 2;
+        }
+        char *body = malloc(len + 1), *p = body + fixed;
+        if (!body)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        memcpy(body, mounts, fixed);
+        for (size_t i = 0; i < m->spec.n_mounts; i++) {
+                p = stpcpy(p, m->mounts[i].source) + 1;
+                p = stpcpy(p, m->mounts[i].target) + 1;
+        }
+        int r = message_send(sb->control, INIT_BUILD, NULL, 0, &head, sizeof head, body, len);
+        free(body);
+        return sent(r, err);
+}
+
 static int send_groups(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
         int fds[JAIL_CGROUP_FDS_MAX], n = 0;
@@ -237,19 +312,14 @@ static int send_go(struct sandbox *sb, const struct making *m, struct cella_err 
         AUTO(sys_close) int netns = make_netns(m, err);
         if (netns < -1)
                 return netns;
-        AUTO(sys_close) int program = init_program_open();
-        if (program < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, program, "cannot make init's memfd");
-        const int fds[] = {program, netns};
-        return sent(message_send(sb->control, INIT_GO, fds, netns < 0 ? 1 : 2, NULL, 0, NULL, 0), err);
+        return sent(message_send(sb->control, INIT_GO, &netns, netns < 0 ? 0 : 1, NULL, 0, NULL, 0), err);
 }
 
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
                 struct cella_err *err)
 {
         AUTO(making_done)
-        struct making m = {.spec = {.proc_fd = -1, .control_fd = -1, .init_fd = -1, .netns_fd = -1},
-                           .child_control = -1};
+        struct making m = {.child_control = -1, .program = -1};
         int r = options_check(options, err);
         if (r < 0)
                 return r;
@@ -269,14 +339,15 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
         bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0;
         if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0)
+        if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
+            (r = send_build(sb, &m, err)) < 0)
                 return r;
         if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
         if ((r = send_groups(sb, &m, err)) < 0 || (r = send_go(sb, &m, err)) < 0)
                 return r;
         sb->walls = m.spec.walls;
-        if (landlock_abi() == 0)
+        if (sys_landlock_abi() == 0)
                 sb->walls &= ~(uint32_t)WALL_LANDLOCK;
         *ret = TAKE(sb);
         return 0;
@@ -307,7 +378,8 @@ void sandbox_kill(struct sandbox *sb)
                 return;
         if (sb->cgroup)
                 cgroup_unthrottle(sb->cgroup);
-        sys_pidfd_signal(sb->pidfd, SIGKILL);
+        if (sys_pidfd_signal(sb->pidfd, SIGKILL) == -ENOSYS)
+                sys_kill(sb->pid, SIGKILL); /* ours until we reap it */
 }
 
 struct sandbox *sandbox_free(struct sandbox *sb)

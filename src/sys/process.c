@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <linux/landlock.h>
 #include <linux/sched.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -121,6 +122,12 @@ int sys_drop_capabilities(void)
 int sys_new_session_keyring(void)
 {
         return (int)sys_call2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
+}
+
+int sys_landlock_abi(void)
+{
+        long abi = sys_call3(SYS_landlock_create_ruleset, 0, 0, LANDLOCK_CREATE_RULESET_VERSION);
+        return abi < 0 ? 0 : (int)abi;
 }
 
 int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)

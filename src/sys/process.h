@@ -32,6 +32,7 @@ int sys_setrlimit(int resource, uint64_t limit);
 unsigned sys_umask(unsigned mask);
 int sys_drop_capabilities(void);
 int sys_new_session_keyring(void);
+int sys_landlock_abi(void); /* the version this kernel has; 0: none, or switched off */
 int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags);
 _Noreturn void sys_exit(int code);
 

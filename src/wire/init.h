@@ -1,28 +1,31 @@
 /* wire/init.h -- what a sandbox's owner says to its init, and init's answers.
  *
- * One request is under way at a time, except INIT_SIGNAL, which has no answer.  All
- * of it is for processes of one machine and one build: native byte order. */
+ * First init raises the walls around itself: INIT_BUILD, INIT_GROUPS, INIT_GO, in this
+ * order, and INIT_READY when it is done.  Then it serves, one request at a time, except
+ * that INIT_SIGNAL may come at any moment and has no answer.  All of it is for processes
+ * of one machine and one build: native byte order. */
 #pragma once
 #include <stdint.h>
 
 #include "cella.h"
 
-#define INIT_CONTROL_FD 3                   /* where init finds the socket */
-#define INIT_PROGRAM_FD 4                   /* init itself, closed when it starts */
+#define INIT_CONTROL_FD 3 /* where init finds the socket */
+#define INIT_FREE_FD 16   /* descriptors handed down across the exec are not below this */
+#define INIT_MOUNTS_MAX 65
 #define INIT_REQUEST_MAX (4u * 1024 * 1024) /* arguments, environment, a file */
 #define INIT_STRINGS_MAX 4096u              /* arguments and variables */
 #define INIT_REPLY_MAX 8192u
 #define INIT_FILES_MAX 1000u /* changed files told of */
 
 enum init_request {
-        /* Before init runs, to the process that builds the sandbox, what the owner makes
-         * meanwhile: first its groups, then the rest. */
-        INIT_GROUPS = 1, /* struct init_groups; descriptors: cgroup files to write 0 to */
-        INIT_GO,         /* descriptors: init's program, and the network namespace if there is one */
-        INIT_PUT_FILE,   /* struct init_put_file, name, content */
-        INIT_SPAWN,      /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
-        INIT_SIGNAL,     /* int32_t: to every process but init */
-        INIT_LIST,       /* struct init_list: files of the workspace that changed */
+        INIT_BUILD = 1, /* struct init_build, struct init_mount for each, their strings */
+        /* What the owner makes while the view is being built: */
+        INIT_GROUPS,   /* struct init_groups; descriptors: cgroup files to write 0 to */
+        INIT_GO,       /* descriptors: the network namespace, if the owner could make one */
+        INIT_PUT_FILE, /* struct init_put_file, name, content */
+        INIT_SPAWN,    /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
+        INIT_SIGNAL,   /* int32_t: to every process but init */
+        INIT_LIST,     /* struct init_list: files of the workspace that changed */
 };
 
 enum init_reply {
@@ -31,6 +34,21 @@ enum init_reply {
         INIT_DONE,
         INIT_EXITED, /* struct init_exited; every process of the run is gone */
         INIT_FILE,   /* struct init_file, path */
+};
+
+struct init_build {
+        uint32_t walls;
+        uint32_t privileged;
+        uint32_t inner_uid;
+        uint32_t host_uid, host_gid; /* without privilege; else see init_groups */
+        uint32_t n_mounts;
+        struct cella_limits limits;
+};
+
+struct init_mount {
+        uint32_t writable;
+        int32_t idmap_fd; /* handed down across the exec; -1: none */
+        /* its strings: source, target, each ending in NUL */
 };
 
 struct init_groups {

@@ -5,7 +5,6 @@
 
 #include "base/limits.h"
 #include "engine/runtime.h"
-#include "jail/view.h"
 #include "test.h"
 
 TEST(the_defaults_are_within_their_own_ranges)
@@ -43,9 +42,9 @@ TEST(mount_targets_stay_inside_and_out_of_what_the_sandbox_provides)
                                           "/etc/foo", "/bin/sh", "/lib/x", "/a\nb"};
         struct cella_err err;
         for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-                CHECK_INT(view_target_check(good[i], &err), 0);
+                CHECK_INT(options_check_target(good[i], &err), 0);
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-                CHECK_INT(view_target_check(bad[i], &err), -EINVAL);
+                CHECK_INT(options_check_target(bad[i], &err), -EINVAL);
 }
 
 TEST(runtimes_are_found_by_name_and_version)

@@ -1,0 +1,56 @@
+/* init/build.c -- from INIT_BUILD to a sandbox. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "init/init.h"
+#include "jail/enter.h"
+
+/* Points into data; every string must end within it. */
+static int parse(const struct message *message, char *data, struct jail_mount *mounts, struct jail_spec *ret)
+{
+        struct init_build head;
+        struct init_mount mount;
+        char *end = data + message->len;
+        if (message->type != INIT_BUILD || message->len < sizeof head)
+                return -EPROTO;
+        memcpy(&head, data, sizeof head);
+        if (head.n_mounts > INIT_MOUNTS_MAX || message->len < sizeof head + head.n_mounts * sizeof mount)
+                return -EPROTO;
+        char *text = data + sizeof head + head.n_mounts * sizeof mount;
+        for (uint32_t i = 0; i < head.n_mounts; i++) {
+                const char *strings[2];
+                memcpy(&mount, data + sizeof head + i * sizeof mount, sizeof mount);
+                for (int s = 0; s < 2; s++) {
+                        char *nul = memchr(text, '\0', (size_t)(end - text));
+                        if (!nul)
+                                return -EPROTO;
+                        strings[s] = text;
+                        text = nul + 1;
+                }
+                mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd};
+        }
+        *ret = (struct jail_spec){
+                .walls = head.walls,
+                .privileged = head.privileged != 0,
+                .host_uid = head.host_uid,
+                .host_gid = head.host_gid,
+                .inner_uid = head.inner_uid,
+                .limits = head.limits,
+                .mounts = mounts,
+                .n_mounts = head.n_mounts,
+                .proc_fd = -1,
+                .netns_fd = -1,
+        };
+        return 0;
+}
+
+int build(const struct message *message, char *data, struct cella_err *err)
+{
+        static struct jail_mount mounts[INIT_MOUNTS_MAX];
+        struct jail_spec spec;
+        int r = parse(message, data, mounts, &spec);
+        if (r < 0)
+                return err_say(err, CELLA_INTERNAL, r, "init was not told what to build");
+        return jail_enter(&spec, INIT_CONTROL_FD, err);
+}
