@@ -1,6 +1,8 @@
 /* cli/main.c -- the program `cella`. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/auto.h"
 #include "base/err.h"
@@ -69,8 +71,21 @@ const struct cli_command cli_help = {
 const struct cli_command cli_version = {
         .name = "version", .usage = "", .summary = "print the version", .main = version_main};
 
+/* A caller may have closed any of 0 to 2.  What is opened next would take its place, and
+ * then get the code's output. */
+static void fill_standard(void)
+{
+        int fd;
+        do {
+                fd = open("/dev/null", O_RDWR);
+        } while (fd >= 0 && fd <= STDERR_FILENO);
+        if (fd >= 0)
+                close(fd);
+}
+
 int main(int argc, char **argv)
 {
+        fill_standard();
         if (argc < 2) {
                 help_main(&cli_help, 1, argv);
                 return EXIT_USAGE;

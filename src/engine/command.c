@@ -16,8 +16,8 @@
 #define PATH_INSIDE "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *const clean_environment[] = {
-        PATH_INSIDE, "HOME=/workspace", "TMPDIR=/tmp",   "LANG=C.UTF-8",
-        "USER=user", "LOGNAME=user",    "SHELL=/bin/sh", "TERM=dumb",
+        PATH_INSIDE,    "TMPDIR=/tmp",   "LANG=C.UTF-8", "USER=user",
+        "LOGNAME=user", "SHELL=/bin/sh", "TERM=dumb",    NULL,
 };
 
 /* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */
@@ -86,10 +86,12 @@ static int add_variable(struct body *b, const char *pair, struct cella_err *err)
 static int add_environment(struct body *b, const struct sandbox *sb, const struct cella_command *command,
                            struct cella_err *err)
 {
-        int r = 0;
-        for (size_t i = 0; i < ARRAY_LEN(clean_environment) && r == 0; i++)
-                if (!overridden(clean_environment[i], command->env))
-                        r = add_variable(b, clean_environment[i], err);
+        /* Programs write to their home, which the host's directory is not. */
+        const char *home = sb->host_workspace ? "HOME=/tmp" : "HOME=/workspace";
+        int r = overridden(home, command->env) ? 0 : add_variable(b, home, err);
+        for (const char *const *e = clean_environment; *e && r == 0; e++)
+                if (!overridden(*e, command->env))
+                        r = add_variable(b, *e, err);
         for (const char *const *e = command->env; e && *e && r == 0; e++)
                 r = add_variable(b, *e, err);
         /* Only a test without this wall inherits anything. */

@@ -29,8 +29,7 @@
 
 #define NEVER INT64_MAX
 #define CPU_CHECK_MIN_US 5000
-#define THROTTLE_AFTER_US 20000    /* see cgroup_throttle() */
-#define DEATH_PATIENCE_US 10000000 /* for the kernel to reap what it was told to kill */
+#define THROTTLE_AFTER_US 20000 /* see cgroup_throttle() */
 
 enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, N_EVENTS };
 
@@ -238,17 +237,6 @@ static void flush(struct run *r)
         }
 }
 
-/* A sandbox that was killed is reaped at once: its counters are final then. */
-static void reap_dead(struct run *r)
-{
-        struct pollfd fd = {r->sandbox->pidfd, POLLIN, 0};
-        if (r->facts.reported || r->failure)
-                return;
-        sandbox_kill(r->sandbox);
-        if (sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0 && sys_wait(r->sandbox->pid, NULL, __WALL, NULL) > 0)
-                r->sandbox->pid = 0;
-}
-
 static int fill_result(struct run *r, struct cella_result *result, struct cella_err *err)
 {
         result->duration_us = (uint64_t)(clock_us() - r->started);
@@ -304,7 +292,8 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
         loop(r);
         if (r->failure)
                 return command_explain(r->command, r->failure, err);
-        reap_dead(r);
+        if (!r->facts.reported)
+                sandbox_reap(r->sandbox); /* its counters are final then */
         flush(r);
         e = fill_result(r, result, err);
         if (e == 0 && r->command->list_files && r->facts.reported)

@@ -31,8 +31,9 @@
 #include "wire/message.h"
 
 #define ALL_WALLS ((WALL_PROC << 1) - 1)
-#define FIRST_UID 0x70000000u /* a range that nothing else hands out; + cgroup_number() */
-#define INIT_PATIENCE_S 5     /* init answers at once or is broken */
+#define DEATH_PATIENCE_US 10000000 /* for the kernel to end what it was told to kill */
+#define FIRST_UID 0x70000000u      /* a range that nothing else hands out; + cgroup_number() */
+#define INIT_PATIENCE_S 30         /* on however busy a machine, init has answered by then or never will */
 
 /* What sandbox_new() holds only while it runs. */
 struct making {
@@ -112,9 +113,10 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
         m->program = init_program_open();
-        return m->program < 0
-                       ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->program, "cannot make init's memfd")
-                       : 0;
+        if (m->program >= 0)
+                return 0;
+        err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->program, "cannot make init's memfd");
+        return err_hint(err, "executable memfds must be allowed: sysctl vm.memfd_noexec=0 or 1");
 }
 
 static int make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
@@ -382,15 +384,24 @@ void sandbox_kill(struct sandbox *sb)
                 sys_kill(sb->pid, SIGKILL); /* ours until we reap it */
 }
 
+void sandbox_reap(struct sandbox *sb)
+{
+        struct pollfd fd = {sb->pidfd, POLLIN, 0};
+        if (sb->pid <= 0)
+                return;
+        sandbox_kill(sb);
+        /* Something in it may hang in the kernel, on a dead network file system for one.  It
+         * is not for us to hang with it; the next sweep finds what is left. */
+        if (sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0 && sys_wait(sb->pid, NULL, __WALL, NULL) > 0)
+                sb->pid = 0;
+}
+
 struct sandbox *sandbox_free(struct sandbox *sb)
 {
         if (!sb)
                 return NULL;
         sys_close(sb->control);
-        if (sb->pid > 0) {
-                sandbox_kill(sb);
-                sys_wait(sb->pid, NULL, __WALL, NULL);
-        }
+        sandbox_reap(sb);
         sys_close(sb->pidfd);
         cgroup_free(sb->cgroup);
         free(sb);

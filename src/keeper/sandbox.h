@@ -36,6 +36,10 @@ int sandbox_wait_ready(struct sandbox *sandbox, struct cella_err *err);
 /* Kills everything in it, now. */
 void sandbox_kill(struct sandbox *sandbox);
 
+/* Kills everything in it and waits, within reason, until it is gone: its counters are final
+ * then. */
+void sandbox_reap(struct sandbox *sandbox);
+
 /* Kills and reaps it, and removes its groups.  NULL is fine. */
 struct sandbox *sandbox_free(struct sandbox *sandbox);
 DEFINE_AUTO(struct sandbox *, sandbox_free)

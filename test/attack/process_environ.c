@@ -20,7 +20,7 @@ static enum attack_outcome try_file(const char *name, const struct attack_victim
         return attack_broken("%s: unforeseen: %s", path, strerror(errno));
 }
 
-ATTACK(process_environ, WALL_PID, "read the environment of a process of the host")
+ATTACK(process_environ, WALL_PID | WALL_PROC, "read the environment of a process of the host")
 {
         if (victim->pid <= 1)
                 return attack_broken("needs pid");
