@@ -14,6 +14,10 @@ __attribute__((format(printf, 4, 0))) static int fill(struct cella_err *err, enu
         err->num = num;
         err->hint[0] = '\0';
         vsnprintf(err->msg, sizeof err->msg, format, ap); /* checked where it is called */
+        /* Messages quote what came from outside; it must not write on a terminal, or a second line. */
+        for (char *p = err->msg; *p; p++)
+                if ((unsigned char)*p < ' ' || *p == 0x7f)
+                        *p = '?';
         return num;
 }
 

@@ -20,30 +20,54 @@ static size_t utf8_len(const unsigned char *p, size_t left)
         return n;
 }
 
+/* What stands for a byte in a string; NULL: itself. */
+static const char *escape(unsigned char c, char buffer[8])
+{
+        static const char hex[] = "0123456789abcdef";
+        switch (c) {
+        case '"':
+                return "\\\"";
+        case '\\':
+                return "\\\\";
+        case '\n':
+                return "\\n";
+        case '\r':
+                return "\\r";
+        case '\t':
+                return "\\t";
+        default:
+                if (c >= 0x20 && c != 0x7f)
+                        return NULL;
+                memcpy(buffer, "\\u00", 4);
+                buffer[4] = hex[c >> 4];
+                buffer[5] = hex[c & 15];
+                buffer[6] = '\0';
+                return buffer;
+        }
+}
+
+/* Through a block of our own: output can be a megabyte of newlines, and a call of stdio for
+ * each costs more than the run did. */
 static void quoted(FILE *out, const char *data, size_t len)
 {
         const unsigned char *p = (const unsigned char *)data, *end = p + len;
-        putc('"', out);
+        char block[4096], buffer[8];
+        size_t used = 0;
+        block[used++] = '"';
         while (p < end) {
                 size_t n = utf8_len(p, (size_t)(end - p));
-                if (n == 0) {
-                        fputs("\xef\xbf\xbd", out);
-                        p++;
-                } else if (n > 1) {
-                        fwrite(p, 1, n, out);
-                        p += n;
-                } else {
-                        unsigned char c = *p++;
-                        const char *at = c ? strchr("\"\\\n\r\t\b\f", c) : NULL;
-                        if (at)
-                                fprintf(out, "\\%c", "\"\\nrtbf"[at - "\"\\\n\r\t\b\f"]);
-                        else if (c < 0x20 || c == 0x7f)
-                                fprintf(out, "\\u%04x", c);
-                        else
-                                putc(c, out);
+                const char *from = n == 0 ? "\xef\xbf\xbd" : n == 1 ? escape(*p, buffer) : NULL;
+                size_t from_len = from ? strlen(from) : n;
+                if (used + from_len + 1 > sizeof block) {
+                        fwrite(block, 1, used, out);
+                        used = 0;
                 }
+                memcpy(block + used, from ? from : (const char *)p, from_len);
+                used += from_len;
+                p += n ? n : 1;
         }
-        putc('"', out);
+        block[used++] = '"';
+        fwrite(block, 1, used, out);
 }
 
 static void begin(struct json *j, const char *key)

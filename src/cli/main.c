@@ -1,5 +1,6 @@
 /* cli/main.c -- the program `cella`. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,6 +87,7 @@ static void fill_standard(void)
 int main(int argc, char **argv)
 {
         fill_standard();
+        signal(SIGCHLD, SIG_DFL); /* may be ignored by who started us */
         if (argc < 2) {
                 help_main(&cli_help, 1, argv);
                 return EXIT_USAGE;

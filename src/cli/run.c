@@ -340,8 +340,11 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
                 o.command.limit_streamed = o.options.limits.output_bytes != standard.output_bytes;
                 r = take_words(&o, argc - r, argv + r, &err);
         }
-        if (r < 0)
+        if (r < 0) {
+                if (o.json)
+                        report_error(&err);
                 return cli_fail(&err, EXIT_USAGE);
+        }
         r = execute(&o, &err);
         free(o.code);
         if (r >= 0)

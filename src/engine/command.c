@@ -16,8 +16,7 @@
 #define PATH_INSIDE "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *const clean_environment[] = {
-        PATH_INSIDE,    "TMPDIR=/tmp",   "LANG=C.UTF-8", "USER=user",
-        "LOGNAME=user", "SHELL=/bin/sh", "TERM=dumb",    NULL,
+        PATH_INSIDE, "TMPDIR=/tmp", "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", NULL,
 };
 
 /* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */
@@ -83,15 +82,26 @@ static int add_variable(struct body *b, const char *pair, struct cella_err *err)
         return add(b, pair, err);
 }
 
+static int add_unless_overridden(struct body *b, const char *const *pairs, const char *const *env,
+                                 struct cella_err *err)
+{
+        int r = 0;
+        for (; *pairs && r == 0; pairs++)
+                if (!overridden(*pairs, env))
+                        r = add_variable(b, *pairs, err);
+        return r;
+}
+
 static int add_environment(struct body *b, const struct sandbox *sb, const struct cella_command *command,
                            struct cella_err *err)
 {
         /* Programs write to their home, which the host's directory is not. */
         const char *home = sb->host_workspace ? "HOME=/tmp" : "HOME=/workspace";
-        int r = overridden(home, command->env) ? 0 : add_variable(b, home, err);
-        for (const char *const *e = clean_environment; *e && r == 0; e++)
-                if (!overridden(*e, command->env))
-                        r = add_variable(b, *e, err);
+        const char *const varying[] = {home, sb->user_root ? "USER=root" : "USER=user",
+                                       sb->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
+        int r = add_unless_overridden(b, varying, command->env, err);
+        if (r == 0)
+                r = add_unless_overridden(b, clean_environment, command->env, err);
         for (const char *const *e = command->env; e && *e && r == 0; e++)
                 r = add_variable(b, *e, err);
         /* Only a test without this wall inherits anything. */
@@ -215,6 +225,9 @@ int command_explain(const struct cella_command *command, int num, struct cella_e
         }
         if (num == -EACCES)
                 return err_say(err, CELLA_NOT_FOUND, num, "command cannot be executed: %.100s", program);
+        if (num == -EAGAIN || num == -ENOMEM)
+                return err_set(err, CELLA_INTERNAL, num, "the limits leave no room to start %.100s",
+                               command->runtime ? command->runtime : program);
         return err_set(err, CELLA_INVALID_REQUEST, num, "cannot start %.100s",
                        command->runtime ? command->runtime : program);
 }

@@ -177,7 +177,16 @@ static int make_dir(struct cgroup *cg, int c)
         return cg->dir[c] < 0 ? cg->dir[c] : 0;
 }
 
-/* Claims a number by making the first directory. */
+/* Whether the directory we hold is still the one of that name: a sweeper that saw it before
+ * we had locked it may have removed it. */
+static bool still_there(int parent, const char *name, int dir)
+{
+        struct stat named, held;
+        return fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(dir, &held) == 0 &&
+               named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+/* Claims a number by making the first directory and locking it. */
 static int make_first(struct cgroup *cg)
 {
         unsigned start = (unsigned)getpid() % NUMBERS;
@@ -185,14 +194,12 @@ static int make_first(struct cgroup *cg)
                 cg->number = (start + i * 7919) % NUMBERS;
                 snprintf(cg->name, sizeof cg->name, PREFIX "%u", cg->number);
                 int r = make_dir(cg, cg->first);
-                if (r == -EEXIST)
-                        continue;
-                if (r < 0)
+                if (r < 0 && r != -EEXIST && r != -ENOENT)
                         return r;
-                r = sys_flock(cg->dir[cg->first], LOCK_EX | LOCK_NB);
-                if (r == 0)
+                if (r == 0 && sys_flock(cg->dir[cg->first], LOCK_EX | LOCK_NB) == 0 &&
+                    still_there(cg->parent[cg->first], cg->name, cg->dir[cg->first]))
                         return 0;
-                /* A sweeper took it for a leftover: leave it to them. */
+                /* Somebody's, or a sweeper took it for a leftover: leave it to them. */
                 cg->made[cg->first] = false;
                 sys_close(TAKE_FD(cg->dir[cg->first]));
         }
@@ -453,10 +460,13 @@ void cgroup_sweep(const struct cgroup *cg)
                 AUTO(sys_close) int fd = sys_openat(copy, e->d_name, O_RDONLY | O_DIRECTORY, 0);
                 if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0)
                         continue;
+                /* The first one last: it is how a later sweep finds the others. */
+                bool busy = false;
                 for (int c = N_CONTROLLERS - 1; c >= 0; c--)
                         if (cg->parent[c] >= 0 && c != cg->first)
-                                sys_unlinkat(cg->parent[c], e->d_name, AT_REMOVEDIR);
-                sys_unlinkat(copy, e->d_name, AT_REMOVEDIR);
+                                busy |= sys_unlinkat(cg->parent[c], e->d_name, AT_REMOVEDIR) == -EBUSY;
+                if (!busy)
+                        sys_unlinkat(copy, e->d_name, AT_REMOVEDIR);
         }
         closedir(dir);
 }

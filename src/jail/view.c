@@ -27,9 +27,11 @@
 
 const char *const view_writable[] = {"/tmp", "/workspace", "/run", "/dev/shm", NULL};
 
-/* Inodes and bytes that the fixed part takes, on top of what the code may use. */
+/* What the fixed part takes, on top of what the code may use.  It takes 20 KiB; one page
+ * less, so that a single large file fills the disk (ENOSPC, and the status says so) before
+ * it reaches RLIMIT_FSIZE. */
 #define OWN_INODES 64
-#define OWN_BYTES (32 * 1024)
+#define OWN_BYTES (16 * 1024)
 
 static const struct {
         const char *path;
@@ -71,10 +73,10 @@ static const struct {
         const char *path;
         bool directory;
 } etc_binds[] = {
-        {"etc/alternatives", true},
-        {"etc/ld.so.cache", false},
-        {"etc/ssl/certs", true},
-        {"etc/ssl/openssl.cnf", false},
+        {"etc/alternatives", true},     {"etc/ld.so.cache", false},    {"etc/ssl/certs", true},
+        {"etc/ssl/openssl.cnf", false}, {"etc/java-11-openjdk", true}, /* java's own files are links to there
+                                                                        */
+        {"etc/java-17-openjdk", true},  {"etc/java-21-openjdk", true}, {"etc/java-25-openjdk", true},
 };
 
 static const struct {
@@ -238,8 +240,11 @@ static int show_etc(const struct jail_spec *spec, struct cella_err *err)
                 if (tree == -ENOENT)
                         continue;
                 int r = tree;
-                if (tree >= 0 && !etc_binds[i].directory)
-                        r = write_new(etc_binds[i].path, "");
+                if (tree >= 0)
+                        r = etc_binds[i].directory ? sys_mkdirat(AT_FDCWD, etc_binds[i].path, 0755)
+                                                   : write_new(etc_binds[i].path, "");
+                if (r == -EEXIST)
+                        r = 0;
                 if (r >= 0)
                         r = sys_move_mount(tree, AT_FDCWD, etc_binds[i].path);
                 if (r < 0)

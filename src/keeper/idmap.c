@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "sys/file.h"
@@ -24,10 +26,14 @@ int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_e
         char path[48];
         int pidfd = -1, fd = -1;
         /* A namespace needs a process to be written into; this one does nothing else. */
+        pid_t owner = getpid();
         pid_t pid = sys_clone3(CLONE_NEWUSER, -1, &pidfd);
-        if (pid == 0)
-                for (;;)
+        if (pid == 0) {
+                sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
+                while (getppid() == owner)
                         sys_call4(SYS_ppoll, 0, 0, 0, 0);
+                sys_exit(0);
+        }
         if (pid < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, pid,
                                "user: cannot make a namespace to map owners");

@@ -331,6 +331,7 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
         sb->pidfd = sb->control = -1;
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
+        sb->user_root = options->user_root;
         if ((r = id_make("sbx_", sb->id)) < 0)
                 /* cppcheck-suppress memleak; AUTO frees it */
                 return err_set(err, CELLA_INTERNAL, r, "no random numbers");
@@ -348,6 +349,7 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
                 return r;
         if ((r = send_groups(sb, &m, err)) < 0 || (r = send_go(sb, &m, err)) < 0)
                 return r;
+        sb->host_uid = m.spec.privileged && (m.spec.walls & WALL_USER) ? m.spec.host_uid : geteuid();
         sb->walls = m.spec.walls;
         if (sys_landlock_abi() == 0)
                 sb->walls &= ~(uint32_t)WALL_LANDLOCK;
@@ -392,8 +394,10 @@ void sandbox_reap(struct sandbox *sb)
         sandbox_kill(sb);
         /* Something in it may hang in the kernel, on a dead network file system for one.  It
          * is not for us to hang with it; the next sweep finds what is left. */
-        if (sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0 && sys_wait(sb->pid, NULL, __WALL, NULL) > 0)
-                sb->pid = 0;
+        if (sys_poll(&fd, 1, DEATH_PATIENCE_US) <= 0)
+                return;
+        sys_wait(sb->pid, NULL, __WALL, NULL); /* nobody to wait for: the caller ignores SIGCHLD */
+        sb->pid = 0;
 }
 
 struct sandbox *sandbox_free(struct sandbox *sb)

@@ -20,6 +20,8 @@ struct sandbox {
         pid_t pid;             /* init's, as the host sees it; 0 once it is reaped */
         int pidfd;
         int control;         /* to init, see wire/init.h */
+        unsigned host_uid;   /* the code's, outside */
+        bool user_root;      /* it is called root inside */
         bool host_workspace; /* a directory of the host, not a private one */
         bool ready;          /* init said so */
         bool used;           /* something ran in it */

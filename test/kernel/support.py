@@ -1,0 +1,254 @@
+"""What the tests share: registering them, calling cella, and saying what was wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+registry = []  # of Test, in the order of definition
+
+command = []  # how cella is called: the wrapper and the program
+slack = 1  # timings may take so many times as long
+ordinary_uid = 0
+user = ""  # "root" or "user": whom this test runs as
+home = ""  # a directory of this test alone, the current one
+
+
+class Failure(Exception):
+    """Something was not as it should be."""
+
+
+class Skip(Exception):
+    """The test cannot run here."""
+
+
+class Test:
+    def __init__(self, function, name, users, timeout, alone):
+        self.function, self.name, self.users, self.timeout, self.alone = function, name, users, timeout, alone
+
+
+def test(function=None, *, name=None, users=("root", "user"), timeout=30, alone=False):
+    """Registers a test under the name of its function, or another one.
+
+    users: whom to run it as.  alone: nothing else of the suite runs meanwhile."""
+
+    def register(f):
+        registry.append(Test(f, name or f.__name__, tuple(users), timeout, alone))
+        return f
+
+    return register(function) if function else register
+
+
+def setup(program, wrapper, slack_, uid):
+    """Called once, by the runner."""
+    global command, slack, ordinary_uid
+    command, slack, ordinary_uid = [*wrapper, program], slack_, uid
+
+
+def start(user_, home_):
+    """Called in the process of each test."""
+    global user, home
+    user, home = user_, home_
+
+
+def is_root():
+    return user == "root"
+
+
+class Result:
+    """How a call of cella went."""
+
+    def __init__(self, args, rc, raw, raw_err, seconds):
+        self.args, self.rc, self.raw, self.raw_err, self.seconds = args, rc, raw, raw_err, seconds
+        self.out = raw.decode(errors="backslashreplace")
+        self.err = raw_err.decode(errors="backslashreplace")
+
+    def json(self):
+        try:
+            return json.loads(self.raw)
+        except ValueError as e:
+            fail(f"not JSON ({e})", self)
+
+    def __str__(self):
+        return (
+            f"$ cella {' '.join(shorten(str(a), 400) for a in self.args)}\n"
+            f"exit status {self.rc} after {self.seconds:.3f} s\n"
+            f"stdout: {shorten(self.out)}\nstderr: {shorten(self.err)}"
+        )
+
+
+def shorten(text, limit=1500):
+    return text if len(text) <= limit else text[: limit // 2] + f" [... {len(text)} ...] " + text[-limit // 2 :]
+
+
+def spawn(*args, user=None, **popen):
+    """A running cella.  user="user": as the ordinary user, when the test is root."""
+    if user == "user" and os.geteuid() == 0:
+        popen.update(user=ordinary_uid, group=ordinary_uid, extra_groups=[])
+    return subprocess.Popen([*command, *map(os.fsencode, map(str, args))], **popen)
+
+
+def cella(args, input=None, user=None, timeout=20, **popen):
+    """Calls cella and waits.  input: bytes or text for its standard input; None: empty."""
+    if isinstance(input, str):
+        input = input.encode()
+    if input is not None:
+        popen["stdin"] = subprocess.PIPE
+    popen.setdefault("stdin", subprocess.DEVNULL)
+    popen.setdefault("stdout", subprocess.PIPE)
+    popen.setdefault("stderr", subprocess.PIPE)
+    begun = time.monotonic()
+    process = spawn(*args, user=user, **popen)
+    try:
+        out, err = process.communicate(input, timeout=timeout * slack)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        result = Result(args, "none", out or b"", err or b"", timeout)
+        fail(f"cella was still running after {timeout * slack:g} s", result)
+    return Result(args, process.returncode, out or b"", err or b"", time.monotonic() - begun)
+
+
+def run(*words, **kwargs):
+    """cella run WORDS..."""
+    return cella(["run", *words], **kwargs)
+
+
+def run_json(*words, **kwargs):
+    """cella run --json WORDS..., as (the object, the Result)."""
+    r = cella(["run", "--json", *words], **kwargs)
+    return r.json(), r
+
+
+def script(*lines):
+    return "\n".join(lines) + "\n"
+
+
+# Saying what was wrong.
+
+
+def fail(what, r=None):
+    raise Failure(what + (f"\n{r}" if r is not None else ""))
+
+
+def ensure(condition, what, r=None):
+    if not condition:
+        fail(what, r)
+
+
+def same(actual, expected, what, r=None):
+    if actual != expected:
+        fail(f"{what} is {shorten(repr(actual))}, not {shorten(repr(expected))}", r)
+
+
+def expect(r, rc=0, out=None, err=""):
+    """A run that ended with this exit status and printed exactly this; None: anything."""
+    same(r.rc, rc, "exit status", r)
+    if out is not None:
+        same(r.raw, out.encode() if isinstance(out, str) else out, "stdout", r)
+    if err is not None:
+        same(r.err, err, "stderr", r)
+    return r
+
+
+def prints(expected, *words, **kwargs):
+    """cella run WORDS exits with 0 and prints this and nothing else."""
+    return expect(run(*words, **kwargs), out=expected)
+
+
+def refused(r, rc, *parts):
+    """Cella refused: this exit status, one line on stderr that has all parts, nothing on stdout."""
+    same(r.rc, rc, "exit status", r)
+    same(r.out, "", "stdout", r)
+    ensure(r.err.startswith("cella: ") and r.err.endswith("\n"), "stderr is not a line of cella's", r)
+    same(r.err.count("\n"), 1, "number of lines on stderr", r)
+    for part in parts:
+        ensure(part in r.err, f"stderr does not say {part!r}", r)
+    return r
+
+
+def within(took, seconds, what, r=None):
+    limit = seconds * slack
+    ensure(took <= limit, f"{what} took {took:.3f} s, more than {limit:.3f} s", r)
+
+
+def in_time(r, seconds):
+    """It was over within so many seconds, and 200 ms for the start and the end of it all."""
+    within(r.seconds, seconds + 0.2, "it", r)
+    return r
+
+
+# Looking at the host.
+
+
+def write(path, data="", mode=None):
+    with open(path, "wb") as f:
+        f.write(data.encode() if isinstance(data, str) else data)
+    if mode is not None:
+        os.chmod(path, mode)
+    return path
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def here(*names):
+    """The full path of something in the test's own directory."""
+    return os.path.join(home, *names)
+
+
+def until(condition, seconds=5, what="what was waited for"):
+    """Polls until condition() gives something true, and returns that."""
+    end = time.monotonic() + seconds * slack
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            fail(f"{what} did not come within {seconds} s")
+        time.sleep(0.01)
+
+
+def processes():
+    """{pid: its command line, as a list} of the host."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as f:
+                    found[int(name)] = f.read().decode(errors="replace").split("\0")[:-1]
+            except OSError:
+                continue  # it ended meanwhile, or is not ours to look at
+    return found
+
+
+def with_argument(argument):
+    """Pids of the host whose command line has exactly this argument."""
+    return [pid for pid, words in processes().items() if argument in words]
+
+
+def uid_of(pid):
+    """Its real uid on the host; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("Uid:"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def nonce_seconds():
+    """A number of seconds to sleep that is long, and that no other process has as argument."""
+    return f"{600 + os.getpid()}.{time.monotonic_ns() % 10**9:09d}"
+
+
+def gone(argument, seconds=1):
+    """No process has this argument any more, or within so many seconds."""
+    until(lambda: not with_argument(argument), seconds, f"the end of the processes with {argument}")
+
+
+def kill_and_reap(process, number=signal.SIGKILL):
+    process.send_signal(number)
+    return process.wait(timeout=10 * slack)

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""Runs the tests of test/kernel against a built `cella`, on the real kernel.
+
+Every test runs in a process, a session and a directory of its own: as root, and
+again as an ordinary user, unless it says otherwise.  The program is copied first, so
+that a build going on beside cannot change it under a test, and so that the ordinary
+user reaches it wherever the tree lies.
+
+One line a test, then the count.  A test that cannot run here says so with a reason,
+and unless that is expected (below, or --expected-skips) the run fails: a test that
+nobody misses proves nothing."""
+
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import pwd
+import selectors
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "kernel"))
+sys.dont_write_bytecode = True
+
+import support  # noqa: E402
+
+USER = 12345  # nobody's uid, without groups, home or cgroup
+TIMEOUT = 30
+
+# Why a test may be left out.  The whole reason is compared.
+EXPECTED_SKIPS = {
+    "not started as root",
+    "no luajit on this machine",
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="tests of cella's command line on the real kernel")
+    parser.add_argument("--cella", default=HERE.parent / "build/src/cella", help="the program (build/src/cella)")
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="run only tests with this in their name")
+    parser.add_argument("--file", default="", metavar="SUBSTRING", help="run only tests of such files")
+    parser.add_argument("--user", choices=["root", "user"], help="run only as this user")
+    parser.add_argument("--wrapper", default="", metavar="COMMAND", help='run cella below it; it must not write to stderr')
+    parser.add_argument("--expected-skips", metavar="FILE", help="further reasons that are fine, one a line")
+    parser.add_argument("--slack", type=float, metavar="N", help="be so many times as patient (1; with --wrapper 10)")
+    parser.add_argument("-j", type=int, default=1, metavar="N", help="tests at once (1)")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    options = parser.parse_args()
+    if options.slack is None:
+        options.slack = 10 if options.wrapper else 1
+    return options
+
+
+def discover(options):
+    """(test, user) pairs in the order of files and of definition, those that must be alone last."""
+    for path in sorted((HERE / "kernel").glob("test_*.py")):
+        importlib.import_module(path.stem)
+    names = [t.name for t in support.registry]
+    for name in names:
+        if names.count(name) > 1:
+            sys.exit(f"two tests are called {name}")
+    chosen = [
+        (t, user)
+        for t in support.registry
+        for user in t.users
+        if options.only in t.name and options.file in t.function.__module__ and options.user in (None, user)
+    ]
+    return sorted(chosen, key=lambda pair: pair[0].alone)
+
+
+def become(user, home):
+    """From here on this process is `user`, as after a login with nothing in it."""
+    if user == "user" and os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(USER, USER, USER)
+        os.setresuid(USER, USER, USER)
+    keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    os.environ.clear()
+    os.environ.update(keep, HOME=home, TMPDIR=home, USER=user, LOGNAME=user)
+    os.chdir(home)
+
+
+def outcome(test, user, home):
+    """Runs one test in this process, and says how it went."""
+    try:
+        become(user, home)
+        support.start(user, home)
+        test.function()
+        return "ok", ""
+    except support.Skip as skip:
+        return "skip", str(skip)
+    except support.Failure as failure:
+        where = [f for f in traceback.extract_tb(failure.__traceback__) if f.name == test.function.__name__]
+        return "FAIL", (f"line {where[-1].lineno}: " if where else "") + str(failure)
+    except BaseException:
+        return "FAIL", traceback.format_exc(chain=False)
+
+
+class Running:
+    """A test in its own process."""
+
+    def __init__(self, test, user, base):
+        self.test, self.user = test, user
+        self.home = tempfile.mkdtemp(prefix=f"{test.name[:40]}-", dir=base)
+        os.chmod(self.home, 0o755)
+        if user == "user" and os.geteuid() == 0:
+            os.chown(self.home, USER, USER)
+        self.report, child_end = os.pipe()
+        self.text = b""
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.close(self.report)
+            result = outcome(test, user, self.home)
+            with os.fdopen(child_end, "w") as f:
+                json.dump(result, f)
+            os._exit(0)
+        os.close(child_end)
+        self.started = time.monotonic()
+        self.until = self.started + test.timeout * support.slack
+
+    def finish(self, timed_out=False):
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        os.waitpid(self.pid, 0)
+        os.close(self.report)
+        shutil.rmtree(self.home, ignore_errors=True)
+        if timed_out:
+            return "FAIL", f"not done after {self.test.timeout} s"
+        if not self.text:
+            return "FAIL", "the test's process died"
+        return json.loads(self.text)
+
+
+class Tally:
+    def __init__(self, options):
+        self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.expected = set(EXPECTED_SKIPS)
+        if options.expected_skips:
+            lines = pathlib.Path(options.expected_skips).read_text().splitlines()
+            self.expected.update(line for line in lines if line and not line.startswith("#"))
+
+    def add(self, test, user, state, reason):
+        if state == "skip" and reason not in self.expected:
+            state, reason = "FAIL", f"skipped, which was not expected: {reason}"
+        self.counts[state] += 1
+        name = f"{test.name} ({user})" if state != "skip" else test.name
+        print(f"{state} {name}" + (": " + reason.rstrip().replace("\n", "\n    ") if reason else ""), flush=True)
+
+
+def run_all(pairs, options, base, tally):
+    """At most options.j at once; a test that must be alone is."""
+    waiting, running = list(pairs), {}
+    selector = selectors.DefaultSelector()
+
+    def may_start():
+        if not waiting or len(running) >= options.j:
+            return False
+        return not running or not (waiting[0][0].alone or any(r.test.alone for r in running.values()))
+
+    def end(r, timed_out=False):
+        selector.unregister(r.report)
+        del running[r.report]
+        tally.add(r.test, r.user, *r.finish(timed_out))
+
+    try:
+        while waiting or running:
+            while may_start():
+                test, user = waiting.pop(0)
+                if user == "root" and os.geteuid() != 0:
+                    tally.add(test, user, "skip", "not started as root")
+                    continue
+                r = Running(test, user, base)
+                running[r.report] = r
+                selector.register(r.report, selectors.EVENT_READ, r)
+            if not running:
+                continue
+            next_end = min(r.until for r in running.values())
+            for key, _ in selector.select(max(0, next_end - time.monotonic())):
+                data = os.read(key.data.report, 65536)
+                key.data.text += data
+                if not data:
+                    end(key.data)
+            for r in list(running.values()):
+                if time.monotonic() >= r.until:
+                    end(r, timed_out=True)
+    finally:
+        for r in list(running.values()):
+            end(r, timed_out=True)
+
+
+def end_strays(program):
+    """A cella that a failed test left running."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/exe") == program:
+                os.kill(int(name), signal.SIGKILL)
+        except OSError:
+            continue
+
+
+def main():
+    options = arguments()
+    pairs = discover(options)
+    if options.list:
+        for test, user in pairs:
+            print(f"{test.name} ({user})")
+        return 0
+    if not pairs:
+        sys.exit("no test has such a name")
+    os.umask(0o022)
+    base = tempfile.mkdtemp(prefix="cella-test-", dir="/tmp")
+    program = os.path.join(base, "cella")
+    try:
+        os.chmod(base, 0o755)
+        shutil.copy(options.cella, program)
+        os.chmod(program, 0o755)
+        support.setup(program, shlex.split(options.wrapper), options.slack, USER)
+        tally = Tally(options)
+        run_all(pairs, options, base, tally)
+    finally:
+        end_strays(program)
+        shutil.rmtree(base, ignore_errors=True)
+    counts = tally.counts
+    print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")
+    return 1 if counts["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    if any(entry.pw_uid == USER for entry in pwd.getpwall()):
+        sys.exit(f"uid {USER} is somebody's here")
+    sys.exit(main())
