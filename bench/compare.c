@@ -200,12 +200,16 @@ static void measure(size_t load, int asked)
         for (enum peer p = 0; p < N_PEERS; p++)
                 why_not[p] = once(p, loads[load].command) < 0 ? "does not run here" : NULL;
         for (int r = 0; r < rounds; r++)
-                for (enum peer p = 0; p < N_PEERS; p++)
-                        if (!why_not[p]) {
-                                times[p][r] = once(p, loads[load].command);
-                                if (times[p][r] < 0)
-                                        why_not[p] = "failed in between";
-                        }
+                for (int i = 0; i < N_PEERS; i++) {
+                        /* In another order each time: the kernel still cleans up after the one
+                         * before, at the cost of the next. */
+                        enum peer p = (enum peer)((i * (1 + r % (N_PEERS - 1)) + r) % N_PEERS);
+                        if (why_not[p])
+                                continue;
+                        times[p][r] = once(p, loads[load].command);
+                        if (times[p][r] < 0)
+                                why_not[p] = "failed in between";
+                }
         printf("\n%-26s %12s %12s %10s %12s\n", loads[load].name, "median ms", "p99 ms", "x bare",
                "bare + ms");
         for (enum peer p = 0; p < N_PEERS; p++) {

@@ -51,7 +51,7 @@ static void set_missing(struct cgroup *cg)
                                             CELLA_LIMIT_CPU_TIME};
         cg->missing = 0;
         for (int c = 0; c < N_CONTROLLERS; c++)
-                if (cg->dir[c] < 0)
+                if (cg->dir[c] < 0 && !(c == CPUACCT && cg->parent[c] >= 0))
                         cg->missing |= limit_of[c];
 }
 
@@ -206,7 +206,7 @@ static int make_first(struct cgroup *cg)
         return -EEXIST;
 }
 
-static int make_rest(struct cgroup *cg)
+static int make_rest(struct cgroup *cg, bool count_cpu)
 {
         for (int c = 0; c < N_CONTROLLERS; c++) {
                 if (cg->parent[c] < 0 || c == cg->first)
@@ -216,6 +216,10 @@ static int make_rest(struct cgroup *cg)
                         cg->dir[c] = sys_openat(cg->parent[c], cg->name, O_RDONLY | O_DIRECTORY, 0);
                         continue;
                 }
+                /* A hierarchy of its own only to count CPU time (most hosts have it together with
+                 * the limit on CPUs): 0.1 ms, for those who need it to be exact. */
+                if (c == CPUACCT && !count_cpu)
+                        continue;
                 int r = make_dir(cg, c);
                 if (r == -EEXIST) { /* what a killed owner left in this hierarchy only */
                         sys_unlinkat(cg->parent[c], cg->name, AT_REMOVEDIR);
@@ -299,7 +303,7 @@ int cgroup_new(const struct cella_limits *limits, struct cgroup **ret, struct ce
         if (r == 0)
                 r = make_first(cg);
         if (r == 0)
-                r = cg->v2 ? share_first(cg) : make_rest(cg);
+                r = cg->v2 ? share_first(cg) : make_rest(cg, limits->cpu_time_ms > 0);
         if (r == 0)
                 r = set_limits(cg, limits);
         if (r < 0)

@@ -133,8 +133,12 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
         if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, control_fd, err)) < 0 ||
-            (r = view_give(spec, err)) < 0 || (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
-            (r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
+            (r = view_give(spec, err)) < 0 || (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0)
+                return r;
+        AUTO(sys_close) int ruleset = landlock_prepare(spec, err);
+        if (ruleset < -1)
+                return ruleset;
+        if ((r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {
@@ -142,7 +146,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set no_new_privs");
         }
-        return landlock_restrict(spec, err);
+        return landlock_restrict(ruleset, err);
 }
 
 /* What is left to do when nothing is going to be opened any more. */

@@ -72,11 +72,11 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
         return r;
 }
 
-int landlock_restrict(const struct jail_spec *spec, struct cella_err *err)
+int landlock_prepare(const struct jail_spec *spec, struct cella_err *err)
 {
         int abi = sys_landlock_abi();
         if (abi == 0 || !(spec->walls & WALL_LANDLOCK))
-                return 0;
+                return -1;
         struct ruleset attr = {.handled_access_fs = all_access(abi)};
         size_t size = abi >= 6 ? sizeof attr : sizeof attr.handled_access_fs;
         if (abi >= 6) {
@@ -84,10 +84,13 @@ int landlock_restrict(const struct jail_spec *spec, struct cella_err *err)
                 attr.scoped |= spec->walls & WALL_PID ? SCOPE_SIGNAL : 0;
         }
         AUTO(sys_close) int ruleset = (int)sys_call3(SYS_landlock_create_ruleset, &attr, size, 0);
-        int r = ruleset;
-        if (r >= 0)
-                r = add_rules(spec, ruleset, attr.handled_access_fs);
-        if (r >= 0)
-                r = (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
+        int r = ruleset < 0 ? ruleset : add_rules(spec, ruleset, attr.handled_access_fs);
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "landlock: cannot make rules")
+                     : TAKE_FD(ruleset);
+}
+
+int landlock_restrict(int ruleset, struct cella_err *err)
+{
+        int r = ruleset < 0 ? 0 : (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "landlock: cannot restrict files") : 0;
 }

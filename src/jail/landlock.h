@@ -2,5 +2,9 @@
 #pragma once
 #include "jail/spec.h"
 
-/* Restricts the caller and its children for good.  Call it in the finished view. */
-int landlock_restrict(const struct jail_spec *spec, struct cella_err *err);
+/* Makes the rules, in the finished view.  Returns their descriptor, -1 where this kernel has no
+ * Landlock, less on failure. */
+int landlock_prepare(const struct jail_spec *spec, struct cella_err *err);
+
+/* Restricts the caller and its children for good. */
+int landlock_restrict(int ruleset, struct cella_err *err);

@@ -20,34 +20,43 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
+#define OWN_NAMESPACE "/proc/thread-self/ns/net"
+
+/* A new one around the calling thread.  Returns its descriptor. */
 static int make(void)
 {
-        struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
         int r = sys_unshare(CLONE_NEWNET);
-        if (r < 0)
-                return r;
-        int fd = (int)sys_call3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return fd;
-        r = (int)sys_call3(SYS_ioctl, fd, SIOCSIFFLAGS, &loopback);
-        sys_close(fd);
-        return r < 0 ? r : sys_openat(AT_FDCWD, "/proc/thread-self/ns/net", O_RDONLY, 0);
+        return r < 0 ? r : sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0);
 }
 
-int netns_make(void)
+static int loopback_up(void)
 {
-        AUTO(sys_close) int home = sys_openat(AT_FDCWD, "/proc/thread-self/ns/net", O_RDONLY, 0);
-        if (home < 0)
-                return home;
-        AUTO(sys_close) int made = make();
-        int r = sys_setns(home, CLONE_NEWNET);
-        return r < 0 ? r : TAKE_FD(made);
+        struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+        AUTO(sys_close) int fd = (int)sys_call3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        return fd < 0 ? fd : (int)sys_call3(SYS_ioctl, fd, SIOCSIFFLAGS, &loopback);
+}
+
+int netns_visit(struct netns_visit *visit)
+{
+        visit->home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0);
+        visit->fd = visit->home < 0 ? visit->home : make();
+        return visit->fd < 0 ? visit->fd : 0;
+}
+
+int netns_leave(struct netns_visit *visit)
+{
+        int up = visit->fd < 0 ? 0 : loopback_up();
+        int r = visit->home < 0 ? 0 : sys_setns(visit->home, CLONE_NEWNET);
+        sys_close(visit->home);
+        sys_close(visit->fd);
+        return r < 0 ? r : up;
 }
 
 static int helper(void *arg)
 {
         struct netns *ns = arg;
-        ns->result = make();
+        int fd = make(), r = fd < 0 ? fd : loopback_up();
+        ns->result = r < 0 ? r : fd;
         sys_exit(0);
 }
 

@@ -9,9 +9,15 @@ struct netns {
         char stack[NETNS_STACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* Makes one by the calling thread, which needs the privilege and comes out where it was.
- * Returns its descriptor. */
-int netns_make(void);
+/* The calling thread makes one and stays in it until netns_leave(), which also brings its
+ * loopback up: whoever waits for the namespace need not wait for that.  Needs privilege.
+ * netns_leave() must follow, whatever came of it. */
+struct netns_visit {
+        int home; /* where the thread came from */
+        int fd;   /* the new one */
+};
+int netns_visit(struct netns_visit *visit);
+int netns_leave(struct netns_visit *visit);
 
 /* Without privilege over the host: starts a helper in the caller's user namespace
  * that makes it.  *ns must stay where it is until netns_join(). */

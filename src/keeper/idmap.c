@@ -27,7 +27,7 @@ int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_e
         int pidfd = -1, fd = -1;
         /* A namespace needs a process to be written into; this one does nothing else. */
         pid_t owner = getpid();
-        pid_t pid = sys_clone3(CLONE_NEWUSER, -1, &pidfd);
+        pid_t pid = sys_fork(CLONE_NEWUSER, &pidfd);
         if (pid == 0) {
                 sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
                 while (getppid() == owner)

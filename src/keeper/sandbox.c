@@ -35,6 +35,15 @@
 #define FIRST_UID 0x70000000u      /* a range that nothing else hands out; + cgroup_number() */
 #define INIT_PATIENCE_S 30         /* on however busy a machine, init has answered by then or never will */
 
+/* What the child needs until it has become init; it shares our memory, so this has to stay at
+ * least as long.  See sys_spawn(). */
+struct nursery {
+        struct sys_stack stack;
+        struct jail_spec spec;
+        int control, program;
+        int idmaps[INIT_MOUNTS_MAX];
+};
+
 /* What sandbox_new() holds only while it runs. */
 struct making {
         struct jail_spec spec;
@@ -181,42 +190,49 @@ static uint64_t clone_flags(const struct jail_spec *spec)
         return flags;
 }
 
-/* In the child: nothing but system calls, because the caller may have threads. */
-static _Noreturn void become_init(struct making *m)
+/* In the child. */
+static void become_init(void *arg)
 {
+        struct nursery *n = arg;
         char *const argv[] = {"init", NULL}, *const env[] = {NULL};
         struct cella_err err = {0};
         char path[32];
         int r = 0;
         /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
          * its maps out of its own reach. */
-        if (!m->spec.privileged && (r = identity_map_self(&m->spec, &err)) < 0)
+        if (!n->spec.privileged && (r = identity_map_self(&n->spec, &err)) < 0)
                 goto failed;
-        for (size_t i = 0; i < m->spec.n_mounts; i++)
-                if (m->mounts[i].idmap_fd >= 0)
-                        sys_call3(SYS_fcntl, m->mounts[i].idmap_fd, F_SETFD, 0);
-        if ((r = sys_dup3(m->child_control, INIT_CONTROL_FD, 0)) >= 0)
-                r = sys_execveat(m->program, "", argv, env, AT_EMPTY_PATH);
+        for (size_t i = 0; i < n->spec.n_mounts; i++)
+                if (n->idmaps[i] >= 0)
+                        sys_call3(SYS_fcntl, n->idmaps[i], F_SETFD, 0);
+        if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
+                r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
         if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
-                snprintf(path, sizeof path, "/proc/self/fd/%d", m->program);
+                snprintf(path, sizeof path, "/proc/self/fd/%d", n->program);
                 r = (int)sys_call3(SYS_execve, path, argv, env);
         }
         err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot start init");
 failed:
-        message_send(m->child_control, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
+        message_send(n->control, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
         sys_exit(1);
 }
 
 static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *err)
 {
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
+        struct nursery *n = sb->nursery = malloc(sizeof *n);
+        if (!n)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        n->spec = m->spec;
+        n->control = m->child_control;
+        n->program = m->program;
+        for (size_t i = 0; i < m->spec.n_mounts; i++)
+                n->idmaps[i] = m->mounts[i].idmap_fd;
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
-        pid_t pid = sys_clone3(clone_flags(&m->spec), cgroup_fd, &sb->pidfd);
+        pid_t pid = sys_spawn(clone_flags(&m->spec), cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
         if (pid == -ENOSYS)
-                pid = sys_clone3(clone_flags(&m->spec), cgroup_fd = -1, &sb->pidfd);
-        if (pid == 0)
-                become_init(m);
+                pid = sys_spawn(clone_flags(&m->spec), cgroup_fd = -1, &sb->pidfd, &n->stack, become_init, n);
         sys_restore_signals(&m->signals);
         if (pid > 0) {
                 sb->pid = pid;
@@ -242,18 +258,6 @@ static int make_groups(struct sandbox *sb, struct making *m, uint32_t required, 
                 m->spec.host_uid = m->spec.host_gid =
                         FIRST_UID + (sb->cgroup ? cgroup_number(sb->cgroup) : 0);
         return r;
-}
-
-static int make_netns(const struct making *m, struct cella_err *err)
-{
-        uint64_t signals;
-        if (!m->spec.privileged || !(m->spec.walls & WALL_NET))
-                return -1;
-        /* No handler of the caller may run while its thread is in there. */
-        sys_block_signals(&signals);
-        int fd = netns_make();
-        sys_restore_signals(&signals);
-        return fd < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, fd, "net: cannot make a namespace") : fd;
 }
 
 /* A child that is gone has said why: sandbox_wait_ready() reads that. */
@@ -309,12 +313,28 @@ static int send_groups(struct sandbox *sb, const struct making *m, struct cella_
         return sent(r, err);
 }
 
+static int send_netns(struct sandbox *sb, struct cella_err *err)
+{
+        struct netns_visit visit;
+        uint64_t signals;
+        /* No handler of the caller may run while its thread is in there. */
+        sys_block_signals(&signals);
+        int r = netns_visit(&visit), sending = 0;
+        if (r == 0)
+                sending = message_send(sb->control, INIT_GO, &visit.fd, 1, NULL, 0, NULL, 0);
+        int left = netns_leave(&visit);
+        sys_restore_signals(&signals);
+        if (r == 0)
+                r = left;
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace")
+                     : sent(sending, err);
+}
+
 static int send_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
-        AUTO(sys_close) int netns = make_netns(m, err);
-        if (netns < -1)
-                return netns;
-        return sent(message_send(sb->control, INIT_GO, &netns, netns < 0 ? 0 : 1, NULL, 0, NULL, 0), err);
+        if (m->spec.privileged && (m->spec.walls & WALL_NET))
+                return send_netns(sb, err);
+        return sent(message_send(sb->control, INIT_GO, NULL, 0, NULL, 0, NULL, 0), err);
 }
 
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
@@ -408,6 +428,8 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sandbox_reap(sb);
         sys_close(sb->pidfd);
         cgroup_free(sb->cgroup);
+        if (sb->pid <= 0) /* else the kernel could not end it, and it may still be in there */
+                free(sb->nursery);
         free(sb);
         return NULL;
 }

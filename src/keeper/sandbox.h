@@ -11,6 +11,8 @@
 #include "cella.h"
 #include "jail/cgroup.h"
 
+struct nursery;
+
 struct sandbox {
         char id[ID_SIZE];
         struct cella_limits limits;
@@ -19,12 +21,13 @@ struct sandbox {
         struct cgroup *cgroup; /* NULL where this user may have none */
         pid_t pid;             /* init's, as the host sees it; 0 once it is reaped */
         int pidfd;
-        int control;         /* to init, see wire/init.h */
-        unsigned host_uid;   /* the code's, outside */
-        bool user_root;      /* it is called root inside */
-        bool host_workspace; /* a directory of the host, not a private one */
-        bool ready;          /* init said so */
-        bool used;           /* something ran in it */
+        int control;             /* to init, see wire/init.h */
+        unsigned host_uid;       /* the code's, outside */
+        bool user_root;          /* it is called root inside */
+        struct nursery *nursery; /* what the child starts from */
+        bool host_workspace;     /* a directory of the host, not a private one */
+        bool ready;              /* init said so */
+        bool used;               /* something ran in it */
 };
 
 /* Starts making one.  Returns once the walls are under way; whether all stand is known

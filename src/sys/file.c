@@ -156,11 +156,12 @@ ssize_t sys_read_file(int dir, const char *path, char *text, size_t size)
                 ssize_t n = sys_read(fd, text + used, size - used);
                 if (n < 0)
                         return n;
-                if (n == 0) {
+                used += (size_t)n;
+                /* The kernel's files give all they have, up to a page, at once. */
+                if (n == 0 || (used < size && n < 4096)) {
                         text[used] = '\0';
                         return (ssize_t)used;
                 }
-                used += (size_t)n;
         }
         return -EFBIG;
 }

@@ -14,21 +14,72 @@
 
 #define KERNEL_SIGSET_BYTES 8
 
-pid_t sys_clone3(uint64_t flags, int cgroup_fd, int *ret_pidfd)
+/* clone3 whose child runs child(arg) on a stack of its own: C has no way to say that. */
+long sys_clone3_call(struct clone_args *args, size_t size, void (*child)(void *), void *arg);
+#if defined __x86_64__
+__asm__(".pushsection .text\n"
+        ".type sys_clone3_call, @function\n"
+        ".hidden sys_clone3_call\n"
+        "sys_clone3_call:\n"
+        "        mov %rdx, %r8\n" /* the kernel keeps these for both */
+        "        mov %rcx, %r9\n"
+        "        mov $435, %eax\n"
+        "        syscall\n"
+        "        test %eax, %eax\n"
+        "        jz 1f\n"
+        "        ret\n"
+        "1:      xor %ebp, %ebp\n"
+        "        mov %r9, %rdi\n"
+        "        call *%r8\n"
+        "        ud2\n"
+        ".size sys_clone3_call, . - sys_clone3_call\n"
+        ".popsection\n");
+#elif defined __aarch64__
+__asm__(".pushsection .text\n"
+        ".type sys_clone3_call, %function\n"
+        ".hidden sys_clone3_call\n"
+        "sys_clone3_call:\n"
+        "        mov x9, x2\n"
+        "        mov x10, x3\n"
+        "        mov x8, #435\n"
+        "        svc #0\n"
+        "        cbz x0, 1f\n"
+        "        ret\n"
+        "1:      mov x29, #0\n"
+        "        mov x0, x10\n"
+        "        blr x9\n"
+        "        brk #1\n"
+        ".size sys_clone3_call, . - sys_clone3_call\n"
+        ".popsection\n");
+#endif
+
+pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack *stack, void (*child)(void *),
+                void *arg)
 {
         struct clone_args args = {
-                .flags = flags | CLONE_PIDFD,
+                .flags = flags | CLONE_PIDFD | CLONE_VM,
                 .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
                 .exit_signal = SIGCHLD,
+                .stack = (uint64_t)(uintptr_t)stack->bytes,
+                .stack_size = sizeof stack->bytes,
         };
         if (cgroup_fd >= 0) {
                 args.flags |= CLONE_INTO_CGROUP;
                 args.cgroup = (uint64_t)cgroup_fd;
         }
-        long pid = sys_call2(SYS_clone3, &args, sizeof args);
-        if (pid == -ENOSYS && cgroup_fd < 0)
-                pid = sys_call5(SYS_clone, args.flags | SIGCHLD, 0, ret_pidfd, 0, 0);
+        long pid = sys_clone3_call(&args, sizeof args, child, arg);
+        if (pid != -ENOSYS || cgroup_fd >= 0)
+                return (pid_t)pid;
+        pid = sys_fork(flags, ret_pidfd);
+        if (pid == 0)
+                child(arg);
         return (pid_t)pid;
+}
+
+pid_t sys_fork(uint64_t flags, int *ret_pidfd)
+{
+        /* clone() has these arguments first on all architectures, and hands out pidfds since 5.2. */
+        return (pid_t)sys_call5(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, 0, ret_pidfd, 0, 0);
 }
 
 int sys_unshare(int flags)

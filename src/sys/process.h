@@ -9,10 +9,21 @@
 
 #include "base/auto.h"
 
-/* fork() with namespaces.  *ret_pidfd is the child's; cgroup_fd -1 means the caller's cgroup.
- * Returns the pid, 0 in the child.  -ENOSYS with a cgroup: only clone() is there (an older
- * container's filter, valgrind), which does not know of them. */
-pid_t sys_clone3(uint64_t flags, int cgroup_fd, int *ret_pidfd);
+struct sys_stack {
+        char bytes[16384] __attribute__((aligned(16)));
+};
+
+/* A child in new namespaces that runs child(arg), which must end in exec or exit.  Until then it
+ * shares the caller's memory: nothing is copied, neither waits for the other, and *stack and
+ * *arg must stay.  It must not touch what the caller uses, errno and malloc included.
+ * *ret_pidfd is the child's; cgroup_fd -1 means the caller's cgroup.  Returns the pid.  -ENOSYS
+ * with a cgroup: only clone() is there (an older container's filter, valgrind), which does not
+ * know of them. */
+pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack *stack, void (*child)(void *),
+                void *arg);
+
+/* fork() with namespaces.  Returns the pid, 0 in the child. */
+pid_t sys_fork(uint64_t flags, int *ret_pidfd);
 
 int sys_unshare(int flags);
 int sys_setns(int fd, int kind);
