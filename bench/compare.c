@@ -15,7 +15,8 @@
 #include "base/clock.h"
 
 #define ROUNDS_MAX 2000
-#define WORDS_MAX 48
+#define WORDS_MAX 96
+#define TURNS 7 /* prime, and not less than N_PEERS: a step of any length visits all */
 
 static const struct {
         const char *name;
@@ -27,44 +28,61 @@ static const struct {
         {"node -e 'console.log(1)'", {"node", "-e", "console.log(1)", NULL}, 10},
 };
 
-/* What stands before the command.  The views are alike: /usr read-only, own /proc and
- * /dev, private /tmp and /workspace. */
+/* What stands before the command.  bwrap twice: with the least that runs a shell, and with a
+ * view like ours, which is what to compare with (it still has no cgroups, no filter, no
+ * Landlock). */
+#define BWRAP_LEAST                                                                                          \
+        "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin",  \
+                "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc",        \
+                "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/workspace"
+static const char *const bwrap_least[] = {BWRAP_LEAST, "--", NULL};
 static const char *const bwrap[] = {
-        "bwrap",
-        "--unshare-all",
-        "--die-with-parent",
+        BWRAP_LEAST,
         "--new-session",
-        "--ro-bind",
-        "/usr",
-        "/usr",
-        "--symlink",
-        "usr/bin",
-        "/bin",
-        "--symlink",
-        "usr/lib",
-        "/lib",
-        "--symlink",
-        "usr/lib64",
-        "/lib64",
-        "--ro-bind",
-        "/etc/alternatives",
-        "/etc/alternatives",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--tmpfs",
-        "/tmp",
-        "--tmpfs",
-        "/workspace",
+        "--uid",
+        "1000",
+        "--gid",
+        "1000",
+        "--hostname",
+        "sandbox",
         "--chdir",
         "/workspace",
+        "--symlink",
+        "usr/sbin",
+        "/sbin",
+        "--ro-bind",
+        "/etc/alternatives",
+        "/etc/alternatives",
+        "--ro-bind",
+        "/etc/ld.so.cache",
+        "/etc/ld.so.cache",
+        "--ro-bind",
+        "/etc/ssl/certs",
+        "/etc/ssl/certs",
+        "--tmpfs",
+        "/run",
+        "--ro-bind",
+        "/dev/null",
+        "/proc/keys",
+        "--ro-bind",
+        "/dev/null",
+        "/proc/timer_list",
+        "--ro-bind",
+        "/dev/null",
+        "/proc/interrupts",
+        "--ro-bind",
+        "/dev/null",
+        "/proc/kallsyms",
+        "--ro-bind",
+        "/dev/null",
+        "/proc/cmdline",
         "--",
         NULL,
 };
 
-enum peer { BARE, CELLA, BWRAP, CRUN, RUNC, N_PEERS };
-static const char *const peer_names[] = {"bare", "cella run", "bwrap", "crun", "runc"};
+enum peer { BARE, CELLA, BWRAP, BWRAP_SMALL, CRUN, RUNC, N_PEERS };
+static const char *const peer_names[] = {"bare", "cella run", "bwrap, comparable view", "bwrap, least view",
+                                         "crun", "runc"};
 
 static char cella_path[600], bundle[] = "/tmp/cella-bench-XXXXXX";
 static const char *why_not[N_PEERS]; /* a reason, or NULL */
@@ -145,10 +163,9 @@ static void build_argv(enum peer peer, const char *const *command, const char **
                 argv[n++] = "--";
                 break;
         case BWRAP:
-                while (bwrap[n]) {
-                        argv[n] = bwrap[n];
-                        n++;
-                }
+        case BWRAP_SMALL:
+                for (const char *const *from = peer == BWRAP ? bwrap : bwrap_least; *from; from++)
+                        argv[n++] = *from;
                 break;
         case CRUN:
         case RUNC:
@@ -200,11 +217,11 @@ static void measure(size_t load, int asked)
         for (enum peer p = 0; p < N_PEERS; p++)
                 why_not[p] = once(p, loads[load].command) < 0 ? "does not run here" : NULL;
         for (int r = 0; r < rounds; r++)
-                for (int i = 0; i < N_PEERS; i++) {
+                for (int i = 0; i < TURNS; i++) {
                         /* In another order each time: the kernel still cleans up after the one
                          * before, at the cost of the next. */
-                        enum peer p = (enum peer)((i * (1 + r % (N_PEERS - 1)) + r) % N_PEERS);
-                        if (why_not[p])
+                        enum peer p = (enum peer)((i * (1 + r % (TURNS - 1)) + r) % TURNS);
+                        if (p >= N_PEERS || why_not[p])
                                 continue;
                         times[p][r] = once(p, loads[load].command);
                         if (times[p][r] < 0)

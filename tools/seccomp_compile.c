@@ -198,12 +198,14 @@ static bool is_return(enum target target)
 const struct seccomp_entry seccomp_table[] = {
 #define ALLOW(name) {#name, SECCOMP_ALLOW, ""},
 #define DENY(name) {#name, SECCOMP_DENY, ""},
+#define LATE(name) {#name, SECCOMP_LATE, ""},
 #define ABSENT(name) {#name, SECCOMP_ABSENT, ""},
 #define CHECK(name, rule) {#name, SECCOMP_CHECK, #rule},
 #define NUMBER(name, x86_64, aarch64)
 #include "jail/syscalls.def"
 #undef ALLOW
 #undef DENY
+#undef LATE
 #undef ABSENT
 #undef CHECK
 #undef NUMBER
@@ -212,12 +214,14 @@ const struct seccomp_entry seccomp_table[] = {
 static const enum target targets[] = {
 #define ALLOW(name) TO_ALLOW,
 #define DENY(name) TO_EPERM,
+#define LATE(name) TO_ALLOW,
 #define ABSENT(name) TO_ENOSYS,
 #define CHECK(name, rule) TO_##rule,
 #define NUMBER(name, x86_64, aarch64)
 #include "jail/syscalls.def"
 #undef ALLOW
 #undef DENY
+#undef LATE
 #undef ABSENT
 #undef CHECK
 #undef NUMBER
@@ -229,6 +233,7 @@ static const struct {
 } numbers[] = {
 #define ALLOW(name)
 #define DENY(name)
+#define LATE(name)
 #define ABSENT(name)
 #define CHECK(name, rule)
 #define NUMBER(name, x86_64, aarch64) {#name, x86_64, aarch64},
@@ -627,4 +632,23 @@ int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t
         for (size_t i = 0; i < p.len; i++)
                 ret[i] = p.code[p.len - 1 - i];
         return (int)p.len;
+}
+
+int seccomp_compile_late(const char *arch, struct sock_filter *ret, char *why, size_t why_size)
+{
+        int len = 0;
+        ret[len++] =
+                (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+        for (size_t i = 0; i < seccomp_table_len; i++) {
+                if (seccomp_table[i].class != SECCOMP_LATE)
+                        continue;
+                int number = seccomp_number(arch, seccomp_table[i].name);
+                if (number < 0)
+                        return fail(why, why_size, number, "%s: no number on %s", seccomp_table[i].name,
+                                    arch);
+                ret[len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
+                ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+        }
+        ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        return len;
 }

@@ -6,7 +6,7 @@
 #include <linux/filter.h>
 #include <stddef.h>
 
-enum seccomp_class { SECCOMP_ALLOW, SECCOMP_DENY, SECCOMP_ABSENT, SECCOMP_CHECK };
+enum seccomp_class { SECCOMP_ALLOW, SECCOMP_DENY, SECCOMP_LATE, SECCOMP_ABSENT, SECCOMP_CHECK };
 
 /* A line of the table; rule is "" unless class is SECCOMP_CHECK. */
 struct seccomp_entry {
@@ -28,3 +28,7 @@ int seccomp_number(const char *arch, const char *name);
 /* Writes the filter for arch to ret, which holds SECCOMP_PROGRAM_MAX instructions.
  * Returns its length, or -errno with a sentence about the cause in why. */
 int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t why_size);
+
+/* The same for the second filter, which refuses what is LATE.  It looks at the number only: the
+ * first one has the architecture checked. */
+int seccomp_compile_late(const char *arch, struct sock_filter *ret, char *why, size_t why_size);

@@ -7,8 +7,9 @@
  *  - the cgroups are joined by the process itself, before any foreign code has run in it:
  *    when the owner moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
- *  - privilege goes before Landlock and the filter, which need none, and the filter is
- *    last, because it forbids what the others use. */
+ *  - the filter comes when it no longer forbids what is still to do, but for two calls that
+ *    a second, tiny one refuses at the end;
+ *  - Landlock comes after privilege is gone: it would not let us write our own uid map. */
 #include "jail/enter.h"
 
 #include <errno.h>
@@ -119,6 +120,14 @@ static int enter_netns(const struct jail_spec *spec, struct netns *own, struct c
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace") : 0;
 }
 
+static int load_filter(const struct jail_spec *spec, int (*load)(void), struct cella_err *err)
+{
+        if (!(spec->walls & WALL_SECCOMP))
+                return 0;
+        int r = load();
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
+}
+
 static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         static struct netns own; /* its helper needs it to stay */
@@ -138,6 +147,8 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         AUTO(sys_close) int ruleset = landlock_prepare(spec, err);
         if (ruleset < -1)
                 return ruleset;
+        if ((r = load_filter(spec, seccomp_load, err)) < 0)
+                return r;
         if ((r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
@@ -146,7 +157,8 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set no_new_privs");
         }
-        return landlock_restrict(ruleset, err);
+        r = landlock_restrict(ruleset, err);
+        return r < 0 ? r : load_filter(spec, seccomp_close, err);
 }
 
 /* What is left to do when nothing is going to be opened any more. */
@@ -157,9 +169,9 @@ static int finish(const struct jail_spec *spec, int control_fd)
         if ((spec->walls & WALL_HYGIENE) && (r = sys_close_range((unsigned)control_fd + 1, ~0u, 0)) < 0)
                 return r;
         /* The owner dies, the sandbox dies.  Not earlier: a change of uid resets it. */
-        if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0 || (r = sys_prctl(PR_SET_DUMPABLE, 0, 0)) < 0)
+        if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0)
                 return r;
-        return spec->walls & WALL_SECCOMP ? seccomp_load() : 0;
+        return sys_prctl(PR_SET_DUMPABLE, 0, 0);
 }
 
 int jail_enter(struct jail_spec *spec, int control_fd, struct cella_err *err)
@@ -174,5 +186,5 @@ int jail_enter(struct jail_spec *spec, int control_fd, struct cella_err *err)
         if ((r = raise_walls(spec, control_fd, err)) < 0)
                 return r;
         r = finish(spec, control_fd);
-        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "hygiene: cannot finish") : 0;
 }

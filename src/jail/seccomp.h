@@ -1,10 +1,13 @@
-/* jail/seccomp.h -- the allowlist of system calls.
+/* jail/seccomp.h -- the wall of system calls.
  *
- * What is allowed stands in jail/syscalls.def. */
+ * In two parts, because loading the filter takes as long as what comes before and after it
+ * together, and init has time for it while it waits for its network: the large filter first,
+ * which still lets init enter its last namespaces, then a tiny one that ends that. */
 #pragma once
 
-/* Puts the calling thread, and all it starts, behind the filter for good.  Needs
- * no_new_privs (or CAP_SYS_ADMIN) first.  Neither allocates nor touches errno, so it
- * may run between clone and exec; what follows must get by with the calls that are
- * allowed.  Returns 0 or -errno. */
+/* Loads the filter that the system calls of syscalls.def make, but for those marked LATE.
+ * Needs CAP_SYS_ADMIN, or no_new_privs. */
 int seccomp_load(void);
+
+/* Then these. */
+int seccomp_close(void);
