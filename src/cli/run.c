@@ -24,15 +24,20 @@ struct run_options {
         const char *env[LIST_MAX * 4];
         size_t n_env;
         bool json, verbose;
-        char *code;  /* read from a file; owned */
-        char *paths; /* copies of --mount and --workspace, cut at their colons; owned */
+        bool understood;            /* the command line was */
+        char *code;                 /* read from a file; owned */
+        char *copies[LIST_MAX + 2]; /* of --mount and --workspace, cut at their colons; owned */
+        size_t n_copies;
 };
 
-/* Cuts an access suffix (":ro", ":rw") off a copy that lives as long as the program. */
-static char *cut_access(const char *text, bool *writable)
+/* A copy of text without its access suffix (":ro", ":rw"). */
+static char *cut_access(struct run_options *o, const char *text, bool *writable)
 {
-        char *copy = strdup(text);
-        size_t len = copy ? strlen(copy) : 0;
+        char *copy = o->n_copies < ARRAY_LEN(o->copies) ? strdup(text) : NULL;
+        if (!copy)
+                return NULL;
+        o->copies[o->n_copies++] = copy;
+        size_t len = strlen(copy);
         *writable = false;
         if (len > 3 && (!strcmp(copy + len - 3, ":rw") || !strcmp(copy + len - 3, ":ro"))) {
                 *writable = copy[len - 1] == 'w';
@@ -44,7 +49,7 @@ static char *cut_access(const char *text, bool *writable)
 static int set_workspace(void *target, const char *value, struct cella_err *err)
 {
         struct run_options *o = target;
-        char *path = cut_access(value, &o->options.workspace_writable);
+        char *path = cut_access(o, value, &o->options.workspace_writable);
         if (!path)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "--workspace");
         if (!*path)
@@ -60,7 +65,7 @@ static int set_mount(void *target, const char *value, struct cella_err *err)
         struct cella_mount *m = &o->mounts[o->options.n_mounts];
         if (o->options.n_mounts == LIST_MAX)
                 return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "more than %d --mount", LIST_MAX);
-        char *source = cut_access(value, &m->writable);
+        char *source = cut_access(o, value, &m->writable);
         if (!source)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "--mount");
         char *colon = strrchr(source, ':');
@@ -324,34 +329,41 @@ static int execute(struct run_options *o, struct cella_err *err)
         return r;
 }
 
+/* The whole of `cella run`; *err is set where it returns -errno. */
+static int run(const struct cli_command *self, int argc, char **argv, struct run_options *o,
+               struct cella_err *err)
+{
+        struct cella_limits standard;
+        cella_options_default(&o->options);
+        cella_limits_default(&standard);
+        o->command.stdin_fd = STDIN_FILENO;
+        o->command.cancel_fd = -1;
+        int r = cli_parse(self, argc, argv, o, &o->options, err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r < 0)
+                return r;
+        o->command.limit_streamed = o->options.limits.output_bytes != standard.output_bytes;
+        r = take_words(o, argc - r, argv + r, err);
+        if (r < 0)
+                return r;
+        o->understood = true;
+        return execute(o, err);
+}
+
 static int run_main(const struct cli_command *self, int argc, char **argv)
 {
         static struct run_options o; /* large */
         struct cella_err err = {0};
-        struct cella_limits standard;
-        cella_options_default(&o.options);
-        cella_limits_default(&standard);
-        o.command.stdin_fd = STDIN_FILENO;
-        o.command.cancel_fd = -1;
-        int r = cli_parse(self, argc, argv, &o, &o.options, &err);
-        if (r == CLI_HELP)
-                return 0;
-        if (r >= 0) {
-                o.command.limit_streamed = o.options.limits.output_bytes != standard.output_bytes;
-                r = take_words(&o, argc - r, argv + r, &err);
-        }
-        if (r < 0) {
-                if (o.json)
-                        report_error(&err);
-                return cli_fail(&err, EXIT_USAGE);
-        }
-        r = execute(&o, &err);
+        int r = run(self, argc, argv, &o, &err);
+        for (size_t i = 0; i < o.n_copies; i++)
+                free(o.copies[i]);
         free(o.code);
         if (r >= 0)
                 return r;
         if (o.json)
                 report_error(&err);
-        return cli_fail(&err, err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+        return cli_fail(&err, !o.understood || err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
 }
 
 const struct cli_command cli_run = {

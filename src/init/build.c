@@ -45,12 +45,14 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
         return 0;
 }
 
-int build(const struct message *message, char *data, struct cella_err *err)
+int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err)
 {
         static struct jail_mount mounts[INIT_MOUNTS_MAX];
         struct jail_spec spec;
         int r = parse(message, data, mounts, &spec);
         if (r < 0)
                 return err_say(err, CELLA_INTERNAL, r, "init was not told what to build");
-        return jail_enter(&spec, INIT_CONTROL_FD, err);
+        r = jail_enter(&spec, INIT_CONTROL_FD, err);
+        *ret_walls = spec.walls;
+        return r;
 }

@@ -5,8 +5,8 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-/* Raises the walls as the INIT_BUILD in data says. */
-int build(const struct message *message, char *data, struct cella_err *err);
+/* Raises the walls as the INIT_BUILD in data says; *ret_walls are those that stand. */
+int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err);
 
 /* Starts the command; its descriptors are message->fds.  Returns its pid or -errno.  *ret_final: nothing
  * comes after it. */

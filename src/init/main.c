@@ -145,13 +145,13 @@ static void open_standard(void)
                 sys_close(fd);
 }
 
-static int raise_walls(void)
+static int raise_walls(uint32_t *ret_walls)
 {
         struct message message;
         struct cella_err err = {0};
         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                 return -EPIPE;
-        int r = build(&message, request, &err);
+        int r = build(&message, request, ret_walls, &err);
         if (r < 0)
                 reply(INIT_FAILED, &err, sizeof err);
         return r;
@@ -178,7 +178,8 @@ static void default_signals(void)
 int main(void)
 {
         default_signals();
-        if (raise_walls() < 0)
+        uint32_t walls = 0;
+        if (raise_walls(&walls) < 0)
                 return 1;
         sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
         for (int fd = 0; fd < 3; fd++)
@@ -187,7 +188,7 @@ int main(void)
         int deaths = open_deaths();
         if (deaths < 0)
                 return 1;
-        reply(INIT_READY, NULL, 0);
+        reply(INIT_READY, &walls, sizeof walls);
 
         struct pollfd ready[] = {{INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}};
         for (;;) {

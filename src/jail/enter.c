@@ -147,6 +147,8 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         AUTO(sys_close) int ruleset = landlock_prepare(spec, err);
         if (ruleset < -1)
                 return ruleset;
+        if (ruleset < 0)
+                spec->walls &= ~(uint32_t)WALL_LANDLOCK;
         if ((r = load_filter(spec, seccomp_load, err)) < 0)
                 return r;
         if ((r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||

@@ -45,7 +45,7 @@ int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_e
                 AUTO(sys_close) int low = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
                 r = fd = low < 0 ? low : sys_dup_above(low, INIT_FREE_FD);
         }
-        sys_pidfd_signal(pidfd, SIGKILL);
+        sys_end_child(pid, pidfd);
         sys_wait(pid, NULL, __WALL, NULL);
         sys_close(pidfd);
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "user: cannot map owners") : fd;

@@ -371,8 +371,6 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
                 return r;
         sb->host_uid = m.spec.privileged && (m.spec.walls & WALL_USER) ? m.spec.host_uid : geteuid();
         sb->walls = m.spec.walls;
-        if (sys_landlock_abi() == 0)
-                sb->walls &= ~(uint32_t)WALL_LANDLOCK;
         *ret = TAKE(sb);
         return 0;
 }
@@ -384,7 +382,8 @@ int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
         if (sb->ready)
                 return 0;
         int r = message_receive(sb->control, &m, data, sizeof data);
-        if (r > 0 && m.type == INIT_READY) {
+        if (r > 0 && m.type == INIT_READY && m.len == sizeof sb->walls) {
+                memcpy(&sb->walls, data, sizeof sb->walls);
                 sb->ready = true;
                 return 0;
         }
@@ -402,8 +401,7 @@ void sandbox_kill(struct sandbox *sb)
                 return;
         if (sb->cgroup)
                 cgroup_unthrottle(sb->cgroup);
-        if (sys_pidfd_signal(sb->pidfd, SIGKILL) == -ENOSYS)
-                sys_kill(sb->pid, SIGKILL); /* ours until we reap it */
+        sys_end_child(sb->pid, sb->pidfd);
 }
 
 void sandbox_reap(struct sandbox *sb)

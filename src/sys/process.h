@@ -27,7 +27,7 @@ pid_t sys_fork(uint64_t flags, int *ret_pidfd);
 
 int sys_unshare(int flags);
 int sys_setns(int fd, int kind);
-int sys_pidfd_signal(int pidfd, int signal);
+int sys_end_child(pid_t pid, int pidfd); /* SIGKILL to a child that was not reaped yet */
 int sys_kill(pid_t pid, int signal);
 
 /* Waits for the process to end; *status as for waitpid.  Returns the pid. */

@@ -3,7 +3,8 @@
  * First init raises the walls around itself: INIT_BUILD, INIT_GROUPS, INIT_GO, in this
  * order, and INIT_READY when it is done.  Then it serves, one request at a time, except
  * that INIT_SIGNAL may come at any moment and has no answer.  All of it is for processes
- * of one machine and one build: native byte order. */
+ * of one machine and one build: native byte order.  No struct has holes: what was on the
+ * sender's stack is nobody's business on the other side. */
 #pragma once
 #include <stdint.h>
 
@@ -29,7 +30,7 @@ enum init_request {
 };
 
 enum init_reply {
-        INIT_READY = 100, /* all walls stand; init waits */
+        INIT_READY = 100, /* uint32_t: the walls that stand; init waits */
         INIT_FAILED,      /* struct cella_err: the request was not carried out */
         INIT_DONE,
         INIT_EXITED, /* struct init_exited; every process of the run is gone */
@@ -42,7 +43,7 @@ struct init_build {
         uint32_t inner_uid;
         uint32_t host_uid, host_gid; /* without privilege; else see init_groups */
         uint32_t n_mounts;
-        struct cella_limits limits;
+        struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 
 struct init_mount {
@@ -56,6 +57,8 @@ struct init_groups {
         uint32_t host_uid, host_gid;
         uint32_t limit_processes_by_rlimit;
 };
+
+_Static_assert(sizeof(struct init_build) == 6 * 4 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;
@@ -71,6 +74,7 @@ struct init_spawn {
 
 struct init_exited {
         int32_t wait_status; /* as from wait() */
+        uint32_t reserved;
         uint64_t cpu_us;
         uint64_t rss_peak_bytes;
         uint64_t disk_bytes_free;
@@ -80,9 +84,14 @@ struct init_exited {
 struct init_list {
         uint64_t since_ns;  /* realtime; older files did not change */
         uint32_t all_added; /* the workspace was empty before */
+        uint32_t reserved;
 };
 
 struct init_file {
         uint64_t bytes;
         uint32_t added; /* else modified */
+        uint32_t reserved;
 };
+
+_Static_assert(sizeof(struct init_exited) == 8 + 4 * 8, "no holes");
+_Static_assert(sizeof(struct init_list) == 16 && sizeof(struct init_file) == 16, "no holes");
