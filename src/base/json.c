@@ -62,6 +62,7 @@ static void quoted(FILE *out, const char *data, size_t len)
                         fwrite(block, 1, used, out);
                         used = 0;
                 }
+                /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): block is no string */
                 memcpy(block + used, from ? from : (const char *)p, from_len);
                 used += from_len;
                 p += n ? n : 1;

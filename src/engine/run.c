@@ -220,7 +220,8 @@ static void loop(struct run *r)
                         if (fds[ON_CANCEL].revents)
                                 end(r, END_CANCELLED);
                 }
-                check_clocks(r, clock_us());
+                if (!r->over) /* what ended by itself need not be ended */
+                        check_clocks(r, clock_us());
         }
 }
 

@@ -95,44 +95,66 @@ static bool has_word(const char *text, const char *word)
         return false;
 }
 
-/* Whether a child of this v2 group would have what we need; at the root it is switched
- * on if it is not. */
-static bool hands_down(int dir, bool root)
+/* Whether children of this v2 group have a controller; at the root it is switched on if not. */
+static int hands_down(int dir, const char *controller, bool root)
 {
         char text[256];
-        if (sys_read_file(dir, "cgroup.subtree_control", text, sizeof text) < 0)
-                return false;
-        if (has_word(text, "memory") && has_word(text, "pids") && has_word(text, "cpu"))
-                return true;
-        if (root && sys_write_file(dir, "cgroup.subtree_control", "+memory +pids +cpu") == 0)
-                return true;
-        return !root && has_word(text, "memory") && has_word(text, "pids");
+        ssize_t n = sys_read_file(dir, "cgroup.subtree_control", text, sizeof text);
+        if (n < 0)
+                return (int)n;
+        if (has_word(text, controller))
+                return 0;
+        if (!root)
+                return -ENOENT;
+        snprintf(text, sizeof text, "+%s", controller);
+        return sys_write_file(dir, "cgroup.subtree_control", text);
 }
 
-static int find_parent_v2(struct cgroup *cg, const char *groups)
+/* The nearest ancestor of the group `own` that hands down the first n of what we need.  The
+ * reason why there is none is that of the last one looked at, the root. */
+static int find_ancestor(const char *own, size_t n, int *ret, struct cella_err *err)
 {
-        char path[1024], own[512];
-        int r = own_group(groups, NULL, own, sizeof own);
-        if (r < 0)
-                return r;
-        r = -EACCES;
+        static const char *const needed[] = {"memory", "pids", "cpu"};
+        char group[512], path[1024];
+        snprintf(group, sizeof group, "%s", own);
         for (;;) {
-                snprintf(path, sizeof path, ROOT "%s", own);
+                int r;
+                snprintf(path, sizeof path, ROOT "%s", group);
                 AUTO(sys_close) int dir = sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
-                if (dir >= 0 && faccessat(dir, ".", W_OK, AT_EACCESS) == 0 && hands_down(dir, !*own)) {
-                        for (int c = 0; c < N_CONTROLLERS; c++)
-                                cg->parent[c] = -1;
-                        cg->parent[0] = TAKE_FD(dir);
+                r = dir < 0 ? dir : faccessat(dir, ".", W_OK, AT_EACCESS) < 0 ? -errno : 0;
+                if (r < 0)
+                        err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot use %.100s", path);
+                for (size_t i = 0; i < n && r == 0; i++) {
+                        r = hands_down(dir, needed[i], !*group);
+                        if (r < 0)
+                                err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
+                                        "cgroup: %.100s does not hand down the controller '%s'", path,
+                                        needed[i]);
+                }
+                if (r == 0) {
+                        *ret = TAKE_FD(dir);
                         return 0;
                 }
-                char *slash = strrchr(own, '/');
+                char *slash = strrchr(group, '/');
                 if (!slash)
                         return r;
                 *slash = '\0';
         }
 }
 
-static int find_parents_v1(struct cgroup *cg, const char *groups)
+static int find_parent_v2(struct cgroup *cg, const char *groups, struct cella_err *err)
+{
+        char own[512];
+        int r = own_group(groups, NULL, own, sizeof own);
+        if (r < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
+                               "cgroup: /proc/self/cgroup names no group");
+        /* A group without a limit on CPUs is better than none; it is told. */
+        r = find_ancestor(own, 3, &cg->parent[0], err);
+        return r < 0 ? find_ancestor(own, 2, &cg->parent[0], err) : 0;
+}
+
+static int find_parents_v1(struct cgroup *cg, const char *groups, struct cella_err *err)
 {
         int found = 0;
         for (int c = 0; c < N_CONTROLLERS; c++) {
@@ -151,7 +173,9 @@ static int find_parents_v1(struct cgroup *cg, const char *groups)
                 cg->parent[c] = dir;
                 found++;
         }
-        return found > 0 ? 0 : -ENOENT;
+        return found > 0
+                       ? 0
+                       : err_set(err, CELLA_ISOLATION_UNAVAILABLE, -ENOENT, "cgroup: no hierarchy at " ROOT);
 }
 
 /* cpu and cpuacct are one hierarchy on most hosts: then they share the directory. */
@@ -297,11 +321,12 @@ int cgroup_new(const struct cella_limits *limits, struct cgroup **ret, struct ce
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n,
                                "cgroup: cannot read /proc/self/cgroup");
         cg->v2 = cgroup_is_v2();
-        int r = cg->v2 ? find_parent_v2(cg, groups) : find_parents_v1(cg, groups);
-        for (cg->first = 0; r == 0 && cg->parent[cg->first] < 0;)
+        int r = cg->v2 ? find_parent_v2(cg, groups, err) : find_parents_v1(cg, groups, err);
+        if (r < 0)
+                return r;
+        while (cg->parent[cg->first] < 0)
                 cg->first++;
-        if (r == 0)
-                r = make_first(cg);
+        r = make_first(cg);
         if (r == 0)
                 r = cg->v2 ? share_first(cg) : make_rest(cg, limits->cpu_time_ms > 0);
         if (r == 0)

@@ -62,7 +62,7 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
         }
         r = sys_unshare(CLONE_NEWUSER);
         if (r < 0)
-                return fail(err, r, "make a user namespace");
+                return fail(err, r, "make a user namespace (is sysctl user.max_user_namespaces above 0?)");
         r = map(spec, spec->inner_uid, uid, gid);
         if (r < 0)
                 return fail(err, r, "map the user");

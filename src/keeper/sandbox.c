@@ -158,7 +158,9 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
         }
         int r = cgroup_new(&sb->limits, &sb->cgroup, err);
         if (r < 0 && m->spec.privileged)
-                return err_hint(err, "cgroup v1 or v2 must be mounted and writable at /sys/fs/cgroup");
+                return err_hint(
+                        err, "cgroup v1 or v2 must be writable at /sys/fs/cgroup, with memory and pids; in a "
+                             "container: --cgroupns=private and processes in a group below its root");
         sb->missing = r < 0 ? all & ~CELLA_LIMIT_PROCESSES : cgroup_missing(sb->cgroup);
         if (r < 0) {
                 m->spec.walls &= ~(uint32_t)WALL_CGROUP;
@@ -166,11 +168,13 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
         }
         if (!(sb->missing & required))
                 return 0;
-        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                "cgroup: the limit on %s cannot be enforced for this user",
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP, "cgroup: the limit on %s cannot be enforced here",
                 sb->missing & required & CELLA_LIMIT_MEMORY ? "memory"
                 : sb->missing & required & CELLA_LIMIT_CPUS ? "CPU cores"
                                                             : "CPU time");
+        if (m->spec.privileged)
+                return err_hint(err, "a group above this one must hand down the controller: "
+                                     "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control");
         return err_hint(err, "run as root, or with a delegated cgroup: systemd-run --user --scope -p "
                              "Delegate=yes cella ...");
 }
@@ -197,10 +201,10 @@ static void become_init(void *arg)
         char *const argv[] = {"init", NULL}, *const env[] = {NULL};
         struct cella_err err = {0};
         char path[32];
-        int r = 0;
+        int r;
         /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
          * its maps out of its own reach. */
-        if (!n->spec.privileged && (r = identity_map_self(&n->spec, &err)) < 0)
+        if (!n->spec.privileged && identity_map_self(&n->spec, &err) < 0)
                 goto failed;
         for (size_t i = 0; i < n->spec.n_mounts; i++)
                 if (n->idmaps[i] >= 0)

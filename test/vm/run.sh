@@ -1,0 +1,145 @@
+#!/bin/sh
+# run.sh -- runs Cella in a virtual machine with cgroup v2 and the kernel of Debian stable.
+#
+#      test/vm/run.sh BUILD_DIR [PART...]
+#
+# Parts: root, groups, user, closed, delegated, each a script in guest/; all of them and one
+# attack when none is named.  attacks and user-attacks are the whole attack suite, as root
+# and as a user with a group of its own: 90 s each.
+#
+# The machine is emulated in software, has no network and boots Debian's cloud kernel,
+# which has NVMe and ext4 built in: no initramfs is needed.  Its root is an image made by
+# image.sh from this host's programs and BUILD_DIR's binaries; the script guest/init is its
+# process 1 and prints one line a test on the serial console.
+#
+# Kernel and image are kept in BUILD_DIR/vm.  CELLA_VM_KERNEL names another kernel to boot
+# (a file; it needs the same built in).
+# Exit status: 0 all passed, 1 something failed, 2 the machine could not be had.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+
+give_up() {
+        printf 'run.sh: %s\n' "$*" >&2
+        exit 2
+}
+
+[ $# -ge 1 ] || give_up "usage: $0 BUILD_DIR [PART...]"
+build=$(cd "$1" 2>/dev/null && pwd) || give_up "no such directory: $1"
+[ -x "$build/src/cella" ] || give_up "$build/src/cella is not there: build it first (ninja -C $1)"
+cache=$build/vm
+mkdir -p "$cache"
+shift
+parts=
+seconds_max=180 # for the machine, from power-on to its last line; 30 on an idle host
+for part; do
+        case $part in
+        root | groups | user | closed | delegated) ;;
+        attacks | user-attacks) seconds_max=400 ;;
+        *) give_up "no such part: $part" ;;
+        esac
+        parts=$parts,$part
+done
+
+case $(uname -m) in
+x86_64)
+        package=linux-image-cloud-amd64 emulator=qemu-system-x86_64 emulator_package=qemu-system-x86
+        # A fifth level of page tables would only take time.  The HPET loses 43 s, its counter's period,
+        # when the host is busy; the TSC is the host's own.
+        machine='-M q35,hpet=off -cpu max,-la57' words='console=ttyS0 tsc=reliable'
+        ;;
+aarch64)
+        package=linux-image-cloud-arm64 emulator=qemu-system-aarch64 emulator_package=qemu-system-arm
+        # The real algorithm of pointer authentication is slow to emulate.
+        machine='-M virt -cpu max,pauth-impdef=on' words='console=ttyAMA0'
+        ;;
+*) give_up "no virtual machine for $(uname -m)" ;;
+esac
+command -v "$emulator" >/dev/null || give_up "$emulator is not there: apt-get install $emulator_package"
+
+find_version() {
+        versioned=$(apt-cache depends "$package" 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*\)/\1/p' | head -n 1)
+}
+
+# The newest kernel that apt knows of: downloaded, not installed.
+get_kernel() {
+        kernel=${CELLA_VM_KERNEL:-$cache/vmlinuz}
+        [ ! -s "$kernel" ] || return 0
+        [ -z "${CELLA_VM_KERNEL:-}" ] || give_up "CELLA_VM_KERNEL: no file $kernel"
+        command -v apt-get >/dev/null ||
+                give_up "no kernel: this is no Debian; put one into $kernel or name it in CELLA_VM_KERNEL"
+        find_version
+        # A machine on which apt has never looked, or long ago.
+        [ -n "$versioned" ] || { [ "$(id -u)" = 0 ] && apt-get -q update >"$cache/download.log" 2>&1 && find_version; }
+        [ -n "$versioned" ] || give_up "no kernel: apt does not know $package; apt-get update, or set CELLA_VM_KERNEL"
+        echo "downloading $versioned" >&2
+        rm -rf "$cache/download"
+        mkdir "$cache/download"
+        download() { (cd "$cache/download" && apt-get -q download "$versioned") >"$cache/download.log" 2>&1; }
+        # A list that is older than the archive names a file that is no longer there.
+        download || { apt-get -q update >/dev/null 2>&1 && find_version && download; } || {
+                tail -n 5 "$cache/download.log" >&2
+                give_up "no kernel: apt-get cannot download $versioned; set CELLA_VM_KERNEL to a file of your own"
+        }
+        dpkg --fsys-tarfile "$cache"/download/*.deb | tar -x -C "$cache/download" ./boot
+        mv "$cache"/download/boot/vmlinuz-* "$kernel"
+        rm -rf "$cache/download"
+}
+
+# Everything that image.sh puts in and that changes with the source.
+ingredients() {
+        cat "$here/image.sh" "$here"/guest/* "$build/src/cella"
+        cat "$build/test/attack/attack-run" "$build/test/attack/cella-attacks" 2>/dev/null || true
+}
+
+get_image() {
+        image=$cache/image
+        stamp=$(ingredients | sha256sum)
+        [ -s "$image" ] && [ "$(cat "$image.stamp" 2>/dev/null)" = "$stamp" ] && return 0
+        rm -f "$image.stamp"
+        "$here/image.sh" "$build" "$image" || give_up "no image"
+        echo "$stamp" >"$image.stamp"
+}
+
+boot() {
+        log=$cache/console.log
+        : >"$log"
+        # norandmaps: the emulator translates code anew wherever it finds it in memory, so let it be where
+        # it was last time (a quarter less time).
+        # snapshot: what the machine writes is dropped, the image stays as it was made.
+        # shellcheck disable=SC2086 # $machine is several words
+        timeout -k 2 $seconds_max "$emulator" $machine -accel tcg,thread=multi -smp 2 -m 768 \
+                -nodefaults -nic none -display none -no-reboot -serial "file:$log" \
+                -kernel "$kernel" \
+                -drive "file=$image,if=none,id=root,format=raw,snapshot=on" -device nvme,drive=root,serial=root \
+                -append "$words quiet loglevel=1 panic=-1 norandmaps root=/dev/nvme0n1 rw init=/vm/init cella.parts=$parts" \
+                </dev/null 2>"$cache/qemu.log" &
+        running=$!
+        trap 'kill $running 2>/dev/null' EXIT
+        trap 'exit 130' INT TERM HUP
+        tail -n +1 -s 0.2 -f --pid=$running "$log" | sed -un 's/\r$//; /^\(ok\|FAIL\|skip\|note\) \|^   /p' &
+        ended=0
+        wait $running || ended=$?
+        trap - EXIT
+        wait # for the last lines
+}
+
+count() {
+        tr -d '\r' <"$log" | grep -c "^$1 " || true
+}
+
+get_kernel
+get_image
+boot
+passed=$(count ok) failed=$(count FAIL) skipped=$(count skip)
+if ! tr -d '\r' <"$log" | grep -qx 'finished'; then
+        case $ended in
+        124 | 137) why="it took more than $seconds_max s" ;;
+        *) why="$emulator ended with $ended: $(tail -n 1 "$cache/qemu.log")" ;;
+        esac
+        echo "FAIL the machine ran to its end: $why; the console's last lines:"
+        tail -n 12 "$log" | tr -d '\r' | sed 's/^/   /'
+        failed=$((failed + 1))
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
