@@ -6,6 +6,10 @@ again as an ordinary user, unless it says otherwise.  The program is copied firs
 that a build going on beside cannot change it under a test, and so that the ordinary
 user reaches it wherever the tree lies.
 
+A test that only took too long is tried again when nothing else runs, twice at the most, and
+says so: on a machine that others use, being late once proves nothing, being late each time
+does.
+
 One line a test, then the count.  A test that cannot run here says so with a reason,
 and unless that is expected (below, or --expected-skips) the run fails: a test that
 nobody misses proves nothing."""
@@ -16,6 +20,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import selectors
 import shlex
 import shutil
@@ -33,6 +38,7 @@ import support  # noqa: E402
 
 USER = 12345  # nobody's uid, without groups, home or cgroup
 TIMEOUT = 30
+TRIES = 3  # for what was only late
 
 # Why a test may be left out.  The whole reason is compared.
 EXPECTED_SKIPS = {
@@ -159,20 +165,25 @@ class Tally:
         print(f"{state} {name}" + (": " + reason.rstrip().replace("\n", "\n    ") if reason else ""), flush=True)
 
 
-def run_all(pairs, options, base, tally):
-    """At most options.j at once; a test that must be alone is."""
-    waiting, running = list(pairs), {}
+def run_all(pairs, at_once, base, tally, tries=TRIES):
+    """At most so many at once; a test that must be alone is."""
+    waiting, running, late = list(pairs), {}, []
     selector = selectors.DefaultSelector()
 
     def may_start():
-        if not waiting or len(running) >= options.j:
+        if not waiting or len(running) >= at_once:
             return False
         return not running or not (waiting[0][0].alone or any(r.test.alone for r in running.values()))
 
     def end(r, timed_out=False):
         selector.unregister(r.report)
         del running[r.report]
-        tally.add(r.test, r.user, *r.finish(timed_out))
+        state, reason = r.finish(timed_out)
+        if state == "FAIL" and tries > 1 and re.search(support.LATE, reason):
+            print(f"late {r.test.name} ({r.user}): {reason.splitlines()[0]}", flush=True)
+            late.append((r.test, r.user))
+        else:
+            tally.add(r.test, r.user, state, reason)
 
     try:
         while waiting or running:
@@ -198,6 +209,8 @@ def run_all(pairs, options, base, tally):
     finally:
         for r in list(running.values()):
             end(r, timed_out=True)
+    if late:
+        run_all(late, 1, base, tally, tries - 1)
 
 
 def end_strays(program):
@@ -228,7 +241,7 @@ def main():
         os.chmod(program, 0o755)
         support.setup(program, shlex.split(options.wrapper), options.slack, USER)
         tally = Tally(options)
-        run_all(pairs, options, base, tally)
+        run_all(pairs, options.j, base, tally)
     finally:
         end_strays(program)
         shutil.rmtree(base, ignore_errors=True)

@@ -282,7 +282,12 @@ static void judge_bomb(struct tally *tally, const struct bomb *b, const struct v
         struct shown shown;
         struct rlimit files;
 
-        try_bomb(b, v, 0, &shown);
+        /* On a machine that others use, being late once proves nothing; each time, it does. */
+        for (int tries = 0; tries < 3; tries++) {
+                try_bomb(b, v, 0, &shown);
+                if (was_stopped(b, &shown, false))
+                        break;
+        }
         if ((b->flags & BOMB_NEEDS_CGROUP) && (shown.missing & WALL_CGROUP)) {
                 tally_skip(tally, b->name, "this user has no cgroup to limit it with");
                 return;

@@ -168,6 +168,9 @@ def refused(r, rc, *parts):
     return r
 
 
+LATE = r" took [0-9.]+ s, more than [0-9.]+ s"  # what within() says
+
+
 def within(took, seconds, what, r=None):
     limit = seconds * slack
     ensure(took <= limit, f"{what} took {took:.3f} s, more than {limit:.3f} s", r)
