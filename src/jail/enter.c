@@ -7,8 +7,8 @@
  *  - the cgroups are joined by the process itself, before any foreign code has run in it:
  *    when the owner moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
- *  - the filter comes when it no longer forbids what is still to do, but for two calls that
- *    a second, tiny one refuses at the end;
+ *  - the filter is loaded as soon as the view is built; what it would forbid of the last
+ *    steps, a second, small one refuses at the end;
  *  - Landlock comes after privilege is gone: it would not let us write our own uid map. */
 #include "jail/enter.h"
 
@@ -142,7 +142,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
         if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, control_fd, err)) < 0 ||
-            (r = view_give(spec, err)) < 0 || (r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0)
+            (r = view_give(spec, err)) < 0)
                 return r;
         AUTO(sys_close) int ruleset = landlock_prepare(spec, err);
         if (ruleset < -1)
@@ -151,7 +151,10 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
         if ((r = load_filter(spec, seccomp_load, err)) < 0)
                 return r;
-        if ((r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
+        /* From here on, what comes is short; but leaving the host's tree waits until the owner's
+         * core is out of the kernel, which is when the network is there. */
+        if ((r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
+            (r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {

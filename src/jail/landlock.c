@@ -52,22 +52,23 @@ static int allow(int ruleset, const char *path, uint64_t access)
         return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
+/* Paths are relative to the new root, where the caller stands: it is not "/" yet. */
 static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 {
-        int r = allow(ruleset, "/", all & ACCESS_READ);
+        int r = allow(ruleset, spec->walls & WALL_MOUNT ? "." : "/", all & ACCESS_READ);
         if (r < 0 || !(spec->walls & WALL_MOUNT))
                 return r;
-        r = allow(ruleset, "/dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
+        r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
         for (const char *const *d = view_writable; *d && r == 0; d++)
-                r = allow(ruleset, *d, all);
+                r = allow(ruleset, *d + 1, all);
         for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {
                 /* A single file takes only the rights that files have. */
                 uint64_t file = ACCESS_READ_FILE | ACCESS_EXECUTE | ACCESS_WRITE_FILE | ACCESS_TRUNCATE;
                 if (!spec->mounts[i].writable)
                         continue;
-                r = allow(ruleset, spec->mounts[i].target, all);
+                r = allow(ruleset, spec->mounts[i].target + 1, all);
                 if (r == -EINVAL)
-                        r = allow(ruleset, spec->mounts[i].target, all & file);
+                        r = allow(ruleset, spec->mounts[i].target + 1, all & file);
         }
         return r;
 }

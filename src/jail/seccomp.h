@@ -1,8 +1,8 @@
 /* jail/seccomp.h -- the wall of system calls.
  *
- * In two parts, because loading the filter takes as long as what comes before and after it
- * together, and init has time for it while it waits for its network: the large filter first,
- * which still lets init enter its last namespaces, then a tiny one that ends that. */
+ * In two parts.  Loading the filter takes as long as init's last steps together, and before
+ * them it has time, while its network is being made: so the large filter comes first, which
+ * still lets init take these steps, then a small one that refuses what they needed. */
 #pragma once
 
 /* Loads the filter that the system calls of syscalls.def make, but for those marked LATE.
