@@ -1,4 +1,5 @@
 /* cli/main.c -- the program `cella`. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,5 +98,12 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], "--version"))
                 return version_main(&cli_version, 1, argv);
         const struct cli_command *c = find(argv[1]);
-        return c ? c->main(c, argc - 1, argv + 1) : unknown(argv[1]);
+        int status = c ? c->main(c, argc - 1, argv + 1) : unknown(argv[1]);
+        /* What nobody got was not said. */
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+                struct cella_err err = {0};
+                err_set(&err, CELLA_INTERNAL, -errno, "cannot write to standard output");
+                return cli_fail(&err, EXIT_CELLA);
+        }
+        return status;
 }
