@@ -68,6 +68,9 @@ enum target {
         TO_RENAME,
         TO_PERSONALITY,
         TO_NOT_INIT,
+        TO_NOT_INIT_2ND,
+        TO_PRIORITY,
+        TO_IO_PRIORITY,
         TO_PRCTL,
         TO_SECCOMP,
         TO_SECCOMP_FLAGS,
@@ -155,6 +158,13 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                             {IF_EQUAL, UINT32_MAX, TO_ALLOW}, /* only asks */
                             {ELSE, 0, TO_EPERM}},
         [TO_NOT_INIT] = {{LOAD, 0, 0}, {IF_EQUAL, 1, TO_EPERM}, {ELSE, 0, TO_ALLOW}},
+        [TO_NOT_INIT_2ND] = {{LOAD, 1, 0}, {IF_EQUAL, 1, TO_EPERM}, {ELSE, 0, TO_ALLOW}},
+        [TO_PRIORITY] = {{LOAD, 0, 0},
+                         {IF_EQUAL, 0, TO_NOT_INIT_2ND},
+                         {ELSE, 0, TO_EPERM}}, /* PRIO_PROCESS */
+        [TO_IO_PRIORITY] = {{LOAD, 0, 0},
+                            {IF_EQUAL, 1, TO_NOT_INIT_2ND},
+                            {ELSE, 0, TO_EPERM}}, /* IOPRIO_WHO_PROCESS */
         [TO_PRCTL] = {{LOAD, 0, 0},
                       {IF_EQUAL, PR_SET_MM, TO_EPERM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},

@@ -43,5 +43,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *ta
 
 void cli_print_help(const struct cli_command *command);
 
+/* Whether stderr takes a line now: a reader that went to sleep must not hold us with it. */
+bool cli_stderr_ready(void);
+
 /* "cella: message" and the hint, on stderr, with colour on a terminal.  Returns status. */
 int cli_fail(const struct cella_err *err, int status);

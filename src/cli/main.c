@@ -89,6 +89,7 @@ int main(int argc, char **argv)
 {
         fill_standard();
         signal(SIGCHLD, SIG_DFL); /* may be ignored by who started us */
+        signal(SIGPIPE, SIG_IGN); /* a reader that leaves must not leave a sandbox behind */
         if (argc < 2) {
                 help_main(&cli_help, 1, argv);
                 return EXIT_USAGE;

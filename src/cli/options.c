@@ -1,5 +1,6 @@
 /* cli/options.c -- one parser and one help for the option tables of all commands. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,9 +154,17 @@ void cli_print_help(const struct cli_command *c)
         }
 }
 
+bool cli_stderr_ready(void)
+{
+        struct pollfd fd = {STDERR_FILENO, POLLOUT, 0};
+        return poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT);
+}
+
 int cli_fail(const struct cella_err *err, int status)
 {
         bool colour = isatty(STDERR_FILENO);
+        if (!cli_stderr_ready())
+                return status;
         fprintf(stderr, "%scella:%s %s%s%s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", err->msg,
                 err->hint[0] ? "; " : "", err->hint);
         return status;

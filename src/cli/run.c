@@ -255,6 +255,8 @@ static int open_cancel(sigset_t *set)
         sigaddset(set, SIGTERM);
         sigaddset(set, SIGHUP);
         sigaddset(set, SIGQUIT);
+        sigaddset(set, SIGUSR1);
+        sigaddset(set, SIGUSR2);
         sigprocmask(SIG_BLOCK, set, NULL);
         return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -303,30 +305,31 @@ static int execute(struct run_options *o, struct cella_err *err)
         struct cella_isolation isolation;
         struct cella_result result;
         sigset_t signals;
-        int r = cella_sandbox_new(&o->options, &sandbox, err);
-        if (r < 0)
-                return r;
         o->command.env = o->env;
         o->command.list_files = o->json;
         o->command.final = true;
         o->command.stream_fds = o->json ? NULL : streams;
         o->command.cancel_fd = open_cancel(&signals);
-        r = cella_run(sandbox, &o->command, &result, err);
-        if (r < 0) {
-                cella_sandbox_free(sandbox);
+        int r = cella_sandbox_new(&o->options, &sandbox, err);
+        if (r == 0)
+                r = cella_run(sandbox, &o->command, &result, err);
+        if (r == 0)
+                cella_sandbox_isolation(sandbox, &isolation);
+        cella_sandbox_free(sandbox);
+        int status = r == 0 ? exit_status(&result, o->command.cancel_fd) : 0;
+        /* Nothing is left that a signal could leave behind: they may have their way again. */
+        sigprocmask(SIG_UNBLOCK, &signals, NULL);
+        close(o->command.cancel_fd);
+        if (r < 0)
                 return r;
-        }
-        cella_sandbox_isolation(sandbox, &isolation);
         if (o->json)
                 report_result(&result, o->command.runtime, &isolation);
-        else if (o->verbose)
+        else if (o->verbose && cli_stderr_ready())
                 tell(&result, &isolation);
-        else
+        else if (cli_stderr_ready())
                 tell_limit(&result);
-        r = exit_status(&result, o->command.cancel_fd);
         cella_result_done(&result);
-        cella_sandbox_free(sandbox);
-        return r;
+        return status;
 }
 
 /* The whole of `cella run`; *err is set where it returns -errno. */

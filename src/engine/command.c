@@ -132,6 +132,8 @@ static int put_file(struct sandbox *sb, const char *name, const struct cella_com
         free(body);
         if (r == 0)
                 r = message_receive(sb->control, &reply, data, sizeof data);
+        if (r > 0)
+                message_close_fds(&reply);
         if (r > 0 && reply.type == INIT_DONE)
                 return 0;
         if (r > 0 && reply.type == INIT_FAILED && reply.len == sizeof *err) {

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "wire/init.h"
 #include "wire/message.h"
+
+#define LIST_PATIENCE_US 2000000
 
 static int keep(struct cella_result *result, const char *data, size_t len)
 {
@@ -36,6 +39,9 @@ int files_list(struct sandbox *sandbox, const struct timespec *since, struct cel
         };
         char data[INIT_REPLY_MAX];
         struct message m;
+        const int64_t until = clock_us() + LIST_PATIENCE_US;
+        if (sandbox->cgroup)
+                cgroup_unthrottle(sandbox->cgroup); /* it is init's work now, not the code's */
         int r = message_send(sandbox->control, INIT_LIST, NULL, 0, &request, sizeof request, NULL, 0);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot ask for the changed files");
@@ -46,8 +52,15 @@ int files_list(struct sandbox *sandbox, const struct timespec *since, struct cel
                         result->files_truncated = incomplete != 0;
                         return 0;
                 }
+                message_close_fds(&m);
                 if (m.type != INIT_FILE || (r = keep(result, data, m.len)) < 0)
                         break;
+                if (clock_us() > until) {
+                        /* Too many, too slow.  What init still sends is of no use: neither is it. */
+                        result->files_truncated = true;
+                        sandbox_reap(sandbox);
+                        return 0;
+                }
         }
         return err_say(err, CELLA_INTERNAL, r < 0 ? r : -EPROTO, "the list of changed files broke off");
 }

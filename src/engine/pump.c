@@ -1,26 +1,49 @@
 #include "engine/pump.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "sys/file.h"
+#include "sys/raw.h"
+
+/* The caller's pipe or terminal must not be made non-blocking for all who share it; opened
+ * again, it is ours alone.  A socket has a flag for each call, a file never blocks. */
+static void open_target(struct pump_out *p, int fd)
+{
+        struct stat st;
+        char path[32];
+        p->to = fd;
+        p->own = p->is_socket = false;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return;
+        p->is_socket = S_ISSOCK(st.st_mode);
+        if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
+                return;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        int again = sys_openat(AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
+        if (again < 0)
+                return;
+        p->to = again;
+        p->own = true;
+}
 
 void pump_out_init(struct pump_out *p, int from, enum cella_stream stream,
                    const struct cella_command *command, uint64_t output_bytes)
 {
-        struct stat st;
+        open_target(p, command->stream_fds ? command->stream_fds[stream] : -1);
         p->from = from;
-        p->to = command->stream_fds ? command->stream_fds[stream] : -1;
         p->stream = stream;
         p->command = command;
         p->live_max = SIZE_MAX;
         p->total = 0;
+        p->pending = p->buffer;
         p->len = p->at = 0;
+        p->rest = NULL;
         p->broken = false;
-        p->whole_writes = p->to >= 0 && fstat(p->to, &st) == 0 && S_ISREG(st.st_mode);
         if (p->to >= 0 && command->limit_streamed)
                 p->live_max = output_bytes / 2;
         keep_init(&p->keep, output_bytes);
@@ -29,6 +52,9 @@ void pump_out_init(struct pump_out *p, int from, enum cella_stream stream,
 void pump_out_done(struct pump_out *p)
 {
         sys_close(p->from);
+        if (p->own)
+                sys_close(p->to);
+        free(p->rest);
         keep_done(&p->keep);
 }
 
@@ -46,11 +72,11 @@ struct pollfd pump_out_wants(const struct pump_out *p)
 
 static void write_some(struct pump_out *p)
 {
-        /* After POLLOUT, a pipe takes PIPE_BUF bytes without blocking, and more may block. */
+        const char *data = p->pending + p->at;
         size_t n = p->len - p->at;
-        if (!p->whole_writes && n > PIPE_BUF)
-                n = PIPE_BUF;
-        ssize_t done = sys_write(p->to, p->buffer + p->at, n);
+        ssize_t done = p->is_socket ? sys_call6(SYS_sendto, p->to, (long)data, (long)n,
+                                                MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0)
+                                    : sys_write(p->to, data, n);
         if (done == -EAGAIN)
                 return;
         if (done < 0) {
@@ -67,6 +93,7 @@ static void take(struct pump_out *p, size_t n)
         p->total += n;
         if (p->to >= 0) {
                 size_t live = before >= p->live_max ? 0 : p->live_max - (size_t)before;
+                p->pending = p->buffer;
                 p->at = 0;
                 p->len = n < live ? n : live;
                 if (p->live_max != SIZE_MAX)
@@ -114,16 +141,14 @@ bool pump_out_drain(struct pump_out *p)
 
 void pump_out_finish(struct pump_out *p)
 {
-        char *rest = NULL;
         size_t len = 0;
-        if (p->to < 0 || p->live_max == SIZE_MAX || p->total <= p->live_max)
+        if (p->rest || p->to < 0 || p->live_max == SIZE_MAX || p->total <= p->live_max)
                 return;
-        if (keep_take(&p->keep, &rest, &len) == 0 && len > p->live_max) {
-                /* At the end it may take as long as the reader needs: the code is gone. */
-                if (!p->broken)
-                        sys_write_all(p->to, rest + p->live_max, len - p->live_max);
-        }
-        free(rest);
+        if (keep_take(&p->keep, &p->rest, &len) < 0 || len <= p->live_max)
+                return;
+        p->pending = p->rest;
+        p->at = p->live_max;
+        p->len = len;
 }
 
 void pump_in_init(struct pump_in *p, int from, int to)

@@ -16,14 +16,17 @@
 struct pump_out {
         int from; /* our end of the pipe; -1 once it is closed */
         int to;   /* where it is streamed to; -1: not at all */
+        bool own; /* `to` is ours, and never blocks: the caller's pipe or terminal, opened again */
+        bool is_socket;
         enum cella_stream stream;
         const struct cella_command *command;
         struct keep keep;
         size_t live_max; /* streamed as it comes; beyond that, kept */
         uint64_t total;
-        bool whole_writes; /* `to` never blocks: a file */
-        bool broken;       /* nobody reads `to` any more, or the callback said stop */
-        size_t len, at;    /* pending in buffer: from at to len */
+        bool broken;         /* nobody reads `to` any more, or the callback said stop */
+        const char *pending; /* what is still to be written to `to`: from at to len */
+        size_t len, at;
+        char *rest; /* what was held back of a limited stream, once it is known */
         char buffer[PUMP_BYTES];
 };
 
@@ -46,7 +49,7 @@ struct pollfd pump_out_wants(const struct pump_out *p);
 void pump_out_move(struct pump_out *p);
 /* When the command is gone: takes what is left in the pipe.  True when there is no more. */
 bool pump_out_drain(struct pump_out *p);
-/* Then, what was held back of a limited stream: the gap and the end. */
+/* Then, once: makes what was held back of a limited stream pending, the gap and the end. */
 void pump_out_finish(struct pump_out *p);
 bool pump_out_pending(const struct pump_out *p);
 

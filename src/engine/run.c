@@ -41,7 +41,8 @@ struct run {
         struct pump_out out[2];
         struct pump_in in;
         int64_t started, deadline, kill_at, cpu_check, throttle_at;
-        bool over;   /* the command has ended, or the sandbox with it */
+        bool over; /* the command has ended, or the sandbox with it */
+        bool truncated[2];
         int failure; /* -errno: init could not start it */
 };
 
@@ -180,8 +181,7 @@ static void hear_init(struct run *r)
                 r->over = true;
                 return;
         }
-        for (unsigned i = 0; i < m.n_fds; i++) /* it has none to give */
-                sys_close(m.fds[i]);
+        message_close_fds(&m); /* it has none to give */
         if (m.type == INIT_EXITED && m.len == sizeof r->facts.exited) {
                 memcpy(&r->facts.exited, data, sizeof r->facts.exited);
                 r->facts.reported = r->over = true;
@@ -225,20 +225,34 @@ static void loop(struct run *r)
         }
 }
 
+/* Waits until the reader takes more.  False when it had its time, or the caller gave up. */
+static bool wait_for_reader(const struct run *r, const struct pump_out *p, int64_t until)
+{
+        struct pollfd fds[] = {pump_out_wants(p), {r->command->cancel_fd, POLLIN, 0}};
+        int64_t now = clock_us();
+        return now < until && sys_poll(fds, 2, until - now) > 0 && !fds[1].revents;
+}
+
 /* Everything that could write is dead; the reader has until the kill would have come. */
 static void flush(struct run *r)
 {
         const struct cella_limits *l = &r->sandbox->limits;
         int64_t until = after(r->started, l->timeout_ms + l->grace_ms);
         for (int i = 0; i < 2; i++) {
-                while (!pump_out_drain(&r->out[i])) {
-                        struct pollfd fd = pump_out_wants(&r->out[i]);
-                        int64_t now = clock_us();
-                        if (now >= until || sys_poll(&fd, 1, until - now) <= 0)
+                struct pump_out *p = &r->out[i];
+                r->truncated[i] = false;
+                for (;;) {
+                        bool drained = pump_out_drain(p);
+                        if (drained && !p->rest) {
+                                r->truncated[i] = keep_truncated(&p->keep);
+                                pump_out_finish(p);
+                        }
+                        if (!pump_out_pending(p) && drained)
                                 break;
-                        pump_out_move(&r->out[i]);
+                        if (!wait_for_reader(r, p, until))
+                                break;
+                        pump_out_move(p);
                 }
-                pump_out_finish(&r->out[i]);
         }
 }
 
@@ -254,7 +268,7 @@ static int fill_result(struct run *r, struct cella_result *result, struct cella_
         for (int i = 0; i < 2; i++) {
                 struct pump_out *p = &r->out[i];
                 result->output_total[i] = p->total;
-                result->output_truncated[i] = keep_truncated(&p->keep);
+                result->output_truncated[i] = r->truncated[i];
                 if (keep_take(&p->keep, &result->output[i], &result->output_len[i]) < 0)
                         return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
         }

@@ -78,6 +78,8 @@ static void visit(struct walk *w, int dir, const struct entry *e)
                         walk_directory(w, dir, e->name);
                 else if (S_ISREG(st.stx_mode) || S_ISLNK(st.stx_mode))
                         tell(w, &st);
+        } else {
+                w->incomplete = true;
         }
         w->path_len = before;
 }
@@ -86,8 +88,10 @@ static void walk_directory(struct walk *w, int parent, const char *name)
 {
         char buffer[2048] __attribute__((aligned(8)));
         AUTO(sys_close) int dir = sys_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        if (dir < 0)
+        if (dir < 0) {
+                w->incomplete = true;
                 return;
+        }
         if (++w->depth > DEPTH_MAX) {
                 w->incomplete = true;
         } else {

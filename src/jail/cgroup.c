@@ -422,6 +422,17 @@ static bool read_number(int dir, const char *file, const char *key, uint64_t *re
         return true;
 }
 
+int cgroup_limit_sockets(const struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err)
+{
+        int r = 0;
+        if (!cg->v2 && cg->dir[MEMORY] >= 0)
+                r = set(cg, MEMORY, "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes);
+        if (r < 0 && r != -ENOENT) /* a kernel without it charges them like all else, or not at all */
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
+                               "cgroup: cannot limit the memory of sockets");
+        return 0;
+}
+
 uint64_t cgroup_cpu_us(const struct cgroup *cg)
 {
         uint64_t value = 0;
@@ -446,7 +457,9 @@ int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)
                 return sys_write_file(cg->dir[CPU], "cpu.max", text);
         }
         r = set(cg, CPU, "cpu.cfs_period_us", period_us);
-        return r < 0 ? r : set(cg, CPU, "cpu.cfs_quota_us", quota_us);
+        if (r == 0)
+                r = set(cg, CPU, "cpu.cfs_quota_us", quota_us);
+        return r == -EINVAL ? 0 : r; /* more than the group around ours has, which holds us then */
 }
 
 void cgroup_unthrottle(struct cgroup *cg)

@@ -48,6 +48,9 @@ int cgroup_clone_fd(const struct cgroup *cg);
 int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX],
                     struct cella_err *err);
 
+/* v1 counts what sockets hold by itself, and only if it is limited.  For before any are made. */
+int cgroup_limit_sockets(const struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err);
+
 /* CPU time used so far, in microseconds; 0 when it is not known. */
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
 

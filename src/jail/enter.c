@@ -53,9 +53,7 @@ static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err 
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
                 sys_close(message.fds[i]);
         }
-        if (!(spec->walls & WALL_CGROUP))
-                return 0;
-        r = sys_unshare(CLONE_NEWCGROUP);
+        r = sys_unshare(CLONE_NEWCGROUP); /* without a group of its own, it hides that of the owner */
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace") : 0;
 }
 
@@ -85,6 +83,9 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
                 {RLIMIT_NOFILE, spec->limits.open_files},
                 {RLIMIT_FSIZE, spec->limits.disk_bytes},
                 {RLIMIT_NPROC, processes},
+                {RLIMIT_RTPRIO, 0},
+                {RLIMIT_NICE, 0},
+                {RLIMIT_SIGPENDING, 4096},
                 {RLIMIT_MEMLOCK, 8u << 20},
                 {RLIMIT_MSGQUEUE, 819200},
         };

@@ -42,7 +42,9 @@ int identity_map_self(struct jail_spec *spec, struct cella_err *err)
         AUTO(sys_close) int proc = spec->proc_fd = sys_openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
         if (proc < 0)
                 return fail(err, proc, "open /proc");
+        int dumpable = sys_prctl(PR_GET_DUMPABLE, 0, 0);
         int r = map(spec, 0, spec->host_uid, spec->host_gid);
+        sys_prctl(PR_SET_DUMPABLE, (unsigned long)dumpable, 0); /* it is our owner's memory still */
         return r < 0 ? fail(err, r, "map the user into its namespace") : 0;
 }
 

@@ -39,7 +39,7 @@ static uint64_t all_access(int abi)
                 return (1u << 16) - 1;
         if (abi >= 3)
                 return (1u << 15) - 1;
-        return abi >= 2 ? (1u << 14) - 1 : (1u << 13) - 1;
+        return (1u << 14) - 1;
 }
 
 static int allow(int ruleset, const char *path, uint64_t access)
@@ -76,7 +76,8 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 int landlock_prepare(const struct jail_spec *spec, struct cella_err *err)
 {
         int abi = sys_landlock_abi();
-        if (abi == 0 || !(spec->walls & WALL_LANDLOCK))
+        /* The first version forbids every rename and link between directories. */
+        if (abi < 2 || !(spec->walls & WALL_LANDLOCK))
                 return -1;
         struct ruleset attr = {.handled_access_fs = all_access(abi)};
         size_t size = abi >= 6 ? sizeof attr : sizeof attr.handled_access_fs;

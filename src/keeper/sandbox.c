@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -70,7 +71,8 @@ static void making_done_auto(struct making *m)
 static bool is_privileged(void)
 {
         const ino_t first_user_namespace = 0xeffffffd; /* PROC_USER_INIT_INO */
-        const uint32_t need = 1u << CAP_SYS_ADMIN | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_CHOWN;
+        const uint32_t need =
+                1u << CAP_SYS_ADMIN | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_CHOWN | 1u << CAP_KILL;
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct have[2] = {{0}};
         struct stat st;
@@ -287,9 +289,10 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 mounts[i] = (struct init_mount){m->mounts[i].writable, m->mounts[i].idmap_fd};
                 len += strlen(m->mounts[i].source) + strlen(m->mounts[i].target) + 2;
         }
-        char *body = malloc(len + 1), *p = body + fixed;
+        char *body = malloc(len + 1);
         if (!body)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        char *p = body + fixed;
         memcpy(body, mounts, fixed);
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
                 p = stpcpy(p, m->mounts[i].source) + 1;
@@ -373,6 +376,9 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
                 return r;
         if ((r = send_groups(sb, &m, err)) < 0 || (r = send_go(sb, &m, err)) < 0)
                 return r;
+        /* Before the command can be sent, but nobody has to wait for it. */
+        if (sb->cgroup && (r = cgroup_limit_sockets(sb->cgroup, &sb->limits, err)) < 0)
+                return r;
         sb->host_uid = m.spec.privileged && (m.spec.walls & WALL_USER) ? m.spec.host_uid : geteuid();
         sb->walls = m.spec.walls;
         *ret = TAKE(sb);
@@ -386,6 +392,8 @@ int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
         if (sb->ready)
                 return 0;
         int r = message_receive(sb->control, &m, data, sizeof data);
+        if (r > 0)
+                message_close_fds(&m);
         if (r > 0 && m.type == INIT_READY && m.len == sizeof sb->walls) {
                 memcpy(&sb->walls, data, sizeof sb->walls);
                 sb->ready = true;
@@ -405,7 +413,12 @@ void sandbox_kill(struct sandbox *sb)
                 return;
         if (sb->cgroup)
                 cgroup_unthrottle(sb->cgroup);
-        sys_end_child(sb->pid, sb->pidfd);
+        /* It needs CPU time to die, and to take the others with it, whatever they do to have all
+         * of it.  Only root may give it more. */
+        sys_call3(SYS_setpriority, PRIO_PROCESS, sb->pid, -20);
+        /* Not allowed to?  Then init goes by itself when the socket closes. */
+        if (sys_end_child(sb->pid, sb->pidfd) < 0)
+                sys_close(TAKE_FD(sb->control));
 }
 
 void sandbox_reap(struct sandbox *sb)

@@ -130,13 +130,18 @@ static int receive(int socket, struct message *ret, void *data, size_t size)
         return r == 0 ? -EPROTO : r;
 }
 
+void message_close_fds(struct message *message)
+{
+        while (message->n_fds > 0)
+                sys_close(message->fds[--message->n_fds]);
+}
+
 int message_receive(int socket, struct message *ret, void *data, size_t size)
 {
         struct message m = {0};
         int r = receive(socket, &m, data, size);
         if (r <= 0) {
-                for (unsigned i = 0; i < m.n_fds; i++)
-                        sys_close(m.fds[i]);
+                message_close_fds(&m);
                 return r;
         }
         *ret = m;

@@ -23,6 +23,9 @@ int message_pair(int ret[2]);
 int message_send(int socket, uint32_t type, const int *fds, unsigned n_fds, const void *data, size_t len,
                  const void *more, size_t more_len);
 
+/* For who expects no descriptors: closes those that came. */
+void message_close_fds(struct message *message);
+
 /* Receives a frame into data, of at most size bytes.  Returns 1, or 0 when the peer has
  * closed between frames, or -errno.  Descriptors that a failed call received are closed. */
 int message_receive(int socket, struct message *ret, void *data, size_t size);

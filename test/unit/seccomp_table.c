@@ -275,8 +275,13 @@ static uint32_t expect_rule(const char *name, const uint64_t args[6])
         if (strcmp(name, "personality") == 0)
                 return reject_if(a[0] != 0 && a[0] != 0x40000 && a[0] != 0xffffffff, REFUSED);
         if (strcmp(name, "prlimit64") == 0 || strcmp(name, "sched_setscheduler") == 0 ||
-            strcmp(name, "sched_setattr") == 0)
+            strcmp(name, "sched_setattr") == 0 || strcmp(name, "sched_setaffinity") == 0 ||
+            strcmp(name, "sched_setparam") == 0)
                 return reject_if(a[0] == 1, REFUSED);
+        if (strcmp(name, "setpriority") == 0)
+                return reject_if(a[0] != 0 || a[1] == 1, REFUSED);
+        if (strcmp(name, "ioprio_set") == 0)
+                return reject_if(a[0] != 1 || a[1] == 1, REFUSED);
         if (strcmp(name, "prctl") == 0)
                 return reject_if(a[0] == 35 || a[0] == 62, REFUSED);
         if (strcmp(name, "seccomp") == 0)
@@ -679,6 +684,15 @@ static const struct hand_case hand_cases[] = {
         {"prlimit of init, high bit", 302, 261, REFUSED, {HIGH | 1, 7}},
         {"sched_setscheduler of init", 144, 119, REFUSED, {1, 5}},
         {"sched_setattr of init", 314, 274, REFUSED, {1}},
+        {"sched_setaffinity of init", 203, 122, REFUSED, {1}},
+        {"sched_setaffinity of oneself", 203, 122, ALLOWED, {0}},
+        {"nice of oneself", 141, 140, ALLOWED, {0, 0, 19}},
+        {"nice of init", 141, 140, REFUSED, {0, 1, 19}},
+        {"nice of init's group", 141, 140, REFUSED, {1, 1, 19}},
+        {"nice of the user", 141, 140, REFUSED, {2, 0, 19}},
+        {"ioprio_set of init", 251, 30, REFUSED, {1, 1}},
+        {"ioprio_set of oneself", 251, 30, ALLOWED, {1, 0}},
+        {"io_setup", 206, 0, MISSING, {1}},
         {"personality, asked", 135, 92, ALLOWED, {0xffffffff}},
         {"personality, asked with -1", 135, 92, ALLOWED, {~0ull}},
         {"PER_LINUX", 135, 92, ALLOWED, {0}},

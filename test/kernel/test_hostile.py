@@ -1,0 +1,130 @@
+"""Readers, callers and code that try to hold cella up, or to take what is not counted."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import support
+from support import ensure, run_json, same, spawn, test, within
+
+
+def ends_in_time(seconds, *words, **popen):
+    begun = time.monotonic()
+    p = spawn("run", *words, stdin=subprocess.DEVNULL, **popen)
+    rc = p.wait(timeout=20)
+    within(time.monotonic() - begun, seconds, "it")
+    return rc
+
+
+@test
+def both_streams_on_one_pipe_that_nobody_reads_hold_no_deadline_up():
+    r, w = os.pipe()
+    rc = ends_in_time(1.5, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", "yes & yes >&2", stdout=w, stderr=w)
+    same(rc, 124, "exit status")
+    os.close(r)
+    os.close(w)
+
+
+@test
+def terminal_that_nobody_reads_holds_no_deadline_up():
+    master, slave = pty.openpty()
+    rc = ends_in_time(1.5, "--timeout", "700ms", "--grace", "100ms", "--", "yes", stdout=slave, stderr=slave)
+    same(rc, 124, "exit status")
+    os.close(master)
+    os.close(slave)
+
+
+def stopped_after_its_code(*words):
+    """The code has ended, the reader takes nothing: a signal must still end cella."""
+    r, w = os.pipe()
+    p = spawn("run", *words, stdin=subprocess.DEVNULL, stdout=w)
+    os.close(w)
+    time.sleep(1)
+    p.send_signal(signal.SIGTERM)
+    begun = time.monotonic()
+    rc = p.wait(timeout=20)
+    within(time.monotonic() - begun, 0.5, "its end")
+    same(rc, -signal.SIGTERM, "exit status")
+    os.close(r)
+
+
+@test
+def signal_ends_cella_while_it_flushes():
+    stopped_after_its_code("sh", "-c", "head -c 100000 /dev/zero")
+
+
+@test
+def signal_ends_cella_while_it_writes_a_limited_stream():
+    stopped_after_its_code("--output", "100K", "sh", "-c", "head -c 300000 /dev/zero")
+
+
+@test
+def signal_ends_cella_while_it_prints_json():
+    stopped_after_its_code("--json", "sh", "-c", "head -c 200000 /dev/zero")
+
+
+@test(users=["root"])
+def root_without_the_right_to_kill_ends_its_run_all_the_same():
+    begun = time.monotonic()
+    p = subprocess.run(["setpriv", "--bounding-set=-kill", "--inh-caps=-kill", *support.command, "run",
+                        "--timeout", "500ms", "--grace", "100ms", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"],
+                       timeout=20)
+    within(time.monotonic() - begun, 1.3, "it")
+    same(p.returncode, 124, "exit status")
+
+
+@test
+def init_cannot_be_made_slow():
+    code = (
+        "import os\n"
+        "def tried(f):\n"
+        "    try: f()\n"
+        "    except PermissionError: return 'refused'\n"
+        "    return 'done'\n"
+        "print(tried(lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)), tried(lambda: os.setpriority(os.PRIO_PGRP, 1, 19)),\n"
+        "      tried(lambda: os.setpriority(os.PRIO_USER, 0, 19)), tried(lambda: os.sched_setaffinity(1, {0})),\n"
+        "      tried(lambda: os.setpriority(os.PRIO_PROCESS, 0, 19)))\n"
+    )
+    _, r = run_json("python3", "-c", code)
+    same(r["stdout"], "refused refused refused refused done\n", "what could be done")
+
+
+@test(users=["root"])
+def what_sockets_hold_is_memory_too():
+    code = (
+        "import socket\n"
+        "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(200); held = []; n = 0\n"
+        "for i in range(150):\n"
+        "    c = socket.socket(); c.connect(s.getsockname()); a, _ = s.accept(); c.setblocking(False)\n"
+        "    held += [a, c]\n"
+        "    try:\n"
+        "        while True: n += c.send(bytes(65536))\n"
+        "    except OSError: pass\n"
+        "print(n >> 20)\n"
+    )
+    _, r = run_json("--memory", "32M", "python3", "-c", code)
+    ensure(r["status"] == "memory_limit" or int(r["stdout"]) < 64, f"sockets held {r['stdout']} MiB of 32", None)
+
+
+@test
+def early_signal_leaves_nothing_behind():
+    before = subprocess.run("find /sys/fs/cgroup -name 'cella-*' | sort", shell=True, capture_output=True).stdout
+    for i in range(30):
+        p = spawn("run", "--", "sleep", "1", stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(i * 0.0002)
+        p.terminate()
+        p.wait(timeout=10)
+    left = subprocess.run("find /sys/fs/cgroup -name 'cella-*' | sort", shell=True, capture_output=True).stdout
+    new = set(left.split()) - set(before.split())
+    # Others of the same machine may have some for a moment.
+    time.sleep(0.5 if new else 0)
+    same([n for n in new if os.path.exists(n)], [], "cgroups left")
+
+
+@test
+def host_group_of_the_owner_is_not_shown():
+    _, r = run_json("sh", "-c", "cat /proc/self/cgroup")
+    for line in r["stdout"].splitlines():
+        ensure(line.endswith(":/"), f"it shows {line}", None)
