@@ -300,7 +300,7 @@ static void tell_limit(const struct cella_result *r)
 
 static int execute(struct run_options *o, struct cella_err *err)
 {
-        const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
+        static const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
         struct cella_sandbox *sandbox = NULL;
         struct cella_isolation isolation;
         struct cella_result result;
