@@ -277,6 +277,11 @@ static bool try_without(struct tally *tally, const struct bomb *b, const struct 
         return false;
 }
 
+static bool unlimited(const struct bomb *b, const struct shown *shown)
+{
+        return (b->flags & BOMB_NEEDS_CGROUP) && (shown->missing & WALL_CGROUP);
+}
+
 static void judge_bomb(struct tally *tally, const struct bomb *b, const struct victims *v)
 {
         struct shown shown;
@@ -285,10 +290,10 @@ static void judge_bomb(struct tally *tally, const struct bomb *b, const struct v
         /* On a machine that others use, being late once proves nothing; each time, it does. */
         for (int tries = 0; tries < 3; tries++) {
                 try_bomb(b, v, 0, &shown);
-                if (was_stopped(b, &shown, false))
+                if (was_stopped(b, &shown, false) || unlimited(b, &shown))
                         break;
         }
-        if ((b->flags & BOMB_NEEDS_CGROUP) && (shown.missing & WALL_CGROUP)) {
+        if (unlimited(b, &shown)) {
                 tally_skip(tally, b->name, "this user has no cgroup to limit it with");
                 return;
         }
