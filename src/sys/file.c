@@ -62,11 +62,6 @@ int sys_fchown(int fd, unsigned id)
         return (int)sys_call3(SYS_fchown, fd, id, id);
 }
 
-int sys_fchmodat(int dir, const char *path, unsigned mode)
-{
-        return (int)sys_call3(SYS_fchmodat, dir, path, mode);
-}
-
 int sys_statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret)
 {
         return (int)sys_call5(SYS_statx, dir, path, flags, mask, ret);

@@ -19,7 +19,6 @@ int sys_symlinkat(const char *target, int dir, const char *path);
 int sys_unlinkat(int dir, const char *path, int flags);
 int sys_fchownat(int dir, const char *path, unsigned uid, unsigned gid);
 int sys_fchown(int fd, unsigned id); /* user and group */
-int sys_fchmodat(int dir, const char *path, unsigned mode);
 int sys_statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret);
 int sys_fchdir(int fd);
 int sys_chdir(const char *path);
