@@ -268,6 +268,8 @@ static bool try_without(struct tally *tally, const struct bomb *b, const struct 
                         return false;
                 }
         }
+        if (trial_doubly_walled(b->walls))
+                return true;
         snprintf(without, sizeof without, "without %s", trial_wall_names(b->walls));
         try_bomb(b, v, b->walls, &shown);
         if (shown.result.status == CELLA_EXITED && shown.result.exit_code == ATTACK_SUCCEEDED &&
@@ -314,7 +316,9 @@ static void judge_bomb(struct tally *tally, const struct bomb *b, const struct v
                 return;
         }
         if (try_without(tally, b, v, shown.missing))
-                tally_pass(tally, b->name, "%s, nothing left; succeeds without %s", cella_status_name(status),
+                tally_pass(tally, b->name, "%s, nothing left; %s %s", cella_status_name(status),
+                           trial_doubly_walled(b->walls) ? "stopped also without any one of"
+                                                         : "succeeds without",
                            trial_wall_names(b->walls));
 }
 

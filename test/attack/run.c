@@ -137,8 +137,13 @@ static void try_attack(struct tally *tally, const char *name, uint32_t walls)
         else if (TRIAL_WALLS_STAY_UP && judge_blocked(tally, name, "with all walls", &t))
                 tally_pass(tally, name, "blocked");
         else if (!TRIAL_WALLS_STAY_UP && judge_blocked(tally, name, "with all walls", &t) &&
-                 holds_alone(tally, name, walls, t.missing))
-                try_without(tally, name, walls);
+                 holds_alone(tally, name, walls, t.missing)) {
+                if (trial_doubly_walled(walls))
+                        tally_pass(tally, name, "blocked, also without any one of %s",
+                                   trial_wall_names(walls));
+                else
+                        try_without(tally, name, walls);
+        }
 }
 
 /* Reads the list from inside a sandbox: the program runs nowhere else. */

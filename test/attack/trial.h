@@ -50,6 +50,13 @@ struct trial {
 
 void trial_attack(const struct victims *v, const char *attack, uint32_t walls_down, struct trial *ret);
 
+/* More than one wall stops it.  Never more than one is taken down at a time: then it is shown
+ * that each holds alone, and not that it succeeds without all of them. */
+static inline bool trial_doubly_walled(uint32_t walls)
+{
+        return (walls & (walls - 1)) != 0;
+}
+
 /* The names of walls, "a+b", into a buffer that the next call overwrites. */
 const char *trial_wall_names(uint32_t walls);
 /* Bits of "a+b"; 0 if a word is none. */
