@@ -34,6 +34,11 @@ enum cella_kind {
         CELLA_ENGINE_UNAVAILABLE,
         CELLA_ISOLATION_UNAVAILABLE,
         CELLA_INTERNAL,
+        /* Of the daemon only: */
+        CELLA_UNAUTHORIZED,
+        CELLA_ACCESS_DENIED,
+        CELLA_SCAN_REFUSED,
+        CELLA_OVER_CAPACITY,
 };
 
 /* Owned by the caller, of fixed size, never on the heap: a child that was just
@@ -89,6 +94,7 @@ struct cella_options {
         const struct cella_mount *mounts;
         size_t n_mounts;
         bool user_root; /* uid 0 inside, still nobody outside; default is uid 1000 */
+        bool terminals; /* a /dev/pts of its own, for commands on a terminal */
 };
 
 void cella_options_default(struct cella_options *options);
@@ -103,6 +109,7 @@ enum cella_status {
         CELLA_CPU_LIMIT,
         CELLA_OUTPUT_LIMIT,
         CELLA_CANCELLED,
+        CELLA_INTERRUPTED, /* the daemon died under it */
 };
 
 const char *cella_status_name(enum cella_status status);

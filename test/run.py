@@ -6,9 +6,9 @@ again as an ordinary user, unless it says otherwise.  The program is copied firs
 that a build going on beside cannot change it under a test, and so that the ordinary
 user reaches it wherever the tree lies.
 
-A test that only took too long is tried again when nothing else runs, twice at the most, and
-says so: on a machine that others use, being late once proves nothing, being late each time
-does.
+A test that was only late (support.Late), or that says of itself that it measures time, is
+tried again when nothing else of the suite runs, twice at the most, and says so: on a machine
+that others use, being late once proves nothing, being late each time does.
 
 One line a test, then the count.  A test that cannot run here says so with a reason,
 and unless that is expected (below, or --expected-skips) the run fails: a test that
@@ -20,11 +20,11 @@ import json
 import os
 import pathlib
 import pwd
-import re
 import selectors
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,7 +38,7 @@ import support  # noqa: E402
 
 USER = 12345  # nobody's uid, without groups, home or cgroup
 TIMEOUT = 30
-TRIES = 3  # for what was only late
+TRIES = 3  # for what depends on time
 
 # Why a test may be left out.  The whole reason is compared.
 EXPECTED_SKIPS = {
@@ -104,9 +104,11 @@ def outcome(test, user, home):
         return "skip", str(skip)
     except support.Failure as failure:
         where = [f for f in traceback.extract_tb(failure.__traceback__) if f.name == test.function.__name__]
-        return "FAIL", (f"line {where[-1].lineno}: " if where else "") + str(failure)
-    except BaseException:
-        return "FAIL", traceback.format_exc(chain=False)
+        late = test.timing or isinstance(failure, support.Late)
+        return "late" if late else "FAIL", (f"line {where[-1].lineno}: " if where else "") + str(failure)
+    except BaseException as e:
+        late = test.timing or isinstance(e, subprocess.TimeoutExpired)
+        return "late" if late else "FAIL", traceback.format_exc(chain=False)
 
 
 class Running:
@@ -143,7 +145,7 @@ class Running:
         os.close(self.report)
         shutil.rmtree(self.home, ignore_errors=True)
         if timed_out:
-            return "FAIL", f"not done after {self.test.timeout} s"
+            return "late", f"not done after {self.test.timeout * support.slack:g} s"
         if not self.text:
             return "FAIL", "the test's process died"
         return json.loads(self.text)
@@ -179,11 +181,12 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
         selector.unregister(r.report)
         del running[r.report]
         state, reason = r.finish(timed_out)
-        if state == "FAIL" and tries > 1 and re.search(support.LATE, reason):
-            print(f"late {r.test.name} ({r.user}): {reason.splitlines()[0]}", flush=True)
+        if state == "late" and tries > 1:
+            what = (reason.splitlines() or [""])[-1 if reason.startswith("Traceback") else 0]
+            print(f"late {r.test.name} ({r.user}): {what}; will be tried again alone", flush=True)
             late.append((r.test, r.user))
         else:
-            tally.add(r.test, r.user, state, reason)
+            tally.add(r.test, r.user, "FAIL" if state == "late" else state, reason)
 
     try:
         while waiting or running:

@@ -65,6 +65,10 @@ const char *cella_kind_name(enum cella_kind kind)
                 [CELLA_ENGINE_UNAVAILABLE] = "engine_unavailable",
                 [CELLA_ISOLATION_UNAVAILABLE] = "isolation_unavailable",
                 [CELLA_INTERNAL] = "internal",
+                [CELLA_UNAUTHORIZED] = "unauthorized",
+                [CELLA_ACCESS_DENIED] = "access_denied",
+                [CELLA_SCAN_REFUSED] = "scan_refused",
+                [CELLA_OVER_CAPACITY] = "over_capacity",
         };
         if ((size_t)kind >= sizeof names / sizeof *names)
                 return "internal";

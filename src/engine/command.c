@@ -127,7 +127,7 @@ static int put_file(struct sandbox *sb, const char *name, const struct cella_com
                 free(body);
                 return r;
         }
-        r = message_send(sb->control, INIT_PUT_FILE, NULL, 0, body, sizeof head + head.name_len,
+        r = message_send(sb->control, INIT_PUT_FILE, 1, NULL, 0, body, sizeof head + head.name_len,
                          command->code, command->code_len);
         free(body);
         if (r == 0)
@@ -199,8 +199,8 @@ int command_start(struct sandbox *sb, const struct cella_command *command, const
                 r = add_environment(&b, sb, command, err);
         if (r < 0)
                 return r;
-        b.head.final = command->final && !command->list_files;
-        r = message_send(sb->control, INIT_SPAWN, fds, 3, &b.head, sizeof b.head, b.data, b.len);
+        b.head.flags = command->final && !command->list_files ? INIT_FINAL : 0;
+        r = message_send(sb->control, INIT_SPAWN, 1, fds, 3, &b.head, sizeof b.head, b.data, b.len);
         return r < 0 && r != -EPIPE ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 

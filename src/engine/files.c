@@ -42,7 +42,7 @@ int files_list(struct sandbox *sandbox, const struct timespec *since, struct cel
         const int64_t until = clock_us() + LIST_PATIENCE_US;
         if (sandbox->cgroup)
                 cgroup_unthrottle(sandbox->cgroup); /* it is init's work now, not the code's */
-        int r = message_send(sandbox->control, INIT_LIST, NULL, 0, &request, sizeof request, NULL, 0);
+        int r = message_send(sandbox->control, INIT_LIST, 1, NULL, 0, &request, sizeof request, NULL, 0);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot ask for the changed files");
         while ((r = message_receive(sandbox->control, &m, data, sizeof data)) > 0) {

@@ -114,12 +114,12 @@ static void time_is_up(struct run *r, int64_t now)
 {
         const struct cella_limits *l = &r->sandbox->limits;
         uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
-        int32_t term = SIGTERM;
+        const struct init_signal term = {.signal = SIGTERM};
         r->facts.ending = END_TIMEOUT;
         r->deadline = NEVER;
         r->kill_at = after(now, grace);
         if (grace == 0 ||
-            message_send(r->sandbox->control, INIT_SIGNAL, NULL, 0, &term, sizeof term, NULL, 0) < 0)
+            message_send(r->sandbox->control, INIT_SIGNAL, 0, NULL, 0, &term, sizeof term, NULL, 0) < 0)
                 r->kill_at = now;
 }
 

@@ -80,7 +80,7 @@ const char *cella_status_name(enum cella_status status)
                 [CELLA_TIMEOUT] = "timeout",       [CELLA_MEMORY_LIMIT] = "memory_limit",
                 [CELLA_DISK_LIMIT] = "disk_limit", [CELLA_PROCESS_LIMIT] = "process_limit",
                 [CELLA_CPU_LIMIT] = "cpu_limit",   [CELLA_OUTPUT_LIMIT] = "output_limit",
-                [CELLA_CANCELLED] = "cancelled",
+                [CELLA_CANCELLED] = "cancelled",   [CELLA_INTERRUPTED] = "interrupted",
         };
         return (size_t)status < sizeof names / sizeof *names ? names[status] : "internal";
 }

@@ -50,7 +50,7 @@ static void tell(struct walk *w, const struct statx *st)
                 return;
         }
         w->told++;
-        message_send(INIT_CONTROL_FD, INIT_FILE, NULL, 0, &file, sizeof file, w->path, w->path_len);
+        message_send(INIT_CONTROL_FD, INIT_FILE, 0, NULL, 0, &file, sizeof file, w->path, w->path_len);
 }
 
 static void walk_directory(struct walk *w, int parent, const char *name);
@@ -113,5 +113,5 @@ void list_files(const struct init_list *request)
         w.request = request;
         walk_directory(&w, AT_FDCWD, "/workspace");
         uint32_t incomplete = w.stopped || w.incomplete;
-        message_send(INIT_CONTROL_FD, INIT_DONE, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
+        message_send(INIT_CONTROL_FD, INIT_DONE, 0, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
 }

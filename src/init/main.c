@@ -34,7 +34,7 @@ static pid_t command;                  /* 0: none is running */
 
 static void reply(enum init_reply type, const void *data, size_t len)
 {
-        message_send(INIT_CONTROL_FD, type, NULL, 0, data, len, NULL, 0);
+        message_send(INIT_CONTROL_FD, type, 0, NULL, 0, data, len, NULL, 0);
 }
 
 static void reply_failed(enum cella_kind kind, int num, const char *what)
@@ -114,10 +114,10 @@ static void handle(const struct message *message)
                         command = r;
                 break;
         case INIT_SIGNAL:
-                if (message->len == sizeof(int32_t) && getpid() == 1) {
-                        int32_t signal;
+                if (message->len == sizeof(struct init_signal) && getpid() == 1) {
+                        struct init_signal signal;
                         memcpy(&signal, request, sizeof signal);
-                        sys_kill(-1, signal);
+                        sys_kill(-1, signal.signal);
                 }
                 break;
         case INIT_LIST:

@@ -27,7 +27,7 @@ static int parse(const struct message *message, char *data, struct start *ret)
                 return -E2BIG;
         char *p = data + sizeof head, *end = data + message->len;
         size_t used = 0;
-        *ret = (struct start){.cwd = p, .argv = strings, .final = head.final};
+        *ret = (struct start){.cwd = p, .argv = strings, .final = head.flags & INIT_FINAL};
         for (uint32_t i = 0; i < 1 + head.argc + head.envc; i++) {
                 char *nul = memchr(p, '\0', (size_t)(end - p));
                 if (!nul)

@@ -219,7 +219,7 @@ static void become_init(void *arg)
         }
         err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot start init");
 failed:
-        message_send(n->control, INIT_FAILED, NULL, 0, &err, sizeof err, NULL, 0);
+        message_send(n->control, INIT_FAILED, 0, NULL, 0, &err, sizeof err, NULL, 0);
         sys_exit(1);
 }
 
@@ -298,7 +298,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 p = stpcpy(p, m->mounts[i].source) + 1;
                 p = stpcpy(p, m->mounts[i].target) + 1;
         }
-        int r = message_send(sb->control, INIT_BUILD, NULL, 0, &head, sizeof head, body, len);
+        int r = message_send(sb->control, INIT_BUILD, 0, NULL, 0, &head, sizeof head, body, len);
         free(body);
         return sent(r, err);
 }
@@ -314,7 +314,7 @@ static int send_groups(struct sandbox *sb, const struct making *m, struct cella_
         };
         if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds, err)) < 0)
                 return n;
-        int r = message_send(sb->control, INIT_GROUPS, fds, (unsigned)n, &groups, sizeof groups, NULL, 0);
+        int r = message_send(sb->control, INIT_GROUPS, 0, fds, (unsigned)n, &groups, sizeof groups, NULL, 0);
         while (n > 0)
                 sys_close(fds[--n]);
         return sent(r, err);
@@ -328,7 +328,7 @@ static int send_netns(struct sandbox *sb, struct cella_err *err)
         sys_block_signals(&signals);
         int r = netns_visit(&visit), sending = 0;
         if (r == 0)
-                sending = message_send(sb->control, INIT_GO, &visit.fd, 1, NULL, 0, NULL, 0);
+                sending = message_send(sb->control, INIT_GO, 0, &visit.fd, 1, NULL, 0, NULL, 0);
         int left = netns_leave(&visit);
         sys_restore_signals(&signals);
         if (r == 0)
@@ -341,7 +341,7 @@ static int send_go(struct sandbox *sb, const struct making *m, struct cella_err 
 {
         if (m->spec.privileged && (m->spec.walls & WALL_NET))
                 return send_netns(sb, err);
-        return sent(message_send(sb->control, INIT_GO, NULL, 0, NULL, 0, NULL, 0), err);
+        return sent(message_send(sb->control, INIT_GO, 0, NULL, 0, NULL, 0, NULL, 0), err);
 }
 
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,

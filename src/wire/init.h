@@ -1,10 +1,11 @@
 /* wire/init.h -- what a sandbox's owner says to its init, and init's answers.
  *
  * First init raises the walls around itself: INIT_BUILD, INIT_GROUPS, INIT_GO, in this
- * order, and INIT_READY when it is done.  Then it serves, one request at a time, except
- * that INIT_SIGNAL may come at any moment and has no answer.  All of it is for processes
- * of one machine and one build: native byte order.  No struct has holes: what was on the
- * sender's stack is nobody's business on the other side. */
+ * order, and INIT_READY when it is done.  Then it serves.  Each request has a tag of the
+ * owner's choice (not 0), its answers carry the same; several commands and file operations
+ * go on at once.  INIT_SIGNAL has no answer.  All of it is for processes of one machine and
+ * one build: native byte order.  No struct has holes: what was on the sender's stack is
+ * nobody's business on the other side. */
 #pragma once
 #include <stdint.h>
 
@@ -17,24 +18,32 @@
 #define INIT_STRINGS_MAX 4096u              /* arguments and variables */
 #define INIT_REPLY_MAX 8192u
 #define INIT_FILES_MAX 1000u /* changed files told of */
+#define INIT_TASKS_MAX 256u  /* commands and file operations at once; more: -EAGAIN */
+#define INIT_PATH_MAX 4096u
 
 enum init_request {
         INIT_BUILD = 1, /* struct init_build, struct init_mount for each, their strings */
         /* What the owner makes while the view is being built: */
         INIT_GROUPS,   /* struct init_groups; descriptors: cgroup files to write 0 to */
         INIT_GO,       /* descriptors: the network namespace, if the owner could make one */
-        INIT_PUT_FILE, /* struct init_put_file, name, content */
-        INIT_SPAWN,    /* struct init_spawn, strings; descriptors: stdin, stdout, stderr */
-        INIT_SIGNAL,   /* int32_t: to every process but init */
-        INIT_LIST,     /* struct init_list: files of the workspace that changed */
+        INIT_PUT_FILE, /* struct init_put_file, name, content; INIT_DONE or INIT_FAILED */
+        /* struct init_spawn, strings; descriptors: stdin, stdout, stderr, or none with
+         * INIT_TERMINAL.  INIT_STARTED (if asked for), then INIT_EXITED; or INIT_FAILED. */
+        INIT_SPAWN,
+        INIT_SIGNAL, /* struct init_signal */
+        INIT_LIST,   /* struct init_list: INIT_FILE for each file that changed, then INIT_DONE */
+        /* struct init_operate, strings; descriptors: one, the operation's data.  INIT_EXITED, whose exit
+         * code is the errno of what went wrong, or 0; INIT_FAILED if it could not begin. */
+        INIT_OPERATE,
 };
 
 enum init_reply {
         INIT_READY = 100, /* uint32_t: the walls that stand; init waits */
         INIT_FAILED,      /* struct cella_err: the request was not carried out */
         INIT_DONE,
-        INIT_EXITED, /* struct init_exited; every process of the run is gone */
-        INIT_FILE,   /* struct init_file, path */
+        INIT_EXITED,  /* struct init_exited; every process of the command is gone */
+        INIT_FILE,    /* struct init_file, path */
+        INIT_STARTED, /* int32_t: the command's pid inside; descriptors: the terminal's master, if any */
 };
 
 struct init_build {
@@ -43,6 +52,8 @@ struct init_build {
         uint32_t inner_uid;
         uint32_t host_uid, host_gid; /* without privilege; else see init_groups */
         uint32_t n_mounts;
+        uint32_t terminals; /* it gets a /dev/pts of its own */
+        uint32_t reserved;
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 
@@ -58,27 +69,42 @@ struct init_groups {
         uint32_t limit_processes_by_rlimit;
 };
 
-_Static_assert(sizeof(struct init_build) == 6 * 4 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 8 * 4 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;
         uint32_t name_len; /* a single component, in /run */
 };
 
+enum init_spawn_flag {
+        INIT_FINAL = 1u << 0, /* exit when it has ended: nothing more is going to be asked.  It is the only
+                               * command then, and its end is that of every process. */
+        INIT_TELL_STARTED = 1u << 1,
+        INIT_TERMINAL = 1u << 2, /* on a new terminal, whose master comes with INIT_STARTED */
+};
+
 struct init_spawn {
         uint32_t argc;
         uint32_t envc;
-        uint32_t final; /* exit when it has ended: nothing more is going to be asked */
+        uint32_t flags;
+        uint16_t columns, rows; /* of the terminal */
         /* then, each ending in NUL: cwd, argv[0..argc), env[0..envc) */
 };
 
 struct init_exited {
         int32_t wait_status; /* as from wait() */
         uint32_t reserved;
-        uint64_t cpu_us;
+        uint64_t cpu_us; /* of the command and what it started */
         uint64_t rss_peak_bytes;
         uint64_t disk_bytes_free;
         uint64_t disk_inodes_free;
+};
+
+/* To what was started under a tag; SIGKILL reaches everything it started, however it hid,
+ * another signal its process group.  Tag 0: to every process but init. */
+struct init_signal {
+        int32_t signal;
+        uint32_t target; /* a tag */
 };
 
 struct init_list {
@@ -93,5 +119,71 @@ struct init_file {
         uint32_t reserved;
 };
 
+/* Operations on files, each done by a process of its own behind the same walls as the code, so
+ * that neither a path nor a slow disk is anybody else's trouble.  A path that is not absolute is
+ * below /workspace. */
+enum init_operation {
+        INIT_READ = 1, /* out: struct init_stat, then length bytes from offset on (as far as there are);
+                        * regular files only (-EINVAL), links are followed */
+        INIT_WRITE,    /* in: the whole content.  Atomic: a temporary file beside it that replaces it
+                        * when all of `length` has come (~0: until the end), with its mode kept if it
+                        * existed, else `mode`.  INIT_MAKE_PARENTS.  More than `offset`
+                        * bytes (0: no such limit): -EFBIG.  Killed before: nothing happened. */
+        INIT_STAT,     /* out: struct init_stat, then the target of a link */
+        INIT_READ_DIR, /* out: for each entry struct init_stat, then its name (name_len bytes); unsorted;
+                        * at most `length` (0: 100,000); more is -EOVERFLOW, after those */
+        INIT_MAKE_DIR, /* INIT_MAKE_PARENTS: with parents, and it may be there already */
+        INIT_MOVE,     /* path to path2; replaces a file there, unless INIT_NO_REPLACE */
+        INIT_REMOVE,   /* a file or link; a directory only if INIT_RECURSIVE or empty.  /workspace itself: its
+                        * content only */
+        INIT_TAR,      /* out: a tar (pax) of the directory's content, or of one file; regular files,
+                        * directories, links */
+        INIT_UNTAR,    /* in: a tar, unpacked below the directory (made if missing); an entry with `..` or an
+                        * absolute name, a device, a link that leads out of it: -EINVAL, and what is not
+                        * unpacked yet stays so.  More than `offset` bytes in all (0: none): -EFBIG */
+        INIT_WATCH,    /* out: struct init_event, then a name relative to the directory, for each change below
+                        * it (INIT_RECURSIVE: below its directories too); until killed or nobody reads */
+};
+
+enum init_operate_flag {
+        INIT_MAKE_PARENTS = 1u << 0,
+        INIT_RECURSIVE = 1u << 1,
+        INIT_NO_REPLACE = 1u << 2,
+};
+
+struct init_operate {
+        uint32_t operation;
+        uint32_t flags;
+        uint64_t offset, length;
+        uint32_t mode;
+        uint32_t reserved;
+        /* then path and path2, each ending in NUL; path2 may be empty */
+};
+
+struct init_stat {
+        uint64_t bytes;
+        uint64_t inode;
+        int64_t modified_ns; /* realtime */
+        uint32_t mode;       /* type and permissions, as in stat */
+        uint32_t name_len;   /* of what follows */
+};
+
+enum init_event_kind {
+        INIT_CREATED = 1,
+        INIT_MODIFIED,
+        INIT_REMOVED,
+        INIT_MOVED,
+        INIT_LOST /* some were missed */
+};
+
+struct init_event {
+        uint32_t kind;
+        uint32_t directory; /* it is one */
+        uint32_t name_len;
+        uint32_t reserved;
+};
+
 _Static_assert(sizeof(struct init_exited) == 8 + 4 * 8, "no holes");
 _Static_assert(sizeof(struct init_list) == 16 && sizeof(struct init_file) == 16, "no holes");
+_Static_assert(sizeof(struct init_operate) == 32 && sizeof(struct init_stat) == 32, "no holes");
+_Static_assert(sizeof(struct init_event) == 16 && sizeof(struct init_spawn) == 16, "no holes");

@@ -11,6 +11,7 @@
 
 struct header {
         uint32_t type;
+        uint32_t tag;
         uint32_t len;
 };
 
@@ -43,10 +44,10 @@ static int send_rest(int socket, struct msghdr *msg)
         return 0;
 }
 
-int message_send(int socket, uint32_t type, const int *fds, unsigned n_fds, const void *data, size_t len,
-                 const void *more, size_t more_len)
+int message_send(int socket, uint32_t type, uint32_t tag, const int *fds, unsigned n_fds, const void *data,
+                 size_t len, const void *more, size_t more_len)
 {
-        struct header header = {.type = type, .len = (uint32_t)(len + more_len)};
+        struct header header = {.type = type, .tag = tag, .len = (uint32_t)(len + more_len)};
         struct iovec parts[] = {
                 {&header, sizeof header},
                 {(void *)data, len},
@@ -86,27 +87,35 @@ static void take_fds(struct msghdr *msg, struct message *ret)
         }
 }
 
+/* One recvmsg: its bytes, and its descriptors into *ret.  The number of bytes or -errno. */
+static long receive_some(int socket, char *data, size_t len, int flags, struct message *ret)
+{
+        char control[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
+        struct iovec part = {data, len};
+        struct msghdr msg = {
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = control,
+                .msg_controllen = sizeof control,
+        };
+        long n;
+        do {
+                n = sys_call3(SYS_recvmsg, socket, &msg, MSG_CMSG_CLOEXEC | flags);
+        } while (n == -EINTR);
+        if (n < 0)
+                return n;
+        take_fds(&msg, ret);
+        return msg.msg_flags & MSG_CTRUNC ? -EPROTO : n;
+}
+
 /* Reads exactly len bytes; with any, the descriptors too.  1, 0 on a clean end, -errno. */
 static int receive_exactly(int socket, char *data, size_t len, struct message *ret)
 {
         size_t got = 0;
         while (got < len) {
-                char control[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
-                struct iovec part = {data + got, len - got};
-                struct msghdr msg = {
-                        .msg_iov = &part,
-                        .msg_iovlen = 1,
-                        .msg_control = control,
-                        .msg_controllen = sizeof control,
-                };
-                long n = sys_call3(SYS_recvmsg, socket, &msg, MSG_CMSG_CLOEXEC);
-                if (n == -EINTR)
-                        continue;
+                long n = receive_some(socket, data + got, len - got, 0, ret);
                 if (n < 0)
                         return (int)n;
-                take_fds(&msg, ret);
-                if (msg.msg_flags & MSG_CTRUNC)
-                        return -EPROTO;
                 if (n == 0)
                         return got == 0 ? 0 : -EPROTO;
                 got += (size_t)n;
@@ -123,6 +132,7 @@ static int receive(int socket, struct message *ret, void *data, size_t size)
         if (header.len > size)
                 return -EPROTO;
         ret->type = header.type;
+        ret->tag = header.tag;
         ret->len = header.len;
         if (header.len == 0)
                 return 1;
@@ -146,4 +156,46 @@ int message_receive(int socket, struct message *ret, void *data, size_t size)
         }
         *ret = m;
         return r;
+}
+
+void message_reader_init(struct message_reader *reader, void *data, size_t size)
+{
+        *reader = (struct message_reader){.data = data, .size = size};
+}
+
+void message_reader_done(struct message_reader *reader)
+{
+        message_close_fds(&reader->frame);
+}
+
+int message_read(struct message_reader *r, int socket, struct message *ret)
+{
+        for (;;) {
+                char *to = (char *)r->header + r->got;
+                size_t want = sizeof r->header - r->got;
+                if (r->got >= sizeof r->header) {
+                        size_t have = r->got - sizeof r->header;
+                        to = r->data + have;
+                        want = r->frame.len - have;
+                }
+                if (want > 0) {
+                        long n = receive_some(socket, to, want, MSG_DONTWAIT, &r->frame);
+                        if (n <= 0)
+                                return n < 0 ? (int)n : r->got == 0 ? 0 : -EPROTO;
+                        r->got += (size_t)n;
+                }
+                if (r->got == sizeof r->header) {
+                        r->frame.type = r->header[0];
+                        r->frame.tag = r->header[1];
+                        r->frame.len = r->header[2];
+                        if (r->frame.len > r->size)
+                                return -EPROTO;
+                }
+                if (r->got >= sizeof r->header && r->got == sizeof r->header + r->frame.len) {
+                        *ret = r->frame;
+                        r->frame = (struct message){0};
+                        r->got = 0;
+                        return 1;
+                }
+        }
 }

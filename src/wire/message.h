@@ -1,7 +1,8 @@
 /* wire/message.h -- framed messages over a Unix stream socket, with descriptors.
  *
- * A frame is a fixed header, then len bytes.  The receiver states the most it will
- * take; a longer or malformed frame is -EPROTO and the connection is of no more use.
+ * A frame is a fixed header, then len bytes.  The tag tells which of several requests a
+ * frame is about; an answer carries that of its request.  The receiver states the most it
+ * will take; a longer or malformed frame is -EPROTO and the connection is of no more use.
  * Nothing here allocates. */
 #pragma once
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 struct message {
         uint32_t type;
+        uint32_t tag;
         uint32_t len;
         int fds[MESSAGE_FDS_MAX]; /* owned by the receiver */
         unsigned n_fds;
@@ -20,8 +22,8 @@ struct message {
 int message_pair(int ret[2]);
 
 /* Sends a frame of one or two parts.  Blocks.  -EPIPE when the peer is gone. */
-int message_send(int socket, uint32_t type, const int *fds, unsigned n_fds, const void *data, size_t len,
-                 const void *more, size_t more_len);
+int message_send(int socket, uint32_t type, uint32_t tag, const int *fds, unsigned n_fds, const void *data,
+                 size_t len, const void *more, size_t more_len);
 
 /* For who expects no descriptors: closes those that came. */
 void message_close_fds(struct message *message);
@@ -29,3 +31,19 @@ void message_close_fds(struct message *message);
 /* Receives a frame into data, of at most size bytes.  Returns 1, or 0 when the peer has
  * closed between frames, or -errno.  Descriptors that a failed call received are closed. */
 int message_receive(int socket, struct message *ret, void *data, size_t size);
+
+/* The same for who must not block: frames are put together as their bytes come. */
+struct message_reader {
+        char *data; /* where a frame's bytes go; the caller's */
+        size_t size;
+        struct message frame;
+        uint32_t header[3];
+        size_t got; /* of header and data together */
+};
+
+void message_reader_init(struct message_reader *reader, void *data, size_t size);
+void message_reader_done(struct message_reader *reader);
+
+/* Reads what is there.  Returns 1 with a whole frame (whose descriptors are the caller's then),
+ * 0 when the peer has closed between frames, -EAGAIN when there is no more for now, or -errno. */
+int message_read(struct message_reader *reader, int socket, struct message *ret);

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from support import (
-    ensure, fail, gone, nonce_seconds, run, same, script, spawn, test, uid_of, until, with_argument, within,
+    ensure, fail, gone, nonce_seconds, reap, run, same, script, spawn, test, uid_of, until, with_argument, within,
 )
 
 
@@ -43,7 +43,7 @@ def one_run_does_not_wait_for_another():
     within(time.monotonic() - begun, 0.5, "a quick run beside long ones", r)
     for p in long:
         p.terminate()
-    same({p.wait(timeout=5) for p in long}, {143}, "exit status of the long runs")
+    same({reap(p, 5) for p in long}, {143}, "exit status of the long runs")
     gone(nonce, 0.5)
 
 
@@ -71,7 +71,7 @@ def each_run_has_a_uid_of_its_own_on_the_host():
         for p in runs:
             p.terminate()
         for p in runs:
-            p.wait(timeout=10)
+            reap(p)
     gone(nonce, 0.5)
 
 

@@ -16,7 +16,7 @@ import time
 
 import support
 from support import (
-    ensure, expect, fail, gone, is_root, nonce_seconds, prints, read, run, same, spawn, test, uid_of, until,
+    ensure, expect, fail, gone, is_root, nonce_seconds, prints, read, reap, run, same, spawn, test, uid_of, until,
     with_argument, within, write,
 )
 
@@ -40,7 +40,7 @@ def end_by(number):
     p = started(nonce)
     begun = time.monotonic()
     p.send_signal(number)
-    rc = p.wait(timeout=10)
+    rc = reap(p)
     within(time.monotonic() - begun, 0.5, "the end")
     same(rc, 128 + number, "exit status")
     gone(nonce, 0.2)
@@ -56,7 +56,7 @@ def sigint_ends_code_that_ignores_everything():
     nonce = nonce_seconds()
     p = started(nonce, code=f"trap '' INT TERM HUP; setsid sleep {nonce} & sleep {nonce}; sleep 60")
     p.send_signal(signal.SIGINT)
-    same(p.wait(timeout=5), 130, "exit status")
+    same(reap(p, 5), 130, "exit status")
     gone(nonce, 0.2)
 
 
@@ -65,7 +65,7 @@ def sigint_is_told_as_cancelled():
     nonce = nonce_seconds()
     p = started(nonce, "--json")
     p.send_signal(signal.SIGINT)
-    out = p.communicate(timeout=5)[0]
+    out = p.communicate(timeout=5 * support.slack)[0]
     same(p.returncode, 130, "exit status")
     same(json.loads(out)["status"], "cancelled", "status")
 
@@ -128,11 +128,7 @@ def reader_leaves(*words, lines=1, stream="stdout"):
         pipe.readline()
     pipe.close()
     begun = time.monotonic()
-    try:
-        rc = p.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        p.kill()
-        fail("cella was still running 5 s after its reader had gone")
+    rc = reap(p, 5)
     within(time.monotonic() - begun, 0.5, "the end")
     same(rc, 128 + signal.SIGPIPE, "exit status")
 
@@ -156,7 +152,8 @@ def error_flood_ends_when_its_reader_leaves():
 def head_gets_its_line():
     command = " ".join(support.command)
     begun = time.monotonic()
-    r = subprocess.run(["sh", "-c", f"{command} run -- yes | head -1"], capture_output=True, timeout=10, text=True)
+    r = subprocess.run(["sh", "-c", f"{command} run -- yes | head -1"], capture_output=True, timeout=10 * support.slack,
+                       text=True)
     same((r.stdout, r.stderr), ("y\n", ""), "what head printed, and stderr")
     within(time.monotonic() - begun, 0.7, "it")
 

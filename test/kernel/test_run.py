@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from support import cella, ensure, expect, here, in_time, prints, refused, run, same, spawn, test, within, write
+from support import cella, ensure, expect, here, in_time, prints, reap, refused, run, same, spawn, test, within, write
 
 SNIPPETS = {
     "python3": "import sys; print(6*7, sys.version_info[0])",
@@ -160,7 +160,7 @@ def input_that_stays_open_does_not_hold_the_run():
     p = spawn("run", "--", "echo", "done", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     begun = time.monotonic()
     out = p.stdout.read()
-    p.wait(timeout=10)
+    reap(p)
     took = time.monotonic() - begun
     p.stdin.close()
     same(out, b"done\n", "stdout")
@@ -175,17 +175,17 @@ def input_arrives_as_it_is_written():
         p.stdin.flush()
         same(p.stdout.readline(), line, "what came back")
     p.stdin.close()
-    same(p.wait(timeout=10), 0, "exit status")
+    same(reap(p), 0, "exit status")
 
 
 # Output.
 
 
-@test
+@test(timing=True)
 def output_comes_as_it_is_written():
     p = spawn("run", "sh", "-c", "echo first; sleep 0.5; echo last", stdout=subprocess.PIPE)
     times = [(line, time.monotonic()) for line in p.stdout]
-    same(p.wait(timeout=10), 0, "exit status")
+    same(reap(p), 0, "exit status")
     same([line for line, _ in times], [b"first\n", b"last\n"], "stdout")
     ensure(times[1][1] - times[0][1] > 0.2, f"the lines came {times[1][1] - times[0][1]:.3f} s apart, not 0.5 s")
 
@@ -245,7 +245,7 @@ for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1, s
     test(lambda n=int(number): die_by(n), name=f"{number.name.lower()}_gives_128_and_its_number")
 
 
-@test
+@test(timing=True)
 def timeout_gives_124():
     r = run("--timeout", "300ms", "--grace", "100ms", "sh", "-c", "echo begun; sleep 10")
     expect(in_time(r, 0.4), rc=124, out="begun\n", err="cella: timeout\n")

@@ -26,7 +26,7 @@ TEST(a_message_arrives_whole_with_its_descriptors)
         char data[16];
         struct message m;
         pair(fds);
-        CHECK_INT(message_send(fds[0], 7, &null, 1, "abc", 3, "defg", 4), 0);
+        CHECK_INT(message_send(fds[0], 7, 9, &null, 1, "abc", 3, "defg", 4), 0);
         CHECK_INT(message_receive(fds[1], &m, data, sizeof data), 1);
         CHECK_INT(m.type, 7);
         CHECK_INT(m.len, 7);
@@ -61,7 +61,7 @@ TEST(a_message_over_the_maximum_is_refused_and_its_descriptors_closed)
         char data[16];
         struct message m = {.type = 99};
         pair(fds);
-        CHECK_INT(message_send(fds[0], 7, &null, 1, "0123456789abcdefX", 17, NULL, 0), 0);
+        CHECK_INT(message_send(fds[0], 7, 9, &null, 1, "0123456789abcdefX", 17, NULL, 0), 0);
         int before = count_fds();
         CHECK_INT(message_receive(fds[1], &m, data, sizeof data), -EPROTO);
         CHECK_INT(count_fds(), before);
@@ -101,6 +101,6 @@ TEST(sending_to_nobody_is_an_error_not_a_signal)
         int fds[2];
         pair(fds);
         close(fds[1]);
-        CHECK_INT(message_send(fds[0], 1, NULL, 0, "x", 1, NULL, 0), -EPIPE);
+        CHECK_INT(message_send(fds[0], 1, 9, NULL, 0, "x", 1, NULL, 0), -EPIPE);
         close(fds[0]);
 }

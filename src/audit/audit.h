@@ -1,0 +1,84 @@
+/* audit/audit.h -- the log of every execution, in SQLite.
+ *
+ * audit_begin() writes into a file that is mapped: a microsecond, and it survives the death
+ * of the process.  audit_end() hands the whole record to a thread that writes in batches.  What
+ * was begun and has no row when the daemon starts again is recorded as interrupted.
+ *
+ * Each row carries hash(hash of the row before, its own content): a row that was changed, put in
+ * or taken out in the middle shows.  Retention removes from the old end and keeps the hash that
+ * the oldest remaining row builds on (itself a signed-off record in the table of cuts). */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "base/id.h"
+#include "cella.h"
+
+struct audit;
+
+struct audit_options {
+        const char *directory; /* audit.db and running.map are made in it */
+        uint32_t keep_days;    /* 0: for ever */
+        uint64_t keep_bytes;   /* of the database; 0: no limit */
+        bool keep_output;
+};
+
+/* What is known when it begins.  Strings may be NULL. */
+struct audit_begin {
+        const char *id, *sandbox, *runtime;
+        const char *key, *session, *agent;
+        const char *input;  /* the code, or the command as JSON */
+        size_t input_len;   /* cut at 64 KiB in the log; audit_record.input_bytes tells the whole */
+        int64_t started_ms; /* realtime */
+};
+
+/* And when it ends. */
+struct audit_end {
+        const char *status;
+        int exit_code, signal;
+        uint64_t duration_us, cpu_us, memory_peak_bytes;
+        uint32_t processes_peak;
+        const char *output[2]; /* kept if keep_output: at most 64 KiB of each */
+        size_t output_len[2];
+        uint64_t output_total[2];
+        const char *violations; /* JSON array text, or NULL */
+};
+
+struct audit_filter {
+        const char *sandbox, *session, *agent, *status, *key; /* NULL: any */
+        int64_t since_ms;                                     /* 0: from the beginning */
+        uint64_t cursor; /* rows older than this one; 0: from the newest */
+        unsigned limit;  /* 1 to 1000 */
+};
+
+/* Opens or makes the log; recovers what was interrupted (*ret_interrupted: how many). */
+int audit_open(const struct audit_options *options, struct audit **ret, unsigned *ret_interrupted,
+               struct cella_err *err);
+/* Writes everything that is waiting, then closes. */
+struct audit *audit_close(struct audit *audit);
+DEFINE_AUTO(struct audit *, audit_close)
+
+/* Returns a slot (>= 0) for audit_end(), or -EAGAIN when there are more at once than slots: then the
+ * row is written, only not protected against a crash; pass on what it returned. */
+int audit_begin(struct audit *audit, const struct audit_begin *begin);
+/* Copies what it needs.  Waits if the queue is full (it is bounded; the disk is then the limit). */
+void audit_end(struct audit *audit, int slot, const struct audit_begin *begin, const struct audit_end *end);
+/* keep_days, keep_bytes, keep_output of a running log. */
+void audit_configure(struct audit *audit, const struct audit_options *options);
+
+/* Reading: from any one thread but not the loop's, on a connection of its own. */
+struct audit_reader;
+int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err);
+struct audit_reader *audit_reader_close(struct audit_reader *reader);
+DEFINE_AUTO(struct audit_reader *, audit_reader_close)
+/* Newest first: {"executions": [...], "cursor": "..." or null}.  Without outputs and input. */
+int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
+               struct cella_err *err);
+/* One, whole.  -ENOENT. */
+int audit_get(struct audit_reader *reader, const char *id, json_t **ret, struct cella_err *err);
+/* {"rows": N, "ok": true} or {"rows": N, "ok": false, "first_bad": row, "why": "..."}. */
+int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err);
+/* Commits what is waiting, so that a reader sees it; for tests and for the shell. */
+void audit_flush(struct audit *audit);

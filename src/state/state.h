@@ -1,0 +1,40 @@
+/* state/state.h -- what the daemon remembers: settings, keys, sandboxes.  SQLite (WAL), state.db.
+ *
+ * Small and seldom written: every call is one transaction, done when it returns. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "base/id.h"
+#include "cella.h"
+
+#define STATE_SECRET_SIZE 64 /* "cella_" + 43 characters + NUL fit */
+
+struct state;
+
+int state_open(const char *directory, struct state **ret, struct cella_err *err);
+struct state *state_close(struct state *state);
+DEFINE_AUTO(struct state *, state_close)
+
+/* The settings as last set through the API; *ret NULL if never. */
+int state_settings_get(struct state *state, json_t **ret, struct cella_err *err);
+int state_settings_put(struct state *state, const json_t *settings, struct cella_err *err);
+
+/* Keys.  `about` is a JSON object {name, capabilities: [...], tier, limits: {...}, sandboxes_max}
+ * that the caller has checked.  Only a hash of the secret is stored. */
+int state_key_add(struct state *state, const json_t *about, char ret_id[ID_SIZE],
+                  char ret_secret[STATE_SECRET_SIZE], struct cella_err *err);
+int state_key_remove(struct state *state, const char *id, struct cella_err *err); /* -ENOENT */
+/* [{id, created_ms, ...about}], without secrets. */
+int state_key_list(struct state *state, json_t **ret, struct cella_err *err);
+/* Who this secret belongs to: {id, ...about}.  Constant time in the secret.  -ENOENT.  Kept in
+ * memory: no disk access. */
+int state_key_find(struct state *state, const char *secret, json_t **ret);
+unsigned state_key_count(const struct state *state);
+
+/* Sandboxes with a persistent workspace: `about` is box/'s own JSON.  name is the workspace's directory. */
+int state_sandbox_put(struct state *state, const char *id, const json_t *about, struct cella_err *err);
+int state_sandbox_remove(struct state *state, const char *id, struct cella_err *err);
+int state_sandbox_list(struct state *state, json_t **ret, struct cella_err *err); /* [{id, ...about}] */

@@ -1,0 +1,94 @@
+/* wire/keeper.h -- what the server asks of the keeper, and the keeper's answers.
+ *
+ * A SOCK_SEQPACKET pair: one message, one packet, of exactly the size of its type's struct.
+ * The keeper believes nothing it reads: a packet of another size, an unknown type, a sandbox
+ * that is not there, a string without an end close the connection, and with it every sandbox.
+ * The server numbers its requests; the answer carries the number.  Native byte order; no
+ * holes. */
+#pragma once
+#include <stdint.h>
+
+#include "cella.h"
+
+#define KEEPER_SANDBOXES_MAX 4096
+#define KEEPER_NAME_MAX 64
+#define KEEPER_PATH_MAX 1024
+
+enum keeper_request {
+        KEEPER_MAKE = 1, /* struct keeper_make: KEEPER_MADE or KEEPER_FAILED */
+        /* All others: struct keeper_about. */
+        KEEPER_END,        /* kills and removes it: KEEPER_ENDED with the last counters */
+        KEEPER_KILL,       /* kills everything in it; no answer (KEEPER_DIED follows) */
+        KEEPER_COUNT,      /* KEEPER_COUNTED */
+        KEEPER_THROTTLE,   /* applies its CPU limit, see cgroup_throttle(); no answer */
+        KEEPER_UNTHROTTLE, /* no answer */
+        KEEPER_FREEZE,     /* KEEPER_DONE when nothing in it runs any more, or KEEPER_FAILED */
+        KEEPER_THAW,       /* KEEPER_DONE or KEEPER_FAILED */
+        KEEPER_READY,      /* about no sandbox: the server takes requests now; no answer */
+};
+
+enum keeper_reply {
+        KEEPER_MADE = 100, /* struct keeper_made; descriptor: the control socket, see wire/init.h.  The walls
+                            * are under way; INIT_READY or INIT_FAILED comes there. */
+        KEEPER_FAILED,     /* struct keeper_failed */
+        KEEPER_ENDED,      /* struct keeper_counted */
+        KEEPER_COUNTED,    /* struct keeper_counted */
+        KEEPER_DONE,       /* struct keeper_about */
+        /* Not asked for; number 0: */
+        KEEPER_DIED,   /* struct keeper_about: its init is gone.  It still has to be ended. */
+        KEEPER_STOP,   /* struct keeper_about: shut down, the operator said so */
+        KEEPER_RELOAD, /* struct keeper_about: read the settings again */
+};
+
+enum keeper_workspace {
+        KEEPER_SCRATCH,    /* private and gone with the sandbox */
+        KEEPER_PERSISTENT, /* the directory `name` of the state directory's workspaces/ */
+        KEEPER_READ_ONLY,  /* `root`/`name`, a directory of the host */
+        KEEPER_READ_WRITE,
+};
+
+struct keeper_make {
+        uint32_t type, number;
+        uint32_t required;  /* CELLA_LIMIT_* */
+        uint32_t workspace; /* enum keeper_workspace */
+        uint32_t user_root;
+        uint32_t terminals;
+        char id[32];                /* sbx_..., for messages and logs */
+        char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ . not in front */
+        char root[KEEPER_PATH_MAX]; /* absolute; must be in or below what the operator allowed */
+        struct cella_limits limits; /* filled in from zeroed memory */
+};
+
+struct keeper_about {
+        uint32_t type, number;
+        uint32_t sandbox; /* handle from KEEPER_MADE */
+        uint32_t reserved;
+};
+
+struct keeper_made {
+        uint32_t type, number;
+        uint32_t sandbox;  /* the handle: of no other sandbox while the keeper lives */
+        uint32_t missing;  /* CELLA_LIMIT_* that this host cannot enforce */
+        uint32_t counted;  /* it has a cgroup */
+        uint32_t reserved; /* zero */
+};
+
+struct keeper_failed {
+        uint32_t type, number;
+        struct cella_err err;
+};
+
+struct keeper_counted {
+        uint32_t type, number;
+        uint32_t sandbox;
+        uint32_t known; /* KEEPER_KNOWS_* */
+        uint64_t cpu_us;
+        uint64_t memory_bytes, memory_peak_bytes;
+        uint64_t oom_kills, forks_refused;
+        uint32_t processes, processes_peak;
+};
+
+enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };
+
+_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 24, "no holes");
+_Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8, "no holes");
