@@ -19,19 +19,13 @@ static const char *const clean_environment[] = {
         PATH_INSIDE, "TMPDIR=/tmp", "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", NULL,
 };
 
-/* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */
-struct body {
-        char *data;
-        size_t len, size;
-        struct init_spawn head;
-};
-
-static void body_done_auto(struct body *b)
+void command_form_done(struct command_form *b)
 {
         free(b->data);
+        *b = (struct command_form){0};
 }
 
-static int add(struct body *b, const char *text, struct cella_err *err)
+static int add(struct command_form *b, const char *text, struct cella_err *err)
 {
         size_t n = strlen(text) + 1;
         if (b->len + n > INIT_REQUEST_MAX - sizeof b->head)
@@ -50,7 +44,7 @@ static int add(struct body *b, const char *text, struct cella_err *err)
         return 0;
 }
 
-static int add_argument(struct body *b, const char *text, struct cella_err *err)
+static int add_argument(struct command_form *b, const char *text, struct cella_err *err)
 {
         if (++b->head.argc > INIT_STRINGS_MAX / 2)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "more than %u arguments", INIT_STRINGS_MAX / 2);
@@ -72,7 +66,7 @@ static bool overridden(const char *pair, const char *const *env)
         return false;
 }
 
-static int add_variable(struct body *b, const char *pair, struct cella_err *err)
+static int add_variable(struct command_form *b, const char *pair, struct cella_err *err)
 {
         if (!names_variable(pair))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
@@ -82,7 +76,7 @@ static int add_variable(struct body *b, const char *pair, struct cella_err *err)
         return add(b, pair, err);
 }
 
-static int add_unless_overridden(struct body *b, const char *const *pairs, const char *const *env,
+static int add_unless_overridden(struct command_form *b, const char *const *pairs, const char *const *env,
                                  struct cella_err *err)
 {
         int r = 0;
@@ -92,23 +86,76 @@ static int add_unless_overridden(struct body *b, const char *const *pairs, const
         return r;
 }
 
-static int add_environment(struct body *b, const struct sandbox *sb, const struct cella_command *command,
-                           struct cella_err *err)
+static int add_environment(struct command_form *b, const struct command_place *place,
+                           const struct cella_command *command, struct cella_err *err)
 {
         /* Programs write to their home, which the host's directory is not. */
-        const char *home = sb->host_workspace ? "HOME=/tmp" : "HOME=/workspace";
-        const char *const varying[] = {home, sb->user_root ? "USER=root" : "USER=user",
-                                       sb->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
+        const char *home = place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
+        const char *const varying[] = {home, place->user_root ? "USER=root" : "USER=user",
+                                       place->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
         int r = add_unless_overridden(b, varying, command->env, err);
         if (r == 0)
                 r = add_unless_overridden(b, clean_environment, command->env, err);
         for (const char *const *e = command->env; e && *e && r == 0; e++)
                 r = add_variable(b, *e, err);
         /* Only a test without this wall inherits anything. */
-        for (char **e = environ; !(sb->walls & WALL_HYGIENE) && *e && r == 0; e++)
+        for (char **e = environ; place->inherits && *e && r == 0; e++)
                 if (!overridden(*e, clean_environment))
                         r = add_variable(b, *e, err);
         return r;
+}
+
+/* As an argument where that can be, as a file where it must. */
+static bool fits_argument(const struct runtime *runtime, const struct cella_command *command)
+{
+        return runtime->eval && !command->file_name && command->code_len <= ARGUMENT_MAX &&
+               !memchr(command->code, '\0', command->code_len);
+}
+
+static int add_runtime(struct command_form *b, const struct command_place *place,
+                       const struct cella_command *command, struct cella_err *err)
+{
+        struct runtime runtime;
+        char path[300];
+        int r = runtime_find(command->runtime, &runtime);
+        if (r < 0)
+                return command_explain(command, r, err);
+        if ((r = add_argument(b, runtime.program, err)) < 0)
+                return r;
+        if (fits_argument(&runtime, command)) {
+                AUTO(command_form_done)
+                struct command_form code = {.data = strndup(command->code, command->code_len)};
+                if (!code.data)
+                        return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
+                r = add_argument(b, runtime.eval, err);
+                return r < 0 ? r : add_argument(b, code.data, err);
+        }
+        if (command->code_len > INIT_REQUEST_MAX - 1024)
+                return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes",
+                               INIT_REQUEST_MAX - 1024);
+        if (command->file_name)
+                snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
+        else if (place->slot > 0)
+                snprintf(b->file_name, sizeof b->file_name, "main%u.%s", place->slot, runtime.extension);
+        else
+                snprintf(b->file_name, sizeof b->file_name, "main.%s", runtime.extension);
+        if (runtime.verb && (r = add_argument(b, runtime.verb, err)) < 0)
+                return r;
+        snprintf(path, sizeof path, "/run/%s", b->file_name);
+        return add_argument(b, path, err);
+}
+
+int command_fill(struct command_form *b, const struct command_place *place,
+                 const struct cella_command *command, struct cella_err *err)
+{
+        int r = add(b, command->cwd ? command->cwd : "/workspace", err);
+        if (r == 0 && command->runtime)
+                r = add_runtime(b, place, command, err);
+        for (const char *const *a = command->argv; a && *a && r == 0; a++)
+                r = add_argument(b, *a, err);
+        if (r == 0 && b->head.argc == 0)
+                r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "no command");
+        return r < 0 ? r : add_environment(b, place, command, err);
 }
 
 static int put_file(struct sandbox *sb, const char *name, const struct cella_command *command,
@@ -145,58 +192,18 @@ static int put_file(struct sandbox *sb, const char *name, const struct cella_com
         return err_say(err, CELLA_INTERNAL, -EIO, "the sandbox went away while it got the code's file");
 }
 
-/* As an argument where that can be, as a file where it must. */
-static bool fits_argument(const struct runtime *runtime, const struct cella_command *command)
-{
-        return runtime->eval && !command->file_name && command->code_len <= ARGUMENT_MAX &&
-               !memchr(command->code, '\0', command->code_len);
-}
-
-static int add_runtime(struct body *b, struct sandbox *sb, const struct cella_command *command,
-                       struct cella_err *err)
-{
-        struct runtime runtime;
-        char path[300], name[256];
-        int r = runtime_find(command->runtime, &runtime);
-        if (r < 0)
-                return command_explain(command, r, err);
-        if ((r = add_argument(b, runtime.program, err)) < 0)
-                return r;
-        if (fits_argument(&runtime, command)) {
-                AUTO(body_done) struct body code = {.data = strndup(command->code, command->code_len)};
-                if (!code.data)
-                        return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
-                r = add_argument(b, runtime.eval, err);
-                return r < 0 ? r : add_argument(b, code.data, err);
-        }
-        if (command->code_len > INIT_REQUEST_MAX - 1024)
-                return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes",
-                               INIT_REQUEST_MAX - 1024);
-        if (command->file_name)
-                snprintf(name, sizeof name, "%s", command->file_name);
-        else
-                snprintf(name, sizeof name, "main.%s", runtime.extension);
-        if (runtime.verb && (r = add_argument(b, runtime.verb, err)) < 0)
-                return r;
-        if ((r = put_file(sb, name, command, err)) < 0)
-                return r;
-        snprintf(path, sizeof path, "/run/%s", name);
-        return add_argument(b, path, err);
-}
-
 int command_start(struct sandbox *sb, const struct cella_command *command, const int fds[3],
                   struct cella_err *err)
 {
-        AUTO(body_done) struct body b = {0};
-        int r = add(&b, command->cwd ? command->cwd : "/workspace", err);
-        if (r == 0 && command->runtime)
-                r = add_runtime(&b, sb, command, err);
-        for (const char *const *a = command->argv; a && *a && r == 0; a++)
-                r = add_argument(&b, *a, err);
-        if (r == 0 && b.head.argc == 0)
-                r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "no command");
-        if (r == 0)
-                r = add_environment(&b, sb, command, err);
+        AUTO(command_form_done) struct command_form b = {0};
+        const struct command_place place = {
+                .foreign_home = sb->host_workspace,
+                .user_root = sb->user_root,
+                .inherits = !(sb->walls & WALL_HYGIENE),
+        };
+        int r = command_fill(&b, &place, command, err);
+        if (r == 0 && b.file_name[0])
+                r = put_file(sb, b.file_name, command, err);
         if (r < 0)
                 return r;
         b.head.flags = command->final && !command->list_files ? INIT_FINAL : 0;

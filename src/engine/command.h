@@ -2,9 +2,37 @@
 #pragma once
 #include "cella.h"
 #include "keeper/sandbox.h"
+#include "wire/init.h"
 
-/* Checks it and, where code comes as a file, puts that into the sandbox; then asks init
- * to start it on the three descriptors.  It is not known yet whether that worked. */
+/* What a command has to know of where it is going to run. */
+struct command_place {
+        bool foreign_home; /* the workspace is a directory of the host: no place for a home */
+        bool user_root;
+        bool inherits; /* our own environment too: only a test without that wall */
+        unsigned slot; /* tells apart the files of commands that run at once */
+};
+
+/* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */
+struct command_form {
+        char *data;
+        size_t len, size;
+        struct init_spawn head;
+        char file_name[256]; /* the code goes into the sandbox as this file first, by INIT_PUT_FILE; "": no
+                                need */
+};
+
+/* Checks the command and fills in *form, which was zeroed; free it in any case. */
+int command_fill(struct command_form *form, const struct command_place *place,
+                 const struct cella_command *command, struct cella_err *err);
+void command_form_done(struct command_form *form);
+
+static inline void command_form_done_auto(struct command_form *form)
+{
+        command_form_done(form);
+}
+
+/* Fills it in, puts the code's file into the sandbox if it has one; then asks init to start it
+ * on the three descriptors.  It is not known yet whether that worked. */
 int command_start(struct sandbox *sandbox, const struct cella_command *command, const int fds[3],
                   struct cella_err *err);
 

@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cella.h"
+#include "engine/isolation.h"
 #include "engine/run.h"
 #include "engine/testing.h"
 #include "keeper/sandbox.h"
@@ -60,33 +61,7 @@ const char *cella_sandbox_id(const struct cella_sandbox *sandbox)
 
 void cella_sandbox_isolation(const struct cella_sandbox *sandbox, struct cella_isolation *ret)
 {
-        static const struct {
-                uint32_t wall;
-                const char *name;
-        } layers[] = {
-                {WALL_USER, "user"},     {WALL_PID, "pid"},         {WALL_MOUNT, "mount"},
-                {WALL_NET, "net"},       {WALL_IPC, "ipc"},         {WALL_UTS, "uts"},
-                {WALL_CGROUP, "cgroup"}, {WALL_SECCOMP, "seccomp"}, {WALL_LANDLOCK, "landlock"},
-        };
-        static const struct {
-                uint32_t limit;
-                const char *name;
-        } limits[] = {
-                {CELLA_LIMIT_MEMORY, "limit:memory"},
-                {CELLA_LIMIT_CPUS, "limit:cpus"},
-                {CELLA_LIMIT_CPU_TIME, "limit:cpu_time"},
-                {CELLA_LIMIT_PROCESSES, "limit:processes"},
-        };
-        memset(ret, 0, sizeof *ret);
-        for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
-                if (sandbox->keeper->walls & layers[i].wall)
-                        ret->layers[ret->n_layers++] = layers[i].name;
-                else
-                        ret->missing[ret->n_missing++] = layers[i].name;
-        }
-        for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-                if (sandbox->keeper->missing & limits[i].limit)
-                        ret->missing[ret->n_missing++] = limits[i].name;
+        isolation_fill(sandbox->keeper->walls, sandbox->keeper->missing, ret);
 }
 
 int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command, struct cella_result *ret,
