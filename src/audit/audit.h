@@ -6,7 +6,14 @@
  *
  * Each row carries hash(hash of the row before, its own content): a row that was changed, put in
  * or taken out in the middle shows.  Retention removes from the old end and keeps the hash that
- * the oldest remaining row builds on (itself a signed-off record in the table of cuts). */
+ * the oldest remaining row builds on (itself a chained record in the table of cuts).  What the chain
+ * cannot show is somebody who may write the file and computes all of it anew: note the hash that
+ * audit_verify() gives somewhere else against that.
+ *
+ * When the disk is full, rows wait in memory (bounded) and are tried again.  What did not fit is
+ * counted, and the log says so itself once it can: a row with the status "lost".
+ *
+ * One directory is one process' and is opened once in it. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -63,8 +70,14 @@ DEFINE_AUTO(struct audit *, audit_close)
 /* Returns a slot (>= 0) for audit_end(), or -EAGAIN when there are more at once than slots: then the
  * row is written, only not protected against a crash; pass on what it returned. */
 int audit_begin(struct audit *audit, const struct audit_begin *begin);
-/* Copies what it needs.  Waits if the queue is full (it is bounded; the disk is then the limit). */
+/* Copies what it needs.  Waits if the queue is full (it is bounded; the disk is then the limit), but at
+ * most two seconds, and only once until something could be written again: then the record is lost. */
 void audit_end(struct audit *audit, int slot, const struct audit_begin *begin, const struct audit_end *end);
+/* For metrics: records that were lost since it was opened, and records that are not written yet. */
+uint64_t audit_lost(const struct audit *audit);
+unsigned audit_waiting(const struct audit *audit);
+/* It never ran after all: gives the slot back. */
+void audit_cancel(struct audit *audit, int slot);
 /* keep_days, keep_bytes, keep_output of a running log. */
 void audit_configure(struct audit *audit, const struct audit_options *options);
 
@@ -78,7 +91,8 @@ int audit_list(struct audit_reader *reader, const struct audit_filter *filter, j
                struct cella_err *err);
 /* One, whole.  -ENOENT. */
 int audit_get(struct audit_reader *reader, const char *id, json_t **ret, struct cella_err *err);
-/* {"rows": N, "ok": true} or {"rows": N, "ok": false, "first_bad": row, "why": "..."}. */
+/* {"rows": N, "ok": true, "last": row, "hash": hex of the last row's} or
+ * {"rows": N, "ok": false, "first_bad": row, "why": "..."}.  A damaged file is ok: false as well. */
 int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err);
-/* Commits what is waiting, so that a reader sees it; for tests and for the shell. */
+/* Commits what is waiting, so that a reader sees it; for tests and for the shell.  At most ten seconds. */
 void audit_flush(struct audit *audit);

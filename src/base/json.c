@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/base64.h"
+
 /* The length of the well-formed UTF-8 sequence at p, or 0.  Surrogates, overlong forms
  * and values past U+10FFFF are not well-formed. */
 static size_t utf8_len(const unsigned char *p, size_t left)
@@ -82,49 +84,62 @@ static void begin(struct json *j, const char *key)
         }
 }
 
-void json_open(struct json *j, const char *key, char bracket)
+void json_put_open(struct json *j, const char *key, char bracket)
 {
         begin(j, key);
         putc(bracket, j->out);
         j->more = false;
 }
 
-void json_close(struct json *j, char bracket)
+void json_put_close(struct json *j, char bracket)
 {
         putc(bracket, j->out);
         j->more = true;
 }
 
-void json_bytes(struct json *j, const char *key, const char *data, size_t len)
+void json_put_bytes(struct json *j, const char *key, const char *data, size_t len)
 {
         begin(j, key);
         quoted(j->out, data, len);
 }
 
-void json_string(struct json *j, const char *key, const char *text)
+void json_put_string(struct json *j, const char *key, const char *text)
 {
-        json_bytes(j, key, text, strlen(text));
+        json_put_bytes(j, key, text, strlen(text));
 }
 
-void json_number(struct json *j, const char *key, uint64_t value)
+void json_put_base64(struct json *j, const char *key, const char *data, size_t len)
+{
+        char block[BASE64_LEN(3072)];
+        begin(j, key);
+        putc('"', j->out);
+        for (size_t at = 0; at < len; at += 3072) {
+                size_t n = len - at < 3072 ? len - at : 3072;
+                base64_encode(data + at, n, block);
+                fwrite(block, 1, BASE64_LEN(n), j->out);
+        }
+        putc('"', j->out);
+}
+
+void json_put_number(struct json *j, const char *key, uint64_t value)
 {
         begin(j, key);
         fprintf(j->out, "%llu", (unsigned long long)value);
 }
 
-void json_real(struct json *j, const char *key, double value)
+void json_put_real(struct json *j, const char *key, double value)
 {
         begin(j, key);
         fprintf(j->out, "%.3f", value);
 }
 
-void json_bool(struct json *j, const char *key, bool value)
+void json_put_bool(struct json *j, const char *key, bool value)
 {
         begin(j, key);
         fputs(value ? "true" : "false", j->out);
 }
 
-void json_null(struct json *j, const char *key)
+void json_put_null(struct json *j, const char *key)
 {
         begin(j, key);
         fputs("null", j->out);

@@ -1,4 +1,4 @@
-/* base/json.h -- writes JSON.  Strings are made valid UTF-8: what is not becomes U+FFFD. */
+/* base/json.h -- writes JSON (jansson, which only the server has, owns the shorter names).  Strings are made valid UTF-8: what is not becomes U+FFFD. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,11 +11,12 @@ struct json {
 };
 
 /* In an object, every value takes a key; in an array and at the top, key is NULL. */
-void json_open(struct json *j, const char *key, char bracket);
-void json_close(struct json *j, char bracket);
-void json_string(struct json *j, const char *key, const char *text);
-void json_bytes(struct json *j, const char *key, const char *data, size_t len);
-void json_number(struct json *j, const char *key, uint64_t value);
-void json_real(struct json *j, const char *key, double value); /* three decimals */
-void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+void json_put_open(struct json *j, const char *key, char bracket);
+void json_put_close(struct json *j, char bracket);
+void json_put_string(struct json *j, const char *key, const char *text);
+void json_put_bytes(struct json *j, const char *key, const char *data, size_t len);
+void json_put_base64(struct json *j, const char *key, const char *data, size_t len);
+void json_put_number(struct json *j, const char *key, uint64_t value);
+void json_put_real(struct json *j, const char *key, double value); /* three decimals */
+void json_put_bool(struct json *j, const char *key, bool value);
+void json_put_null(struct json *j, const char *key);

@@ -12,13 +12,32 @@ enum {
         EXIT_MEMORY = 137,
 };
 
+/* Where an option without a function of its own goes: a field of the command's struct. */
+enum cli_field {
+        CLI_FLAG,  /* bool */
+        CLI_TEXT,  /* const char * */
+        CLI_TIME,  /* uint64_t, milliseconds, more than 0 */
+        CLI_COUNT, /* uint64_t, more than 0 */
+        CLI_LIST,  /* struct cli_list: may be given again */
+};
+
+#define CLI_LIST_MAX 256
+struct cli_list {
+        const char *items[CLI_LIST_MAX + 1]; /* NULL-terminated */
+        size_t n;
+};
+
 struct cli_option {
         const char *name;     /* without the dashes */
         const char *argument; /* what it takes, for the help; NULL: nothing */
         const char *help;
-        /* Puts value (NULL without an argument) into the command's own struct. */
+        /* Puts value (NULL without an argument) into the command's own struct; or NULL: */
         int (*set)(void *target, const char *value, struct cella_err *err);
+        enum cli_field field;
+        size_t offset;
 };
+
+#define CLI_INTO(kind, type, member) NULL, kind, offsetof(type, member)
 
 struct cli_command {
         const char *name;
@@ -32,6 +51,8 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_run, cli_doctor, cli_runtime, cli_version, cli_help;
+extern const struct cli_command cli_serve, cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm, cli_cp,
+        cli_shell, cli_logs, cli_settings, cli_key;
 extern const struct cli_command *const cli_commands[];
 extern const size_t cli_commands_len;
 
@@ -41,6 +62,11 @@ extern const size_t cli_commands_len;
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *target,
               struct cella_options *options, struct cella_err *err);
 
+/* The same for a command whose options may stand anywhere among its words, which are put at
+ * the front of argv[1...]; how many there are is returned.  After "--" nothing is an option. */
+int cli_parse_all(const struct cli_command *command, int argc, char **argv, void *target,
+                  struct cella_options *options, struct cella_err *err);
+
 void cli_print_help(const struct cli_command *command);
 
 /* Whether stderr takes a line now: a reader that went to sleep must not hold us with it. */
@@ -48,3 +74,11 @@ bool cli_stderr_ready(void);
 
 /* "cella: message" and the hint, on stderr, with colour on a terminal.  Returns status. */
 int cli_fail(const struct cella_err *err, int status);
+
+/* The end of a command: r is its exit status, CLI_HELP, or -errno with *err set, which is told (as
+ * JSON on stdout too, if asked for).  A request that was wrong is EXIT_USAGE, all else EXIT_CELLA. */
+int cli_finish(int r, const struct cella_err *err, bool json);
+
+/* On a signal that ends the program: cleanup (which may do only what a handler may), then exit
+ * with 128+N.  One that is ignored stays so.  NULL: none. */
+void cli_on_signal(void (*cleanup)(void));

@@ -1,6 +1,7 @@
 /* cli/options.c -- one parser and one help for the option tables of all commands. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/limits.h"
 #include "base/parse.h"
 #include "cli/cli.h"
+#include "cli/report.h"
 
 static const char *const unit_names[] = {
         [LIMIT_BYTES] = "SIZE", [LIMIT_TIME] = "TIME", [LIMIT_CORES] = "N", [LIMIT_COUNT] = "N"};
@@ -72,6 +74,44 @@ static int unknown(const struct cli_command *c, const char *word, struct cella_e
                     : err_hint(err, "cella %s --help lists them", c->name);
 }
 
+static int set_field(const struct cli_option *o, void *target, const char *value, struct cella_err *err)
+{
+        void *field = (char *)target + o->offset;
+        struct cli_list *list = field;
+        uint64_t *number = field;
+        int r = 0;
+        switch (o->field) {
+        case CLI_FLAG:
+                *(bool *)field = true;
+                return 0;
+        case CLI_TEXT:
+                *(const char **)field = value;
+                return 0;
+        case CLI_LIST:
+                if (list->n == CLI_LIST_MAX)
+                        return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "more than %d --%s", CLI_LIST_MAX,
+                                       o->name);
+                list->items[list->n++] = value;
+                return 0;
+        case CLI_TIME:
+                r = parse_milliseconds(value, number);
+                break;
+        case CLI_COUNT:
+                r = parse_count(value, number);
+                break;
+        }
+        if (r < 0 || *number == 0)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--%s takes %s, not '%.40s'", o->name,
+                               o->field == CLI_TIME ? "a time like 30s, 10m or 1h" : "a number above 0",
+                               value);
+        return 0;
+}
+
+static int set_option(const struct cli_option *o, void *target, const char *value, struct cella_err *err)
+{
+        return o->set ? o->set(target, value, err) : set_field(o, target, value, err);
+}
+
 /* Sets *used to how many words the option took. */
 static int take_option(const struct cli_command *c, char **words, int n, void *target,
                        struct cella_options *options, int *used, struct cella_err *err)
@@ -88,13 +128,13 @@ static int take_option(const struct cli_command *c, char **words, int n, void *t
                 if (equals)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--%s takes no value",
                                        option->name);
-                return option->set(target, NULL, err);
+                return set_option(option, target, NULL, err);
         }
         if (!value)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s needs a value (%s)", words[0],
                                option ? option->argument : unit_names[limit->unit]);
         *used = equals ? 1 : 2;
-        return option ? option->set(target, value, err) : set_limit(limit, options, value, err);
+        return option ? set_option(option, target, value, err) : set_limit(limit, options, value, err);
 }
 
 int cli_parse(const struct cli_command *c, int argc, char **argv, void *target, struct cella_options *options,
@@ -115,6 +155,27 @@ int cli_parse(const struct cli_command *c, int argc, char **argv, void *target, 
                 i += used;
         }
         return i;
+}
+
+int cli_parse_all(const struct cli_command *c, int argc, char **argv, void *target,
+                  struct cella_options *options, struct cella_err *err)
+{
+        int words = 0, at = 0;
+        while (at < argc - 1) {
+                /* To cli_parse() the word before is a command's name. */
+                int next = cli_parse(c, argc - at, argv + at, target, options, err);
+                if (next < 0)
+                        return next;
+                at += next;
+                if (at < argc && !strcmp(argv[at], "--")) {
+                        while (++at < argc)
+                                argv[1 + words++] = argv[at];
+                        break;
+                }
+                if (at < argc)
+                        argv[1 + words++] = argv[at];
+        }
+        return words;
 }
 
 static void print_standard(const struct limit *l)
@@ -168,4 +229,35 @@ int cli_fail(const struct cella_err *err, int status)
         fprintf(stderr, "%scella:%s %s%s%s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", err->msg,
                 err->hint[0] ? "; " : "", err->hint);
         return status;
+}
+
+int cli_finish(int r, const struct cella_err *err, bool json)
+{
+        if (r == CLI_HELP)
+                return 0;
+        if (r >= 0)
+                return r;
+        if (json)
+                report_error(err);
+        return cli_fail(err, err->kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+}
+
+static void (*signal_cleanup)(void);
+
+static void on_signal(int number)
+{
+        if (signal_cleanup)
+                signal_cleanup();
+        _exit(128 + number);
+}
+
+void cli_on_signal(void (*cleanup)(void))
+{
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+        struct sigaction old, action = {.sa_handler = on_signal};
+        signal_cleanup = cleanup;
+        sigfillset(&action.sa_mask);
+        for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+                if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+                        sigaction(signals[i], &action, NULL);
 }

@@ -28,7 +28,8 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                         strings[s] = text;
                         text = nul + 1;
                 }
-                mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd};
+                mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
+                                                mount.tree_fd};
         }
         *ret = (struct jail_spec){
                 .walls = head.walls,
@@ -36,6 +37,7 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 .host_uid = head.host_uid,
                 .host_gid = head.host_gid,
                 .inner_uid = head.inner_uid,
+                .terminals = head.terminals != 0,
                 .limits = head.limits,
                 .mounts = mounts,
                 .n_mounts = head.n_mounts,

@@ -1,12 +1,13 @@
 /* init/files.c -- which files of the workspace a command changed.
  *
  * Everything the command left is hostile: the walk follows no link, has a bound on
- * depth, on entries looked at and on files told of, and runs when no other process of
- * the sandbox is left that could move things under it. */
+ * depth, on entries looked at and on files told of.  For a list that is complete it has to run when
+ * no other process of the sandbox is left that could move things under it. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "init/init.h"
 #include "sys/file.h"
 #include "sys/raw.h"
@@ -14,6 +15,7 @@
 #define DEPTH_MAX 32
 #define ENTRIES_MAX 20000
 #define PATH_BYTES 4096
+#define HURRY_US 50000
 
 struct entry { /* as getdents64 gives it */
         uint64_t inode;
@@ -25,6 +27,8 @@ struct entry { /* as getdents64 gives it */
 
 struct walk {
         const struct init_list *request;
+        uint32_t tag;
+        int64_t until;         /* monotonic, us; there is no time for more */
         char path[PATH_BYTES]; /* of where we are, relative to the workspace */
         size_t path_len;
         unsigned depth, entries, told;
@@ -50,7 +54,7 @@ static void tell(struct walk *w, const struct statx *st)
                 return;
         }
         w->told++;
-        message_send(INIT_CONTROL_FD, INIT_FILE, 0, NULL, 0, &file, sizeof file, w->path, w->path_len);
+        message_send(INIT_CONTROL_FD, INIT_FILE, w->tag, NULL, 0, &file, sizeof file, w->path, w->path_len);
 }
 
 static void walk_directory(struct walk *w, int parent, const char *name);
@@ -61,7 +65,7 @@ static void visit(struct walk *w, int dir, const struct entry *e)
         size_t len = strlen(e->name), before = w->path_len;
         if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
                 return;
-        if (++w->entries > ENTRIES_MAX) {
+        if (++w->entries > ENTRIES_MAX || (w->entries % 64 == 0 && clock_us() > w->until)) {
                 w->stopped = true;
                 return;
         }
@@ -106,12 +110,14 @@ static void walk_directory(struct walk *w, int parent, const char *name)
         w->depth--;
 }
 
-void list_files(const struct init_list *request)
+void list_files(uint32_t tag, const struct init_list *request, bool hurry)
 {
         static struct walk w;
         memset(&w, 0, sizeof w);
         w.request = request;
+        w.tag = tag;
+        w.until = hurry ? clock_us() + HURRY_US : INT64_MAX;
         walk_directory(&w, AT_FDCWD, "/workspace");
         uint32_t incomplete = w.stopped || w.incomplete;
-        message_send(INIT_CONTROL_FD, INIT_DONE, 0, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
+        message_send(INIT_CONTROL_FD, INIT_DONE, tag, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
 }

@@ -1,6 +1,7 @@
 /* init/init.h -- PID 1 of a sandbox: what its files share. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "wire/init.h"
 #include "wire/message.h"
@@ -8,12 +9,12 @@
 /* Raises the walls as the INIT_BUILD in data says; *ret_walls are those that stand. */
 int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err);
 
-/* Starts the command; its descriptors are message->fds.  Returns its pid or -errno.  *ret_final: nothing
- * comes after it. */
-int spawn(const struct message *message, char *data, bool *ret_final);
+void reply(enum init_reply type, uint32_t tag, const void *data, size_t len);
+void reply_failed(uint32_t tag, enum cella_kind kind, int num, const char *what);
 
 /* Writes a file in /run. */
-int put_file(const struct message *message, const char *data);
+int put_file(const char *data, size_t len);
 
-/* Sends an INIT_FILE for each file of the workspace that changed, then INIT_DONE. */
-void list_files(const struct init_list *request);
+/* Sends an INIT_FILE for each file of the workspace that changed, then INIT_DONE.  hurry: others
+ * are waiting for us. */
+void list_files(uint32_t tag, const struct init_list *request, bool hurry);

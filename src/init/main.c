@@ -2,9 +2,9 @@
  *
  * A static program.  It starts with its owner's privilege and nothing of its owner's
  * memory, raises the walls around itself (jail/), and from then on stands behind all of
- * them, as the same user as the code.  It does what its owner asks over one socket: write a
- * file, start a command, signal, list what changed.  It reaps everything, and when the
- * command ends it ends the rest before it says so.  The code cannot stop or kill it: the
+ * them, as the same user as the code.  It does what its owner asks over one socket: start
+ * commands, signal them, read and write files.  It reaps everything, and when a command ends
+ * it ends what that left before it says so (task.h).  The code cannot stop or kill it: the
  * kernel drops signals to PID 1 from within that it has no handler for; it cannot trace it
  * either (not dumpable), nor change its limits (seccomp).  The owner does not trust it all
  * the same.
@@ -15,120 +15,68 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/statfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "init/init.h"
+#include "init/operate.h"
+#include "init/spawn.h"
+#include "init/task.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
 
 static char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
-static bool final;                     /* exit when it has ended */
-static pid_t command;                  /* 0: none is running */
 
-static void reply(enum init_reply type, const void *data, size_t len)
+void reply(enum init_reply type, uint32_t tag, const void *data, size_t len)
 {
-        message_send(INIT_CONTROL_FD, type, 0, NULL, 0, data, len, NULL, 0);
+        message_send(INIT_CONTROL_FD, type, tag, NULL, 0, data, len, NULL, 0);
 }
 
-static void reply_failed(enum cella_kind kind, int num, const char *what)
+void reply_failed(uint32_t tag, enum cella_kind kind, int num, const char *what)
 {
         struct cella_err err = {0};
         err_set(&err, kind, num, "%s", what);
-        reply(INIT_FAILED, &err, sizeof err);
-}
-
-static void fill_usage(struct init_exited *exited)
-{
-        struct rusage usage;
-        struct statfs disk;
-        if (sys_call2(SYS_getrusage, RUSAGE_CHILDREN, &usage) == 0) {
-                exited->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
-                                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-                exited->rss_peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
-        }
-        if (statfs("/tmp", &disk) == 0) {
-                exited->disk_bytes_free = (uint64_t)disk.f_bfree * (uint64_t)disk.f_bsize;
-                exited->disk_inodes_free = disk.f_ffree;
-        }
-}
-
-/* Ends every other process of the sandbox and waits until they are gone. */
-static void end_all(void)
-{
-        /* Outside a process namespace of our own (a test without that wall), -1 would be
-         * everybody. */
-        if (getpid() != 1)
-                return;
-        while (sys_wait(-1, NULL, WNOHANG, NULL) != -ECHILD) {
-                sys_kill(-1, SIGKILL);
-                sys_wait(-1, NULL, 0, NULL);
-        }
-}
-
-static void command_ended(int status)
-{
-        struct init_exited exited = {.wait_status = status};
-        command = 0;
-        end_all();
-        fill_usage(&exited);
-        reply(INIT_EXITED, &exited, sizeof exited);
-        if (final)
-                sys_exit(0);
-}
-
-static void reap(void)
-{
-        for (;;) {
-                int status;
-                pid_t pid = sys_wait(-1, &status, WNOHANG, NULL);
-                if (pid <= 0)
-                        return;
-                if (pid == command)
-                        command_ended(status);
-        }
+        reply(INIT_FAILED, tag, &err, sizeof err);
 }
 
 static void handle(const struct message *message)
 {
-        int r;
+        struct init_signal signal;
+        struct init_list list;
+        int r = -EPROTO;
         switch (message->type) {
         case INIT_PUT_FILE:
-                r = put_file(message, request);
+                r = put_file(request, message->len);
                 if (r < 0)
-                        reply_failed(CELLA_INVALID_REQUEST, r, "cannot write the code's file");
+                        reply_failed(message->tag, CELLA_INVALID_REQUEST, r, "cannot write the code's file");
                 else
-                        reply(INIT_DONE, NULL, 0);
+                        reply(INIT_DONE, message->tag, NULL, 0);
                 break;
         case INIT_SPAWN:
-                r = command ? -EBUSY : spawn(message, request, &final);
+                r = spawn(message, request);
                 if (r < 0)
-                        reply_failed(CELLA_NOT_FOUND, r, "cannot start the command");
-                else
-                        command = r;
+                        reply_failed(message->tag, CELLA_NOT_FOUND, r, "cannot start the command");
+                break;
+        case INIT_OPERATE:
+                r = operate(message, request);
+                if (r < 0)
+                        reply_failed(message->tag, CELLA_INTERNAL, r, "cannot start the file operation");
                 break;
         case INIT_SIGNAL:
-                if (message->len == sizeof(struct init_signal) && getpid() == 1) {
-                        struct init_signal signal;
-                        memcpy(&signal, request, sizeof signal);
-                        sys_kill(-1, signal.signal);
-                }
+                if (message->len != sizeof signal)
+                        break;
+                memcpy(&signal, request, sizeof signal);
+                tasks_signal(&signal);
                 break;
         case INIT_LIST:
-                if (message->len == sizeof(struct init_list)) {
-                        struct init_list list;
-                        memcpy(&list, request, sizeof list);
-                        list_files(&list);
-                }
+                if (message->len != sizeof list)
+                        break;
+                memcpy(&list, request, sizeof list);
+                list_files(message->tag, &list, tasks_count() > 0);
                 break;
         default:
-                reply_failed(CELLA_INTERNAL, -EPROTO, "unknown request");
+                reply_failed(message->tag, CELLA_INTERNAL, r, "unknown request");
         }
         for (unsigned i = 0; i < message->n_fds; i++)
                 sys_close(message->fds[i]);
@@ -153,7 +101,7 @@ static int raise_walls(uint32_t *ret_walls)
                 return -EPIPE;
         int r = build(&message, request, ret_walls, &err);
         if (r < 0)
-                reply(INIT_FAILED, &err, sizeof err);
+                reply(INIT_FAILED, 0, &err, sizeof err);
         return r;
 }
 
@@ -188,7 +136,7 @@ int main(void)
         int deaths = open_deaths();
         if (deaths < 0)
                 return 1;
-        reply(INIT_READY, &walls, sizeof walls);
+        reply(INIT_READY, 0, &walls, sizeof walls);
 
         struct pollfd ready[] = {{INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}};
         for (;;) {
@@ -200,7 +148,7 @@ int main(void)
                 if (ready[1].revents) {
                         struct signalfd_siginfo info[8];
                         sys_read(deaths, info, sizeof info);
-                        reap();
+                        tasks_reap();
                 }
                 if (ready[0].revents) {
                         struct message message;

@@ -1,48 +1,16 @@
-/* init/spawn.c -- starting a command in the sandbox, and giving it its file. */
+#include "init/spawn.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "init/init.h"
+#include "init/task.h"
+#include "init/terminal.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
-
-static char *strings[INIT_STRINGS_MAX + 2]; /* argv, NULL, env, NULL */
-
-struct start {
-        char *cwd, **argv, **env;
-        bool final;
-};
-
-/* Points into data; every string must end within it. */
-static int parse(const struct message *message, char *data, struct start *ret)
-{
-        struct init_spawn head;
-        if (message->len < sizeof head || message->n_fds != 3)
-                return -EPROTO;
-        memcpy(&head, data, sizeof head);
-        if (head.argc == 0 || head.argc > INIT_STRINGS_MAX || head.envc > INIT_STRINGS_MAX - head.argc)
-                return -E2BIG;
-        char *p = data + sizeof head, *end = data + message->len;
-        size_t used = 0;
-        *ret = (struct start){.cwd = p, .argv = strings, .final = head.flags & INIT_FINAL};
-        for (uint32_t i = 0; i < 1 + head.argc + head.envc; i++) {
-                char *nul = memchr(p, '\0', (size_t)(end - p));
-                if (!nul)
-                        return -EPROTO;
-                if (i > 0)
-                        strings[used++] = p;
-                if (i == head.argc) {
-                        strings[used++] = NULL;
-                        ret->env = strings + used;
-                }
-                p = nul + 1;
-        }
-        strings[used] = NULL;
-        return p == end ? 0 : -EPROTO;
-}
 
 static const char *variable(char **env, const char *name)
 {
@@ -77,36 +45,39 @@ static int exec_search(char **argv, char **env)
         return worst;
 }
 
-/* In the child of vfork: shares init's memory until it has become the command. */
-__attribute__((noinline)) static int become(const int fds[3], const struct start *start)
+int spawn_become(const struct request_spawn *what, const int fds[3])
 {
         uint64_t none = 0;
-        int r;
-        for (int i = 0; i < 3; i++)
-                if ((r = sys_dup3(fds[i], i, 0)) < 0)
-                        return r;
-        if ((r = sys_chdir(start->cwd)) < 0)
-                return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
-        /* A group of its own.  Not a session: init's has no terminal either, and making one
-         * costs the kernel a scheduling group. */
-        sys_call2(SYS_setpgid, 0, 0);
-        sys_restore_signals(&none);
-        return exec_search(start->argv, start->env);
-}
-
-int spawn(const struct message *message, char *data, bool *ret_final)
-{
-        struct start start;
-        volatile int failure = 0;
-        int r = parse(message, data, &start);
+        int r = what->flags & INIT_TERMINAL ? terminal_take(fds[0]) : 0;
+        /* A group of its own.  Not a session, without a terminal: init's has none either, and making
+         * one costs the kernel a scheduling group. */
+        if (!(what->flags & INIT_TERMINAL))
+                sys_call2(SYS_setpgid, 0, 0);
+        for (int i = 0; i < 3 && r >= 0; i++)
+                r = sys_dup3(fds[i], i, 0);
         if (r < 0)
                 return r;
+        if ((r = sys_chdir(what->cwd)) < 0)
+                return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
+        sys_restore_signals(&none);
+        return exec_search(what->argv, what->env);
+}
+
+/* In the child of vfork: a frame of its own below that of the parent. */
+__attribute__((noinline)) static int become(const struct request_spawn *what, const int fds[3])
+{
+        return spawn_become(what, fds);
+}
+
+static pid_t start(const struct request_spawn *what, const int fds[3])
+{
+        volatile int failure = 0;
         /* Shares memory until exec, on purpose: nothing to copy, and `failure` comes back.
          * NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork) */
         pid_t pid = vfork();
         if (pid == 0) {
                 /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork): system calls and its own stack only */
-                failure = become(message->fds, &start);
+                failure = become(what, fds);
                 _exit(127);
         }
         if (pid < 0)
@@ -115,32 +86,53 @@ int spawn(const struct message *message, char *data, bool *ret_final)
                 sys_wait(pid, NULL, 0, NULL);
                 return failure;
         }
-        *ret_final = start.final;
         return pid;
 }
 
-int put_file(const struct message *message, const char *data)
+int spawn_alone(struct task *task, const struct request_spawn *what, const int fds[3])
 {
-        struct init_put_file head;
-        char name[256];
-        if (message->len < sizeof head)
+        AUTO(sys_close) int master = -1;
+        AUTO(sys_close) int slave = -1;
+        int terminal[3];
+        if (what->flags & INIT_TERMINAL) {
+                master = terminal_open(what->columns, what->rows, &slave);
+                if (master < 0)
+                        return master;
+                terminal[0] = terminal[1] = terminal[2] = slave;
+        }
+        pid_t pid = start(what, master >= 0 ? terminal : fds);
+        if (pid < 0)
+                return pid;
+        task->pid = pid;
+        task->final = what->flags & INIT_FINAL;
+        spawn_tell(task->tag, what, pid, master);
+        return 0;
+}
+
+void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int master)
+{
+        const int32_t number = pid;
+        if (what->flags & (INIT_TELL_STARTED | INIT_TERMINAL))
+                message_send(INIT_CONTROL_FD, INIT_STARTED, tag, &master, master >= 0, &number, sizeof number,
+                             NULL, 0);
+}
+
+int spawn(const struct message *message, char *data)
+{
+        static char *strings[REQUEST_STRINGS];
+        struct request_spawn what;
+        struct task *task;
+        int r = request_spawn(data, message->len, strings, &what);
+        if (r < 0)
+                return r;
+        if (message->n_fds != (what.flags & INIT_TERMINAL ? 0 : 3))
                 return -EPROTO;
-        memcpy(&head, data, sizeof head);
-        size_t rest = message->len - sizeof head;
-        if (head.name_len == 0 || head.name_len >= sizeof name || head.name_len > rest)
-                return -ENAMETOOLONG;
-        memcpy(name, data + sizeof head, head.name_len);
-        name[head.name_len] = '\0';
-        if (strlen(name) != head.name_len || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-                return -EINVAL;
-        AUTO(sys_close) int dir = sys_openat(AT_FDCWD, "/run", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
-        if (dir < 0)
-                return dir;
-        /* A second run in the same sandbox brings its own. */
-        sys_unlinkat(dir, name, 0);
-        AUTO(sys_close)
-        int fd = sys_openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, head.mode & 0777);
-        if (fd < 0)
-                return fd;
-        return sys_write_all(fd, data + sizeof head + head.name_len, rest - head.name_len);
+        bool alone = what.flags & (INIT_FINAL | INIT_ALONE);
+        if ((r = task_new(alone ? TASK_ALONE : TASK_COMMAND, message->tag, &task)) < 0)
+                return r;
+        r = alone ? spawn_alone(task, &what, message->fds)
+                  : spawn_supervised(task, &what, data, message->len, message->fds);
+        if (r < 0)
+                task_drop(task);
+        return r;
 }

@@ -13,10 +13,17 @@
 
 struct cgroup; /* opaque */
 
+/* Where this process may make groups.  For who makes many: the search for it is not repeated.  It
+ * must outlive them. */
+struct cgroup_home; /* opaque */
+int cgroup_home_open(struct cgroup_home **ret, struct cella_err *err);
+struct cgroup_home *cgroup_home_free(struct cgroup_home *home);
+DEFINE_AUTO(struct cgroup_home *, cgroup_home_free)
+
 struct cgroup_usage {
         uint64_t cpu_us;
-        uint64_t memory_peak_bytes;
-        uint32_t processes_peak;
+        uint64_t memory_bytes, memory_peak_bytes;
+        uint32_t processes, processes_peak; /* without init */
         uint64_t oom_kills;     /* processes that the kernel killed for memory */
         uint64_t forks_refused; /* at the limit on processes */
         bool cpu_known, memory_known, processes_known;
@@ -27,12 +34,18 @@ bool cgroup_is_v2(void);
 
 /* Makes the groups with their limits set.  Groups that this host does not give are in
  * cgroup_missing().  On failure *ret is untouched and nothing stays on disk.  -EACCES or
- * -EROFS: none can be made by this user at all. */
-int cgroup_new(const struct cella_limits *limits, struct cgroup **ret, struct cella_err *err);
+ * -EROFS: none can be made by this user at all.  freezable: with what cgroup_freeze() needs,
+ * if there is any; v1 has to join one group more for it.  home NULL: it is looked for. */
+int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits, bool freezable,
+               struct cgroup **ret, struct cella_err *err);
 
 /* Removes the groups; every process in them must be dead.  NULL is fine. */
 struct cgroup *cgroup_free(struct cgroup *cg);
 DEFINE_AUTO(struct cgroup *, cgroup_free)
+
+/* The same for who cannot wait: -EBUSY when the kernel is not done with one of them yet, and
+ * then *cg is still there. */
+int cgroup_try_free(struct cgroup *cg);
 
 /* A number no other live sandbox of this host has. */
 unsigned cgroup_number(const struct cgroup *cg);
@@ -40,7 +53,7 @@ unsigned cgroup_number(const struct cgroup *cg);
 /* CELLA_LIMIT_* that cannot be enforced. */
 uint32_t cgroup_missing(const struct cgroup *cg);
 
-/* v2: the descriptor to clone the child into.  v1: -1. */
+/* The descriptor to clone the child into, where one of the groups is of v2; else -1. */
 int cgroup_clone_fd(const struct cgroup *cg);
 
 /* Files that the child itself must write "0" to: those of v1, and of v2 unless it was cloned
@@ -52,7 +65,7 @@ int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGRO
 int cgroup_limit_sockets(const struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err);
 
 /* CPU time used so far, in microseconds; 0 when it is not known. */
-uint64_t cgroup_cpu_us(const struct cgroup *cg);
+uint64_t cgroup_cpu_us(struct cgroup *cg);
 
 /* Sets the CPU limit.  Not part of cgroup_new(), because the first group of a host that
  * has one makes the kernel patch its own code on all CPUs, and the last one back: 1 ms
@@ -62,7 +75,25 @@ int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli);
 /* Lifts the CPU limit, so that killed processes can leave at full speed. */
 void cgroup_unthrottle(struct cgroup *cg);
 
-void cgroup_read_usage(const struct cgroup *cg, struct cgroup_usage *ret);
+void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret);
 
-/* Removes groups beside this one whose owner is dead. */
-void cgroup_sweep(const struct cgroup *cg);
+/* Stops everything in it, or lets it go on.  -ENOTSUP: it was not made freezable, or this host
+ * has no freezer.  It takes a moment until cgroup_is_frozen(). */
+int cgroup_freeze(struct cgroup *cg);
+int cgroup_thaw(struct cgroup *cg);
+bool cgroup_is_frozen(const struct cgroup *cg); /* while it is on the way: to be asked again */
+
+/* What is frozen by v1 does not even die; for after it was told to. */
+void cgroup_let_die(struct cgroup *cg);
+
+/* Removes groups beside this one whose owner is dead.  Returns how many. */
+unsigned cgroup_sweep(const struct cgroup *cg);
+
+/* The same for a daemon that begins, of all: in every hierarchy, and what still lives in them is
+ * killed.  Takes up to a second for that. */
+unsigned cgroup_sweep_all(const struct cgroup_home *home);
+
+/* v2 gives controllers only to groups below one without processes.  A process that has a group
+ * of its own, delegated to it, moves down into a new one there, which makes room.  Where it is
+ * not alone, or may not, nothing changes. */
+void cgroup_make_room(void);

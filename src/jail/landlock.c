@@ -1,9 +1,9 @@
 /* jail/landlock.c -- the file rules once more, enforced by the security module.
  *
  * Read and execute everywhere in the view, write where the view is writable and to the
- * device nodes, no ioctl on them.  A mistake in the mounts would have to meet a mistake here.  The
- * kernel's header on the build machine may be older than the kernel, so the constants
- * that came later are spelled out. */
+ * device nodes, no ioctl on them but for terminals.  A mistake in the mounts would have to meet a mistake
+ * here.  The kernel's header on the build machine may be older than the kernel, so the constants that came
+ * later are spelled out. */
 #include "jail/landlock.h"
 
 #include <errno.h>
@@ -21,10 +21,13 @@
 #define ACCESS_READ_FILE (1u << 2)
 #define ACCESS_READ_DIR (1u << 3)
 #define ACCESS_TRUNCATE (1u << 14)      /* ABI 3 */
+#define ACCESS_IOCTL_DEV (1u << 15)     /* ABI 5 */
 #define SCOPE_ABSTRACT_SOCKET (1u << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (1u << 1)
 
 #define ACCESS_READ (ACCESS_EXECUTE | ACCESS_READ_FILE | ACCESS_READ_DIR)
+
+static const char *const terminals[] = {"dev/pts", "dev/tty"};
 
 /* As of ABI 6; the kernel takes a shorter one by its size. */
 struct ruleset {
@@ -45,6 +48,8 @@ static uint64_t all_access(int abi)
 static int allow(int ruleset, const char *path, uint64_t access)
 {
         struct landlock_path_beneath_attr rule = {.allowed_access = access};
+        if (access == 0) /* nothing that this version knows */
+                return 0;
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_PATH, 0);
         if (fd < 0)
                 return fd;
@@ -59,6 +64,9 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
         if (r < 0 || !(spec->walls & WALL_MOUNT))
                 return r;
         r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
+        /* A terminal is nothing without ioctls. */
+        for (size_t i = 0; spec->terminals && i < ARRAY_LEN(terminals) && r == 0; i++)
+                r = allow(ruleset, terminals[i], all & ACCESS_IOCTL_DEV);
         for (const char *const *d = view_writable; *d && r == 0; d++)
                 r = allow(ruleset, *d + 1, all);
         for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {

@@ -8,13 +8,14 @@
 #include "jail/walls.h"
 
 #define JAIL_UID 1000u /* who the code is, inside */
-#define JAIL_CGROUP_FDS_MAX 4
+#define JAIL_CGROUP_FDS_MAX 5
 
 struct jail_mount {
         const char *source; /* on the host */
         const char *target; /* inside, absolute, see options_check_target() */
         bool writable;
         int idmap_fd; /* user namespace that makes the source's owner the code's uid; -1: none */
+        int tree_fd;  /* the source as a mount that is nowhere yet; -1: it is opened by its name */
 };
 
 struct jail_spec {
@@ -25,6 +26,7 @@ struct jail_spec {
         bool privileged;
         unsigned host_uid, host_gid; /* who the code is, outside; root's: from INIT_GROUPS */
         unsigned inner_uid;
+        bool terminals; /* a /dev/pts of its own */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */

@@ -178,9 +178,9 @@ static uint64_t protection(const struct jail_spec *spec, bool writable)
 }
 
 /* A detached copy of a host tree, with its protection on, everything below it included. */
-static int host_tree(const struct jail_spec *spec, const char *path, bool writable, int idmap_fd)
+static int host_tree(const struct jail_spec *spec, const char *path, int ready, bool writable, int idmap_fd)
 {
-        AUTO(sys_close) int tree = sys_open_tree_clone(AT_FDCWD, path, true);
+        AUTO(sys_close) int tree = ready >= 0 ? ready : sys_open_tree_clone(AT_FDCWD, path, true);
         if (tree < 0)
                 return tree;
         int r = sys_mount_setattr(tree, "", protection(spec, writable), 0, true);
@@ -199,7 +199,7 @@ static int host_tree(const struct jail_spec *spec, const char *path, bool writab
 static int bind_host(const struct jail_spec *spec, const char *source, const char *target,
                      struct cella_err *err)
 {
-        AUTO(sys_close) int tree = host_tree(spec, source, false, -1);
+        AUTO(sys_close) int tree = host_tree(spec, source, -1, false, -1);
         int r = tree < 0 ? tree : sys_move_mount(tree, AT_FDCWD, target);
         return r < 0 ? fail(err, r, "show", source) : 0;
 }
@@ -236,7 +236,7 @@ static int show_etc(const struct jail_spec *spec, struct cella_err *err)
         for (size_t i = 0; i < ARRAY_LEN(etc_binds); i++) {
                 char from[32];
                 snprintf(from, sizeof from, "/%s", etc_binds[i].path);
-                AUTO(sys_close) int tree = host_tree(spec, from, false, -1);
+                AUTO(sys_close) int tree = host_tree(spec, from, -1, false, -1);
                 if (tree == -ENOENT)
                         continue;
                 int r = tree;
@@ -266,6 +266,19 @@ static int show_devices(struct cella_err *err)
                         return fail(err, r, "show", from);
         }
         return 0;
+}
+
+/* An instance of its own: neither sees the other's terminals.  The number is that of commands, so that
+ * no sandbox takes them all from the host, which counts them together. */
+static int show_terminals(struct cella_err *err)
+{
+        int r = sys_mkdirat(AT_FDCWD, "dev/pts", 0755);
+        if (r == 0)
+                r = sys_mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                              "newinstance,ptmxmode=0666,mode=0620,max=256");
+        if (r == 0)
+                r = sys_symlinkat("pts/ptmx", AT_FDCWD, "dev/ptmx");
+        return r < 0 ? fail(err, r, "mount", "/dev/pts") : 0;
 }
 
 /* By plain bind mounts: a detached mount that finds no place to go is dissolved when it is
@@ -358,7 +371,7 @@ static int show_mounts(const struct jail_spec *spec, struct cella_err *err)
 {
         for (size_t i = 0; i < spec->n_mounts; i++) {
                 const struct jail_mount *m = &spec->mounts[i];
-                AUTO(sys_close) int tree = host_tree(spec, m->source, m->writable, m->idmap_fd);
+                AUTO(sys_close) int tree = host_tree(spec, m->source, m->tree_fd, m->writable, m->idmap_fd);
                 int r = tree;
                 if (r < 0 && m->idmap_fd >= 0) {
                         err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
@@ -422,7 +435,7 @@ int view_build(const struct jail_spec *spec, struct cella_err *err)
                 return 0;
         if ((r = new_root(spec, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = show_usr(spec, err)) < 0 || (r = show_etc(spec, err)) < 0 || (r = show_devices(err)) < 0 ||
-            (r = show_proc(spec, err)) < 0)
+            (spec->terminals && (r = show_terminals(err)) < 0) || (r = show_proc(spec, err)) < 0)
                 return r;
         /* Mounts last, so that one can lie in a writable directory; these before them. */
         if ((r = open_writable(spec, err)) < 0)

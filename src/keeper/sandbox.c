@@ -26,6 +26,7 @@
 #include "keeper/init_program.h"
 #include "keeper/options.h"
 #include "sys/file.h"
+#include "sys/mount.h"
 #include "sys/process.h"
 #include "sys/raw.h"
 #include "wire/init.h"
@@ -43,15 +44,18 @@ struct nursery {
         struct jail_spec spec;
         int control, program;
         int idmaps[INIT_MOUNTS_MAX];
+        int trees[INIT_MOUNTS_MAX];
 };
 
 /* What sandbox_new() holds only while it runs. */
 struct making {
+        const struct sandbox_parts *parts;
         struct jail_spec spec;
         struct jail_mount mounts[OPTIONS_MOUNTS_MAX + 1];
         char *sources[OPTIONS_MOUNTS_MAX + 1];
         int child_control;
-        int program; /* init's */
+        int program;     /* init's */
+        int own_program; /* the same, to be closed */
         bool cloned_into_cgroup;
         uint64_t signals;
 };
@@ -61,14 +65,15 @@ static void making_done_auto(struct making *m)
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
                 free(m->sources[i]);
                 sys_close(m->mounts[i].idmap_fd);
+                sys_close(m->mounts[i].tree_fd);
         }
-        sys_close(m->program);
+        sys_close(m->own_program);
         sys_close(m->child_control);
 }
 
 /* Root over the whole machine: in the first user namespace, with the right to mount and
  * to become anybody. */
-static bool is_privileged(void)
+bool sandbox_is_privileged(void)
 {
         const ino_t first_user_namespace = 0xeffffffd; /* PROC_USER_INIT_INO */
         const uint32_t need =
@@ -80,21 +85,36 @@ static bool is_privileged(void)
                sys_call2(SYS_capget, &header, have) == 0 && (have[0].effective & need) == need;
 }
 
-static int add_mount(struct making *m, const char *source, const char *target, bool writable,
+/* The source by descriptor, for who checked it and wants no other in its place.  Only root can,
+ * and only root's checks are against somebody else. */
+static int open_tree(struct making *m, size_t i, int source_fd, struct cella_err *err)
+{
+        if (source_fd < 0 || !m->spec.privileged)
+                return 0;
+        AUTO(sys_close) int low = sys_open_tree_clone(source_fd, "", true);
+        int r = low < 0 ? low : sys_mount_private(low);
+        if (r >= 0)
+                r = m->mounts[i].tree_fd = sys_dup_above(low, INIT_FREE_FD);
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount '%.120s'", m->sources[i]) : 0;
+}
+
+/* source_fd: what source is the name of; or -1. */
+static int add_mount(struct making *m, const char *source, int source_fd, const char *target, bool writable,
                      struct cella_err *err)
 {
         struct stat st;
         size_t i = m->spec.n_mounts;
-        m->sources[i] = realpath(source, NULL);
-        if (!m->sources[i] || stat(m->sources[i], &st) < 0) {
+        m->sources[i] = source_fd >= 0 ? strdup(source) : realpath(source, NULL);
+        if (!m->sources[i] || (source_fd >= 0 ? fstat(source_fd, &st) : stat(m->sources[i], &st)) < 0) {
                 int r = -errno;
                 free(m->sources[i]);
                 return err_set(err, CELLA_INVALID_REQUEST, r, "mount '%.120s'", source);
         }
-        m->mounts[i] = (struct jail_mount){m->sources[i], target, writable, -1};
+        m->mounts[i] = (struct jail_mount){m->sources[i], target, writable, -1, -1};
         m->spec.n_mounts++;
-        if (!m->spec.privileged || !(m->spec.walls & WALL_USER))
-                return 0;
+        int r = open_tree(m, i, source_fd, err);
+        if (r < 0 || !m->spec.privileged || !(m->spec.walls & WALL_USER))
+                return r;
         int fd = idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, err);
         if (fd < 0)
                 return fd;
@@ -107,9 +127,10 @@ static int add_mounts(struct making *m, const struct cella_options *options, str
         int r = 0;
         m->spec.mounts = m->mounts;
         if (options->workspace)
-                r = add_mount(m, options->workspace, "/workspace", options->workspace_writable, err);
+                r = add_mount(m, options->workspace, m->parts->workspace_fd, "/workspace",
+                              options->workspace_writable, err);
         for (size_t i = 0; i < options->n_mounts && r == 0; i++)
-                r = add_mount(m, options->mounts[i].source, options->mounts[i].target,
+                r = add_mount(m, options->mounts[i].source, -1, options->mounts[i].target,
                               options->mounts[i].writable, err);
         return r;
 }
@@ -119,11 +140,14 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
 {
         m->spec.limits = options->limits;
         m->spec.inner_uid = options->user_root ? 0 : JAIL_UID;
+        m->spec.terminals = options->terminals;
         m->spec.walls = ALL_WALLS & ~walls_down;
-        m->spec.privileged = is_privileged();
+        m->spec.privileged = sandbox_is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
-        m->program = init_program_open();
+        m->program = m->parts->program;
+        if (m->program < 0)
+                m->program = m->own_program = init_program_open();
         if (m->program >= 0)
                 return 0;
         err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->program, "cannot make init's memfd");
@@ -158,7 +182,7 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
                 sb->missing = all;
                 return 0;
         }
-        int r = cgroup_new(&sb->limits, &sb->cgroup, err);
+        int r = cgroup_new(m->parts->home, &sb->limits, m->parts->freezable, &sb->cgroup, err);
         if (r < 0 && m->spec.privileged)
                 return err_hint(
                         err, "cgroup v1 or v2 must be writable at /sys/fs/cgroup, with memory and pids; in a "
@@ -208,9 +232,12 @@ static void become_init(void *arg)
          * its maps out of its own reach. */
         if (!n->spec.privileged && identity_map_self(&n->spec, &err) < 0)
                 goto failed;
-        for (size_t i = 0; i < n->spec.n_mounts; i++)
+        for (size_t i = 0; i < n->spec.n_mounts; i++) {
                 if (n->idmaps[i] >= 0)
                         sys_call3(SYS_fcntl, n->idmaps[i], F_SETFD, 0);
+                if (n->trees[i] >= 0)
+                        sys_call3(SYS_fcntl, n->trees[i], F_SETFD, 0);
+        }
         if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
                 r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
         if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
@@ -232,8 +259,10 @@ static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *e
         n->spec = m->spec;
         n->control = m->child_control;
         n->program = m->program;
-        for (size_t i = 0; i < m->spec.n_mounts; i++)
+        for (size_t i = 0; i < m->spec.n_mounts; i++) {
                 n->idmaps[i] = m->mounts[i].idmap_fd;
+                n->trees[i] = m->mounts[i].tree_fd;
+        }
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
         pid_t pid = sys_spawn(clone_flags(&m->spec), cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
@@ -281,12 +310,17 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .host_uid = m->spec.host_uid,
                 .host_gid = m->spec.host_gid,
                 .n_mounts = (uint32_t)m->spec.n_mounts,
+                .terminals = m->spec.terminals,
                 .limits = m->spec.limits,
         };
         struct init_mount mounts[INIT_MOUNTS_MAX];
         size_t fixed = m->spec.n_mounts * sizeof *mounts, len = fixed;
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
-                mounts[i] = (struct init_mount){m->mounts[i].writable, m->mounts[i].idmap_fd};
+                mounts[i] = (struct init_mount){
+                        .writable = m->mounts[i].writable,
+                        .idmap_fd = m->mounts[i].idmap_fd,
+                        .tree_fd = m->mounts[i].tree_fd,
+                };
                 len += strlen(m->mounts[i].source) + strlen(m->mounts[i].target) + 2;
         }
         char *body = malloc(len + 1);
@@ -339,6 +373,9 @@ static int send_netns(struct sandbox *sb, struct cella_err *err)
 
 static int send_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
+        const int ready = m->parts->netns;
+        if (m->spec.privileged && (m->spec.walls & WALL_NET) && ready >= 0)
+                return sent(message_send(sb->control, INIT_GO, 0, &ready, 1, NULL, 0, NULL, 0), err);
         if (m->spec.privileged && (m->spec.walls & WALL_NET))
                 return send_netns(sb, err);
         return sent(message_send(sb->control, INIT_GO, 0, NULL, 0, NULL, 0, NULL, 0), err);
@@ -347,8 +384,14 @@ static int send_go(struct sandbox *sb, const struct making *m, struct cella_err 
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
                 struct cella_err *err)
 {
+        return sandbox_assemble(options, &SANDBOX_PARTS_NONE, walls_down, ret, err);
+}
+
+int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
+                     uint32_t walls_down, struct sandbox **ret, struct cella_err *err)
+{
         AUTO(making_done)
-        struct making m = {.child_control = -1, .program = -1};
+        struct making m = {.parts = parts, .child_control = -1, .program = -1, .own_program = -1};
         int r = options_check(options, err);
         if (r < 0)
                 return r;
@@ -359,14 +402,16 @@ int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
         sb->user_root = options->user_root;
-        if ((r = id_make("sbx_", sb->id)) < 0)
+        if (parts->id)
+                snprintf(sb->id, sizeof sb->id, "%s", parts->id);
+        else if ((r = id_make("sbx_", sb->id)) < 0)
                 /* cppcheck-suppress memleak; AUTO frees it */
                 return err_set(err, CELLA_INTERNAL, r, "no random numbers");
         if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = make_control(sb, &m, err)) < 0)
                 return r;
         /* A child that is cloned into its group, or whose mounts are made for its uid, needs
          * the group first. */
-        bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0;
+        bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0 || parts->freezable;
         if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
         if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
@@ -419,6 +464,15 @@ void sandbox_kill(struct sandbox *sb)
         /* Not allowed to?  Then init goes by itself when the socket closes. */
         if (sys_end_child(sb->pid, sb->pidfd) < 0)
                 sys_close(TAKE_FD(sb->control));
+        if (sb->cgroup)
+                cgroup_let_die(sb->cgroup);
+}
+
+bool sandbox_try_reap(struct sandbox *sb)
+{
+        if (sb->pid > 0 && sys_wait(sb->pid, NULL, __WALL | WNOHANG, NULL) != 0)
+                sb->pid = 0; /* nobody to wait for: the caller ignores SIGCHLD */
+        return sb->pid <= 0;
 }
 
 void sandbox_reap(struct sandbox *sb)

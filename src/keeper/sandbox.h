@@ -30,10 +30,28 @@ struct sandbox {
         bool used;               /* something ran in it */
 };
 
+/* What the maker of many has ready, or knows better. */
+struct sandbox_parts {
+        const char *id;   /* NULL: a new one */
+        int program;      /* init's, see init_program_open(); borrowed.  -1: one of its own */
+        int netns;        /* an unused network namespace, its loopback up; borrowed.  -1: a new one */
+        int workspace_fd; /* what options->workspace is the name of; borrowed.  -1: the name decides */
+        bool freezable;   /* see cgroup_new() */
+        const struct cgroup_home *home;
+};
+#define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})
+
+/* Whether this process has the right to make network namespaces for others, and to tell who is
+ * who: root's. */
+bool sandbox_is_privileged(void);
+
 /* Starts making one.  Returns once the walls are under way; whether all stand is known
  * when init says INIT_READY, see sandbox_wait_ready(). */
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
                 struct cella_err *err);
+
+int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
+                     uint32_t walls_down, struct sandbox **ret, struct cella_err *err);
 
 /* Waits for init to be there.  An error says which wall could not be raised. */
 int sandbox_wait_ready(struct sandbox *sandbox, struct cella_err *err);
@@ -44,6 +62,9 @@ void sandbox_kill(struct sandbox *sandbox);
 /* Kills everything in it and waits, within reason, until it is gone: its counters are final
  * then. */
 void sandbox_reap(struct sandbox *sandbox);
+
+/* Whether it is gone, and reaped.  Does not wait, and kills nothing. */
+bool sandbox_try_reap(struct sandbox *sandbox);
 
 /* Kills and reaps it, and removes its groups.  NULL is fine. */
 struct sandbox *sandbox_free(struct sandbox *sandbox);

@@ -2,7 +2,9 @@
  * describes it (JSON Schema, as OpenAPI 3.1 has it).
  *
  * A document is refused as a whole or taken as a whole.  Messages name the field by its path
- * ("limits.memory_bytes") and say what it may be. */
+ * ("limits.memory_bytes") and say what it may be.
+ *
+ * Ranges: min and max both 0 is none; a max below min is a minimum only. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,6 +12,8 @@
 #include <stdint.h>
 
 #include "cella.h"
+
+#define SCHEMA_DEPTH_MAX 32 /* of objects and arrays in one another, those of FIELD_ANY too */
 
 enum field_type {
         FIELD_STRING,  /* min, max: length in bytes */
@@ -53,5 +57,9 @@ int schema_check(const struct field *fields, const json_t *document, const char 
 json_t *schema_defaults(const struct field *fields);
 /* JSON Schema of the table: a new reference. */
 json_t *schema_describe(const struct field *fields);
-/* base + patch, object by object, null resets to the default where that is not null: RFC 7386. */
+/* base + patch, object by object; a null in patch takes the field out: RFC 7386.  With
+ * schema_fill() after it, null resets to the default. */
 json_t *schema_merge(const json_t *base, const json_t *patch);
+/* A new document: this one, with the default of every field that it does not have (also in the
+ * objects and in the items of arrays that it has). */
+json_t *schema_fill(const struct field *fields, const json_t *document);

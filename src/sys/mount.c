@@ -78,3 +78,9 @@ int sys_mount_idmap(int fd, int userns_fd, bool recursive)
         struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd};
         return setattr(fd, "", &attr, recursive);
 }
+
+int sys_mount_private(int fd)
+{
+        struct mount_attr attr = {.propagation = MS_PRIVATE};
+        return setattr(fd, "", &attr, true);
+}

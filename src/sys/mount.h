@@ -22,3 +22,6 @@ int sys_mount_setattr(int fd, const char *path, uint64_t set, uint64_t clear, bo
 
 /* Makes the detached mount fd show its files' owners through a user namespace. */
 int sys_mount_idmap(int fd, int userns_fd, bool recursive);
+
+/* Nothing mounted below it elsewhere shows up in it, nor the other way round. */
+int sys_mount_private(int fd);

@@ -14,8 +14,9 @@
 
 #define KERNEL_SIGSET_BYTES 8
 
-/* clone3 whose child runs child(arg) on a stack of its own: C has no way to say that. */
+/* clone3 and clone whose child runs child(arg) on a stack of its own: C has no way to say that. */
 long sys_clone3_call(struct clone_args *args, size_t size, void (*child)(void *), void *arg);
+long sys_clone_call(uint64_t flags, void *top, void (*child)(void *), void *arg);
 #if defined __x86_64__
 __asm__(".pushsection .text\n"
         ".type sys_clone3_call, @function\n"
@@ -33,6 +34,23 @@ __asm__(".pushsection .text\n"
         "        call *%r8\n"
         "        ud2\n"
         ".size sys_clone3_call, . - sys_clone3_call\n"
+        ".type sys_clone_call, @function\n"
+        ".hidden sys_clone_call\n"
+        "sys_clone_call:\n"
+        "        mov %rdx, %r8\n" /* without its flag the kernel does not look at it */
+        "        mov %rcx, %r9\n"
+        "        xor %edx, %edx\n"
+        "        xor %r10d, %r10d\n"
+        "        mov $56, %eax\n"
+        "        syscall\n"
+        "        test %eax, %eax\n"
+        "        jz 1f\n"
+        "        ret\n"
+        "1:      xor %ebp, %ebp\n"
+        "        mov %r9, %rdi\n"
+        "        call *%r8\n"
+        "        ud2\n"
+        ".size sys_clone_call, . - sys_clone_call\n"
         ".popsection\n");
 #elif defined __aarch64__
 __asm__(".pushsection .text\n"
@@ -50,6 +68,23 @@ __asm__(".pushsection .text\n"
         "        blr x9\n"
         "        brk #1\n"
         ".size sys_clone3_call, . - sys_clone3_call\n"
+        ".type sys_clone_call, %function\n"
+        ".hidden sys_clone_call\n"
+        "sys_clone_call:\n"
+        "        mov x9, x2\n"
+        "        mov x10, x3\n"
+        "        mov x2, #0\n"
+        "        mov x3, #0\n"
+        "        mov x4, #0\n"
+        "        mov x8, #220\n"
+        "        svc #0\n"
+        "        cbz x0, 1f\n"
+        "        ret\n"
+        "1:      mov x29, #0\n"
+        "        mov x0, x10\n"
+        "        blr x9\n"
+        "        brk #1\n"
+        ".size sys_clone_call, . - sys_clone_call\n"
         ".popsection\n");
 #endif
 
@@ -74,6 +109,11 @@ pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack 
         if (pid == 0)
                 child(arg);
         return (pid_t)pid;
+}
+
+pid_t sys_clone(uint64_t flags, void *top, void (*child)(void *), void *arg)
+{
+        return (pid_t)sys_clone_call(flags, top, child, arg);
 }
 
 pid_t sys_fork(uint64_t flags, int *ret_pidfd)

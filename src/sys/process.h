@@ -22,6 +22,10 @@ struct sys_stack {
 pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack *stack, void (*child)(void *),
                 void *arg);
 
+/* clone() whose child runs child(arg), which must end in exec or exit, on the stack below top; with
+ * CLONE_VM in the caller's memory, as above.  For where clone3 is refused.  Returns the pid. */
+pid_t sys_clone(uint64_t flags, void *top, void (*child)(void *), void *arg);
+
 /* fork() with namespaces.  Returns the pid, 0 in the child. */
 pid_t sys_fork(uint64_t flags, int *ret_pidfd);
 

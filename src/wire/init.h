@@ -60,6 +60,8 @@ struct init_build {
 struct init_mount {
         uint32_t writable;
         int32_t idmap_fd; /* handed down across the exec; -1: none */
+        int32_t tree_fd;  /* the same: the source itself, as a detached mount; -1: by its name */
+        uint32_t reserved;
         /* its strings: source, target, each ending in NUL */
 };
 
@@ -80,7 +82,10 @@ enum init_spawn_flag {
         INIT_FINAL = 1u << 0, /* exit when it has ended: nothing more is going to be asked.  It is the only
                                * command then, and its end is that of every process. */
         INIT_TELL_STARTED = 1u << 1,
-        INIT_TERMINAL = 1u << 2, /* on a new terminal, whose master comes with INIT_STARTED */
+        INIT_TERMINAL = 1u << 2, /* on a new terminal, whose master comes with INIT_STARTED, asked for or not;
+                                  * -ENODEV: not in this sandbox */
+        INIT_ALONE = 1u << 3, /* as INIT_FINAL, but init stays: no supervisor beside it, which is faster, and
+                               * no other command (-EBUSY) */
 };
 
 struct init_spawn {
@@ -124,11 +129,12 @@ struct init_file {
  * below /workspace. */
 enum init_operation {
         INIT_READ = 1, /* out: struct init_stat, then length bytes from offset on (as far as there are);
-                        * regular files only (-EINVAL), links are followed */
+                        * regular files only (-EISDIR, -EINVAL), links are followed */
         INIT_WRITE,    /* in: the whole content.  Atomic: a temporary file beside it that replaces it
                         * when all of `length` has come (~0: until the end), with its mode kept if it
                         * existed, else `mode`.  INIT_MAKE_PARENTS.  More than `offset`
-                        * bytes (0: no such limit): -EFBIG.  Killed before: nothing happened. */
+                        * bytes (0: no such limit): -EFBIG.  Fewer than `length`: -ENODATA.  A link is followed
+                        * to what it names.  Killed before: nothing happened. */
         INIT_STAT,     /* out: struct init_stat, then the target of a link */
         INIT_READ_DIR, /* out: for each entry struct init_stat, then its name (name_len bytes); unsorted;
                         * at most `length` (0: 100,000); more is -EOVERFLOW, after those */
@@ -137,7 +143,8 @@ enum init_operation {
         INIT_REMOVE,   /* a file or link; a directory only if INIT_RECURSIVE or empty.  /workspace itself: its
                         * content only */
         INIT_TAR,      /* out: a tar (pax) of the directory's content, or of one file; regular files,
-                        * directories, links */
+                        * directories, links.  More than `offset` bytes (0: no such limit): -EFBIG.  Over
+                        * 1,000 levels deep: -ELOOP */
         INIT_UNTAR,    /* in: a tar, unpacked below the directory (made if missing); an entry with `..` or an
                         * absolute name, a device, a link that leads out of it: -EINVAL, and what is not
                         * unpacked yet stays so.  More than `offset` bytes in all (0: none): -EFBIG */
@@ -172,8 +179,9 @@ enum init_event_kind {
         INIT_CREATED = 1,
         INIT_MODIFIED,
         INIT_REMOVED,
-        INIT_MOVED,
-        INIT_LOST /* some were missed */
+        INIT_MOVED,    /* away; what came by that has its own INIT_CREATED, where the new place is watched */
+        INIT_LOST,     /* some were missed, or there are more directories than can be watched (4,096) */
+        INIT_WATCHING, /* the first: what changes from now on is told of.  Has no name, as INIT_LOST */
 };
 
 struct init_event {

@@ -53,6 +53,8 @@ struct keeper_make {
         uint32_t workspace; /* enum keeper_workspace */
         uint32_t user_root;
         uint32_t terminals;
+        uint32_t long_lived; /* it can be frozen; 0.1 ms more to make */
+        uint32_t reserved;   /* zero */
         char id[32];                /* sbx_..., for messages and logs */
         char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ . not in front */
         char root[KEEPER_PATH_MAX]; /* absolute; must be in or below what the operator allowed */
@@ -90,5 +92,8 @@ struct keeper_counted {
 
 enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };
 
+_Static_assert(sizeof(struct keeper_make) ==
+                       8 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX + sizeof(struct cella_limits),
+               "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 24, "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8, "no holes");

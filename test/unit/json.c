@@ -21,28 +21,28 @@ static void expect(struct json *j, const char *text)
 TEST(objects_and_arrays_are_separated)
 {
         struct json j = begin();
-        json_open(&j, NULL, '{');
-        json_number(&j, "a", 1);
-        json_open(&j, "b", '[');
-        json_bool(&j, NULL, true);
-        json_null(&j, NULL);
-        json_close(&j, ']');
-        json_real(&j, "c", 0.5);
-        json_close(&j, '}');
+        json_put_open(&j, NULL, '{');
+        json_put_number(&j, "a", 1);
+        json_put_open(&j, "b", '[');
+        json_put_bool(&j, NULL, true);
+        json_put_null(&j, NULL);
+        json_put_close(&j, ']');
+        json_put_real(&j, "c", 0.5);
+        json_put_close(&j, '}');
         expect(&j, "{\"a\": 1, \"b\": [true, null], \"c\": 0.500}");
 }
 
 TEST(control_characters_are_escaped)
 {
         struct json j = begin();
-        json_bytes(&j, NULL, "\"\\\n\t\0\x1b\x7f", 7);
+        json_put_bytes(&j, NULL, "\"\\\n\t\0\x1b\x7f", 7);
         expect(&j, "\"\\\"\\\\\\n\\t\\u0000\\u001b\\u007f\"");
 }
 
 TEST(valid_utf8_stays)
 {
         struct json j = begin();
-        json_string(&j, NULL, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf");
+        json_put_string(&j, NULL, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf");
         expect(&j, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf\"");
 }
 
@@ -66,7 +66,7 @@ TEST(invalid_utf8_becomes_the_replacement_character)
                 char quoted[64];
                 struct json j = begin();
                 snprintf(quoted, sizeof quoted, "\"%s\"", cases[i].out);
-                json_string(&j, NULL, cases[i].in);
+                json_put_string(&j, NULL, cases[i].in);
                 expect(&j, quoted);
         }
 }

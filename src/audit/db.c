@@ -1,0 +1,284 @@
+#include "audit/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "sys/file.h"
+
+#define APPLICATION 0x43656c41 /* "CelA" */
+/* Up to this size all pages are looked at when it is opened. */
+#define CHECK_BYTES_MAX (16 << 20)
+
+const unsigned char db_no_hash[HASH_SIZE];
+
+/* Incremental vacuum must be chosen before the first table is made. */
+static const char sql_pragmas[] = "PRAGMA auto_vacuum=INCREMENTAL;"
+                                  "PRAGMA journal_mode=WAL;"
+                                  "PRAGMA synchronous=NORMAL;"
+                                  "PRAGMA cache_size=-8192;"
+                                  "PRAGMA trusted_schema=OFF;"
+                                  "PRAGMA cell_size_check=ON;"
+                                  "PRAGMA journal_size_limit=67108864;";
+
+/* The index of each filter holds the row numbers in order, so it pages as well as finds. */
+static const char sql_make[] =
+        "BEGIN IMMEDIATE;"
+        "CREATE TABLE executions ("
+        " seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+        " started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,"
+        " sandbox TEXT, runtime TEXT, \"key\" TEXT, session TEXT, agent TEXT,"
+        " status TEXT NOT NULL, exit_code INTEGER, signal INTEGER,"
+        " duration_us INTEGER NOT NULL, cpu_us INTEGER NOT NULL,"
+        " memory_peak INTEGER NOT NULL, processes_peak INTEGER NOT NULL,"
+        " input_bytes INTEGER NOT NULL, stdout_bytes INTEGER NOT NULL, stderr_bytes INTEGER NOT NULL,"
+        " violations TEXT, input BLOB, stdout BLOB, stderr BLOB, hash BLOB NOT NULL) STRICT;"
+        "CREATE INDEX by_sandbox ON executions (sandbox) WHERE sandbox IS NOT NULL;"
+        "CREATE INDEX by_session ON executions (session) WHERE session IS NOT NULL;"
+        "CREATE INDEX by_agent ON executions (agent) WHERE agent IS NOT NULL;"
+        "CREATE INDEX by_key ON executions (\"key\") WHERE \"key\" IS NOT NULL;"
+        "CREATE INDEX by_status ON executions (status);"
+        "CREATE TABLE cuts (n INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, up_to INTEGER NOT NULL,"
+        " base BLOB NOT NULL, removed INTEGER NOT NULL, why TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
+        "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL,"
+        " hash BLOB NOT NULL, cuts INTEGER NOT NULL, cut_hash BLOB NOT NULL) STRICT;"
+        "INSERT INTO head VALUES (1, 0, zeroblob(32), 0, zeroblob(32));"
+        "PRAGMA application_id = 0x43656c41;"
+        "PRAGMA user_version = 1;"
+        "COMMIT";
+
+int db_fail(sqlite3 *sqlite, const char *path, const char *what, struct cella_err *err)
+{
+        int code = sqlite3_errcode(sqlite);
+        int num = code == SQLITE_FULL                               ? -ENOSPC
+                  : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? -EBADMSG
+                  : code == SQLITE_NOMEM                            ? -ENOMEM
+                  : code == SQLITE_BUSY || code == SQLITE_LOCKED    ? -EBUSY
+                                                                    : -EIO;
+        err_say(err, CELLA_INTERNAL, num, "cannot %s %s: %s", what, path, sqlite3_errmsg(sqlite));
+        if (num == -EBADMSG)
+                err_hint(err, "the audit log is damaged: keep the file, put back a copy, or move it away to "
+                              "begin a new log");
+        else if (num == -ENOSPC)
+                err_hint(err, "make room on the disk that has the state directory");
+        return num;
+}
+
+static int integer_of(sqlite3 *sqlite, const char *sql, int64_t *ret)
+{
+        sqlite3_stmt *statement = NULL;
+        int r = sqlite3_prepare_v2(sqlite, sql, -1, &statement, NULL);
+        if (r == SQLITE_OK && (r = sqlite3_step(statement)) == SQLITE_ROW)
+                *ret = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        return r == SQLITE_ROW ? 0 : -EIO;
+}
+
+int db_check_version(sqlite3 *sqlite, const char *path, bool *ret_empty, struct cella_err *err)
+{
+        int64_t version = 0, application = 0, tables = 0;
+        if (integer_of(sqlite, "PRAGMA user_version", &version) < 0 ||
+            integer_of(sqlite, "PRAGMA application_id", &application) < 0 ||
+            integer_of(sqlite, "SELECT count(*) FROM sqlite_schema", &tables) < 0)
+                return db_fail(sqlite, path, "open", err);
+        *ret_empty = tables == 0 && version == 0;
+        if (*ret_empty)
+                return 0;
+        if (application != APPLICATION) {
+                err_say(err, CELLA_INTERNAL, -EBADMSG, "%s is the database of another program", path);
+                err_hint(err, "move it away, or use another state directory");
+                return -EBADMSG;
+        }
+        if (version > DB_VERSION) {
+                err_say(err, CELLA_INTERNAL, -EPROTO, "%s is of version %lld, this program knows up to %d",
+                        path, (long long)version, DB_VERSION);
+                err_hint(err, "use the Cella that wrote it, or a newer one");
+                return -EPROTO;
+        }
+        return 0;
+}
+
+/* Before SQLite makes it: its own files take the mode of this one. */
+static int make_file(const char *path, struct cella_err *err)
+{
+        int fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0)
+                sys_close(fd);
+        else if (fd != -EEXIST)
+                return err_set(err, CELLA_INTERNAL, fd, "cannot make %s", path);
+        else if (chmod(path, 0600) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot change the mode of %s", path);
+        return 0;
+}
+
+static int prepare(struct db *db)
+{
+        static const char insert[] =
+                "INSERT INTO executions (" ROW_COLUMNS ", hash) VALUES "
+                "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING";
+        static const char head[] = "UPDATE head SET seq = ?1, hash = ?2, cuts = ?3, cut_hash = ?4";
+        int64_t page_size = 0;
+        if (sqlite3_prepare_v3(db->sqlite, insert, -1, SQLITE_PREPARE_PERSISTENT, &db->insert, NULL) ||
+            sqlite3_prepare_v3(db->sqlite, head, -1, SQLITE_PREPARE_PERSISTENT, &db->put_head, NULL) ||
+            sqlite3_prepare_v3(db->sqlite, "PRAGMA page_count", -1, SQLITE_PREPARE_PERSISTENT, &db->pages,
+                               NULL) ||
+            sqlite3_prepare_v3(db->sqlite, "PRAGMA freelist_count", -1, SQLITE_PREPARE_PERSISTENT,
+                               &db->free_pages, NULL) ||
+            integer_of(db->sqlite, "PRAGMA page_size", &page_size) < 0)
+                return -EIO;
+        db->page_size = (uint64_t)page_size;
+        return 0;
+}
+
+static int read_head(struct db *db, const char *path, struct cella_err *err)
+{
+        sqlite3_stmt *statement = NULL;
+        int r = sqlite3_prepare_v2(db->sqlite, "SELECT seq, hash, cuts, cut_hash FROM head", -1, &statement,
+                                   NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        bool whole = r == SQLITE_ROW && sqlite3_column_bytes(statement, 1) == HASH_SIZE &&
+                     sqlite3_column_bytes(statement, 3) == HASH_SIZE &&
+                     sqlite3_column_int64(statement, 0) >= 0 && sqlite3_column_int64(statement, 2) >= 0;
+        if (whole) {
+                db->seq = (uint64_t)sqlite3_column_int64(statement, 0);
+                db->cuts = (uint64_t)sqlite3_column_int64(statement, 2);
+                memcpy(db->hash, sqlite3_column_blob(statement, 1), HASH_SIZE);
+                memcpy(db->cut_hash, sqlite3_column_blob(statement, 3), HASH_SIZE);
+        }
+        int result = 0;
+        if (r != SQLITE_ROW && r != SQLITE_DONE) {
+                result = db_fail(db->sqlite, path, "read", err);
+        } else if (!whole) {
+                result = err_say(err, CELLA_INTERNAL, -EBADMSG, "%s does not say where it ends", path);
+                err_hint(err, "the audit log was tampered with: keep the file, and move it away to begin a "
+                              "new log");
+        }
+        sqlite3_finalize(statement);
+        return result;
+}
+
+static int check_small(struct db *db, const char *path, struct cella_err *err)
+{
+        sqlite3_stmt *statement = NULL;
+        if (db_exceeds(db, CHECK_BYTES_MAX))
+                return 0; /* takes too long for a start; audit_verify() reads everything */
+        int r = sqlite3_prepare_v2(db->sqlite, "PRAGMA quick_check(1)", -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        const char *said = r == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        int result = 0;
+        if (!said) {
+                result = db_fail(db->sqlite, path, "check", err);
+        } else if (strcmp(said, "ok") != 0) {
+                result = err_say(err, CELLA_INTERNAL, -EBADMSG, "%s is damaged: %.100s", path, said);
+                err_hint(err, "keep the file, put back a copy, or move it away to begin a new log");
+        }
+        sqlite3_finalize(statement);
+        return result;
+}
+
+static int open_and_check(struct db *db, const char *path, struct cella_err *err)
+{
+        bool empty = false;
+        int r;
+        if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
+            sqlite3_busy_timeout(db->sqlite, 1000) || sqlite3_exec(db->sqlite, sql_pragmas, NULL, NULL, NULL))
+                return db_fail(db->sqlite, path, "open", err);
+        r = db_check_version(db->sqlite, path, &empty, err);
+        if (r < 0)
+                return r;
+        if (empty && sqlite3_exec(db->sqlite, sql_make, NULL, NULL, NULL))
+                return db_fail(db->sqlite, path, "make", err);
+        r = read_head(db, path, err);
+        if (r < 0)
+                return r;
+        if (prepare(db) < 0) {
+                r = db_fail(db->sqlite, path, "open", err);
+                err_hint(err, "its tables are not those of an audit log: keep the file, and move it away to "
+                              "begin a new log");
+                return r;
+        }
+        return check_small(db, path, err);
+}
+
+int db_open(struct db *db, const char *directory, struct cella_err *err)
+{
+        char path[PATH_MAX];
+        *db = (struct db){0};
+        if (snprintf(path, sizeof path, "%s/audit.db", directory) >= (int)sizeof path)
+                return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
+        int r = make_file(path, err);
+        if (r == 0)
+                r = open_and_check(db, path, err);
+        if (r < 0)
+                db_close(db);
+        return r;
+}
+
+void db_close(struct db *db)
+{
+        sqlite3_finalize(db->insert);
+        sqlite3_finalize(db->put_head);
+        sqlite3_finalize(db->pages);
+        sqlite3_finalize(db->free_pages);
+        sqlite3_close(db->sqlite);
+        *db = (struct db){0};
+}
+
+/* ---- adding ---- */
+
+int db_put_head(struct db *db)
+{
+        sqlite3_bind_int64(db->put_head, 1, (int64_t)db->seq);
+        sqlite3_bind_blob(db->put_head, 2, db->hash, HASH_SIZE, SQLITE_STATIC);
+        sqlite3_bind_int64(db->put_head, 3, (int64_t)db->cuts);
+        sqlite3_bind_blob(db->put_head, 4, db->cut_hash, HASH_SIZE, SQLITE_STATIC);
+        int r = sqlite3_step(db->put_head);
+        sqlite3_reset(db->put_head);
+        sqlite3_clear_bindings(db->put_head);
+        return r == SQLITE_DONE ? SQLITE_OK : r;
+}
+
+static int insert(struct db *db, struct record *record)
+{
+        unsigned char hash[HASH_SIZE];
+        record->cells[COLUMN_SEQ] = cell_integer(db->seq + 1);
+        row_hash(db->hash, record->cells, COLUMNS, hash);
+        int r = row_bind(db->insert, record->cells, COLUMNS);
+        if (r == SQLITE_OK)
+                r = sqlite3_bind_blob(db->insert, COLUMNS + 1, hash, HASH_SIZE, SQLITE_STATIC);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(db->insert);
+        sqlite3_reset(db->insert);
+        sqlite3_clear_bindings(db->insert);
+        if (r != SQLITE_DONE)
+                return r;
+        if (sqlite3_changes(db->sqlite) > 0) {
+                db->seq++;
+                memcpy(db->hash, hash, HASH_SIZE);
+        }
+        return SQLITE_OK;
+}
+
+int db_write(struct db *db, struct record *records)
+{
+        struct db before = *db;
+        int r = sqlite3_exec(db->sqlite, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+        for (; r == SQLITE_OK && records; records = records->next)
+                r = insert(db, records);
+        if (r == SQLITE_OK)
+                r = db_put_head(db);
+        if (r == SQLITE_OK)
+                r = sqlite3_exec(db->sqlite, "COMMIT", NULL, NULL, NULL);
+        if (r == SQLITE_OK)
+                return r;
+        if (!sqlite3_get_autocommit(db->sqlite))
+                sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+        *db = before;
+        return r;
+}

@@ -1,0 +1,311 @@
+/* audit/reader.c -- reading the log, on a connection that cannot write.
+ *
+ * What is in the file is believed to be nothing but bytes: it may have been changed. */
+#include "audit/reader.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/db.h"
+#include "base/err.h"
+
+#define LIST_MAX 1000
+/* Rows are in the order in which they ended, up to steps of the clock: this far back one looks
+ * for more that began after filter.since_ms. */
+#define CLOCK_SLACK_MS 600000
+
+int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err)
+{
+        AUTO(audit_reader_close) struct audit_reader *reader = NULL;
+        char path[PATH_MAX];
+        bool empty = false;
+        if (sodium_init() < 0)
+                return err_say(err, CELLA_INTERNAL, -EIO, "libsodium cannot start");
+        if (snprintf(path, sizeof path, "%s/audit.db", directory) >= (int)sizeof path)
+                return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
+        reader = calloc(1, sizeof *reader);
+        if (!reader)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot open %s", path);
+        if (sqlite3_open_v2(path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) ||
+            sqlite3_busy_timeout(reader->db, 2000) ||
+            sqlite3_exec(reader->db,
+                         "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; "
+                         "PRAGMA cache_size=-8192",
+                         NULL, NULL, NULL)) {
+                if (sqlite3_errcode(reader->db) == SQLITE_CANTOPEN)
+                        return err_say(err, CELLA_NOT_FOUND, -ENOENT, "cannot open %s", path);
+                return db_fail(reader->db, path, "open", err);
+        }
+        int r = db_check_version(reader->db, path, &empty, err);
+        if (r < 0)
+                return r;
+        if (empty)
+                return err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s is empty", path);
+        *ret = TAKE(reader);
+        return 0;
+}
+
+struct audit_reader *audit_reader_close(struct audit_reader *reader)
+{
+        if (reader) {
+                sqlite3_close(reader->db);
+                free(reader);
+        }
+        return NULL;
+}
+
+/* ---- values ---- */
+
+/* The length of the well-formed sequence at p, or 0. */
+static size_t utf8_len(const unsigned char *p, size_t left)
+{
+        static const unsigned char least[] = {0, 0, 0, 0xa0, 0x90};
+        size_t n = p[0] < 0x80   ? 1
+                   : p[0] < 0xc2 ? 0
+                   : p[0] < 0xe0 ? 2
+                   : p[0] < 0xf0 ? 3
+                   : p[0] < 0xf5 ? 4
+                                 : 0;
+        if (n == 0 || n > left)
+                return 0;
+        for (size_t i = 1; i < n; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        /* Overlong forms, surrogates, past U+10FFFF. */
+        if (((p[0] == 0xe0 || p[0] == 0xf0) && p[1] < least[n]) || (p[0] == 0xed && p[1] > 0x9f) ||
+            (p[0] == 0xf4 && p[1] > 0x8f))
+                return 0;
+        return n;
+}
+
+json_t *reader_text(const void *data, size_t len)
+{
+        const unsigned char *p = data;
+        size_t used = 0;
+        if (!data)
+                return json_pack("n");
+        char *clean = malloc(len * 3 + 1);
+        if (!clean)
+                return NULL;
+        for (size_t i = 0; i < len;) {
+                size_t n = utf8_len(p + i, len - i);
+                memcpy(clean + used, n > 0 ? (const char *)p + i : "\xef\xbf\xbd", n > 0 ? n : 3);
+                used += n > 0 ? n : 3;
+                i += n > 0 ? n : 1;
+        }
+        json_t *text = json_stringn_nocheck(clean, used);
+        free(clean);
+        return text;
+}
+
+void reader_hex(const unsigned char *data, size_t len, char *ret)
+{
+        sodium_bin2hex(ret, 2 * len + 1, data, len);
+}
+
+static json_t *text_of(const struct cell *cell)
+{
+        return cell->type == SQLITE_TEXT || cell->type == SQLITE_BLOB ? reader_text(cell->data, cell->len)
+                                                                      : json_pack("n");
+}
+
+static json_t *integer_of(const struct cell *cell)
+{
+        return cell->type == SQLITE_INTEGER ? json_integer(cell->integer) : json_pack("n");
+}
+
+static json_t *milliseconds_of(const struct cell *us)
+{
+        return json_pack("f", (double)us->integer / 1000);
+}
+
+/* RFC 3339, UTC. */
+static json_t *time_of(const struct cell *ms)
+{
+        char text[64];
+        struct tm tm;
+        time_t seconds = (time_t)(ms->integer / 1000);
+        if (ms->integer < 0 || seconds > INT64_C(253402300799) || !gmtime_r(&seconds, &tm))
+                return json_pack("n");
+        size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+        len += (size_t)snprintf(text + len, sizeof text - len, ".%03dZ", (int)(ms->integer % 1000));
+        return json_stringn(text, len);
+}
+
+static bool is_text(const struct cell *cell, const char *text)
+{
+        return cell->type == SQLITE_TEXT && cell->len == strlen(text) &&
+               memcmp(cell->data, text, cell->len) == 0;
+}
+
+static json_t *summary_of(const struct cell *cells)
+{
+        return json_pack(
+                "{so so so so so so so so so so so sb so so so so s{so so so}}", /* */
+                "id", text_of(&cells[COLUMN_ID]), "sandbox", text_of(&cells[COLUMN_SANDBOX]), "runtime",
+                text_of(&cells[COLUMN_RUNTIME]), "session", text_of(&cells[COLUMN_SESSION]), "agent",
+                text_of(&cells[COLUMN_AGENT]), "key", text_of(&cells[COLUMN_KEY]), "started",
+                time_of(&cells[COLUMN_STARTED]), "finished", time_of(&cells[COLUMN_FINISHED]), "status",
+                text_of(&cells[COLUMN_STATUS]), "exit_code", integer_of(&cells[COLUMN_EXIT_CODE]), "signal",
+                integer_of(&cells[COLUMN_SIGNAL]), "timed_out", is_text(&cells[COLUMN_STATUS], "timeout"),
+                "input_bytes", integer_of(&cells[COLUMN_INPUT_BYTES]), "stdout_bytes",
+                integer_of(&cells[COLUMN_STDOUT_BYTES]), "stderr_bytes",
+                integer_of(&cells[COLUMN_STDERR_BYTES]), "duration_ms",
+                milliseconds_of(&cells[COLUMN_DURATION]), "usage", "cpu_ms",
+                milliseconds_of(&cells[COLUMN_CPU]), "memory_peak_bytes",
+                integer_of(&cells[COLUMN_MEMORY_PEAK]), "processes_peak",
+                integer_of(&cells[COLUMN_PROCESSES_PEAK]));
+}
+
+/* ---- one page of a list ---- */
+
+struct condition {
+        const char *value;
+        const char *sql; /* the column */
+};
+
+/* The first condition there is finds by its index, the others only filter ("+" keeps SQLite from
+ * using theirs): without statistics it might take the one that half of all rows share. */
+static void write_query(const struct condition *conditions, size_t n, char *sql, size_t size)
+{
+        bool first = true;
+        size_t used = (size_t)snprintf(sql, size, "SELECT " ROW_COLUMNS " FROM executions WHERE seq < ?1");
+        for (size_t i = 0; i < n; i++) {
+                if (!conditions[i].value)
+                        continue;
+                used += (size_t)snprintf(sql + used, size - used, " AND %s%s = ?%zu", first ? "" : "+",
+                                         conditions[i].sql, i + 2);
+                first = false;
+        }
+        snprintf(sql + used, size - used, " ORDER BY seq DESC");
+}
+
+static sqlite3_stmt *prepare_list(struct audit_reader *reader, const struct audit_filter *filter)
+{
+        const struct condition conditions[] = {
+                {filter->sandbox, "sandbox"}, {filter->session, "session"}, {filter->agent, "agent"},
+                {filter->status, "status"},   {filter->key, "\"key\""},
+        };
+        char sql[1024];
+        sqlite3_stmt *statement = NULL;
+        write_query(conditions, ARRAY_LEN(conditions), sql, sizeof sql);
+        if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) != SQLITE_OK)
+                return NULL;
+        int64_t below =
+                filter->cursor > 0 && filter->cursor < INT64_MAX ? (int64_t)filter->cursor : INT64_MAX;
+        sqlite3_bind_int64(statement, 1, below);
+        for (size_t i = 0; i < ARRAY_LEN(conditions); i++)
+                if (conditions[i].value)
+                        sqlite3_bind_text(statement, (int)i + 2, conditions[i].value,
+                                          (int)strnlen(conditions[i].value, NAME_MAX_BYTES), SQLITE_STATIC);
+        return statement;
+}
+
+int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
+               struct cella_err *err)
+{
+        unsigned limit = filter->limit == 0 ? 1 : filter->limit > LIST_MAX ? LIST_MAX : filter->limit;
+        sqlite3_stmt *statement = prepare_list(reader, filter);
+        json_t *list = json_array(), *cursor = NULL;
+        int64_t last = 0;
+        int r = statement ? SQLITE_ROW : SQLITE_ERROR;
+        while (r == SQLITE_ROW && (r = sqlite3_step(statement)) == SQLITE_ROW) {
+                struct cell cells[COLUMNS];
+                row_read(statement, cells, COLUMN_VIOLATIONS);
+                if (cells[COLUMN_FINISHED].integer < filter->since_ms - CLOCK_SLACK_MS) {
+                        r = SQLITE_DONE;
+                        break;
+                }
+                if (cells[COLUMN_STARTED].integer < filter->since_ms)
+                        continue;
+                if (json_array_size(list) == limit) {
+                        cursor = json_sprintf("%lld", (long long)last);
+                        r = SQLITE_DONE;
+                        break;
+                }
+                last = cells[COLUMN_SEQ].integer;
+                if (json_array_append_new(list, summary_of(cells)) < 0)
+                        r = SQLITE_NOMEM;
+        }
+        int result = r == SQLITE_DONE ? 0 : db_fail(reader->db, "audit.db", "read", err);
+        sqlite3_finalize(statement);
+        json_t *page = result < 0 ? NULL
+                                  : json_pack("{sO so}", "executions", list, "cursor",
+                                              cursor ? cursor : json_pack("n"));
+        json_decref(list);
+        if (!page)
+                return result < 0 ? result : err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot list executions");
+        *ret = page;
+        return 0;
+}
+
+/* ---- one, whole ---- */
+
+static json_t *violations_of(const struct cell *cell)
+{
+        json_t *list =
+                cell->type == SQLITE_TEXT ? json_loadb(cell->data, cell->len, JSON_ALLOW_NUL, NULL) : NULL;
+        if (json_is_array(list))
+                return list;
+        json_decref(list);
+        return json_array();
+}
+
+static bool is_cut(const struct cell *kept, const struct cell *total)
+{
+        return (uint64_t)total->integer != kept->len;
+}
+
+static json_t *whole_of(const struct cell *cells, const unsigned char *hash)
+{
+        char hex[2 * HASH_SIZE + 1];
+        json_t *row = summary_of(cells);
+        json_t *more =
+                json_pack("{so so so sb sb sb so so}", /* */
+                          "input", text_of(&cells[COLUMN_INPUT]), "stdout", text_of(&cells[COLUMN_STDOUT]),
+                          "stderr", text_of(&cells[COLUMN_STDERR]), "input_truncated",
+                          is_cut(&cells[COLUMN_INPUT], &cells[COLUMN_INPUT_BYTES]), "stdout_truncated",
+                          is_cut(&cells[COLUMN_STDOUT], &cells[COLUMN_STDOUT_BYTES]), "stderr_truncated",
+                          is_cut(&cells[COLUMN_STDERR], &cells[COLUMN_STDERR_BYTES]), "violations",
+                          violations_of(&cells[COLUMN_VIOLATIONS]), "row", integer_of(&cells[COLUMN_SEQ]));
+        reader_hex(hash, HASH_SIZE, hex);
+        if (!row || !more || json_object_update(row, more) < 0 ||
+            json_object_set_new(row, "hash", json_stringn(hex, 2 * HASH_SIZE)) < 0) {
+                json_decref(row);
+                row = NULL;
+        }
+        json_decref(more);
+        return row;
+}
+
+int audit_get(struct audit_reader *reader, const char *id, json_t **ret, struct cella_err *err)
+{
+        static const char sql[] = "SELECT " ROW_COLUMNS ", hash FROM executions WHERE id = ?1";
+        sqlite3_stmt *statement = NULL;
+        struct cell cells[COLUMNS + 1];
+        json_t *row = NULL;
+        int r = sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_bind_text(statement, 1, id, -1, SQLITE_STATIC);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        int result = r == SQLITE_ROW || r == SQLITE_DONE ? 0 : db_fail(reader->db, "audit.db", "read", err);
+        if (r == SQLITE_ROW) {
+                row_read(statement, cells, COLUMNS + 1);
+                row = whole_of(cells, cells[COLUMNS].len == HASH_SIZE ? cells[COLUMNS].data : db_no_hash);
+        }
+        sqlite3_finalize(statement);
+        if (result < 0)
+                return result;
+        if (r == SQLITE_DONE)
+                return err_say(err, CELLA_NOT_FOUND, -ENOENT, "no such execution: %.40s", id);
+        if (!row)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot show the execution");
+        *ret = row;
+        return 0;
+}

@@ -1,0 +1,11 @@
+/* audit/reader.h -- what list, get and verify have in common. */
+#pragma once
+#include "audit/row.h"
+
+struct audit_reader {
+        sqlite3 *db;
+};
+
+/* A string with what is not UTF-8 as U+FFFD; null for NULL. */
+json_t *reader_text(const void *data, size_t len);
+void reader_hex(const unsigned char *data, size_t len, char *ret); /* 2 * len + 1 */

@@ -1,0 +1,165 @@
+/* audit/verify.c -- computes both chains anew, from one snapshot.
+ *
+ * Three things say where the log must begin and end: the cuts (old end), the numbers and hashes
+ * (in between), the head (new end). */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/db.h"
+#include "audit/reader.h"
+#include "base/err.h"
+
+struct verdict {
+        uint64_t rows, bad;
+        char why[160]; /* empty: nothing found */
+        /* As computed so far. */
+        uint64_t seq, cuts;
+        unsigned char hash[HASH_SIZE], cut_hash[HASH_SIZE];
+};
+
+__attribute__((format(printf, 3, 4))) static void found(struct verdict *v, uint64_t row, const char *format,
+                                                        ...)
+{
+        va_list ap;
+        va_start(ap, format);
+        vsnprintf(v->why, sizeof v->why, format, ap);
+        va_end(ap);
+        v->bad = row;
+}
+
+#define N(x) ((unsigned long long)(x))
+
+static bool same(const struct cell *cell, const unsigned char *hash)
+{
+        return cell->type == SQLITE_BLOB && cell->len == HASH_SIZE &&
+               memcmp(cell->data, hash, HASH_SIZE) == 0;
+}
+
+/* Goes through the rows of sql until done or something is found.  An SQLite code. */
+static int each_row(sqlite3 *db, const char *sql, struct verdict *v,
+                    void (*look)(struct verdict *v, sqlite3_stmt *row))
+{
+        sqlite3_stmt *statement = NULL;
+        int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+        while ((r == SQLITE_OK || r == SQLITE_ROW) && !v->why[0]) {
+                r = sqlite3_step(statement);
+                if (r == SQLITE_ROW)
+                        look(v, statement);
+        }
+        sqlite3_finalize(statement);
+        return r == SQLITE_ROW || r == SQLITE_DONE || v->why[0] ? SQLITE_OK : r;
+}
+
+static void look_at_cut(struct verdict *v, sqlite3_stmt *row)
+{
+        struct cell cells[CUT_COLUMNS + 1];
+        unsigned char hash[HASH_SIZE];
+        row_read(row, cells, CUT_COLUMNS + 1);
+        row_hash(v->cut_hash, cells, CUT_COLUMNS, hash);
+        uint64_t n = (uint64_t)cells[CUT_N].integer, up_to = (uint64_t)cells[CUT_UP_TO].integer;
+        if (n != v->cuts + 1)
+                found(v, v->seq + 1, "cut %llu is missing in the table of cuts", N(v->cuts + 1));
+        else if (!same(&cells[CUT_COLUMNS], hash) || cells[CUT_BASE].len != HASH_SIZE || up_to < v->seq)
+                found(v, v->seq + 1, "cut %llu in the table of cuts was changed", N(n));
+        if (v->why[0])
+                return;
+        v->cuts = n;
+        v->seq = up_to;
+        memcpy(v->cut_hash, hash, HASH_SIZE);
+        memcpy(v->hash, cells[CUT_BASE].data, HASH_SIZE);
+}
+
+static void look_at_row(struct verdict *v, sqlite3_stmt *row)
+{
+        struct cell cells[COLUMNS + 1];
+        unsigned char hash[HASH_SIZE];
+        row_read(row, cells, COLUMNS + 1);
+        int64_t seq = cells[COLUMN_SEQ].integer;
+        uint64_t expected = v->seq + 1;
+        if (seq < 0 || (uint64_t)seq < expected) {
+                found(v, seq < 0 ? 0 : (uint64_t)seq, "row %lld was put in: the log begins at row %llu",
+                      (long long)seq, N(expected));
+                return;
+        }
+        if ((uint64_t)seq > expected) {
+                bool begins = v->rows == 0;
+                found(v, expected, "%llu row%s missing before row %lld%s", N((uint64_t)seq - expected),
+                      (uint64_t)seq - expected == 1 ? " is" : "s are", (long long)seq,
+                      begins ? ", at the old end, and retention did not remove them" : "");
+                return;
+        }
+        row_hash(v->hash, cells, COLUMNS, hash);
+        if (!same(&cells[COLUMNS], hash)) {
+                found(v, expected, "row %llu is not what was written, or does not follow the row before it",
+                      N(expected));
+                return;
+        }
+        v->rows++;
+        v->seq = expected;
+        memcpy(v->hash, hash, HASH_SIZE);
+}
+
+static void look_at_head(struct verdict *v, sqlite3_stmt *row)
+{
+        struct cell cells[4];
+        row_read(row, cells, 4);
+        uint64_t seq = (uint64_t)cells[0].integer, cuts = (uint64_t)cells[2].integer;
+        if (cuts != v->cuts || !same(&cells[3], v->cut_hash))
+                found(v, v->seq - v->rows + 1, "the table of cuts ends at %llu, the head says %llu%s",
+                      N(v->cuts), N(cuts), cuts == v->cuts ? " with another hash" : "");
+        else if (seq > v->seq)
+                found(v, v->seq + 1, "%llu row%s missing at the new end, after row %llu", N(seq - v->seq),
+                      seq - v->seq == 1 ? " is" : "s are", N(v->seq));
+        else if (seq < v->seq)
+                found(v, seq + 1, "row %llu was put in after the end of the log", N(seq + 1));
+        else if (!same(&cells[1], v->hash))
+                found(v, v->seq, "row %llu, the last, is not the one that the head names", N(v->seq));
+}
+
+static int go_through(sqlite3 *db, struct verdict *v)
+{
+        int64_t heads = 0;
+        int r = each_row(db, "SELECT " CUT_COLUMN_NAMES ", hash FROM cuts ORDER BY n", v, look_at_cut);
+        if (r == SQLITE_OK && !v->why[0])
+                r = each_row(db, "SELECT " ROW_COLUMNS ", hash FROM executions ORDER BY seq", v, look_at_row);
+        if (r == SQLITE_OK && !v->why[0])
+                r = each_row(db, "SELECT seq, hash, cuts, cut_hash FROM head", v, look_at_head);
+        sqlite3_stmt *statement = NULL;
+        if (r == SQLITE_OK && !v->why[0])
+                r = sqlite3_prepare_v2(db, "SELECT count(*) FROM head", -1, &statement, NULL);
+        if (statement && sqlite3_step(statement) == SQLITE_ROW)
+                heads = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        if (statement && heads != 1)
+                found(v, v->seq, "the log does not say where it ends");
+        return r;
+}
+
+int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err)
+{
+        struct verdict v = {0};
+        char hex[2 * HASH_SIZE + 1];
+        int r = sqlite3_exec(reader->db, "BEGIN", NULL, NULL, NULL);
+        if (r == SQLITE_OK)
+                r = go_through(reader->db, &v);
+        int code = r & 0xff;
+        if (r != SQLITE_OK && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR))
+                found(&v, v.seq + 1, "the database is damaged: %.100s", sqlite3_errmsg(reader->db));
+        else if (r != SQLITE_OK)
+                db_fail(reader->db, "audit.db", "read", err);
+        if (!sqlite3_get_autocommit(reader->db))
+                sqlite3_exec(reader->db, "ROLLBACK", NULL, NULL, NULL);
+        if (r != SQLITE_OK && !v.why[0])
+                return -EIO;
+        reader_hex(v.hash, HASH_SIZE, hex);
+        json_t *said = v.why[0] ? json_pack("{sI sb sI ss}", "rows", (json_int_t)v.rows, "ok", 0, "first_bad",
+                                            (json_int_t)v.bad, "why", v.why)
+                                : json_pack("{sI sb sI ss}", "rows", (json_int_t)v.rows, "ok", 1, "last",
+                                            (json_int_t)v.seq, "hash", hex);
+        if (!said)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot verify the audit log");
+        *ret = said;
+        return 0;
+}

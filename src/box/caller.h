@@ -1,0 +1,42 @@
+/* box/caller.h -- who asks, and what they may. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/id.h"
+#include "box/settings.h"
+#include "cella.h"
+
+enum capability {
+        MAY_EXEC = 1u << 0,
+        MAY_MANAGE = 1u << 1,
+        MAY_FILES = 1u << 2,
+        MAY_IMAGES = 1u << 3,
+        MAY_SECRETS = 1u << 4,
+        MAY_SETTINGS = 1u << 5,
+        MAY_AUDIT = 1u << 6,
+};
+
+extern const char *const capability_words[]; /* by bit */
+
+struct caller {
+        bool owner;        /* of the daemon: the Unix socket, or loopback without keys */
+        char key[ID_SIZE]; /* "" for the owner */
+        unsigned capabilities;
+        enum box_tier tier_max;
+        struct cella_limits limits_max; /* 0: none of its own */
+        uint32_t sandboxes_max;         /* 0: none of its own */
+};
+
+/* The fields of a key, as POST /v1/keys takes them. */
+const struct field *key_fields(void);
+
+void caller_owner(struct caller *ret);
+void caller_from_key(const json_t *key, struct caller *ret);
+
+/* -EACCES and "access denied: sandbox.exec" if it may not. */
+int caller_may(const struct caller *caller, enum capability what, struct cella_err *err);
+/* Limits, and the tier, within what the key has.  Says which is not. */
+int caller_allows(const struct caller *caller, const struct cella_limits *limits, struct cella_err *err);
+/* A sandbox or execution made by this key ("" for the owner) is its business. */
+bool caller_sees(const struct caller *caller, const char *key);

@@ -1,0 +1,241 @@
+/* box/execution_io.c -- the pipes of an execution.
+ *
+ * Output is read as long as there is any, whoever wants it: what is past the limits is counted
+ * and dropped, so that the code is never blocked by it.  Only a live reader without room makes us
+ * wait, and then the deadline ends it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "box/execution_parts.h"
+
+#define READS_AT_ONCE 16             /* then it is others' turn */
+#define FEED_MAX (1024u * 1024)      /* input that waits */
+#define DRAIN_MAX (4u * 1024 * 1024) /* more than a pipe can hold */
+
+static char buffer[64 * 1024]; /* one thread, and nobody keeps it across calls */
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static enum cella_stream stream_of(const struct execution *ex, const struct stream_out *out)
+{
+        return out == &ex->out[0] ? CELLA_STDOUT : CELLA_STDERR;
+}
+
+static void watch_output(struct execution *ex)
+{
+        for (int i = 0; i < 2; i++) {
+                struct stream_out *out = &ex->out[i];
+                if (out->fd < 0 || out->watched == !ex->waits)
+                        continue;
+                out->watched = !ex->waits;
+                if (out->watched)
+                        uv_poll_start(&out->poll, UV_READABLE, on_readable);
+                else
+                        uv_poll_stop(&out->poll);
+        }
+}
+
+static void close_output(struct stream_out *out)
+{
+        if (out->fd < 0)
+                return;
+        uv_poll_stop(&out->poll);
+        close(out->fd);
+        out->fd = -1;
+        execution_drop_handle((uv_handle_t *)&out->poll);
+}
+
+static void take(struct execution *ex, struct stream_out *out, const char *data, size_t len)
+{
+        enum cella_stream stream = stream_of(ex, out);
+        out->total += len;
+        keep_add(&out->keep, data, len);
+        if (ex->kind == EXECUTION_BACKGROUND) {
+                ring_add(&out->ring, data, len);
+                list_each (at, &ex->followers, other)
+                        list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
+        }
+        if (ex->events && ex->events->on_output)
+                ex->events->on_output(ex, stream, data, len, ex->context);
+        if (ex->request.kill_on_output_limit && out->total > ex->limits.output_bytes && !ex->over)
+                execution_end(ex, END_OUTPUT);
+}
+
+/* False when there is no more for now; closes it at its end. */
+static bool read_once(struct execution *ex, struct stream_out *out)
+{
+        ssize_t n = read(out->fd, buffer, sizeof buffer);
+        if (n > 0) {
+                take(ex, out, buffer, (size_t)n);
+                return true;
+        }
+        if (n < 0 && errno == EINTR)
+                return true;
+        if (n == 0 || errno != EAGAIN)
+                close_output(out);
+        return false;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+        struct execution *ex = poll->data;
+        struct stream_out *out = poll == &ex->out[0].poll ? &ex->out[0] : &ex->out[1];
+        (void)status;
+        (void)events;
+        execution_ref(ex);
+        for (int i = 0; i < READS_AT_ONCE && out->fd >= 0 && !ex->waits; i++)
+                if (!read_once(ex, out))
+                        break;
+        execution_unref(ex);
+}
+
+void execution_drain(struct execution *ex)
+{
+        for (int i = 0; i < 2; i++) {
+                uint64_t until = ex->out[i].total + DRAIN_MAX;
+                while (ex->out[i].fd >= 0 && ex->out[i].total < until && read_once(ex, &ex->out[i]))
+                        continue;
+        }
+}
+
+void execution_wait(struct execution *ex)
+{
+        ex->waits = true;
+        watch_output(ex);
+}
+
+void execution_go_on(struct execution *ex)
+{
+        ex->waits = false;
+        watch_output(ex);
+}
+
+/* ---- input ---- */
+
+static void close_input(struct execution *ex)
+{
+        if (ex->in.fd < 0)
+                return;
+        uv_poll_stop(&ex->in.poll);
+        close(ex->in.fd);
+        ex->in.fd = -1;
+        execution_drop_handle((uv_handle_t *)&ex->in.poll);
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events);
+
+/* Writes what it takes; at the end of all that will come, closes it. */
+static void push_input(struct execution *ex)
+{
+        struct stream_in *in = &ex->in;
+        while (in->at < in->len) {
+                ssize_t n = write(in->fd, in->data + in->at, in->len - in->at);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && errno == EAGAIN) {
+                        uv_poll_start(&in->poll, UV_WRITABLE, on_writable);
+                        return;
+                }
+                if (n < 0) { /* nobody reads it */
+                        close_input(ex);
+                        return;
+                }
+                in->at += (size_t)n;
+        }
+        in->at = in->len = 0;
+        uv_poll_stop(&in->poll);
+        if (!in->open_ended)
+                close_input(ex);
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events)
+{
+        (void)status;
+        (void)events;
+        push_input(poll->data);
+}
+
+static int add_input(struct stream_in *in, const char *data, size_t len)
+{
+        if (in->len - in->at + len > FEED_MAX && in->len > in->at)
+                return -ENOBUFS;
+        if (in->at > 0) {
+                memmove(in->data, in->data + in->at, in->len - in->at);
+                in->len -= in->at;
+                in->at = 0;
+        }
+        char *more = realloc(in->data, in->len + len + 1);
+        if (!more)
+                return -ENOMEM;
+        memcpy(more + in->len, data, len);
+        in->data = more;
+        in->len += len;
+        return 0;
+}
+
+int execution_feed(struct execution *ex, const char *data, size_t len, bool eof)
+{
+        if (ex->in.fd < 0 || !ex->in.open_ended)
+                return -EPIPE;
+        int r = add_input(&ex->in, data, len);
+        if (r < 0)
+                return r;
+        ex->in.open_ended = !eof;
+        push_input(ex);
+        return 0;
+}
+
+/* ---- opening and closing ---- */
+
+static int open_pipe(struct execution *ex, uv_poll_t *poll, int ours, int pair[2], int *ret_ours,
+                     int *ret_theirs)
+{
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return -errno;
+        int r = uv_poll_init(ex->box->loop, poll, pair[ours]); /* makes it non-blocking */
+        if (r < 0) {
+                close(pair[0]);
+                close(pair[1]);
+                return r;
+        }
+        /* The code is another user, and /dev/stdout opens it by name. */
+        fchmod(pair[!ours], 0666);
+        poll->data = ex;
+        execution_ref(ex);
+        *ret_ours = pair[ours];
+        *ret_theirs = pair[!ours];
+        return 0;
+}
+
+int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err)
+{
+        int pair[2];
+        theirs[0] = theirs[1] = theirs[2] = -1;
+        int r = open_pipe(ex, &ex->in.poll, 1, pair, &ex->in.fd, &theirs[0]);
+        for (int i = 0; i < 2 && r == 0; i++)
+                r = open_pipe(ex, &ex->out[i].poll, 0, pair, &ex->out[i].fd, &theirs[i + 1]);
+        if (r < 0) {
+                for (int i = 0; i < 3; i++)
+                        if (theirs[i] >= 0)
+                                close(theirs[i]);
+                return err_set(err, CELLA_INTERNAL, r, "cannot make pipes");
+        }
+        ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
+        if (ex->request.input_len > 0 && add_input(&ex->in, ex->request.input, ex->request.input_len) < 0)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "standard input");
+        push_input(ex);
+        watch_output(ex);
+        return 0;
+}
+
+void execution_close_io(struct execution *ex)
+{
+        close_input(ex);
+        for (int i = 0; i < 2; i++)
+                close_output(&ex->out[i]);
+}

@@ -1,0 +1,30 @@
+/* box/execution_parts.h -- what the files of an execution share. */
+#pragma once
+#include "box/execution.h"
+
+/* execution.c */
+void execution_over(struct execution *ex);                              /* every process of it is gone */
+void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
+void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */
+void execution_list_given_up(struct execution *ex);
+
+/* execution_start.c: the messages that start it. */
+void execution_begin(struct execution *ex); /* the sandbox takes messages */
+void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
+struct cella_command execution_command(const struct execution *ex);
+void execution_log_begin(struct execution *ex); /* execution.c */
+
+/* execution_io.c */
+int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err);
+void execution_drain(struct execution *ex); /* takes what is left in the pipes */
+void execution_close_io(struct execution *ex);
+
+/* execution_clock.c */
+void execution_clock_init(struct execution *ex);
+void execution_clock_start(struct execution *ex); /* the command runs */
+void execution_clock_stop(struct execution *ex);
+void execution_clock_list(struct execution *ex); /* the list of files must come soon */
+void execution_clock_done(struct execution *ex);
+void execution_paused(struct task *task, bool paused);
+/* Ends it for this reason. */
+void execution_end(struct execution *ex, enum ending why);

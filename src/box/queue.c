@@ -1,0 +1,161 @@
+#include "box/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+/* Those of one key that wait. */
+struct queue_key {
+        struct list link; /* in the box */
+        char key[ID_SIZE];
+        struct list waiters;
+};
+
+static unsigned alive_of_key(const struct box *box, const char *key)
+{
+        unsigned n = 0;
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                n += sandbox_alive(sb) && !strcmp(sb->key, key);
+        }
+        return n;
+}
+
+static bool has_room(const struct box_sandbox *sb)
+{
+        const struct box *box = sb->box;
+        if (box->alive >= box->settings.sandboxes_max)
+                return false;
+        return sb->key_sandboxes_max == 0 || alive_of_key(box, sb->key) < sb->key_sandboxes_max;
+}
+
+static struct queue_key *find_key(struct box *box, const char *key)
+{
+        list_each (at, &box->queue, other) {
+                struct queue_key *q = list_entry(at, struct queue_key, link);
+                if (!strcmp(q->key, key))
+                        return q;
+        }
+        struct queue_key *q = calloc(1, sizeof *q);
+        if (!q)
+                return NULL;
+        memcpy(q->key, key, strnlen(key, sizeof q->key - 1));
+        list_init(&q->waiters);
+        list_add(&box->queue, &q->link);
+        return q;
+}
+
+unsigned queue_retry_after_s(const struct box *box)
+{
+        /* Nobody knows when somebody else's code ends; this spreads those who ask again. */
+        unsigned s = 1 + box->waiting / 64;
+        return s < 30 ? s : 30;
+}
+
+static void refuse(struct box_sandbox *sb, const char *why)
+{
+        struct cella_err err = {0};
+        sb->box->metrics.refused_capacity++;
+        err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "no room for another sandbox: %s", why);
+        err_hint(&err,
+                 "try again in %u s; sandboxes.max, queue_timeout_ms and the key's sandboxes_max decide",
+                 queue_retry_after_s(sb->box));
+        sandbox_refused(sb, &err);
+}
+
+static void grant(struct box_sandbox *sb)
+{
+        sb->box->alive++;
+        sandbox_granted(sb);
+}
+
+void queue_enter(struct box_sandbox *sb)
+{
+        struct box *box = sb->box;
+        if (list_empty(&box->queue) && has_room(sb)) {
+                grant(sb);
+                return;
+        }
+        if (box->waiting >= box->settings.queue_max) {
+                refuse(sb, "too many wait already");
+                return;
+        }
+        struct queue_key *q = find_key(box, sb->key);
+        if (!q) {
+                refuse(sb, "out of memory");
+                return;
+        }
+        sb->queued_us = clock_us();
+        list_add(&q->waiters, &sb->waiters);
+        box->waiting++;
+        queue_pump(box); /* those in front may wait for their own key's room only */
+}
+
+static void take_out(struct box_sandbox *sb)
+{
+        struct list *neighbour = sb->waiters.next;
+        list_remove(&sb->waiters);
+        sb->box->waiting--;
+        if (!list_empty(neighbour)) /* it was not the last of its key */
+                return;
+        struct queue_key *q = list_entry(neighbour, struct queue_key, waiters);
+        list_remove(&q->link);
+        free(q);
+}
+
+void queue_leave(struct box_sandbox *sb)
+{
+        if (!list_empty(&sb->waiters))
+                take_out(sb);
+}
+
+/* The keys in turn: whoever was granted goes to the end of the line. */
+void queue_pump(struct box *box)
+{
+        bool granted = true;
+        while (granted) {
+                granted = false;
+                list_each (at, &box->queue, other) {
+                        struct queue_key *q = list_entry(at, struct queue_key, link);
+                        struct box_sandbox *sb = list_entry(q->waiters.next, struct box_sandbox, waiters);
+                        if (box->alive >= box->settings.sandboxes_max)
+                                return;
+                        if (!has_room(sb))
+                                continue;
+                        list_remove(&q->link);
+                        list_add(&box->queue, &q->link);
+                        take_out(sb);
+                        grant(sb);
+                        granted = true;
+                        break;
+                }
+        }
+}
+
+void queue_release(struct box *box)
+{
+        box->alive--;
+        queue_pump(box);
+}
+
+void queue_expire(struct box *box)
+{
+        int64_t oldest = clock_us() - (int64_t)box->settings.queue_timeout_ms * 1000;
+        bool found = true;
+        while (found) {
+                found = false;
+                list_each (at, &box->queue, other) {
+                        struct queue_key *q = list_entry(at, struct queue_key, link);
+                        struct box_sandbox *sb = list_entry(q->waiters.next, struct box_sandbox, waiters);
+                        if (sb->queued_us > oldest)
+                                continue;
+                        take_out(sb);
+                        refuse(sb, "waited for as long as is allowed");
+                        found = true;
+                        break;
+                }
+        }
+}

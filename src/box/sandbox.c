@@ -1,0 +1,414 @@
+/* box/sandbox.c -- the life of a sandbox.  See sandbox.h for its states. */
+#include "box/sandbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "box/execution.h"
+#include "box/queue.h"
+#include "box/workspace.h"
+#include "engine/isolation.h"
+
+static void start(struct box_sandbox *sb);
+static void end(struct box_sandbox *sb);
+static void frozen(struct box_sandbox *sb, const struct cella_err *err);
+
+bool sandbox_alive(const struct box_sandbox *sb)
+{
+        return sb->state != SANDBOX_STOPPED && sb->state != SANDBOX_WAITING;
+}
+
+void sandbox_touch(struct box_sandbox *sb)
+{
+        sb->used_us = clock_us();
+}
+
+/* Nothing refers to it any more. */
+static void sandbox_free(struct box_sandbox *sb)
+{
+        execution_forget_processes(sb);
+        list_remove(&sb->link);
+        json_decref(sb->metadata);
+        free(sb);
+}
+
+static void forget(struct box_sandbox *sb)
+{
+        struct cella_err err = {0};
+        if (sb->directory[0]) {
+                state_sandbox_remove(sb->box->state, sb->id, &err);
+                workspace_remove(sb->box, sb->directory);
+        }
+        sandbox_free(sb);
+}
+
+void sandbox_detach(struct task *task)
+{
+        struct box_sandbox *sb = task->sandbox;
+        list_remove(&task->link);
+        task->sandbox = NULL;
+        if (!sb)
+                return;
+        sandbox_touch(sb);
+        if (sb->state == SANDBOX_WAITING && list_empty(&sb->tasks) && !sb->one_shot) {
+                queue_leave(sb); /* nobody wants it any more */
+                sb->state = SANDBOX_STOPPED;
+        }
+}
+
+/* Whoever is told may attach again, to this or another, or remove this one. */
+static void lose_tasks(struct box_sandbox *sb, const struct cella_err *err)
+{
+        struct list lost;
+        list_init(&lost);
+        while (!list_empty(&sb->tasks)) {
+                struct list *first = sb->tasks.next;
+                list_remove(first);
+                list_add(&lost, first);
+        }
+        while (!list_empty(&lost)) {
+                struct task *task = list_entry(lost.next, struct task, link);
+                sandbox_detach(task);
+                task->on_lost(task, sb, err);
+        }
+}
+
+static void on_ended(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)packet;
+        (void)fd;
+        sb->handle = 0;
+        sb->state = SANDBOX_STOPPED;
+        /* What was private to it is gone, and it must not come back as if nothing had happened. */
+        if (!sb->directory[0])
+                sb->removing = true;
+        if (sb->removing) {
+                struct cella_err err = {0};
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+                lose_tasks(sb, &err);
+        }
+        queue_release(sb->box);
+        if (sb->removing)
+                forget(sb);
+        else if (!list_empty(&sb->tasks))
+                start(sb);
+}
+
+static void end(struct box_sandbox *sb)
+{
+        if (sb->state == SANDBOX_ENDING)
+                return;
+        sb->state = SANDBOX_ENDING;
+        keeper_link_forget(sb->box->keeper, sb);
+        if (sb->frozen) {
+                struct cella_err err = {0};
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+                frozen(sb, &err);
+        }
+        sb->channel = channel_free(sb->channel);
+        if (sb->handle == 0 || keeper_link_ask(sb->box->keeper, KEEPER_END, sb->handle, on_ended, sb) < 0)
+                on_ended(sb, NULL, -1);
+}
+
+/* It could not be made. */
+static void fail(struct box_sandbox *sb, const struct cella_err *err)
+{
+        const struct cella_err copy = *err;
+        sb->box->metrics.sandboxes_failed++;
+        lose_tasks(sb, &copy);
+        end(sb);
+}
+
+static void on_last_count(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                sb->counters = packet->counted;
+        lose_tasks(sb, NULL);
+        end(sb);
+}
+
+/* Init is gone, and the kernel ended everything with it. */
+static void died(struct box_sandbox *sb)
+{
+        if (sb->died || sb->state == SANDBOX_ENDING || sb->state == SANDBOX_STOPPED)
+                return;
+        sb->died = true;
+        if (!sb->ready) {
+                struct cella_err err = {0};
+                err_say(&err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
+                fail(sb, &err);
+                return;
+        }
+        if (keeper_link_ask(sb->box->keeper, KEEPER_COUNT, sb->handle, on_last_count, sb) < 0) {
+                lose_tasks(sb, NULL);
+                end(sb);
+        }
+}
+
+static void begin(struct task *task)
+{
+        task->begun = true;
+        if (task->on_channel)
+                task->on_channel(task);
+}
+
+static void on_ready(struct box_sandbox *sb, const char *data)
+{
+        memcpy(&sb->walls, data, sizeof sb->walls);
+        sb->ready = true;
+        sb->state = SANDBOX_RUNNING;
+        list_each (at, &sb->tasks, other) {
+                struct task *task = list_entry(at, struct task, link);
+                if (task->on_ready)
+                        task->on_ready(task);
+                if (sb->state != SANDBOX_RUNNING) /* it was ended from within */
+                        return;
+        }
+}
+
+static void on_zero(void *context, const struct message *message, const char *data)
+{
+        struct box_sandbox *sb = context;
+        struct message m = *message;
+        message_close_fds(&m);
+        if (m.type == INIT_READY && m.len == sizeof sb->walls && sb->state == SANDBOX_MAKING) {
+                on_ready(sb, data);
+        } else if (m.type == INIT_FAILED && m.len == sizeof(struct cella_err) && !sb->ready) {
+                struct cella_err err;
+                memcpy(&err, data, sizeof err);
+                err.msg[sizeof err.msg - 1] = err.hint[sizeof err.hint - 1] = '\0';
+                fail(sb, &err);
+        } else { /* whoever speaks there is not our init */
+                keeper_link_ask(sb->box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+        }
+}
+
+static void on_channel_closed(void *context)
+{
+        died(context);
+}
+
+static void on_made(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        struct cella_err err = {0};
+        if (packet->type != KEEPER_MADE || fd < 0) {
+                err_say(&err, CELLA_INTERNAL, -EIO, "the keeper made no sandbox");
+                fail(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : &err);
+                return;
+        }
+        sb->handle = packet->made.sandbox;
+        sb->missing = packet->made.missing;
+        sb->counted = packet->made.counted != 0;
+        sb->box->metrics.sandboxes_made++;
+        if (channel_new(sb->box->loop, fd, on_zero, on_channel_closed, sb, &sb->channel, &err) < 0) {
+                fail(sb, &err);
+                return;
+        }
+        if (!sb->one_shot)
+                keeper_link_ask(sb->box->keeper, KEEPER_THROTTLE, sb->handle, NULL, NULL);
+        if (sb->removing) {
+                end(sb);
+                return;
+        }
+        list_each (at, &sb->tasks, other) {
+                begin(list_entry(at, struct task, link));
+                if (sb->state != SANDBOX_MAKING)
+                        return;
+        }
+}
+
+static int fill_workspace(const struct box_sandbox *sb, struct keeper_make *make, struct cella_err *err)
+{
+        const char *root = sb->box->settings.workspace_root;
+        if (sb->workspace != WORKSPACE_NONE) {
+                if (!root || strlen(root) >= sizeof make->root)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace_root is not set");
+                strcpy(make->root, root);
+                strcpy(make->name, sb->agent);
+                make->workspace = sb->workspace == WORKSPACE_READ_ONLY ? KEEPER_READ_ONLY : KEEPER_READ_WRITE;
+        } else if (sb->directory[0]) {
+                strcpy(make->name, sb->directory);
+                make->workspace = KEEPER_PERSISTENT;
+                return workspace_make(sb->box, sb->directory, err);
+        }
+        return 0;
+}
+
+void sandbox_granted(struct box_sandbox *sb)
+{
+        struct keeper_make make = {
+                .required = sb->required,
+                .terminals = !sb->one_shot,
+                .long_lived = !sb->one_shot,
+                .limits = sb->limits,
+        };
+        struct cella_err err = {0};
+        sb->state = SANDBOX_MAKING;
+        sb->ready = sb->died = sb->throttled = false;
+        sb->handle = 0;
+        sb->making_us = clock_us();
+        memset(sb->slots, 0, sizeof sb->slots);
+        strcpy(make.id, sb->id);
+        int r = fill_workspace(sb, &make, &err);
+        if (r == 0 && (r = keeper_link_make(sb->box->keeper, &make, on_made, sb)) < 0)
+                err_set(&err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox");
+        if (r < 0)
+                fail(sb, &err);
+}
+
+void sandbox_refused(struct box_sandbox *sb, const struct cella_err *err)
+{
+        sb->state = SANDBOX_STOPPED;
+        lose_tasks(sb, err);
+        if (sb->one_shot)
+                sandbox_free(sb);
+        else if (!sb->directory[0])
+                forget(sb);
+}
+
+static void start(struct box_sandbox *sb)
+{
+        sb->state = SANDBOX_WAITING;
+        queue_enter(sb);
+}
+
+void sandbox_attach(struct box_sandbox *sb, struct task *task)
+{
+        task->sandbox = sb;
+        task->begun = false;
+        list_add(&sb->tasks, &task->link);
+        sandbox_touch(sb);
+        if (sb->state == SANDBOX_STOPPED)
+                start(sb);
+        else if (sb->channel)
+                begin(task);
+}
+
+void sandbox_stop(struct box_sandbox *sb)
+{
+        switch (sb->state) {
+        case SANDBOX_WAITING:
+                queue_leave(sb);
+                sb->state = SANDBOX_STOPPED;
+                lose_tasks(sb, &(struct cella_err){.num = -ECANCELED,
+                                                   .kind = CELLA_NOT_FOUND,
+                                                   .msg = "the sandbox was removed before it began"});
+                break;
+        case SANDBOX_MAKING:
+                if (sb->channel)
+                        keeper_link_ask(sb->box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+                break; /* on_made() sees that it is not wanted any more */
+        case SANDBOX_RUNNING:
+        case SANDBOX_PAUSED:
+                if (list_empty(&sb->tasks))
+                        end(sb);
+                else /* their counters are wanted: by way of died() */
+                        keeper_link_ask(sb->box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+                break;
+        case SANDBOX_STOPPED:
+        case SANDBOX_ENDING:
+                break;
+        }
+}
+
+void sandbox_remove(struct box_sandbox *sb)
+{
+        sb->removing = true;
+        sandbox_stop(sb);
+        if (sb->state == SANDBOX_STOPPED)
+                forget(sb);
+}
+
+static void frozen(struct box_sandbox *sb, const struct cella_err *err)
+{
+        void (*done)(void *, const struct cella_err *) = sb->frozen;
+        sb->frozen = NULL;
+        if (done)
+                done(sb->frozen_context, err);
+}
+
+static void on_frozen(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)fd;
+        if (packet->type == KEEPER_FAILED) {
+                frozen(sb, &packet->failed.err);
+                return;
+        }
+        bool paused = sb->state == SANDBOX_RUNNING;
+        sb->state = paused ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+        list_each (at, &sb->tasks, other) {
+                struct task *task = list_entry(at, struct task, link);
+                if (task->on_paused)
+                        task->on_paused(task, paused);
+        }
+        frozen(sb, NULL);
+}
+
+void sandbox_freeze(struct box_sandbox *sb, bool freeze, void (*done)(void *, const struct cella_err *),
+                    void *context)
+{
+        struct cella_err err = {0};
+        if (sb->state == (freeze ? SANDBOX_PAUSED : SANDBOX_RUNNING)) {
+                done(context, NULL); /* as it is already */
+                return;
+        }
+        if (sb->state != (freeze ? SANDBOX_RUNNING : SANDBOX_PAUSED) || sb->frozen) {
+                err_say(&err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox is not running");
+                done(context, &err);
+                return;
+        }
+        sb->frozen = done;
+        sb->frozen_context = context;
+        if (keeper_link_ask(sb->box->keeper, freeze ? KEEPER_FREEZE : KEEPER_THAW, sb->handle, on_frozen,
+                            sb) < 0) {
+                err_say(&err, CELLA_INTERNAL, -EIO, "cannot ask the keeper");
+                frozen(sb, &err);
+        }
+}
+
+void sandbox_unfreeze_forget(struct box_sandbox *sb)
+{
+        sb->frozen = NULL;
+}
+
+int sandbox_count(struct box_sandbox *sb, keeper_answer answer, void *context)
+{
+        return keeper_link_ask(sb->box->keeper, KEEPER_COUNT, sb->handle, answer, context);
+}
+
+void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->handle == about->sandbox && sandbox_alive(sb)) {
+                        died(sb);
+                        return;
+                }
+        }
+}
+
+int sandbox_slot_take(struct box_sandbox *sb)
+{
+        for (unsigned i = 0; i < 4; i++)
+                if (~sb->slots[i]) {
+                        int bit = __builtin_ctzll(~sb->slots[i]);
+                        sb->slots[i] |= UINT64_C(1) << bit;
+                        return (int)i * 64 + bit;
+                }
+        return -1;
+}
+
+void sandbox_slot_give(struct box_sandbox *sb, int slot)
+{
+        if (slot >= 0)
+                sb->slots[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
+}

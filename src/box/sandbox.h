@@ -1,0 +1,128 @@
+/* box/sandbox.h -- a sandbox as the daemon's users know it, and its life.
+ *
+ *   STOPPED --use--> WAITING (for room) --> MAKING --> RUNNING <--> PAUSED
+ *      ^                                                  |  idle, expired, deleted, died
+ *      +------------- keeps its workspace -- ENDING <-----+        or gone for good
+ *
+ * Whoever uses one attaches a task.  A task is told when it may begin, and when the sandbox went
+ * from under it; never both "lost" and anything after it. */
+#pragma once
+#include "base/list.h"
+#include "box/box.h"
+#include "engine/channel.h"
+#include "wire/keeper.h"
+
+enum sandbox_state {
+        SANDBOX_STOPPED,
+        SANDBOX_WAITING,
+        SANDBOX_MAKING,
+        SANDBOX_RUNNING,
+        SANDBOX_PAUSED,
+        SANDBOX_ENDING
+};
+
+struct task {
+        struct list link; /* in the sandbox */
+        struct box_sandbox *sandbox;
+        /* Messages may be sent (init takes them when its walls stand).  May be NULL. */
+        void (*on_channel)(struct task *task);
+        /* Every wall stands.  May be NULL. */
+        void (*on_ready)(struct task *task);
+        /* It could not be made (err says why), or it died (err is NULL; its counters are the last).
+         * The task is detached already. */
+        void (*on_lost)(struct task *task, struct box_sandbox *sandbox, const struct cella_err *err);
+        bool idle_matters_not; /* does not keep the sandbox from being idle */
+        /* Everything in it stands still, or goes on.  May be NULL. */
+        void (*on_paused)(struct task *task, bool paused);
+        bool begun;
+};
+
+struct sandbox_spec {
+        const struct caller *caller;
+        enum box_scope scope;
+        bool one_shot; /* for a single execution */
+        const char *session, *agent;
+        struct cella_limits limits;
+        uint32_t required;
+        enum box_workspace workspace;
+        uint64_t ttl_ms;          /* 0: none */
+        uint64_t idle_timeout_ms; /* 0: as in the settings */
+        json_t *metadata;         /* borrowed; NULL: none */
+};
+
+struct box_sandbox {
+        struct list link; /* in the box */
+        struct box *box;
+        char id[ID_SIZE];
+        char key[ID_SIZE];
+        uint32_t key_sandboxes_max;
+        enum sandbox_state state;
+        enum box_scope scope;
+        bool one_shot;
+        char session[129], agent[129];
+        struct cella_limits limits;
+        uint32_t required;
+        enum box_workspace workspace;
+        char directory[KEEPER_NAME_MAX]; /* of the persistent workspace; "": none */
+        uint64_t ttl_ms, idle_timeout_ms;
+        int64_t created_ms;
+        int64_t expires_ms; /* 0: never */
+        int64_t used_us;    /* monotonic */
+        json_t *metadata;
+        /* While it is alive: */
+        uint32_t handle;
+        uint32_t walls, missing;
+        bool counted, ready, died, throttled, removing, restart;
+        struct channel *channel;
+        void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
+        void *frozen_context;
+        struct keeper_counted counters; /* as last read */
+        uint64_t slots[4];              /* numbers of commands that run, see sandbox_slot() */
+        struct list tasks;
+        struct list waiters; /* in its key's queue */
+        int64_t queued_us, making_us;
+        uint64_t executions;   /* so far */
+        struct list processes; /* struct execution, in the background; also some that ended */
+        unsigned n_processes;
+};
+
+/* A new one, stopped: the first task starts it. */
+int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+                struct cella_err *err);
+/* By id; NULL if there is none, or this caller does not see it. */
+struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id);
+/* The one of this scope, made if there is none yet. */
+int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+                     struct cella_err *err);
+
+void sandbox_attach(struct box_sandbox *sandbox, struct task *task);
+void sandbox_detach(struct task *task);
+void sandbox_touch(struct box_sandbox *sandbox); /* it was used */
+
+/* Ends everything in it, and forgets it with its workspace. */
+void sandbox_remove(struct box_sandbox *sandbox);
+/* Ends everything in it; workspace and name stay. */
+void sandbox_stop(struct box_sandbox *sandbox);
+/* done(…, NULL) or with what went wrong; once, unless forgotten. */
+void sandbox_freeze(struct box_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
+                    void *context);
+void sandbox_unfreeze_forget(struct box_sandbox *sandbox);
+/* The keeper's counters. */
+int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
+/* KEEPER_DIED. */
+void sandbox_hear_keeper(struct box *box, const struct keeper_about *about);
+
+/* The lowest number that no command of this sandbox has; -1: too many.  Give it back. */
+int sandbox_slot_take(struct box_sandbox *sandbox);
+void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
+
+bool sandbox_alive(const struct box_sandbox *sandbox);
+/* Idle and expired ones; those whose workspace was kept long enough. */
+void sandbox_cleanup(struct box *box);
+/* Brings back what was remembered, stopped. */
+int sandbox_restore_all(struct box *box, struct cella_err *err);
+/* Writes down what is needed to bring it back; nothing for one without a persistent workspace. */
+int sandbox_remember(const struct box_sandbox *sandbox, struct cella_err *err);
+json_t *sandbox_to_json(const struct box_sandbox *sandbox);
+json_t *isolation_to_json(uint32_t walls, uint32_t missing);
+void sandbox_isolation(const struct box_sandbox *sandbox, struct cella_isolation *ret);

@@ -1,0 +1,371 @@
+#include "box/settings.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/limits.h"
+
+#define DAY_MS INT64_C(86400000)
+
+const char *const scope_words[] = {"execution", "session", "agent", "shared", NULL};
+const char *const workspace_words[] = {"none", "ro", "rw", NULL};
+const char *const tier_words[] = {"restricted", "standard", "elevated", "sandbox", "unrestricted", NULL};
+
+static const char *const mode_words[] = {"all", NULL}; /* "off" and "selective" come with the tools */
+static const char *const engine_words[] = {"native", NULL};
+static const char *const scan_words[] = {"warn", "refuse", NULL};
+
+int word_index(const char *const *words, const char *word)
+{
+        for (int i = 0; words[i]; i++)
+                if (!strcmp(words[i], word))
+                        return i;
+        return -1;
+}
+
+int tier_from_word(const char *word)
+{
+        int i = word_index(tier_words, word);
+        return i == 3 ? TIER_RESTRICTED : i == 4 ? TIER_ELEVATED : i;
+}
+
+static int check_directory(const json_t *value, const char *path, struct cella_err *err)
+{
+        if (!json_is_string(value) || json_string_value(value)[0] == '/')
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be an absolute path of a directory",
+                       path);
+}
+
+static int check_image(const json_t *value, const char *path, struct cella_err *err)
+{
+        if (!json_is_string(value) || !strcmp(json_string_value(value), "host"))
+                return 0;
+        err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s: no image '%.60s'", path, json_string_value(value));
+        return err_hint(err, "the one image there is now is 'host'");
+}
+
+static const struct field domain = {
+        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 253};
+static const struct field word = {
+        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128};
+
+static const struct field network_fields[] = {
+        {.name = "tier",
+         .type = FIELD_WORD,
+         .words = tier_words,
+         .standard = "\"restricted\"",
+         .help = "restricted: no network; standard: allowed_domains; elevated: any public address"},
+        {.name = "allowed_domains",
+         .type = FIELD_ARRAY,
+         .item = &domain,
+         .max = 10000,
+         .standard = "[]",
+         .help = "names that tier standard may reach"},
+        {.name = "blocked_domains",
+         .type = FIELD_ARRAY,
+         .item = &domain,
+         .max = 10000,
+         .standard = "[]",
+         .help = "names that no tier may reach"},
+        {.name = "allowed_private",
+         .type = FIELD_ARRAY,
+         .item = &domain,
+         .max = 1000,
+         .standard = "[]",
+         .help = "private addresses that may be reached all the same"},
+        {0}};
+
+static const struct field sandboxes_fields[] = {
+        {.name = "max",
+         .type = FIELD_INTEGER,
+         .min = 1,
+         .max = 4000,
+         .standard = "100",
+         .help = "sandboxes alive at once, those of single executions included"},
+        {.name = "idle_timeout_ms",
+         .type = FIELD_INTEGER,
+         .min = 100,
+         .max = 365 * DAY_MS,
+         .standard = "3600000",
+         .help = "a sandbox in which nothing was run for this long is ended"},
+        {.name = "cleanup_interval_ms",
+         .type = FIELD_INTEGER,
+         .min = 50,
+         .max = DAY_MS,
+         .standard = "30000",
+         .help = "how often idle and expired ones are looked for"},
+        {.name = "queue_timeout_ms",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 600000,
+         .standard = "10000",
+         .help = "how long a request waits for room before 429"},
+        {.name = "queue_max",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 100000,
+         .standard = "1024",
+         .help = "requests that wait at once"},
+        {.name = "workspace_keep_ms",
+         .type = FIELD_INTEGER,
+         .min = 1000,
+         .max = 3650 * DAY_MS,
+         .standard = "604800000",
+         .help = "how long the workspace of a session, agent or shared sandbox outlives its last use"},
+        {0}};
+
+static const struct field pool_fields[] = {
+        {.name = "runtime",
+         .type = FIELD_STRING,
+         .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+         .min = 1,
+         .max = 64,
+         .help = "of the sandboxes made ahead of time"},
+        {.name = "size",
+         .type = FIELD_INTEGER,
+         .flags = FIELD_REQUIRED,
+         .min = 0,
+         .max = 1000,
+         .help = "how many"},
+        {.name = "preload",
+         .type = FIELD_ARRAY,
+         .item = &word,
+         .max = 100,
+         .help = "modules imported already"},
+        {.name = "image", .type = FIELD_STRING, .max = 256, .help = "image"},
+        {0}};
+static const struct field pool = {.name = "", .type = FIELD_OBJECT, .fields = pool_fields};
+
+static const struct field scan_fields[] = {
+        {.name = "enabled", .type = FIELD_BOOLEAN, .standard = "true", .help = "look at code before it runs"},
+        {.name = "action",
+         .type = FIELD_WORD,
+         .words = scan_words,
+         .standard = "\"warn\"",
+         .help = "what to do about what is found"},
+        {0}};
+
+static const struct field audit_fields[] = {
+        {.name = "keep_days",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 36500,
+         .standard = "30",
+         .help = "0: for ever"},
+        {.name = "keep_bytes",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = INT64_C(1) << 50,
+         .standard = "1073741824",
+         .help = "size of the log's database; 0: no limit"},
+        {.name = "keep_output",
+         .type = FIELD_BOOLEAN,
+         .standard = "true",
+         .help = "what was printed is in the log, up to 64 KiB of each stream"},
+        {0}};
+
+static const struct field docker_fields[] = {
+        {.name = "socket", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .max = 108, .standard = "null"},
+        {.name = "runtime", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .max = 64, .standard = "null"},
+        {0}};
+
+/* From the one table of limits. */
+static void make_limits(struct field fields[32])
+{
+        static char standards[32][24];
+        for (size_t i = 0; i < limits_table_len && i < 31; i++) {
+                const struct limit *l = &limits_table[i];
+                bool cores = l->unit == LIMIT_CORES, none = l->standard == 0 && l->min > 0;
+                if (none)
+                        snprintf(standards[i], sizeof standards[i], "null");
+                else if (cores)
+                        snprintf(standards[i], sizeof standards[i], "%.3f", (double)l->standard / 1000);
+                else
+                        snprintf(standards[i], sizeof standards[i], "%llu", (unsigned long long)l->standard);
+                fields[i] = (struct field){
+                        .name = l->name,
+                        .type = cores ? FIELD_NUMBER : FIELD_INTEGER,
+                        .flags = none ? FIELD_NULLABLE : 0,
+                        .min = (int64_t)l->min,
+                        .max = !strcmp(l->name, "output_bytes") ? OUTPUT_BYTES_MAX : (int64_t)l->max,
+                        .standard = standards[i],
+                        .help = l->help,
+                };
+        }
+}
+
+const struct field *limits_fields(void)
+{
+        static struct field fields[32];
+        if (!fields[0].name)
+                make_limits(fields);
+        return fields;
+}
+
+const struct field *limits_bare_fields(void)
+{
+        static struct field fields[32];
+        if (!fields[0].name)
+                make_limits(fields);
+        for (struct field *f = fields; f->name; f++)
+                f->standard = NULL;
+        return fields;
+}
+
+const struct field *settings_fields(void)
+{
+        static struct field fields[] = {
+                {.name = "mode",
+                 .type = FIELD_WORD,
+                 .words = mode_words,
+                 .standard = "\"all\"",
+                 .help = "all: everything runs in a sandbox"},
+                {.name = "scope",
+                 .type = FIELD_WORD,
+                 .words = scope_words,
+                 .standard = "\"execution\"",
+                 .help = "which executions share a sandbox"},
+                {.name = "workspace",
+                 .type = FIELD_WORD,
+                 .words = workspace_words,
+                 .standard = "\"none\"",
+                 .help = "what a sandbox sees of workspace_root/<agent>"},
+                {.name = "workspace_root",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 1000,
+                 .standard = "null",
+                 .help = "the directory with one directory for each agent",
+                 .check = check_directory},
+                {.name = "engine",
+                 .type = FIELD_WORD,
+                 .words = engine_words,
+                 .standard = "\"native\"",
+                 .help = "what makes the sandboxes"},
+                {.name = "image",
+                 .type = FIELD_STRING,
+                 .min = 1,
+                 .max = 256,
+                 .standard = "\"host\"",
+                 .help = "root file system; host: a read-only view of this machine",
+                 .check = check_image},
+                {.name = "default_runtimes",
+                 .type = FIELD_MAP,
+                 .item = &word,
+                 .max = 100,
+                 .standard = "{\"python\": \"python3\", \"node\": \"node\"}",
+                 .help = "runtime for a language that is asked for by its name"},
+                {.name = "limits",
+                 .type = FIELD_OBJECT,
+                 .help = "of a sandbox, unless the request says less"},
+                {.name = "network",
+                 .type = FIELD_OBJECT,
+                 .fields = network_fields,
+                 .help = "what code may reach"},
+                {.name = "sandboxes",
+                 .type = FIELD_OBJECT,
+                 .fields = sandboxes_fields,
+                 .help = "how many, how long"},
+                {.name = "pools",
+                 .type = FIELD_ARRAY,
+                 .item = &pool,
+                 .max = 100,
+                 .standard = "[]",
+                 .help = "sandboxes made ahead of time"},
+                {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
+                {.name = "audit",
+                 .type = FIELD_OBJECT,
+                 .fields = audit_fields,
+                 .help = "the log of executions"},
+                {.name = "docker",
+                 .type = FIELD_OBJECT,
+                 .fields = docker_fields,
+                 .help = "the second engine"},
+                {.name = "cluster", .type = FIELD_ANY, .flags = FIELD_NULLABLE, .standard = "null"},
+                {0}};
+        for (struct field *f = fields; f->name; f++)
+                if (!strcmp(f->name, "limits"))
+                        f->fields = limits_fields();
+        return fields;
+}
+
+void limits_overlay(const json_t *object, struct cella_limits *limits, uint32_t *required)
+{
+        for (size_t i = 0; object && i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                const json_t *value = json_object_get(object, l->name);
+                if (!value)
+                        continue;
+                if (json_is_null(value))
+                        limit_put(limits, l, 0);
+                else if (l->unit == LIMIT_CORES)
+                        limit_put(limits, l, (uint64_t)(json_number_value(value) * 1000 + 0.5));
+                else
+                        limit_put(limits, l, (uint64_t)json_integer_value(value));
+                if (required && !json_is_null(value))
+                        *required |= l->bit;
+        }
+}
+
+json_t *limits_to_json(const struct cella_limits *limits)
+{
+        json_t *object = json_object();
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                uint64_t value = limit_get(limits, l);
+                json_t *v = value == 0 && l->standard == 0 && l->min > 0 ? json_null()
+                            : l->unit == LIMIT_CORES                     ? json_real((double)value / 1000)
+                                                                         : json_integer((json_int_t)value);
+                json_object_set_new(object, l->name, v);
+        }
+        return object;
+}
+
+static const char *text(const json_t *object, const char *name)
+{
+        return json_string_value(json_object_get(object, name));
+}
+
+static uint64_t number(const json_t *object, const char *name)
+{
+        return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
+{
+        const json_t *sandboxes = json_object_get(document, "sandboxes");
+        const json_t *audit = json_object_get(document, "audit");
+        struct settings s = {.document = document};
+        s.scope = (enum box_scope)word_index(scope_words, text(document, "scope"));
+        s.workspace = (enum box_workspace)word_index(workspace_words, text(document, "workspace"));
+        s.workspace_root = text(document, "workspace_root");
+        s.tier = (enum box_tier)tier_from_word(text(json_object_get(document, "network"), "tier"));
+        cella_limits_default(&s.limits);
+        limits_overlay(json_object_get(document, "limits"), &s.limits, NULL);
+        s.sandboxes_max = (uint32_t)number(sandboxes, "max");
+        s.idle_timeout_ms = number(sandboxes, "idle_timeout_ms");
+        s.cleanup_interval_ms = number(sandboxes, "cleanup_interval_ms");
+        s.queue_timeout_ms = number(sandboxes, "queue_timeout_ms");
+        s.queue_max = (uint32_t)number(sandboxes, "queue_max");
+        s.workspace_keep_ms = number(sandboxes, "workspace_keep_ms");
+        s.audit_keep_days = (uint32_t)number(audit, "keep_days");
+        s.audit_keep_bytes = number(audit, "keep_bytes");
+        s.audit_keep_output = json_is_true(json_object_get(audit, "keep_output"));
+        if (s.workspace != WORKSPACE_NONE && !s.workspace_root) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace '%s' needs workspace_root",
+                        workspace_words[s.workspace]);
+                return err_hint(err, "set workspace_root to a directory with one directory for each agent");
+        }
+        *ret = s;
+        return 0;
+}
+
+void settings_done(struct settings *settings)
+{
+        json_decref(settings->document);
+        *settings = (struct settings){0};
+}

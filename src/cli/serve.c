@@ -1,0 +1,285 @@
+/* cli/serve.c -- `cella serve`: the daemon.
+ *
+ * This process becomes the keeper (keeper/process.c).  Before, it takes what has to be taken with
+ * its own rights: the state directory, the listening sockets; and starts the server, which gets
+ * them and has no other. */
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "config.h"
+#include "jail/cgroup.h"
+#include "keeper/listen.h"
+#include "keeper/notify.h"
+#include "keeper/process.h"
+#include "keeper/server.h"
+#include "keeper/state_dir.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#define PATH_SIZE 1024
+#define NOBODY_UID 1879048190u /* a number nothing else hands out; those of sandboxes follow it */
+
+struct serve_options {
+        const char *listen, *socket, *settings, *state, *user, *workspace_root;
+};
+
+struct serve {
+        struct serve_options options;
+        char socket_path[PATH_SIZE], state[PATH_SIZE], program[PATH_SIZE];
+        const char *listen, *socket; /* NULL: none */
+        char *settings, *pin;
+        unsigned uid, gid; /* the server's */
+        struct state_dir dir;
+        int listeners[SERVER_LISTENERS_MAX];
+        size_t n_listeners;
+        bool listens_there; /* at the socket, which is ours to remove */
+};
+
+#define INTO(member) CLI_INTO(CLI_TEXT, struct serve_options, member)
+
+static const struct cli_option options[] = {
+        {"listen", "ADDRESS:PORT", "where to serve HTTP; none: nowhere (127.0.0.1:7070)", INTO(listen)},
+        {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)", INTO(socket)},
+        {"settings", "FILE", "the settings to start with", INTO(settings)},
+        {"state", "DIR", "where it keeps things (/var/lib/cella, or ~/.local/state/cella)", INTO(state)},
+        {"user", "NAME", "whom the server runs as, if root starts it (cella, or a uid of its own)", INTO(user)},
+        {"workspace-root", "DIR", "host workspaces only in or below it", INTO(workspace_root)},
+};
+
+static const char *variable(const char *name)
+{
+        const char *value = getenv(name);
+        return value && value[0] == '/' ? value : NULL;
+}
+
+static int fill_paths(struct serve *s, struct cella_err *err)
+{
+        bool root = geteuid() == 0;
+        const char *runtime = variable("XDG_RUNTIME_DIR"), *state = variable("XDG_STATE_HOME"),
+                   *home = variable("HOME");
+        if (s->options.socket)
+                snprintf(s->socket_path, sizeof s->socket_path, "%s", s->options.socket);
+        else if (root)
+                snprintf(s->socket_path, sizeof s->socket_path, "/run/cella/cella.sock");
+        else if (runtime)
+                snprintf(s->socket_path, sizeof s->socket_path, "%s/cella.sock", runtime);
+        else
+                snprintf(s->socket_path, sizeof s->socket_path, "/tmp/cella-%u/cella.sock",
+                         (unsigned)geteuid());
+        s->socket = strcmp(s->socket_path, "none") != 0 ? s->socket_path : NULL;
+        s->listen = strcmp(s->options.listen, "none") != 0 ? s->options.listen : NULL;
+        if (s->options.state)
+                snprintf(s->state, sizeof s->state, "%s", s->options.state);
+        else if (root)
+                snprintf(s->state, sizeof s->state, "/var/lib/cella");
+        else if (state)
+                snprintf(s->state, sizeof s->state, "%s/cella", state);
+        else if (home)
+                snprintf(s->state, sizeof s->state, "%s/.local/state/cella", home);
+        else
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "say where to keep things: --state DIR");
+        return 0;
+}
+
+/* Paths as they are for the server too, which is elsewhere. */
+static int real(const char *option, const char *path, char **ret, struct cella_err *err)
+{
+        if (!path)
+                return 0;
+        *ret = realpath(path, NULL);
+        return *ret ? 0 : err_set(err, CELLA_INVALID_REQUEST, -errno, "--%s %.150s", option, path);
+}
+
+static int find_user(struct serve *s, struct cella_err *err)
+{
+        const char *name = s->options.user;
+        s->uid = geteuid();
+        s->gid = getegid();
+        if (geteuid() != 0)
+                return name ? err_say(err, CELLA_INVALID_REQUEST, -EPERM, "--user is for root only") : 0;
+        const struct passwd *entry = getpwnam(name ? name : "cella");
+        if (!entry && name)
+                return err_say(err, CELLA_INVALID_REQUEST, -ENOENT, "there is no user '%.60s'", name);
+        s->uid = entry ? entry->pw_uid : NOBODY_UID;
+        s->gid = entry ? entry->pw_gid : NOBODY_UID;
+        if (s->uid == 0 || s->gid == 0)
+                return err_say(err, CELLA_INVALID_REQUEST, -EPERM, "--user must not be root");
+        return 0;
+}
+
+/* Beside the program when it was built, in libexec once it is installed. */
+static int find_server(struct serve *s, struct cella_err *err)
+{
+        static const char *const places[] = {"cella-server", "daemon/cella-server",
+                                             "../libexec/cella/cella-server"};
+        char self[512];
+        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+        self[n > 0 ? n : 0] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash)
+                *slash = '\0';
+        for (size_t i = 0; i <= ARRAY_LEN(places); i++) {
+                if (i < ARRAY_LEN(places))
+                        snprintf(s->program, sizeof s->program, "%s/%s", self, places[i]);
+                else
+                        snprintf(s->program, sizeof s->program, "%s/cella/cella-server", CELLA_LIBEXECDIR);
+                if (access(s->program, X_OK) == 0)
+                        return 0;
+        }
+        err_say(err, CELLA_NOT_FOUND, -ENOENT, "cella-server is not installed");
+        return err_hint(err, "./dev install puts it in place");
+}
+
+static int open_listeners(struct serve *s, struct cella_err *err)
+{
+        int fd;
+        if (s->listen) {
+                if ((fd = listen_tcp(s->listen, err)) < 0)
+                        return fd;
+                s->listeners[s->n_listeners++] = fd;
+        }
+        if (s->socket) {
+                if ((fd = listen_unix(s->socket, err)) < 0)
+                        return fd;
+                s->listens_there = true;
+                s->listeners[s->n_listeners++] = fd;
+        }
+        return 0;
+}
+
+static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct cella_err *err)
+{
+        char listeners[16], uid[16];
+        char *argv[16];
+        int n = 0;
+        snprintf(listeners, sizeof listeners, "%zu", s->n_listeners);
+        snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
+        argv[n++] = "cella-server";
+        argv[n++] = "--state", argv[n++] = s->dir.path;
+        if (s->settings)
+                argv[n++] = "--settings", argv[n++] = s->settings;
+        if (s->listen)
+                argv[n++] = "--listen", argv[n++] = (char *)s->listen;
+        if (s->socket)
+                argv[n++] = "--socket", argv[n++] = (char *)s->socket;
+        argv[n++] = "--listeners", argv[n++] = listeners;
+        argv[n++] = "--user-uid", argv[n++] = uid;
+        argv[n] = NULL;
+        const struct server_setup setup = {
+                .program = s->program,
+                .argv = argv,
+                .keeper_socket = socket,
+                .listeners = s->listeners,
+                .n_listeners = s->n_listeners,
+                .change_user = geteuid() == 0,
+                .uid = s->uid,
+                .gid = s->gid,
+        };
+        return server_start(&setup, ret_pidfd, err);
+}
+
+/* Signals wait until the keeper's loop takes them. */
+static void prepare_process(void)
+{
+        struct rlimit files;
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+                files.rlim_cur = files.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &files);
+        }
+        notify_init();
+        cgroup_make_room();
+}
+
+/* The keeper's life. */
+static int keep(struct serve *s, struct cella_err *err)
+{
+        int pair[2], pidfd = -1;
+        prepare_process();
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
+        pid_t server = start_server(s, pair[1], &pidfd, err);
+        sys_close(pair[1]);
+        for (size_t i = 0; i < s->n_listeners; i++)
+                sys_close(TAKE_FD(s->listeners[i])); /* the server's alone: when it is gone, so are they */
+        if (server < 0) {
+                sys_close(pair[0]);
+                return server;
+        }
+        const struct keeper_setup setup = {
+                .socket = pair[0],
+                .server = server,
+                .server_pidfd = pidfd,
+                .policy = {.workspaces = s->dir.workspaces,
+                           .state = s->dir.path,
+                           .pin = s->pin,
+                           .owner = s->uid},
+        };
+        int status = keeper_run(&setup);
+        sys_close(pidfd);
+        sys_close(pair[0]);
+        return status;
+}
+
+static int serve(struct serve *s, struct cella_err *err)
+{
+        int r;
+        if ((r = fill_paths(s, err)) < 0 || (r = listen_check(s->listen, s->socket, err)) < 0 ||
+            (r = find_user(s, err)) < 0 ||
+            (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
+            (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
+            (r = find_server(s, err)) < 0 || (r = state_dir_open(s->state, s->uid, s->gid, &s->dir, err)) < 0 ||
+            (r = open_listeners(s, err)) < 0)
+                return r;
+        return keep(s, err);
+}
+
+static int serve_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct serve s;
+        struct cella_err err = {0};
+        s.options.listen = "127.0.0.1:7070";
+        s.dir.lock = s.dir.workspaces = -1;
+        int r = cli_parse(self, argc, argv, &s.options, NULL, &err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r >= 0 && r < argc)
+                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella serve takes no '%.40s'", argv[r]);
+        if (r >= 0)
+                r = serve(&s, &err);
+        for (size_t i = 0; i < s.n_listeners; i++)
+                sys_close(s.listeners[i]);
+        if (s.listens_there)
+                unlink(s.socket);
+        state_dir_done(&s.dir);
+        free(s.settings);
+        free(s.pin);
+        return r >= 0 ? r : cli_fail(&err, err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+}
+
+const struct cli_command cli_serve = {
+        .name = "serve",
+        .usage = "[OPTIONS]",
+        .summary = "run the daemon: an HTTP API, sandboxes that live on, a log",
+        .text = "It stays in the foreground and logs to stderr, one JSON object a line.  SIGTERM or SIGINT\n"
+                "stops it and every sandbox; SIGHUP has it read its settings again.  Started by root it uses\n"
+                "its rights to make sandboxes only; all else is done by a process that has none.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .main = serve_main,
+};

@@ -1,0 +1,123 @@
+#include "cli/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+#define CELL_MAX 1024
+
+/* Controls (C1 too: some terminals obey them), what turns the direction of writing around, what
+ * breaks lines, and what cannot be seen. */
+static bool harmful(uint32_t c)
+{
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c ||
+               (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
+               c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
+}
+
+/* The next character of text: its bytes if they are harmless, else "?"; *used is how many were
+ * taken from text, the return value how many were written. */
+static size_t next(const char *text, size_t len, bool lines, char out[4], size_t *used)
+{
+        size_t n = utf8_len(text, len);
+        uint32_t c = n ? utf8_get(text, n) : 0;
+        *used = n ? n : 1;
+        if ((lines && (c == '\n' || c == '\t')) || (n && !harmful(c))) {
+                memcpy(out, text, n);
+                return n;
+        }
+        out[0] = '?';
+        return 1;
+}
+
+void text_safe(char *out, size_t size, const char *text)
+{
+        size_t len = text ? strlen(text) : 0, at = 0;
+        while (len > 0) {
+                char bytes[4];
+                size_t used, n = next(text, len, false, bytes, &used);
+                if (at + n >= size)
+                        break;
+                memcpy(out + at, bytes, n);
+                at += n;
+                text += used;
+                len -= used;
+        }
+        out[at] = '\0';
+}
+
+void text_print(FILE *out, const char *text, size_t len)
+{
+        while (len > 0) {
+                char bytes[4];
+                size_t used, n = next(text, len, true, bytes, &used);
+                fwrite(bytes, 1, n, out);
+                text += used;
+                len -= used;
+        }
+}
+
+static size_t width_of(const char *text)
+{
+        size_t n = 0;
+        for (; *text; text++)
+                n += ((unsigned char)*text & 0xc0) != 0x80;
+        return n;
+}
+
+/* Ends the text after so many characters, with dots for what is missing. */
+static void cut(char *text, size_t width)
+{
+        size_t n = 0;
+        if (width < 4 || width_of(text) <= width)
+                return;
+        while (n < width - 2 || ((unsigned char)*text & 0xc0) == 0x80)
+                n += ((unsigned char)*text++ & 0xc0) != 0x80;
+        memcpy(text, "..", 3);
+}
+
+void table_init(struct table *t, const char *const *headings, size_t columns)
+{
+        *t = (struct table){.columns = columns};
+        for (size_t i = 0; i < columns; i++)
+                table_add(t, headings[i], 0);
+}
+
+void table_add(struct table *t, const char *text, size_t width)
+{
+        char cell[CELL_MAX];
+        if (t->n == t->size) {
+                size_t size = t->size ? t->size * 2 : 64;
+                char **cells = realloc(t->cells, size * sizeof *cells);
+                if (!cells)
+                        return;
+                t->cells = cells;
+                t->size = size;
+        }
+        text_safe(cell, sizeof cell, text && *text ? text : "-");
+        cut(cell, width);
+        t->cells[t->n++] = strdup(cell);
+}
+
+void table_print(struct table *t)
+{
+        size_t widths[TABLE_COLUMNS_MAX] = {0};
+        for (size_t i = 0; i < t->n; i++) {
+                size_t w = width_of(t->cells[i] ? t->cells[i] : "");
+                if (w > widths[i % t->columns])
+                        widths[i % t->columns] = w;
+        }
+        for (size_t i = 0; i < t->n; i++) {
+                const char *cell = t->cells[i] ? t->cells[i] : "";
+                bool last = i % t->columns == t->columns - 1;
+                fputs(cell, stdout);
+                if (last)
+                        putchar('\n');
+                for (size_t w = width_of(cell); !last && w < widths[i % t->columns] + 2; w++)
+                        putchar(' ');
+                free(t->cells[i]);
+        }
+        free(t->cells);
+        *t = (struct table){0};
+}

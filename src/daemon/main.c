@@ -1,0 +1,290 @@
+/* daemon/main.c -- the program cella-server: what `cella serve` starts, without privilege.
+ *
+ * Its sockets and the way to the keeper come as descriptors (keeper/server.h).  It ends when it is
+ * told to, or when the keeper is gone. */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "box/box.h"
+#include "daemon/filter.h"
+#include "daemon/log.h"
+#include "front/api.h"
+#include "front/auth.h"
+
+#define KEEPER_FD 3
+#define LISTENER_FD 4
+#define LISTENERS_MAX 8
+#define SETTINGS_FILE_MAX (1 << 20)
+
+struct arguments {
+        const char *state, *settings, *listen, *socket;
+        uint64_t listeners, owner;
+};
+
+struct server {
+        struct arguments arguments;
+        uv_loop_t loop;
+        uv_signal_t terminate, interrupt, hangup;
+        uv_timer_t patience;
+        struct state *state;
+        struct box *box;
+        struct api *api;
+        int status;
+        bool stopping;
+};
+
+static int fail(const struct cella_err *err)
+{
+        log_line("error", err->msg, err->hint[0] ? "hint" : NULL, err->hint);
+        return 1;
+}
+
+static int parse_arguments(int argc, char **argv, struct arguments *ret, struct cella_err *err)
+{
+        *ret = (struct arguments){.listen = "none", .owner = (uint64_t)getuid()};
+        for (int i = 1; i + 1 < argc; i += 2) {
+                const char *name = argv[i], *value = argv[i + 1];
+                int r = 0;
+                if (!strcmp(name, "--state"))
+                        ret->state = value;
+                else if (!strcmp(name, "--settings"))
+                        ret->settings = value[0] ? value : NULL;
+                else if (!strcmp(name, "--listen"))
+                        ret->listen = value;
+                else if (!strcmp(name, "--socket"))
+                        ret->socket = value;
+                else if (!strcmp(name, "--listeners"))
+                        r = parse_count(value, &ret->listeners);
+                else if (!strcmp(name, "--user-uid"))
+                        r = parse_count(value, &ret->owner);
+                else
+                        r = -EINVAL;
+                if (r < 0)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "cella-server: bad argument '%.40s'", name);
+        }
+        if (!ret->state || ret->listeners > LISTENERS_MAX)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "cella-server is started by cella serve, not by hand");
+        return 0;
+}
+
+/* ---- settings: the defaults, what was set through the API, and over them the file ---- */
+
+static int read_settings_file(const char *path, json_t **ret, struct cella_err *err)
+{
+        json_error_t where;
+        *ret = NULL;
+        if (!path)
+                return 0;
+        *ret = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+        if (!*ret) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "settings file %.100s: %.80s (line %d)", path,
+                        where.text, where.line);
+                return err_hint(err, "it must be JSON that user %u can read", (unsigned)getuid());
+        }
+        return 0;
+}
+
+static int load_settings(struct server *s, const json_t *base, json_t **ret, struct cella_err *err)
+{
+        json_t *file = NULL, *merged = NULL, *empty = json_object();
+        int r = read_settings_file(s->arguments.settings, &file, err);
+        if (r == 0) {
+                merged = schema_merge(base ? base : empty, file ? file : empty);
+                r = schema_check(settings_fields(), merged, "", err);
+        }
+        if (r == 0 && !(*ret = schema_fill(settings_fields(), merged)))
+                r = err_set(err, CELLA_INTERNAL, -ENOMEM, "settings");
+        json_decref(file);
+        json_decref(merged);
+        json_decref(empty);
+        return r;
+}
+
+static void reload(struct server *s)
+{
+        struct cella_err err = {0};
+        json_t *document = NULL;
+        int r = load_settings(s, s->box->settings.document, &document, &err);
+        if (r == 0)
+                r = box_configure(s->box, document, &err);
+        if (r < 0)
+                log_line("error", err.msg, "settings", "stay as they were");
+        else
+                log_line("info", "settings read again", NULL, NULL);
+}
+
+/* ---- stopping ---- */
+
+static void on_patience(uv_timer_t *timer)
+{
+        uv_stop(timer->loop);
+}
+
+/* Answers that are on their way get a moment. */
+static void on_drained(struct box *box, void *context)
+{
+        struct server *s = context;
+        (void)box;
+        uv_timer_start(&s->patience, on_patience, http_server_requests(s->api->http) > 0 ? 300 : 0, 0);
+}
+
+static void stop(struct server *s, const char *why)
+{
+        if (s->stopping)
+                return;
+        s->stopping = true;
+        log_line("info", "shutting down", "why", why);
+        api_quiesce(s->api);
+        box_stop(s->box, on_drained, s);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+        struct server *s = handle->data;
+        if (number == SIGHUP)
+                reload(s);
+        else
+                stop(s, "signal");
+}
+
+static void on_keeper_lost(void *userdata, const char *why)
+{
+        struct server *s = userdata;
+        if (!s->stopping)
+                s->status = 1;
+        log_line("error", why, NULL, NULL);
+        uv_stop(&s->loop); /* nothing works without it, and everything in a sandbox is dead */
+}
+
+static void on_keeper_event(void *userdata, uint32_t type)
+{
+        struct server *s = userdata;
+        if (type == KEEPER_STOP)
+                stop(s, "told to");
+        else if (type == KEEPER_RELOAD)
+                reload(s);
+}
+
+/* ---- starting ---- */
+
+static void on_probed(struct box *box, void *context)
+{
+        struct server *s = context;
+        if (box->unable.kind)
+                log_line("error", box->unable.msg, "hint", box->unable.hint);
+        log_line("info", "ready", "listen", s->arguments.listen);
+        keeper_link_ask(box->keeper, KEEPER_READY, 0, NULL, NULL);
+}
+
+static void watch_signals(struct server *s)
+{
+        uv_signal_t *handles[] = {&s->terminate, &s->interrupt, &s->hangup};
+        const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+        for (int i = 0; i < 3; i++) {
+                uv_signal_init(&s->loop, handles[i]);
+                handles[i]->data = s;
+                uv_signal_start(handles[i], on_signal, numbers[i]);
+        }
+        uv_timer_init(&s->loop, &s->patience);
+        s->patience.data = s;
+}
+
+/* Without keys, everyone who reaches it may use it. */
+static int check_listen(const struct server *s, struct cella_err *err)
+{
+        if (!strcmp(s->arguments.listen, "none") || auth_is_loopback(s->arguments.listen) ||
+            state_key_count(s->state) > 0)
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EACCES, "refusing to listen on %.60s without a key",
+                s->arguments.listen);
+        return err_hint(err, "start on 127.0.0.1, make a key by 'cella key add NAME', then start again");
+}
+
+static int start_box(struct server *s, struct cella_err *err)
+{
+        json_t *kept = NULL, *settings = NULL;
+        int r = state_open(s->arguments.state, &s->state, err);
+        if (r == 0)
+                r = state_settings_get(s->state, &kept, err);
+        if (r == 0)
+                r = load_settings(s, kept, &settings, err);
+        json_decref(kept);
+        if (r == 0)
+                r = check_listen(s, err);
+        if (r < 0)
+                return r;
+        const struct box_options options = {
+                .loop = &s->loop,
+                .keeper_fd = KEEPER_FD,
+                .state = s->state,
+                .directory = s->arguments.state,
+                .settings = settings,
+                .on_keeper_lost = on_keeper_lost,
+                .on_keeper_event = on_keeper_event,
+                .userdata = s,
+        };
+        return box_new(&options, &s->box, err);
+}
+
+static int start(struct server *s, struct cella_err *err)
+{
+        int listeners[LISTENERS_MAX];
+        char count[24];
+        int r = start_box(s, err);
+        if (r < 0)
+                return r;
+        if (s->box->interrupted > 0) {
+                snprintf(count, sizeof count, "%u", s->box->interrupted);
+                log_line("warning", "executions were interrupted when the daemon last died", "executions",
+                         count);
+        }
+        for (size_t i = 0; i < s->arguments.listeners; i++)
+                listeners[i] = LISTENER_FD + (int)i;
+        const struct api_options options = {
+                .box = s->box,
+                .listeners = listeners,
+                .n_listeners = (size_t)s->arguments.listeners,
+                .owner = (uid_t)s->arguments.owner,
+                .listen = s->arguments.listen,
+                .log = log_line,
+        };
+        if ((r = api_new(&options, &s->api, err)) < 0)
+                return r;
+        watch_signals(s);
+        return filter_load(err);
+}
+
+int main(int argc, char **argv)
+{
+        static struct server s;
+        struct cella_err err = {0};
+        if (parse_arguments(argc, argv, &s.arguments, &err) < 0)
+                return fail(&err);
+        prctl(PR_SET_DUMPABLE, 0);
+        signal(SIGPIPE, SIG_IGN);
+        setenv("UV_THREADPOOL_SIZE", "2", 1);
+        /* What was freed goes back: after a busy hour the server is as small as before it. */
+        mallopt(M_ARENA_MAX, 2);
+        mallopt(M_TRIM_THRESHOLD, 1 << 20);
+        mallopt(M_MMAP_THRESHOLD, 256 << 10);
+        uv_loop_init(&s.loop);
+        if (start(&s, &err) < 0)
+                return fail(&err);
+        box_probe(s.box, on_probed, &s);
+        uv_run(&s.loop, UV_RUN_DEFAULT);
+        s.api = api_free(s.api);
+        s.box = box_free(s.box);
+        state_close(s.state);
+        log_line("info", "stopped", NULL, NULL);
+        return s.status;
+}

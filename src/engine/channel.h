@@ -1,0 +1,34 @@
+/* engine/channel.h -- the server's end of the socket to one sandbox's init, in its event loop.
+ *
+ * Sending never blocks: what a stopped or hostile init does not take waits here, within a bound.
+ * What comes is hostile: whole frames of bounded size, handed to whoever owns the tag. */
+#pragma once
+#include <uv.h>
+
+#include "cella.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define CHANNEL_WAITING_MAX (64u * 1024 * 1024) /* bytes that wait to be sent; more is -ENOBUFS */
+
+struct channel;
+
+/* Descriptors that came are the callee's. */
+typedef void (*channel_handler)(void *context, const struct message *message, const char *data);
+
+/* The socket has closed, or talked nonsense: last call. */
+typedef void (*channel_closed)(void *context);
+
+/* Takes fd.  Frames with tag 0 (INIT_READY, INIT_FAILED) go to on_zero. */
+int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
+                struct channel **ret, struct cella_err *err);
+/* No callback comes after it. */
+struct channel *channel_free(struct channel *channel);
+
+/* A tag of its own; its frames go to the handler until channel_forget(). */
+uint32_t channel_open_tag(struct channel *channel, channel_handler handler, void *context);
+void channel_forget(struct channel *channel, uint32_t tag);
+
+/* Copies the data; takes the descriptors, on failure too. */
+int channel_send(struct channel *channel, enum init_request type, uint32_t tag, const int *fds,
+                 unsigned n_fds, const void *data, size_t len, const void *more, size_t more_len);

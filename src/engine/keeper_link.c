@@ -1,0 +1,265 @@
+#include "engine/keeper_link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+/* A packet that waits for room in the socket. */
+struct parcel {
+        struct parcel *next;
+        size_t len;
+        char data[];
+};
+
+/* An answer that is due. */
+struct due {
+        struct due *next;
+        uint32_t number;
+        keeper_answer answer;
+        void *context;
+};
+
+struct keeper_link {
+        int fd;
+        uv_poll_t poll;
+        const struct keeper_link_events *events;
+        void *userdata;
+        uint32_t number;
+        struct parcel *first, **last;
+        struct due *due, **due_last; /* answers come nearly in order: the first is nearly always it */
+        bool lost;
+};
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void lose(struct keeper_link *link, const char *why)
+{
+        if (link->lost)
+                return;
+        link->lost = true;
+        uv_poll_stop(&link->poll);
+        link->events->on_lost(link->userdata, why);
+}
+
+static void watch(struct keeper_link *link)
+{
+        if (!link->lost)
+                uv_poll_start(&link->poll, UV_READABLE | (link->first ? UV_WRITABLE : 0), on_poll);
+}
+
+static int send_now(struct keeper_link *link, const void *data, size_t len)
+{
+        ssize_t n;
+        do {
+                n = send(link->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        } while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : 0;
+}
+
+static void send_waiting(struct keeper_link *link)
+{
+        while (link->first) {
+                struct parcel *p = link->first;
+                int r = send_now(link, p->data, p->len);
+                if (r == -EAGAIN)
+                        return;
+                if (r < 0) {
+                        lose(link, "cannot write to the keeper");
+                        return;
+                }
+                link->first = p->next;
+                if (!link->first)
+                        link->last = &link->first;
+                free(p);
+        }
+        watch(link);
+}
+
+static int post(struct keeper_link *link, const void *data, size_t len)
+{
+        if (link->lost)
+                return -EPIPE;
+        int r = link->first ? -EAGAIN : send_now(link, data, len);
+        if (r != -EAGAIN) {
+                if (r < 0)
+                        lose(link, "cannot write to the keeper");
+                return r;
+        }
+        struct parcel *p = malloc(sizeof *p + len);
+        if (!p)
+                return -ENOMEM;
+        p->next = NULL;
+        p->len = len;
+        memcpy(p->data, data, len);
+        *link->last = p;
+        link->last = &p->next;
+        watch(link);
+        return 0;
+}
+
+static struct due *expect(struct keeper_link *link, keeper_answer answer, void *context)
+{
+        struct due *d = calloc(1, sizeof *d);
+        if (!d)
+                return NULL;
+        *d = (struct due){.number = link->number, .answer = answer, .context = context};
+        *link->due_last = d;
+        link->due_last = &d->next;
+        return d;
+}
+
+static struct due *take_due(struct keeper_link *link, uint32_t number)
+{
+        for (struct due **at = &link->due; *at; at = &(*at)->next) {
+                struct due *d = *at;
+                if (d->number != number)
+                        continue;
+                *at = d->next;
+                if (!*at)
+                        link->due_last = at;
+                return d;
+        }
+        return NULL;
+}
+
+static int request(struct keeper_link *link, void *data, size_t len, keeper_answer answer, void *context)
+{
+        struct keeper_about *head = data;
+        if (++link->number == 0) /* 0 is what was not asked for */
+                link->number = 1;
+        head->number = link->number;
+        if (answer && !expect(link, answer, context))
+                return -ENOMEM;
+        int r = post(link, data, len);
+        if (r < 0)
+                free(answer ? take_due(link, link->number) : NULL);
+        return r;
+}
+
+int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_answer answer, void *context)
+{
+        make->type = KEEPER_MAKE;
+        return request(link, make, sizeof *make, answer, context);
+}
+
+int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t sandbox,
+                    keeper_answer answer, void *context)
+{
+        struct keeper_about about = {.type = type, .sandbox = sandbox};
+        return request(link, &about, sizeof about, answer, context);
+}
+
+void keeper_link_forget(struct keeper_link *link, const void *context)
+{
+        for (struct due *d = link->due; d; d = d->next)
+                if (d->context == context)
+                        d->answer = NULL;
+}
+
+/* One packet.  The keeper is ours, but a packet cut short by its death must not be believed. */
+static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_fd)
+{
+        char control[CMSG_SPACE(sizeof(int))];
+        struct iovec part = {ret, sizeof *ret};
+        struct msghdr msg = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        ssize_t n;
+        *ret_fd = -1;
+        do {
+                n = recvmsg(link->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        } while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+                memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
+        size_t want = sizeof ret->about;
+        if (n >= 8 && ret->type == KEEPER_MADE)
+                want = sizeof ret->made;
+        else if (n >= 8 && ret->type == KEEPER_FAILED)
+                want = sizeof ret->failed;
+        else if (n >= 8 && (ret->type == KEEPER_COUNTED || ret->type == KEEPER_ENDED))
+                want = sizeof ret->counted;
+        return n == 0 ? -EPIPE : (size_t)n == want ? 0 : -EPROTO;
+}
+
+static void deliver(struct keeper_link *link, const union keeper_packet *packet, int fd)
+{
+        if (packet->number == 0) {
+                link->events->on_event(link->userdata, packet);
+        } else {
+                struct due *d = take_due(link, packet->number);
+                if (d && d->answer) {
+                        d->answer(d->context, packet, fd);
+                        fd = -1;
+                }
+                free(d);
+        }
+        if (fd >= 0)
+                close(fd);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+        struct keeper_link *link = poll->data;
+        union keeper_packet packet;
+        int fd, r = 0;
+        if (status >= 0 && (events & UV_WRITABLE))
+                send_waiting(link);
+        while (!link->lost && (r = receive(link, &packet, &fd)) == 0)
+                deliver(link, &packet, fd);
+        if (!link->lost && r != -EAGAIN)
+                lose(link, r == -EPIPE ? "the keeper has gone" : "the keeper talks nonsense");
+}
+
+int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,
+                    struct keeper_link **ret, struct cella_err *err)
+{
+        struct keeper_link *link = calloc(1, sizeof *link);
+        if (!link)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "keeper");
+        link->fd = fd;
+        link->events = events;
+        link->userdata = userdata;
+        link->last = &link->first;
+        link->due_last = &link->due;
+        link->poll.data = link;
+        int r = uv_poll_init(loop, &link->poll, fd);
+        if (r < 0) {
+                free(link);
+                return err_set(err, CELLA_INTERNAL, r, "cannot watch the keeper's socket");
+        }
+        watch(link);
+        *ret = link;
+        return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        struct keeper_link *link = handle->data;
+        close(link->fd);
+        free(link);
+}
+
+struct keeper_link *keeper_link_free(struct keeper_link *link)
+{
+        if (!link)
+                return NULL;
+        while (link->first) {
+                struct parcel *p = link->first;
+                link->first = p->next;
+                free(p);
+        }
+        while (link->due) {
+                struct due *d = link->due;
+                link->due = d->next;
+                free(d);
+        }
+        link->lost = true;
+        uv_close((uv_handle_t *)&link->poll, on_closed);
+        return NULL;
+}

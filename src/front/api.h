@@ -1,0 +1,97 @@
+/* front/api.h -- the HTTP API: one table of routes, who may use them, and how answers look.
+ *
+ * A handler gets a request that is allowed and whose body is valid, and answers it now or later. */
+#pragma once
+#include <jansson.h>
+
+#include "base/list.h"
+#include "box/box.h"
+#include "http/http.h"
+#include "schema/schema.h"
+
+struct api;
+struct call;
+
+enum {
+        API_OPEN = 1u << 0,   /* no key needed: health */
+        API_STREAM = 1u << 1, /* the body comes in pieces, see http_body_read() */
+        API_RAW = 1u << 2,    /* the body is bytes, not JSON */
+};
+
+struct api_route {
+        enum http_method method;
+        const char *pattern;
+        unsigned may; /* enum capability; 0: any key */
+        unsigned flags;
+        size_t body_max; /* 0: API_BODY_MAX */
+        const struct field *(*fields)(void);
+        /* body: by fields, the handler's own reference; NULL if the route has none. */
+        void (*handle)(struct call *call, json_t *body);
+        const char *summary;
+        const char *query;  /* names of its parameters, for the description: "path, list, watch" */
+        const char *answer; /* what comes back, in words */
+};
+
+#define API_BODY_MAX (24u * 1024 * 1024)
+
+/* One request, from its headers to its end. */
+struct call {
+        struct api *api;
+        struct box *box;
+        struct http_request *request;
+        struct caller caller;
+        void *data; /* the handler's own */
+};
+
+typedef void (*api_log)(const char *level, const char *message, const char *detail_name, const char *detail);
+
+struct api {
+        struct box *box;
+        struct http_server *http;
+        uid_t owner;      /* besides root */
+        char listen[128]; /* as given, for the check of Host */
+        api_log log;
+        struct list streams; /* struct sse */
+        uv_timer_t heartbeat;
+        json_t *openapi;
+        struct http_route *http_routes;
+        struct audit_reader *reader; /* used on the thread pool, one job at a time */
+        uv_mutex_t reader_lock;
+        char *settings_file;
+        bool quiet;
+};
+
+struct api_options {
+        struct box *box;
+        const int *listeners;
+        size_t n_listeners;
+        uid_t owner;
+        const char *listen;
+        api_log log;
+};
+
+int api_new(const struct api_options *options, struct api **ret, struct cella_err *err);
+void api_quiesce(struct api *api);
+struct api *api_free(struct api *api);
+
+extern const struct api_route api_routes[];
+extern const size_t api_routes_len;
+
+/* ---- answers ---- */
+void api_reply(struct call *call, int status, json_t *body);                /* takes body */
+void api_reply_text(struct call *call, int status, char *text, size_t len); /* takes text: JSON */
+void api_reply_nothing(struct call *call);                                  /* 204 */
+void api_reply_err(struct call *call, const struct cella_err *err);
+json_t *api_error(struct call *call, const struct cella_err *err); /* the object, for a stream */
+int api_status(enum cella_kind kind);
+
+/* The sandbox in the path; answers 404 itself and returns NULL if there is none. */
+struct box_sandbox *api_sandbox(struct call *call);
+
+json_t *openapi_make(void);
+
+/* Query parameters.  -EINVAL after having answered. */
+bool api_flag(const struct call *call, const char *name);
+int api_number(struct call *call, const char *name, uint64_t min, uint64_t max, uint64_t standard,
+               uint64_t *ret);
+bool api_wants_events(const struct call *call);

@@ -1,0 +1,107 @@
+/* front/auth.c -- who a request comes from, and whether it may come at all.
+ *
+ * A browser on this machine can be made to send requests to loopback by any web page, and by DNS
+ * rebinding to read the answers.  It cannot hide which name it used (Host) and which page it came
+ * from (Origin): both are looked at before anything else. */
+#include "front/auth.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/err.h"
+
+static int refuse_name(const char *what, const char *value, struct cella_err *err)
+{
+        err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: %s '%.80s'", what, value);
+        return err_hint(err, "use the address that the daemon listens on: a web page may have sent you here");
+}
+
+/* "host:port", "[v6]:port" or "host": compares the host part. */
+static bool host_is(const char *value, const char *host)
+{
+        size_t len = value[0] == '[' ? strcspn(value, "]") + 1 : strcspn(value, ":");
+        return strlen(host) == len && !strncasecmp(value, host, len) &&
+               (value[len] == '\0' ||
+                (value[len] == ':' && strspn(value + len + 1, "0123456789") == strlen(value + len + 1)));
+}
+
+static bool is_loopback_name(const char *value)
+{
+        return host_is(value, "localhost") || host_is(value, "127.0.0.1") || host_is(value, "[::1]");
+}
+
+bool auth_is_loopback(const char *listen)
+{
+        return is_loopback_name(listen) || !strncmp(listen, "127.", 4);
+}
+
+static int check_host(const struct api *api, const struct http_request *request, struct cella_err *err)
+{
+        const char *host = http_header(request, "Host");
+        char own[128];
+        if (!host)
+                return refuse_name("Host", "", err);
+        snprintf(own, sizeof own, "%s", api->listen);
+        char *colon = strrchr(own, ':');
+        if (colon)
+                *colon = '\0';
+        if (is_loopback_name(host) || host_is(host, own) || !auth_is_loopback(api->listen))
+                return 0;
+        return refuse_name("Host", host, err);
+}
+
+static int check_origin(const struct http_request *request, struct cella_err *err)
+{
+        const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
+        if (!origin)
+                return 0;
+        const char *name = !strncmp(origin, "http://", 7)    ? origin + 7
+                           : !strncmp(origin, "https://", 8) ? origin + 8
+                                                             : NULL;
+        return name && host && !strcasecmp(name, host) ? 0 : refuse_name("Origin", origin, err);
+}
+
+static const char *secret_of(const struct http_request *request)
+{
+        const char *bearer = http_header(request, "Authorization");
+        if (bearer && !strncasecmp(bearer, "Bearer ", 7))
+                return bearer + 7 + strspn(bearer + 7, " ");
+        return http_header(request, "X-API-Key");
+}
+
+int auth_check(struct api *api, const struct http_request *request, bool open, struct caller *ret,
+               struct cella_err *err)
+{
+        const struct http_peer *peer = http_peer(request);
+        const char *secret = secret_of(request);
+        json_t *key = NULL;
+        int r = peer->local ? 0 : check_host(api, request, err);
+        if (r == 0)
+                r = check_origin(request, err);
+        if (r < 0)
+                return -EACCES;
+        if (secret) {
+                if (state_key_find(api->box->state, secret, &key) < 0)
+                        return err_say(err, CELLA_UNAUTHORIZED, -EACCES, "this key is not known");
+                caller_from_key(key, ret);
+                json_decref(key);
+                return 0;
+        }
+        /* Without keys, reaching loopback is enough; an address of the network never is. */
+        if (peer->local ? peer->uid == 0 || peer->uid == api->owner
+                        : state_key_count(api->box->state) == 0 && auth_is_loopback(api->listen)) {
+                caller_owner(ret);
+                return 0;
+        }
+        if (open) {
+                *ret = (struct caller){0};
+                return 0;
+        }
+        if (peer->local)
+                err_say(err, CELLA_UNAUTHORIZED, -EACCES, "uid %u may not use this socket without a key",
+                        (unsigned)peer->uid);
+        else
+                err_say(err, CELLA_UNAUTHORIZED, -EACCES, "a key is needed");
+        return err_hint(err, "Authorization: Bearer KEY; cella key add NAME makes one");
+}

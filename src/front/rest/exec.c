@@ -1,0 +1,182 @@
+/* front/rest/exec.c -- running code: one answer at the end, or events as they come. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "box/execution.h"
+#include "engine/result.h"
+#include "front/rest/rest.h"
+#include "front/sse.h"
+
+struct running {
+        struct call *call;
+        struct execution *execution;
+        struct sse sse;
+        bool streams; /* its client wants events */
+        bool begun;   /* the first has gone out */
+        bool detach, base64;
+};
+
+static void let_go(struct running *r)
+{
+        execution_release(r->execution);
+        free(r);
+}
+
+static void on_gone(struct http_request *request, void *context)
+{
+        struct running *r = context;
+        struct execution *ex = r->execution;
+        (void)request;
+        if (r->begun)
+                sse_forget(&r->sse);
+        execution_ref(ex);
+        bool cancel = !r->detach;
+        let_go(r);
+        if (cancel)
+                execution_cancel(ex);
+        execution_unref(ex);
+}
+
+static void on_room(struct http_request *request, void *context)
+{
+        struct running *r = context;
+        (void)request;
+        execution_go_on(r->execution);
+}
+
+static void on_started(struct execution *ex, int terminal, void *context)
+{
+        struct running *r = context;
+        (void)terminal;
+        r->begun = true;
+        sse_begin(&r->sse, r->call, r->base64);
+        http_on_room(r->call->request, on_room, r);
+        sse_event(&r->sse, "start",
+                  json_pack("{s:s, s:s, s:i}", "id", ex->id, "sandbox", ex->sandbox_id, "pid", ex->pid));
+}
+
+static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
+                      void *context)
+{
+        struct running *r = context;
+        if (!r->begun) /* it is faster than its own announcement: init sends that first, but over another way
+                        */
+                on_started(ex, -1, r);
+        sse_output(&r->sse, stream, data, len);
+        if (http_stream_room(r->call->request) == 0)
+                execution_wait(ex);
+}
+
+static void stream_end(struct running *r)
+{
+        struct execution *ex = r->execution;
+        size_t len;
+        if (ex->failure.kind) {
+                sse_event(&r->sse, "error", api_error(r->call, &ex->failure));
+        } else {
+                char *text = execution_result_text(ex, RESULT_WITHOUT_OUTPUT, &len);
+                sse_flush(&r->sse);
+                if (text)
+                        sse_event_text(&r->sse, "exit", text, len);
+                free(text);
+        }
+        sse_end(&r->sse);
+}
+
+static void on_end(struct execution *ex, void *context)
+{
+        struct running *r = context;
+        size_t len;
+        http_on_gone(r->call->request, NULL, NULL);
+        http_on_room(r->call->request, NULL, NULL);
+        if (!r->begun && r->streams && !ex->failure.kind)
+                on_started(ex, -1, r);
+        if (r->begun) {
+                stream_end(r);
+        } else if (ex->failure.kind) {
+                api_reply_err(r->call, &ex->failure);
+        } else {
+                char *text = execution_result_text(ex, r->base64 ? RESULT_BASE64 : 0, &len);
+                if (text)
+                        api_reply_text(r->call, 200, text, len);
+        }
+        let_go(r);
+}
+
+static const struct execution_events plain_events = {.on_end = on_end};
+static const struct execution_events stream_events = {on_started, on_output, on_end};
+
+static void run(struct call *call, struct box_sandbox *sb, struct exec_request *request)
+{
+        struct cella_limits limits;
+        struct cella_err err = {0};
+        struct running *r = NULL;
+        bool events = api_wants_events(call), detach = request->detach && !events;
+        int e = exec_request_limits(request, sb, &limits, &err);
+        if (e == 0 && !(r = calloc(1, sizeof *r)))
+                e = err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution");
+        if (e == 0) {
+                *r = (struct running){.call = call,
+                                      .streams = events,
+                                      .detach = request->detach,
+                                      .base64 = request->base64};
+                e = execution_new(call->box, &call->caller, sb, request, &limits,
+                                  events ? EXECUTION_STREAMED : EXECUTION_PLAIN,
+                                  detach   ? NULL
+                                  : events ? &stream_events
+                                           : &plain_events,
+                                  r, &r->execution, &err);
+        } else {
+                exec_request_done(request);
+        }
+        if (e < 0) {
+                free(r);
+                if (sb->one_shot)
+                        sandbox_remove(sb);
+                api_reply_err(call, &err);
+                return;
+        }
+        struct execution *ex = r->execution;
+        if (!detach) {
+                http_on_gone(call->request, on_gone, r);
+                execution_start(ex);
+                return;
+        }
+        api_reply(call, 202,
+                  json_pack("{s:s, s:s, s:s}", "id", ex->id, "sandbox", ex->sandbox_id, "status", "running"));
+        execution_start(ex);
+        let_go(r);
+}
+
+void rest_exec(struct call *call, json_t *body)
+{
+        struct exec_request request;
+        struct box_sandbox *sb;
+        struct cella_err err = {0};
+        int r = exec_request_from(body, &request, &err);
+        if (r == 0 && (r = exec_request_sandbox(call->box, &call->caller, &request, &sb, &err)) < 0)
+                exec_request_done(&request);
+        if (r < 0) {
+                api_reply_err(call, &err);
+                return;
+        }
+        request.list_files |= sb->one_shot;
+        run(call, sb, &request);
+}
+
+void rest_sandbox_exec(struct call *call, json_t *body)
+{
+        struct exec_request request;
+        struct cella_err err = {0};
+        struct box_sandbox *sb = api_sandbox(call);
+        if (!sb) {
+                json_decref(body);
+                return;
+        }
+        if (exec_request_from(body, &request, &err) < 0)
+                api_reply_err(call, &err);
+        else
+                run(call, sb, &request);
+}

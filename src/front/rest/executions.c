@@ -1,0 +1,257 @@
+/* front/rest/executions.c -- what ran, from the log; and what runs, from memory.
+ *
+ * The log is read on the thread pool: a query over a million rows must not hold up the loop. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "box/execution.h"
+#include "front/rest/rest.h"
+
+struct query {
+        uv_work_t work;
+        struct call *call; /* NULL: the client is gone */
+        struct api *api;
+        enum { QUERY_LIST, QUERY_GET, QUERY_CANCELLED, QUERY_VERIFY } kind;
+        char id[ID_SIZE], sandbox[64], session[132], agent[132], status[32], key[ID_SIZE];
+        struct audit_filter filter;
+        bool all; /* may see those of others */
+        json_t *result;
+        struct cella_err err;
+        int r;
+};
+
+static void work(uv_work_t *w)
+{
+        struct query *q = w->data;
+        audit_flush(q->api->box->audit); /* what ended a moment ago is still on its way */
+        uv_mutex_lock(&q->api->reader_lock);
+        switch (q->kind) {
+        case QUERY_LIST:
+                q->r = audit_list(q->api->reader, &q->filter, &q->result, &q->err);
+                break;
+        case QUERY_GET:
+        case QUERY_CANCELLED:
+                q->r = audit_get(q->api->reader, q->id, &q->result, &q->err);
+                break;
+        case QUERY_VERIFY:
+                q->r = audit_verify(q->api->reader, &q->result, &q->err);
+                break;
+        }
+        uv_mutex_unlock(&q->api->reader_lock);
+}
+
+static bool is_hidden(const struct query *q)
+{
+        const char *key = json_string_value(json_object_get(q->result, "key"));
+        return (q->kind == QUERY_GET || q->kind == QUERY_CANCELLED) && !q->all &&
+               strcmp(key ? key : "", q->key) != 0;
+}
+
+static void done(uv_work_t *w, int status)
+{
+        struct query *q = w->data;
+        struct call *call = q->call;
+        (void)status;
+        if (call) {
+                http_on_gone(call->request, NULL, NULL);
+                if (q->r == -ENOENT || (q->r == 0 && is_hidden(q))) {
+                        struct cella_err err = {0};
+                        err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no execution '%.40s'", q->id);
+                        api_reply_err(call, &err);
+                } else if (q->r < 0) {
+                        api_reply_err(call, &q->err);
+                } else if (q->kind == QUERY_CANCELLED) { /* it had ended already */
+                        api_reply(call, 200,
+                                  json_pack("{s:s, s:O}", "id", q->id, "status",
+                                            json_object_get(q->result, "status")));
+                } else {
+                        api_reply(call, 200, json_incref(q->result));
+                }
+        }
+        json_decref(q->result);
+        free(q);
+}
+
+static void on_gone(struct http_request *request, void *context)
+{
+        struct query *q = context;
+        (void)request;
+        q->call = NULL;
+}
+
+static struct query *query_new(struct call *call, int kind)
+{
+        struct query *q = calloc(1, sizeof *q);
+        struct cella_err err = {0};
+        if (!q) {
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "query");
+                api_reply_err(call, &err);
+                return NULL;
+        }
+        q->call = call;
+        q->api = call->api;
+        q->kind = kind;
+        q->work.data = q;
+        q->all = call->caller.owner || (call->caller.capabilities & MAY_AUDIT);
+        memcpy(q->key, call->caller.key, sizeof q->key);
+        return q;
+}
+
+static void send_off(struct query *q)
+{
+        http_on_gone(q->call->request, on_gone, q);
+        if (uv_queue_work(q->api->box->loop, &q->work, work, done) < 0) {
+                q->r = err_say(&q->err, CELLA_INTERNAL, -EIO, "cannot start a query");
+                done(&q->work, 0);
+        }
+}
+
+/* RFC 3339 in UTC, or milliseconds since 1970. */
+static int parse_since(const char *text, int64_t *ret)
+{
+        struct tm tm = {0};
+        uint64_t ms;
+        if (parse_count(text, &ms) == 0 && ms < INT64_MAX) {
+                *ret = (int64_t)ms;
+                return 0;
+        }
+        const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+        if (!end)
+                return -EINVAL;
+        int64_t fraction = 0, scale = 100;
+        if (*end == '.')
+                for (end++; *end >= '0' && *end <= '9'; end++, scale /= 10)
+                        fraction += (*end - '0') * scale;
+        if (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0)
+                return -EINVAL;
+        *ret = (int64_t)timegm(&tm) * 1000 + fraction;
+        return 0;
+}
+
+struct parameters {
+        struct query *query;
+        struct cella_err err;
+};
+
+static void copy(struct parameters *p, const char *name, const char *value, char *to, size_t size,
+                 const char **ret)
+{
+        if (strlen(value) >= size)
+                err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL, "%s is too long", name);
+        else
+                *ret = strcpy(to, value);
+}
+
+static void take(void *context, const char *name, const char *value)
+{
+        struct parameters *p = context;
+        struct query *q = p->query;
+        struct audit_filter *f = &q->filter;
+        uint64_t number;
+        if (!strcmp(name, "sandbox"))
+                copy(p, name, value, q->sandbox, sizeof q->sandbox, &f->sandbox);
+        else if (!strcmp(name, "session"))
+                copy(p, name, value, q->session, sizeof q->session, &f->session);
+        else if (!strcmp(name, "agent"))
+                copy(p, name, value, q->agent, sizeof q->agent, &f->agent);
+        else if (!strcmp(name, "status"))
+                copy(p, name, value, q->status, sizeof q->status, &f->status);
+        else if (!strcmp(name, "since")) {
+                if (parse_since(value, &f->since_ms) < 0)
+                        err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "since must be a time like 2026-11-15T05:00:00Z, or milliseconds since 1970");
+        } else if (!strcmp(name, "cursor")) {
+                if (parse_count(value, &f->cursor) < 0)
+                        err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "cursor must come from an earlier answer");
+        } else if (!strcmp(name, "limit")) {
+                if (parse_count(value, &number) < 0 || number < 1 || number > 1000)
+                        err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "limit must be a whole number from 1 to 1000");
+                else
+                        f->limit = (unsigned)number;
+        } else {
+                err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "unknown parameter '%.40s': sandbox, session, agent, status, since, limit, cursor",
+                        name);
+        }
+}
+
+static json_t *running_list(const struct call *call, const struct query *q)
+{
+        json_t *list = json_array();
+        list_each (at, &call->box->executions, other) {
+                struct execution *ex = list_entry(at, struct execution, link);
+                if (q->all || !strcmp(ex->key, q->key))
+                        json_array_insert_new(list, 0, execution_to_json(ex));
+        }
+        return list;
+}
+
+void rest_execution_list(struct call *call, json_t *body)
+{
+        struct query *q = query_new(call, QUERY_LIST);
+        (void)body;
+        if (!q)
+                return;
+        struct parameters p = {.query = q};
+        q->filter.limit = 100;
+        http_each_query(call->request, take, &p);
+        if (p.err.kind) {
+                free(q);
+                api_reply_err(call, &p.err);
+                return;
+        }
+        if (!q->all)
+                q->filter.key = q->key;
+        if (q->filter.status && !strcmp(q->filter.status, "running")) { /* they are not in the log yet */
+                json_t *list = running_list(call, q);
+                free(q);
+                api_reply(call, 200, json_pack("{s:o, s:n}", "executions", list, "cursor"));
+                return;
+        }
+        send_off(q);
+}
+
+static void look_up(struct call *call, int kind)
+{
+        struct query *q = query_new(call, kind);
+        if (!q)
+                return;
+        snprintf(q->id, sizeof q->id, "%s", http_param(call->request, 0));
+        send_off(q);
+}
+
+void rest_execution_get(struct call *call, json_t *body)
+{
+        struct execution *ex = execution_find(call->box, &call->caller, http_param(call->request, 0));
+        (void)body;
+        if (ex)
+                api_reply(call, 200, execution_to_json(ex));
+        else
+                look_up(call, QUERY_GET);
+}
+
+void rest_execution_cancel(struct call *call, json_t *body)
+{
+        struct execution *ex = execution_find(call->box, &call->caller, http_param(call->request, 0));
+        (void)body;
+        if (!ex) {
+                look_up(call, QUERY_CANCELLED);
+                return;
+        }
+        api_reply(call, 202, json_pack("{s:s, s:s}", "id", ex->id, "status", "cancelled"));
+        execution_cancel(ex);
+}
+
+void rest_execution_verify(struct call *call, json_t *body)
+{
+        struct query *q = query_new(call, QUERY_VERIFY);
+        (void)body;
+        if (q)
+                send_off(q);
+}

@@ -1,0 +1,10 @@
+/* front/rest/files.h -- what the two files about files share. */
+#pragma once
+#include "front/api.h"
+#include "wire/init.h"
+
+const char *file_type(uint32_t mode);
+const char *file_path(struct call *call, const json_t *body, const char *name);
+json_t *file_stat_to_json(const struct init_stat *st, const char *key, const char *name, size_t name_len);
+void file_reply_stat(struct call *call, const char *path, int status);
+void file_list(struct call *call, const char *path);

@@ -1,0 +1,103 @@
+/* front/rest/metrics.c -- counters as Prometheus reads them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "box/sandbox.h"
+#include "front/rest/rest.h"
+
+static void head(FILE *out, const char *name, const char *type, const char *help)
+{
+        fprintf(out, "# HELP cella_%s %s\n# TYPE cella_%s %s\n", name, help, name, type);
+}
+
+static void one(FILE *out, const char *name, const char *type, const char *help, double value)
+{
+        head(out, name, type, help);
+        fprintf(out, "cella_%s %.17g\n", name, value);
+}
+
+static void executions(FILE *out, const struct metrics *m)
+{
+        uint64_t sum = 0;
+        head(out, "executions_total", "counter", "Executions that ended, by status.");
+        for (int i = 0; i < METRICS_STATUSES; i++)
+                fprintf(out, "cella_executions_total{status=\"%s\"} %llu\n",
+                        cella_status_name((enum cella_status)i), (unsigned long long)m->executions[i]);
+        head(out, "execution_duration_seconds", "histogram", "How long executions took.");
+        for (int i = 0; i < METRICS_BUCKETS; i++) {
+                sum += m->latency[i];
+                fprintf(out, "cella_execution_duration_seconds_bucket{le=\"%g\"} %llu\n",
+                        (double)metrics_bounds_us[i] / 1e6, (unsigned long long)sum);
+        }
+        sum += m->latency[METRICS_BUCKETS];
+        fprintf(out,
+                "cella_execution_duration_seconds_bucket{le=\"+Inf\"} "
+                "%llu\ncella_execution_duration_seconds_sum "
+                "%.6f\ncella_execution_duration_seconds_count %llu\n",
+                (unsigned long long)sum, (double)m->latency_sum_us / 1e6, (unsigned long long)sum);
+}
+
+static void sandboxes(FILE *out, const struct box *box)
+{
+        static const char *const names[] = {
+                [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "waiting", [SANDBOX_MAKING] = "making",
+                [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_ENDING] = "ending"};
+        unsigned states[SANDBOX_ENDING + 1] = {0};
+        list_each (at, &box->sandboxes, other)
+                states[list_entry(at, struct box_sandbox, link)->state]++;
+        head(out, "sandboxes", "gauge", "Sandboxes, by state.");
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                fprintf(out, "cella_sandboxes{state=\"%s\"} %u\n", names[i], states[i]);
+}
+
+static double resident_bytes(void)
+{
+        unsigned long pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+        if (f) {
+                if (fscanf(f, "%*s %lu", &pages) != 1)
+                        pages = 0;
+                fclose(f);
+        }
+        return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+void rest_metrics(struct call *call, json_t *body)
+{
+        const struct box *box = call->box;
+        const struct metrics *m = &box->metrics;
+        char *text = NULL;
+        size_t len = 0, running = 0;
+        FILE *out = open_memstream(&text, &len);
+        (void)body;
+        if (!out)
+                return;
+        list_each (at, &box->executions, other)
+                running++;
+        executions(out, m);
+        sandboxes(out, box);
+        one(out, "executions_running", "gauge", "Executions under way.", (double)running);
+        one(out, "queue_waiting", "gauge", "Requests that wait for room.", box->waiting);
+        one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",
+            (double)m->refused_capacity);
+        one(out, "refused_auth_total", "counter", "Requests refused for their key, host or origin.",
+            (double)m->refused_auth);
+        one(out, "sandboxes_made_total", "counter", "Sandboxes made.", (double)m->sandboxes_made);
+        one(out, "sandboxes_failed_total", "counter", "Sandboxes that could not be made.",
+            (double)m->sandboxes_failed);
+        one(out, "audit_waiting", "gauge", "Records not written to the log yet.", audit_waiting(box->audit));
+        one(out, "audit_lost_total", "counter", "Records that the log could not take.",
+            (double)audit_lost(box->audit));
+        one(out, "http_connections", "gauge", "Open connections.", http_server_connections(call->api->http));
+        one(out, "process_resident_memory_bytes", "gauge", "Memory of the server.", resident_bytes());
+        one(out, "uptime_seconds", "gauge", "Since the start.", (double)(clock_us() - box->started_us) / 1e6);
+        head(out, "http_requests_total", "counter", "Requests, by the first digit of the status.");
+        for (int i = 1; i < 6; i++)
+                fprintf(out, "cella_http_requests_total{code=\"%dxx\"} %llu\n", i,
+                        (unsigned long long)m->requests[i]);
+        fclose(out);
+        http_reply_take(call->request, 200, "text/plain; version=0.0.4", text, len);
+}

@@ -1,0 +1,56 @@
+/* front/rest/rest.h -- the handlers of the routes, by what they are about. */
+#pragma once
+#include "front/api.h"
+
+/* exec.c */
+void rest_exec(struct call *call, json_t *body);
+void rest_sandbox_exec(struct call *call, json_t *body);
+/* sandboxes.c */
+void rest_sandbox_create(struct call *call, json_t *body);
+void rest_sandbox_list(struct call *call, json_t *body);
+void rest_sandbox_get(struct call *call, json_t *body);
+void rest_sandbox_delete(struct call *call, json_t *body);
+void rest_sandbox_pause(struct call *call, json_t *body);
+void rest_sandbox_resume(struct call *call, json_t *body);
+void rest_sandbox_keepalive(struct call *call, json_t *body);
+const struct field *keepalive_fields(void);
+/* processes.c */
+void rest_process_start(struct call *call, json_t *body);
+void rest_process_list(struct call *call, json_t *body);
+void rest_process_get(struct call *call, json_t *body);
+void rest_process_stdin(struct call *call, json_t *body);
+void rest_process_signal(struct call *call, json_t *body);
+void rest_process_output(struct call *call, json_t *body);
+void rest_process_delete(struct call *call, json_t *body);
+const struct field *signal_fields(void);
+/* files.c, files_stream.c */
+void rest_files_get(struct call *call, json_t *body);
+void rest_files_put(struct call *call, json_t *body);
+void rest_files_delete(struct call *call, json_t *body);
+void rest_files_mkdir(struct call *call, json_t *body);
+void rest_files_move(struct call *call, json_t *body);
+void rest_files_stat(struct call *call, json_t *body);
+void rest_archive_get(struct call *call, json_t *body);
+void rest_archive_put(struct call *call, json_t *body);
+const struct field *mkdir_fields(void);
+const struct field *move_fields(void);
+const struct field *stat_fields(void);
+/* terminal.c */
+void rest_terminal(struct call *call, json_t *body);
+/* executions.c */
+void rest_execution_list(struct call *call, json_t *body);
+void rest_execution_get(struct call *call, json_t *body);
+void rest_execution_cancel(struct call *call, json_t *body);
+void rest_execution_verify(struct call *call, json_t *body);
+/* admin.c, metrics.c */
+void rest_healthz(struct call *call, json_t *body);
+void rest_health(struct call *call, json_t *body);
+void rest_metrics(struct call *call, json_t *body);
+void rest_settings_get(struct call *call, json_t *body);
+void rest_settings_put(struct call *call, json_t *body);
+void rest_settings_patch(struct call *call, json_t *body);
+void rest_key_list(struct call *call, json_t *body);
+void rest_key_add(struct call *call, json_t *body);
+void rest_key_remove(struct call *call, json_t *body);
+void rest_pools(struct call *call, json_t *body);
+void rest_openapi(struct call *call, json_t *body);

@@ -1,0 +1,230 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "box/request.h"
+#include "front/rest/rest.h"
+
+/* Somebody waits for the sandbox to be there. */
+struct making {
+        struct task task;
+        struct call *call;
+};
+
+static void making_ready(struct task *task)
+{
+        struct making *m = list_entry(task, struct making, task);
+        json_t *body = sandbox_to_json(task->sandbox);
+        http_on_gone(m->call->request, NULL, NULL);
+        sandbox_detach(task);
+        api_reply(m->call, 201, body);
+        free(m);
+}
+
+static void making_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+{
+        struct making *m = list_entry(task, struct making, task);
+        struct cella_err gone = {0};
+        http_on_gone(m->call->request, NULL, NULL);
+        err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+        api_reply_err(m->call, err ? err : &gone);
+        free(m);
+}
+
+static void making_gone(struct http_request *request, void *context)
+{
+        struct making *m = context;
+        struct box_sandbox *sb = m->task.sandbox;
+        (void)request;
+        sandbox_detach(&m->task);
+        free(m);
+        sandbox_remove(sb); /* nobody knows its name */
+}
+
+void rest_sandbox_create(struct call *call, json_t *body)
+{
+        struct cella_err err = {0};
+        struct box_sandbox *sb = NULL;
+        struct making *m = calloc(1, sizeof *m);
+        int r = m ? sandbox_request(call->box, &call->caller, body, &sb, &err)
+                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        json_decref(body);
+        if (r < 0) {
+                free(m);
+                api_reply_err(call, &err);
+                return;
+        }
+        *m = (struct making){.call = call, .task = {.on_ready = making_ready, .on_lost = making_lost}};
+        list_init(&m->task.link);
+        http_on_gone(call->request, making_gone, m);
+        sandbox_attach(sb, &m->task);
+}
+
+struct filter {
+        const struct box_sandbox *sandbox;
+        bool matches;
+        const char *unknown;
+};
+
+static void match(void *context, const char *name, const char *value)
+{
+        struct filter *f = context;
+        json_t *o;
+        if (!strncmp(name, "metadata.", 9)) {
+                const char *have =
+                        f->sandbox ? json_string_value(json_object_get(f->sandbox->metadata, name + 9))
+                                   : NULL;
+                f->matches = f->matches && have && !strcmp(have, value);
+        } else if (!strcmp(name, "state")) {
+                o = f->sandbox ? sandbox_to_json(f->sandbox) : NULL;
+                f->matches =
+                        f->matches && o && !strcmp(json_string_value(json_object_get(o, "state")), value);
+                json_decref(o);
+        } else {
+                f->unknown = name;
+        }
+}
+
+void rest_sandbox_list(struct call *call, json_t *body)
+{
+        struct filter filter = {0};
+        struct cella_err err = {0};
+        (void)body;
+        http_each_query(call->request, match, &filter);
+        if (filter.unknown) {
+                err_say(&err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "unknown parameter '%.40s': state, metadata.NAME", filter.unknown);
+                api_reply_err(call, &err);
+                return;
+        }
+        json_t *list = json_array();
+        list_each (at, &call->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                filter = (struct filter){.sandbox = sb, .matches = true};
+                if (sb->one_shot || sb->removing || !caller_sees(&call->caller, sb->key))
+                        continue;
+                http_each_query(call->request, match, &filter);
+                if (filter.matches)
+                        json_array_append_new(list, sandbox_to_json(sb));
+        }
+        api_reply(call, 200, json_pack("{s:o}", "sandboxes", list));
+}
+
+static void get_gone(struct http_request *request, void *context)
+{
+        struct call *call = context;
+        (void)request;
+        keeper_link_forget(call->box->keeper, call);
+}
+
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct call *call = context;
+        const struct keeper_counted *c = &packet->counted;
+        (void)fd;
+        http_on_gone(call->request, NULL, NULL);
+        struct box_sandbox *sb = api_sandbox(call); /* it may have gone meanwhile */
+        if (!sb)
+                return;
+        json_t *body = sandbox_to_json(sb);
+        if (packet->type == KEEPER_COUNTED)
+                json_object_set_new(body, "usage",
+                                    json_pack("{s:f, s:I, s:I, s:i}", "cpu_ms", (double)c->cpu_us / 1000,
+                                              "memory_bytes", (json_int_t)c->memory_bytes,
+                                              "memory_peak_bytes", (json_int_t)c->memory_peak_bytes,
+                                              "processes", (int)c->processes));
+        api_reply(call, 200, body);
+}
+
+void rest_sandbox_get(struct call *call, json_t *body)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        (void)body;
+        if (!sb)
+                return;
+        if (sb->handle && sb->counted && sandbox_alive(sb) && sandbox_count(sb, on_counted, call) == 0)
+                http_on_gone(call->request, get_gone, call);
+        else
+                api_reply(call, 200, sandbox_to_json(sb));
+}
+
+void rest_sandbox_delete(struct call *call, json_t *body)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        (void)body;
+        if (!sb)
+                return;
+        sandbox_remove(sb);
+        api_reply_nothing(call);
+}
+
+static void freeze_gone(struct http_request *request, void *context)
+{
+        struct call *call = context;
+        struct box_sandbox *sb = sandbox_find(call->box, &call->caller, http_param(request, 0));
+        if (sb && sb->frozen_context == call)
+                sandbox_unfreeze_forget(sb);
+}
+
+static void on_frozen(void *context, const struct cella_err *err)
+{
+        struct call *call = context;
+        http_on_gone(call->request, NULL, NULL);
+        if (err) {
+                api_reply_err(call, err);
+                return;
+        }
+        struct box_sandbox *sb = api_sandbox(call);
+        if (sb)
+                api_reply(call, 200, sandbox_to_json(sb));
+}
+
+static void freeze(struct call *call, bool yes)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        if (!sb)
+                return;
+        http_on_gone(call->request, freeze_gone, call);
+        sandbox_touch(sb);
+        sandbox_freeze(sb, yes, on_frozen, call);
+}
+
+void rest_sandbox_pause(struct call *call, json_t *body)
+{
+        (void)body;
+        freeze(call, true);
+}
+
+void rest_sandbox_resume(struct call *call, json_t *body)
+{
+        (void)body;
+        freeze(call, false);
+}
+
+const struct field *keepalive_fields(void)
+{
+        static const struct field fields[] = {{.name = "ttl_ms",
+                                               .type = FIELD_INTEGER,
+                                               .flags = FIELD_NULLABLE,
+                                               .min = 1,
+                                               .max = 3650 * INT64_C(86400000),
+                                               .help = "from now on; null: no end"},
+                                              {0}};
+        return fields;
+}
+
+void rest_sandbox_keepalive(struct call *call, json_t *body)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        const json_t *ttl = json_object_get(body, "ttl_ms");
+        if (sb) {
+                sandbox_touch(sb);
+                if (ttl) {
+                        sb->ttl_ms = (uint64_t)json_integer_value(ttl);
+                        sb->expires_ms = sb->ttl_ms ? box_now_ms() + (int64_t)sb->ttl_ms : 0;
+                }
+                api_reply(call, 200, sandbox_to_json(sb));
+        }
+        json_decref(body);
+}

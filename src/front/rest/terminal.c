@@ -1,0 +1,272 @@
+/* front/rest/terminal.c -- a shell on a terminal of the sandbox, over a WebSocket. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "box/execution.h"
+#include "front/rest/rest.h"
+
+#define MESSAGE_MAX 65536
+#define TYPED_MAX (256u * 1024) /* input that waits for the terminal */
+#define READS_AT_ONCE 16
+
+struct terminal {
+        struct call *call; /* NULL once it is a WebSocket */
+        struct box *box;
+        struct execution *execution;
+        struct http_websocket *ws; /* NULL: not yet, or closed */
+        uv_poll_t poll;
+        int master; /* -1: none, or at its end */
+        bool polled, reads, ended, closing;
+        char *typed;
+        size_t typed_len;
+};
+
+static void watch(struct terminal *t);
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+        struct terminal *t = handle->data;
+        free(t->typed);
+        free(t);
+}
+
+static void close_master(struct terminal *t)
+{
+        if (t->master < 0)
+                return;
+        uv_poll_stop(&t->poll);
+        close(t->master);
+        t->master = -1;
+}
+
+/* When both sides are done with it. */
+static void let_go(struct terminal *t)
+{
+        if (t->ws || !t->ended || t->closing)
+                return;
+        t->closing = true;
+        close_master(t);
+        if (t->polled)
+                uv_close((uv_handle_t *)&t->poll, on_poll_closed);
+        else
+                free(t);
+}
+
+/* The code at the other end decides what this reads: bytes, nothing else. */
+static bool read_once(struct terminal *t)
+{
+        char block[16384];
+        ssize_t n = read(t->master, block, sizeof block);
+        if (n > 0 && t->ws)
+                http_websocket_send(t->ws, false, block, (size_t)n);
+        if (n > 0 || (n < 0 && errno == EINTR))
+                return true;
+        if (n == 0 || errno != EAGAIN) /* EIO: the last who had it open is gone */
+                close_master(t);
+        return false;
+}
+
+static void write_typed(struct terminal *t)
+{
+        while (t->typed_len > 0 && t->master >= 0) {
+                ssize_t n = write(t->master, t->typed, t->typed_len);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return;
+                memmove(t->typed, t->typed + n, t->typed_len - (size_t)n);
+                t->typed_len -= (size_t)n;
+        }
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+        struct terminal *t = poll->data;
+        if (status < 0)
+                events = UV_READABLE;
+        if (events & UV_WRITABLE)
+                write_typed(t);
+        for (int i = 0; (events & UV_READABLE) && i < READS_AT_ONCE && t->master >= 0 && t->ws; i++) {
+                if (http_websocket_room(t->ws) == 0) {
+                        t->reads = false;
+                        break;
+                }
+                if (!read_once(t))
+                        break;
+        }
+        watch(t);
+}
+
+static void watch(struct terminal *t)
+{
+        if (t->master < 0)
+                return;
+        int events = (t->reads ? UV_READABLE : 0) | (t->typed_len > 0 ? UV_WRITABLE : 0);
+        if (events)
+                uv_poll_start(&t->poll, events, on_poll);
+        else
+                uv_poll_stop(&t->poll);
+}
+
+static void resize(struct terminal *t, const char *data, size_t len)
+{
+        json_t *message = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
+        int columns, rows;
+        if (message && json_unpack(message, "{s:[i, i!]}", "resize", &columns, &rows) == 0 && columns > 0 &&
+            columns <= 10000 && rows > 0 && rows <= 10000 && t->master >= 0) {
+                const struct winsize size = {.ws_col = (unsigned short)columns,
+                                             .ws_row = (unsigned short)rows};
+                ioctl(t->master, TIOCSWINSZ, &size);
+        } else if (t->ws) {
+                http_websocket_close(t->ws, 1007, "text frames are {\"resize\": [columns, rows]}");
+        }
+        json_decref(message);
+}
+
+static void on_message(struct http_websocket *ws, bool text, const char *data, size_t len, void *context)
+{
+        struct terminal *t = context;
+        if (t->execution->task.sandbox)
+                sandbox_touch(t->execution->task.sandbox);
+        if (text) {
+                resize(t, data, len);
+                return;
+        }
+        char *typed = t->typed_len + len <= TYPED_MAX ? realloc(t->typed, t->typed_len + len + 1) : NULL;
+        if (!typed) {
+                http_websocket_close(ws, 1009, "the program does not read what is typed");
+                return;
+        }
+        memcpy(typed + t->typed_len, data, len);
+        t->typed = typed;
+        t->typed_len += len;
+        write_typed(t);
+        watch(t);
+}
+
+static void on_room(struct http_websocket *ws, void *context)
+{
+        struct terminal *t = context;
+        (void)ws;
+        t->reads = true;
+        watch(t);
+}
+
+static void on_closed(struct http_websocket *ws, void *context)
+{
+        struct terminal *t = context;
+        (void)ws;
+        t->ws = NULL;
+        close_master(t); /* hangs up */
+        if (!t->ended)
+                execution_cancel(t->execution);
+        else
+                let_go(t);
+}
+
+static const struct http_websocket_events ws_events = {on_message, on_room, on_closed};
+
+static void on_started(struct execution *ex, int master, void *context)
+{
+        struct terminal *t = context;
+        struct call *call = t->call;
+        if (master < 0 || uv_poll_init(t->box->loop, &t->poll, master) < 0) {
+                if (master >= 0)
+                        close(master);
+                execution_cancel(ex);
+                return;
+        }
+        t->master = master;
+        t->polled = t->reads = true;
+        t->poll.data = t;
+        t->call = NULL;
+        http_on_gone(call->request, NULL, NULL);
+        if (http_websocket_accept(call->request, MESSAGE_MAX, &ws_events, t, &t->ws) < 0) {
+                execution_cancel(ex);
+                return;
+        }
+        watch(t);
+}
+
+static void on_end(struct execution *ex, void *context)
+{
+        struct terminal *t = context;
+        struct cella_err err = {0};
+        char text[64];
+        t->ended = true;
+        for (int i = 0; i < 64 && t->master >= 0 && read_once(t); i++)
+                continue;
+        if (t->call) {
+                http_on_gone(t->call->request, NULL, NULL);
+                err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENODEV, "terminal: this sandbox cannot have one");
+                api_reply_err(t->call, ex->failure.kind ? &ex->failure : &err);
+        }
+        if (t->ws) {
+                int n = snprintf(text, sizeof text, "{\"exit_code\": %d}", ex->result.exit_code);
+                http_websocket_send(t->ws, true, text, (size_t)n);
+                http_websocket_close(t->ws, 1000, "the program has ended");
+        }
+        execution_release(ex);
+        let_go(t);
+}
+
+static void on_gone(struct http_request *request, void *context)
+{
+        struct terminal *t = context;
+        (void)request;
+        t->call = NULL;
+        execution_cancel(t->execution);
+}
+
+static const struct execution_events events = {.on_started = on_started, .on_end = on_end};
+
+/* A shell, or the program that was asked for. */
+static json_t *make_request(const char *command)
+{
+        return command ? json_pack("{s:[s], s:{s:s}}", "command", command, "env", "TERM", "xterm-256color")
+                       : json_pack("{s:[s, s, s], s:{s:s}}", "command", "sh", "-c",
+                                   "command -v bash >/dev/null && exec bash -i || exec sh -i", "env", "TERM",
+                                   "xterm-256color");
+}
+
+void rest_terminal(struct call *call, json_t *body)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        const char *upgrade = http_header(call->request, "Upgrade");
+        struct cella_err err = {0};
+        struct exec_request request;
+        uint64_t columns, rows;
+        (void)body;
+        if (!sb || api_number(call, "cols", 1, 10000, 80, &columns) < 0 ||
+            api_number(call, "rows", 1, 10000, 24, &rows) < 0)
+                return;
+        if (!upgrade) { /* before anything is started */
+                struct http_websocket *none;
+                http_websocket_accept(call->request, MESSAGE_MAX, &ws_events, NULL, &none);
+                return;
+        }
+        struct terminal *t = calloc(1, sizeof *t);
+        int r = t ? exec_request_from(make_request(http_query(call->request, "command")), &request, &err)
+                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "terminal");
+        if (r == 0)
+                r = execution_new(call->box, &call->caller, sb, &request, &sb->limits, EXECUTION_TERMINAL,
+                                  &events, t, &t->execution, &err);
+        if (r < 0) {
+                free(t);
+                api_reply_err(call, &err);
+                return;
+        }
+        t->call = call;
+        t->box = call->box;
+        t->master = -1;
+        t->execution->columns = (uint16_t)columns;
+        t->execution->rows = (uint16_t)rows;
+        t->execution->no_deadline = true;
+        http_on_gone(call->request, on_gone, t);
+        execution_start(t->execution);
+}

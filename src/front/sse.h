@@ -1,0 +1,22 @@
+/* front/sse.h -- an answer as a stream of events (text/event-stream). */
+#pragma once
+#include "front/api.h"
+
+struct sse {
+        struct list link; /* in the api, for the heartbeat */
+        struct call *call;
+        bool base64;
+        char carry[2][4]; /* the beginning of a character whose rest has not come */
+        unsigned char carried[2];
+};
+
+void sse_begin(struct sse *sse, struct call *call, bool base64);
+void sse_event(struct sse *sse, const char *name, json_t *data); /* takes data */
+void sse_event_text(struct sse *sse, const char *name, const char *json, size_t len);
+/* Bytes of a stream: as text, in whole characters, or base64. */
+void sse_output(struct sse *sse, enum cella_stream stream, const char *data, size_t len);
+void sse_flush(struct sse *sse); /* characters that were cut off */
+void sse_end(struct sse *sse);
+/* The client is gone. */
+void sse_forget(struct sse *sse);
+void sse_heartbeat(struct api *api); /* every 15 s */

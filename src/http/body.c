@@ -1,0 +1,208 @@
+/* http/body.c -- what a client sends: kept until it is whole, or given to the handler as it comes. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http/internal.h"
+
+#define FIRST_BYTES 4096u /* a kept body's memory grows with what came, not with what was promised */
+
+struct framing {
+        unsigned lengths, encodings;
+        const char *length, *encoding;
+        bool conflict;
+};
+
+static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        struct framing *framing = cls;
+
+        (void)kind;
+        if (strcasecmp(name, "Content-Length") == 0) {
+                if (framing->length != NULL && (value == NULL || strcmp(framing->length, value) != 0))
+                        framing->conflict = true;
+                framing->lengths++;
+                framing->length = value != NULL ? value : "";
+        } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+                framing->encodings++;
+                framing->encoding = value != NULL ? value : "";
+        }
+        return MHD_YES;
+}
+
+void body_expect(struct http_request *request)
+{
+        struct framing framing = {0};
+        struct body *body = &request->body;
+
+        MHD_get_connection_values(request->connection->mhd, MHD_HEADER_KIND, look_at_header, &framing);
+        body->length = UINT64_MAX;
+        if (framing.encodings > 0) {
+                body->expected = true;
+                /* MHD believes the first of several, others the last: where the body ends must not
+                 * be a matter of opinion (request smuggling). */
+                body->malformed = framing.encodings > 1 || framing.lengths > 0 ||
+                                  strcasecmp(framing.encoding, "chunked") != 0;
+        } else if (framing.lengths > 0) {
+                body->length = strtoull(framing.length, NULL, 10); /* MHD has checked its form */
+                body->expected = body->length > 0;
+                body->malformed = framing.conflict;
+        } else {
+                body->length = 0;
+        }
+}
+
+int body_begin(struct http_request *request, const char **ret_why)
+{
+        const struct body *body = &request->body;
+
+        if (body->malformed) {
+                *ret_why = "the length of the body is not clear";
+                return 400;
+        }
+        if (body->length != UINT64_MAX && body->length > request->route->body_max) {
+                *ret_why = "the body is too large";
+                return 413;
+        }
+        return 0;
+}
+
+static bool keep(struct body *body, const char *data, size_t len, size_t max)
+{
+        size_t need = body->len + len + 1;
+
+        if (need > body->size) {
+                size_t size = body->size > 0 ? body->size : FIRST_BYTES;
+                char *grown;
+
+                while (size < need)
+                        size *= 2;
+                if (size > max + 1)
+                        size = max + 1;
+                grown = realloc(body->data, size);
+                if (grown == NULL)
+                        return false;
+                body->data = grown;
+                body->size = size;
+        }
+        memcpy(body->data + body->len, data, len);
+        body->len += len;
+        return true;
+}
+
+/* An answer in the middle of a body: MHD takes none here. */
+static enum MHD_Result stop_here(struct http_request *request)
+{
+        answer_cut(request);
+        return MHD_NO;
+}
+
+static enum MHD_Result keep_part(struct http_request *request, const char *data, size_t *data_len)
+{
+        struct body *body = &request->body;
+        size_t max = request->route->body_max;
+
+        if (*data_len > max - body->len)
+                request_refuse(request, 413, "the body is too large");
+        else if (!keep(body, data, *data_len, max))
+                request_refuse(request, 503, "there is no memory for the body");
+        if (request->answered)
+                return stop_here(request);
+        *data_len = 0;
+        return MHD_YES;
+}
+
+static enum MHD_Result hand_part(struct http_request *request, const char *data, size_t *data_len)
+{
+        struct body *body = &request->body;
+        ssize_t taken;
+
+        if (*data_len > request->route->body_max - body->len) {
+                request_refuse(request, 413, "the body is too large");
+                return stop_here(request);
+        }
+        body->resume = false;
+        taken = body->read(request, data, *data_len, body->read_context);
+        if (request->answered && !request->stream.on && request->websocket == NULL)
+                return stop_here(request);
+        if (taken < 0) {
+                body->unwanted = true;
+                *data_len = 0;
+                return MHD_YES;
+        }
+        if ((size_t)taken >= *data_len) {
+                body->len += *data_len;
+                *data_len = 0;
+                return MHD_YES;
+        }
+        body->len += (size_t)taken;
+        *data_len -= (size_t)taken;
+        if (request->connection->hup && request->on_gone != NULL)
+                return MHD_NO;
+        request_hold(request, HELD_BODY);
+        if (body->resume)
+                request_go_on(request);
+        return MHD_YES;
+}
+
+enum MHD_Result body_part(struct http_request *request, const char *data, size_t *data_len)
+{
+        struct body *body = &request->body;
+
+        if (request->answered && !request->stream.on && request->websocket == NULL)
+                return stop_here(request);
+        if (body->unwanted || request->answered) {
+                *data_len = 0;
+                return MHD_YES;
+        }
+        return request->route->body_streams ? hand_part(request, data, data_len)
+                                            : keep_part(request, data, data_len);
+}
+
+void body_end(struct http_request *request)
+{
+        struct body *body = &request->body;
+
+        body->whole = true;
+        if (body->data != NULL)
+                body->data[body->len] = '\0';
+        if (body->read == NULL || body->end_told || body->unwanted || request->answered)
+                return;
+        body->end_told = true;
+        if (body->read(request, NULL, 0, body->read_context) < 0)
+                body->unwanted = true;
+}
+
+const char *http_body(const struct http_request *request, size_t *ret_len)
+{
+        const struct body *body = &request->body;
+
+        if (ret_len != NULL)
+                *ret_len = body->data != NULL ? body->len : 0;
+        return body->data != NULL ? body->data : "";
+}
+
+void http_body_read(struct http_request *request,
+                    ssize_t (*data)(struct http_request *, const char *, size_t, void *), void *context)
+{
+        request->body.read = data;
+        request->body.read_context = context;
+        if (request->gone || request->connection == NULL || request->inside)
+                return;
+        if (request->held == HELD_HEADERS)
+                request->at_headers = true;
+        if (request->held == HELD_HEADERS || (request->held == HELD_WHOLE && !request->answered))
+                request_go_on(request);
+}
+
+void http_body_resume(struct http_request *request)
+{
+        request->body.resume = true;
+        if (request->held == HELD_BODY && !request->gone)
+                request_go_on(request);
+}
+
+uint64_t http_body_length(const struct http_request *request)
+{
+        return request->body.length;
+}

@@ -1,0 +1,10 @@
+/* http/handshake.h -- the opening handshake of a WebSocket (RFC 6455, section 4.2). */
+#pragma once
+#include "http/http.h"
+
+#define HANDSHAKE_ACCEPT_SIZE 29
+
+/* 0, or the status to refuse with and *ret_why. */
+int handshake_check(const struct http_request *request, const char **ret_why);
+/* Sec-WebSocket-Accept for a Sec-WebSocket-Key. */
+void handshake_accept(const char *key, char ret[HANDSHAKE_ACCEPT_SIZE]);

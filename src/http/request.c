@@ -1,0 +1,451 @@
+/* http/request.c -- the life of one request.
+ *
+ * Theory of operation.  MHD calls request_handle() first when the headers are there, then for each
+ * part of the body, and at last when all is there; it expects the answer when that last call
+ * returns.  A handler that wants to answer later makes us suspend the connection ("held"): MHD
+ * then forgets about the socket, and goes on from the same place once it is resumed.  Where it
+ * stands (enum held) says how an answer can be given:
+ *
+ *   HELD_HEADERS  a body comes and its handler did not ask for it yet: MHD takes an answer, does
+ *                 not read the body any more and closes the connection after it
+ *   HELD_BODY     the handler takes no more of the body for now: MHD takes no answer here.  We
+ *                 write it to the socket ourselves and close (answer_cut)
+ *   HELD_WHOLE    all is there: the ordinary way
+ *   HELD_STREAM   the answer is under way, and there is nothing to send at the moment
+ *
+ * While a connection is held MHD does not see its client leave.  So each socket is also in an
+ * epoll of our own (connection.c), which knows of nothing but the end of a client.  A client that
+ * ends its side only (shutdown) cannot be told from one that left, and is taken for gone: MHD, too,
+ * closes such a connection as soon as it reads from it.
+ *
+ * Who keeps the request alive.  MHD does, until request_completed(); and the handler, from the
+ * call of on_request until it has answered, ended its stream, or was told by on_gone.  The request
+ * is freed when both have let go.  A handler without an on_gone still answers a request whose
+ * connection is no more (connection == NULL): nothing happens by it but the end of the request.
+ *
+ * Nothing here calls MHD_run(), and MHD frees connections only there: so a connection that is
+ * there at the start of a callback of ours is there at its end.  The loop's prepare step runs MHD
+ * before the loop waits (server.c), which is why an answer leaves at once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "http/internal.h"
+
+static const char *const method_names[] = {
+        [HTTP_GET] = "GET",     [HTTP_POST] = "POST",     [HTTP_PUT] = "PUT",
+        [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE",
+};
+
+/* ---- holding ---- */
+
+void request_hold(struct http_request *request, enum held held)
+{
+        request->held = held;
+        MHD_suspend_connection(request->connection->mhd);
+}
+
+void request_go_on(struct http_request *request)
+{
+        request->held = HELD_NOT;
+        MHD_resume_connection(request->connection->mhd);
+        request->server->due = true;
+}
+
+/* Until the handler does something.  If its client has left already there is nothing to wait for:
+ * MHD_NO closes, and request_completed() tells it. */
+static enum MHD_Result hold_for_handler(struct http_request *request, enum held held)
+{
+        if (request->connection->hup && request->on_gone != NULL)
+                return MHD_NO;
+        request_hold(request, held);
+        return MHD_YES;
+}
+
+/* ---- its end ---- */
+
+static bool handler_has_it(const struct http_request *request)
+{
+        const struct stream *stream = &request->stream;
+
+        if (!request->handed || request->gone)
+                return false;
+        return !request->answered || (stream->on && !stream->ended && !stream->aborted);
+}
+
+static void tell_gone(struct http_request *request)
+{
+        void (*gone)(struct http_request *, void *) = request->on_gone;
+
+        request->gone = true;
+        request->on_gone = NULL;
+        gone(request, request->gone_context);
+}
+
+void request_finish(struct http_request *request)
+{
+        struct http_server *server = request->server;
+
+        if (!request->begun || request->done)
+                return;
+        request->done = true;
+        server->requests--;
+        if (server->options.on_done != NULL && !server->freed)
+                server->options.on_done(request, request->reply.status,
+                                        (uint64_t)(clock_us() - request->start_us), server->options.userdata);
+}
+
+static void request_free(struct http_request *request)
+{
+        free(request->target);
+        free(request->body.data);
+        reply_done(&request->reply);
+        stream_done(&request->stream);
+        free(request);
+}
+
+void request_let_go(struct http_request *request)
+{
+        struct http_server *server = request->server;
+
+        if (request->connection != NULL || handler_has_it(request))
+                return;
+        request_finish(request);
+        request_free(request);
+        server_release(server);
+}
+
+void request_completed(void *cls, struct MHD_Connection *mhd, void **context,
+                       enum MHD_RequestTerminationCode why)
+{
+        struct http_request *request = *context;
+        struct connection *connection;
+
+        (void)cls, (void)mhd, (void)why;
+        if (request == NULL)
+                return;
+        *context = NULL;
+        connection = request->connection;
+        connection->request = NULL;
+        request->held = HELD_NOT;
+        if (request->websocket != NULL)
+                websocket_failed(TAKE(request->websocket));
+        if (request->early || request->cut)
+                linger_start(request->server, connection->fd);
+        if (handler_has_it(request) && request->on_gone != NULL)
+                tell_gone(request);
+        if (handler_has_it(request)) {
+                request->connection = NULL;
+                request->server->handles++;
+        } else {
+                request_finish(request);
+                request_free(request);
+        }
+        connection_enter(connection, PHASE_IDLE);
+}
+
+void request_client_gone(struct http_request *request)
+{
+        if (request->held == HELD_NOT || request->on_gone == NULL || !handler_has_it(request))
+                return;
+        tell_gone(request);
+        request_go_on(request);
+}
+
+void request_abandon(struct http_request *request)
+{
+        if (handler_has_it(request) && request->on_gone != NULL)
+                tell_gone(request);
+        if (request->held != HELD_NOT)
+                request_go_on(request);
+}
+
+/* ---- its steps ---- */
+
+/* Gives what MHD keeps as the request's context.  NULL (no memory): request_handle() closes. */
+void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+        struct connection *connection = connection_of(mhd);
+        struct http_request *request;
+
+        if (connection == NULL)
+                return NULL;
+        request = calloc(1, sizeof(*request));
+        if (request == NULL)
+                return NULL;
+        request->target = target_new(uri);
+        if (request->target == NULL) {
+                free(request);
+                return NULL;
+        }
+        request->server = cls;
+        request->connection = connection;
+        request->peer = connection->peer;
+        request->start_us = clock_us();
+        connection->request = request;
+        connection_enter(connection, PHASE_HEADERS);
+        return request;
+}
+
+/* The 405's Allow. */
+static void add_allow(struct http_request *request, unsigned allowed)
+{
+        char text[64] = "";
+
+        for (unsigned i = 0; i < ARRAY_LEN(method_names); i++) {
+                if ((allowed & 1u << i) == 0)
+                        continue;
+                if (text[0] != '\0')
+                        strcat(text, ", ");
+                strcat(text, method_names[i]);
+                if (i == HTTP_GET)
+                        strcat(text, ", HEAD");
+        }
+        http_add_header(request, "Allow", text);
+}
+
+static bool find_method(struct http_request *request, const char *name)
+{
+        request->method_name = name;
+        request->head = strcmp(name, "HEAD") == 0;
+        request->method = HTTP_GET;
+        if (request->head)
+                return true;
+        for (unsigned i = 0; i < ARRAY_LEN(method_names); i++) {
+                if (strcmp(name, method_names[i]) == 0) {
+                        request->method = (enum http_method)i;
+                        return true;
+                }
+        }
+        return false;
+}
+
+void request_refuse(struct http_request *request, int status, const char *why)
+{
+        struct http_server *server = request->server;
+
+        if (request->answered)
+                return;
+        if (server->options.on_error != NULL)
+                server->options.on_error(request, status, why, server->options.userdata);
+        if (!request->answered) {
+                char text[256];
+                int len = snprintf(text, sizeof(text), "%s\n", why);
+
+                http_reply(request, status, "text/plain", text, len < 0 ? 0 : (size_t)len % sizeof(text));
+        }
+}
+
+static void check(struct http_request *request, bool known_method, unsigned allowed)
+{
+        const char *why = NULL;
+        int status;
+
+        if (request->target->wrong != NULL) {
+                request_refuse(request, 400, request->target->wrong);
+        } else if (request->route == NULL && allowed != 0) {
+                add_allow(request, allowed);
+                request_refuse(request, 405, "this path does not take this method");
+        } else if (request->route == NULL) {
+                request_refuse(request, known_method ? 404 : 405,
+                               known_method ? "there is no such path" : "this method is not known");
+        } else {
+                status = body_begin(request, &why);
+                if (status != 0)
+                        request_refuse(request, status, why);
+        }
+}
+
+/* The handler of a body that streams has been called, and has or has not asked for the body yet. */
+static enum MHD_Result go_to_body(struct http_request *request)
+{
+        if (request->answered && request->body.expected)
+                return answer_queue(request);
+        if (request->answered || request->body.read != NULL || !request->body.expected)
+                return MHD_YES;
+        return hold_for_handler(request, HELD_HEADERS);
+}
+
+static enum MHD_Result headers_are_there(struct http_request *request, const char *method)
+{
+        struct http_server *server = request->server;
+        const struct target *target = request->target;
+        unsigned allowed = 0;
+        bool known = find_method(request, method);
+
+        request->begun = true;
+        server->requests++;
+        if (target->wrong == NULL)
+                request->route = router_find(server->router, target->segments, target->n_segments,
+                                             request->method, request->params, &allowed);
+        if (!known)
+                request->route = NULL;
+        body_expect(request);
+
+        if (server->options.on_headers != NULL)
+                server->options.on_headers(request, server->options.userdata);
+        if (!request->answered)
+                check(request, known, allowed);
+        if (request->answered || request->route->body_streams)
+                connection_enter(request->connection, PHASE_BUSY);
+        else
+                connection_enter(request->connection, PHASE_BODY);
+        if (!request->answered && request->route->body_streams) {
+                request->handed = true;
+                server->options.on_request(request, server->options.userdata);
+        }
+        if (!request->answered && !request->handed)
+                return MHD_YES; /* the body first */
+        return go_to_body(request);
+}
+
+static enum MHD_Result all_is_there(struct http_request *request)
+{
+        struct http_server *server = request->server;
+
+        body_end(request);
+        if (!request->handed && !request->answered) {
+                connection_enter(request->connection, PHASE_BUSY);
+                request->handed = true;
+                server->options.on_request(request, server->options.userdata);
+        }
+        if (request->answered && !stream_needs_end(request))
+                return answer_queue(request);
+        return hold_for_handler(request, HELD_WHOLE);
+}
+
+static enum MHD_Result step(struct http_request *request, const char *method, const char *data,
+                            size_t *data_len)
+{
+        if (request->gone || request->cut || request->server->ending)
+                return MHD_NO;
+        if (!request->begun)
+                return headers_are_there(request, method);
+        if (*data_len > 0)
+                return body_part(request, data, data_len);
+        if (request->at_headers) {
+                request->at_headers = false;
+                return go_to_body(request);
+        }
+        return all_is_there(request);
+}
+
+enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+                               const char *version, const char *data, size_t *data_len, void **context)
+{
+        struct http_request *request = *context;
+        enum MHD_Result result;
+
+        (void)cls, (void)mhd, (void)url, (void)version;
+        if (request == NULL)
+                return MHD_NO;
+        request->inside = true;
+        result = step(request, method, data, data_len);
+        request->inside = false;
+        return result;
+}
+
+void request_answered(struct http_request *request)
+{
+        bool goes_on = request->stream.on || request->websocket != NULL;
+
+        request->answered = true;
+        if (request->connection == NULL)
+                request_let_go(request);
+        else if (request->inside)
+                return; /* it is queued when we return to MHD */
+        else if (request->held == HELD_HEADERS || request->held == HELD_WHOLE) {
+                if (stream_needs_end(request))
+                        return;
+                if (answer_queue(request) == MHD_NO)
+                        request->cut = true;
+                request_go_on(request);
+        } else if (!goes_on) { /* in the middle of the body */
+                answer_cut(request);
+                if (request->held != HELD_NOT)
+                        request_go_on(request);
+        }
+}
+
+/* ---- what came ---- */
+
+const struct http_route *http_route(const struct http_request *request)
+{
+        return request->route;
+}
+
+const void *http_about(const struct http_request *request)
+{
+        return request->route != NULL ? request->route->about : NULL;
+}
+
+enum http_method http_method(const struct http_request *request)
+{
+        return request->method;
+}
+
+const char *http_method_name(const struct http_request *request)
+{
+        if (request->connection != NULL)
+                return request->method_name;
+        return request->head ? "HEAD" : method_names[request->method];
+}
+
+const char *http_path(const struct http_request *request)
+{
+        return request->target->path;
+}
+
+const char *http_param(const struct http_request *request, unsigned i)
+{
+        return i < HTTP_PARAMS_MAX && request->params[i] != NULL ? request->params[i] : "";
+}
+
+const char *http_query(const struct http_request *request, const char *name)
+{
+        return target_query(request->target, name);
+}
+
+void http_each_query(const struct http_request *request, void (*each)(void *, const char *, const char *),
+                     void *context)
+{
+        const struct target *target = request->target;
+
+        for (unsigned i = 0; i < target->n_query; i++)
+                each(context, target->query[i].name, target->query[i].value);
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+        if (request->connection == NULL)
+                return NULL;
+        return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
+}
+
+const struct http_peer *http_peer(const struct http_request *request)
+{
+        return &request->peer;
+}
+
+void http_set_context(struct http_request *request, void *context)
+{
+        request->context = context;
+}
+
+void *http_context(const struct http_request *request)
+{
+        return request->context;
+}
+
+void http_on_gone(struct http_request *request, void (*gone)(struct http_request *, void *), void *context)
+{
+        if (request->gone)
+                return;
+        request->on_gone = gone;
+        request->gone_context = context;
+        if (gone != NULL && request->held != HELD_NOT && request->connection->hup) {
+                request->server->recheck = true; /* not from within this call */
+                request->server->due = true;
+        }
+}

@@ -1,0 +1,34 @@
+/* init/request.h -- what is in a request.  Reads bytes, does nothing else: so that it can be tested. */
+#pragma once
+#include <stddef.h>
+
+#include "wire/init.h"
+
+/* Pointers go into data (and, for a command, into strings): both must stay. */
+
+struct request_spawn {
+        uint32_t flags;
+        uint16_t columns, rows;
+        uint32_t n_strings; /* slots used of strings */
+        char *cwd, **argv, **env;
+};
+
+#define REQUEST_STRINGS (INIT_STRINGS_MAX + 2) /* argv, NULL, env, NULL */
+
+int request_spawn(char *data, size_t len, char *strings[REQUEST_STRINGS], struct request_spawn *ret);
+
+struct request_operate {
+        struct init_operate head;
+        const char *path, *path2;
+};
+
+int request_operate(const char *data, size_t len, struct request_operate *ret);
+
+struct request_put_file {
+        uint32_t mode;
+        char name[256];
+        const char *content;
+        size_t content_len;
+};
+
+int request_put_file(const char *data, size_t len, struct request_put_file *ret);

@@ -1,0 +1,25 @@
+/* init/spawn.h -- starting a command. */
+#pragma once
+#include <sys/types.h>
+
+#include "init/request.h"
+
+struct message;
+struct task;
+
+/* Carries out INIT_SPAWN.  0, and the task is under way (with a supervisor: whether the command
+ * could be executed is told when that ends), or -errno. */
+int spawn(const struct message *message, char *data);
+
+/* A command on its own: ours, by vfork. */
+int spawn_alone(struct task *task, const struct request_spawn *what, const int fds[3]);
+
+/* A command with a supervisor.  Copies data, which what was read from. */
+int spawn_supervised(struct task *task, const struct request_spawn *what, const char *data, size_t len,
+                     const int fds[3]);
+
+/* In a child that shares our memory: turns into the command.  Returns -errno if that fails. */
+int spawn_become(const struct request_spawn *what, const int fds[3]);
+
+/* Says INIT_STARTED, if it was asked for.  master: of its terminal, or -1. */
+void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int master);

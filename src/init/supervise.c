@@ -1,0 +1,123 @@
+/* init/supervise.c -- a command among others.
+ *
+ * Its parent is a small process of ours, the supervisor, to whom every descendant falls whose own
+ * parent died: it is a subreaper.  It waits for the command, says how it ended, and goes; what the
+ * command left is then ours, and killed (strangers.c).
+ *
+ * The supervisor shares our memory, because a fork would cost five times as much; so it has a stack
+ * and a copy of the request in a mapping of its own, writes to its slot of the table only, and calls
+ * nothing of libc that keeps state.  Like us it cannot be traced.  The code can kill it: that is the
+ * end of the command. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "init/init.h"
+#include "init/spawn.h"
+#include "init/task.h"
+#include "init/terminal.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+/* What the two live on; then the strings of the request, and pointers to them. */
+struct nursery {
+        char command_stack[12288] __attribute__((aligned(16)));
+        char stack[8192] __attribute__((aligned(16)));
+        struct task *task;
+        struct request_spawn start;
+        int fds[3];
+        volatile int failure;
+        char *strings[];
+};
+
+/* The command, until it is one. */
+static void run_command(void *arg)
+{
+        struct nursery *n = arg;
+        pid_t self = (pid_t)sys_call0(SYS_getpid);
+        n->task->command = self;
+        __sync_synchronize();
+        if (n->task->early_signal) /* it waits until the command lets signals through */
+                sys_kill(self, n->task->early_signal);
+        n->failure = spawn_become(&n->start, n->fds);
+        sys_exit(127);
+}
+
+static pid_t start_command(struct nursery *n, int *ret_master)
+{
+        int slave = -1;
+        if (n->start.flags & INIT_TERMINAL) {
+                *ret_master = terminal_open(n->start.columns, n->start.rows, &slave);
+                if (*ret_master < 0)
+                        return *ret_master;
+                n->fds[0] = n->fds[1] = n->fds[2] = slave;
+        }
+        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, n->command_stack + sizeof n->command_stack,
+                              run_command, n);
+        return pid > 0 && n->failure ? n->failure : pid;
+}
+
+static void supervise(void *arg)
+{
+        struct nursery *n = arg;
+        struct task *task = n->task;
+        int master = -1, status;
+        sys_prctl(PR_SET_CHILD_SUBREAPER, 1, 0);
+        pid_t pid = start_command(n, &master), dead;
+        if (pid < 0) {
+                task->failure = pid;
+                sys_exit(0);
+        }
+        spawn_tell(task->tag, &n->start, pid, master);
+        /* Whoever reads the command's output waits for the last copy to be closed. */
+        sys_close_range(0, ~0u, 0);
+        do {
+                dead = sys_wait(-1, &status, 0, NULL);
+        } while (dead >= 0 && dead != pid);
+        if (dead == pid) {
+                task->command_status = status;
+                task->command_ended = true;
+        }
+        sys_exit(0);
+}
+
+static struct nursery *nursery_new(const struct request_spawn *start, const char *data, size_t data_len,
+                                   size_t *ret_len)
+{
+        size_t pointers = start->n_strings * sizeof(char *),
+               len = sizeof(struct nursery) + pointers + data_len;
+        long at =
+                sys_call6(SYS_mmap, 0, (long)len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at < 0 && at > -4096)
+                return NULL;
+        struct nursery *n = (struct nursery *)at;
+        char *copy = (char *)n->strings + pointers;
+        memcpy(copy, data, data_len);
+        request_spawn(copy, data_len, n->strings, &n->start);
+        *ret_len = len;
+        return n;
+}
+
+int spawn_supervised(struct task *task, const struct request_spawn *start, const char *data, size_t len,
+                     const int fds[3])
+{
+        uint64_t signals;
+        struct nursery *n = nursery_new(start, data, len, &task->memory_len);
+        if (!n)
+                return -ENOMEM;
+        task->memory = n;
+        n->task = task;
+        memcpy(n->fds, fds, sizeof n->fds);
+        /* Nothing but SIGKILL and SIGSTOP may reach it: a signal to all is for the command to handle. */
+        sys_block_signals(&signals);
+        pid_t pid = sys_clone(CLONE_VM | SIGCHLD, n->stack + sizeof n->stack, supervise, n);
+        sys_restore_signals(&signals);
+        if (pid < 0)
+                return pid;
+        task->pid = pid;
+        return 0;
+}

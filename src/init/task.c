@@ -1,0 +1,235 @@
+#include "init/task.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "init/init.h"
+#include "init/strangers.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+static struct task tasks[INIT_TASKS_MAX];
+static unsigned n_slots; /* those ever used; the rest need not be looked at */
+
+#define FOR_EACH_TASK(t)                                                                                     \
+        for (struct task *t = tasks; t < tasks + n_slots; t++)                                               \
+                if (t->kind != TASK_NONE)
+
+static struct task *find_tag(uint32_t tag)
+{
+        FOR_EACH_TASK(t)
+        if (t->tag == tag)
+                return t;
+        return NULL;
+}
+
+static struct task *find_pid(pid_t pid)
+{
+        FOR_EACH_TASK(t)
+        if (t->pid == pid)
+                return t;
+        return NULL;
+}
+
+bool task_has_pid(pid_t pid)
+{
+        return find_pid(pid) != NULL;
+}
+
+unsigned tasks_count(void)
+{
+        unsigned n = 0;
+        FOR_EACH_TASK(t)
+        n++;
+        return n;
+}
+
+/* Whether a command of this kind would be beside another that must not have company. */
+static bool crowded(enum task_kind kind)
+{
+        FOR_EACH_TASK(t)
+        if ((t->kind == TASK_ALONE && kind != TASK_OPERATION) ||
+            (t->kind == TASK_COMMAND && kind == TASK_ALONE))
+                return true;
+        return false;
+}
+
+int task_new(enum task_kind kind, uint32_t tag, struct task **ret)
+{
+        if (tag == 0)
+                return -EINVAL;
+        if (find_tag(tag))
+                return -EEXIST;
+        if (crowded(kind))
+                return -EBUSY;
+        struct task *free = tasks;
+        while (free < tasks + n_slots && free->kind != TASK_NONE)
+                free++;
+        if (free == tasks + INIT_TASKS_MAX)
+                return -EAGAIN;
+        if (free == tasks + n_slots)
+                n_slots++;
+        *free = (struct task){.kind = kind, .tag = tag};
+        *ret = free;
+        return 0;
+}
+
+void task_drop(struct task *task)
+{
+        if (task->memory)
+                sys_call2(SYS_munmap, task->memory, task->memory_len);
+        task->kind = TASK_NONE;
+}
+
+static void charge(struct task *task, const struct rusage *usage)
+{
+        uint64_t rss = (uint64_t)usage->ru_maxrss * 1024;
+        task->cpu_us += (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u +
+                        (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+        if (rss > task->rss_peak_bytes)
+                task->rss_peak_bytes = rss;
+}
+
+/* Who pays for a child that was no task: a command that has ended, or the one that is alone. */
+static void charge_stranger(const struct rusage *usage)
+{
+        FOR_EACH_TASK(t)
+        if (t->kind == TASK_ALONE || (t->kind == TASK_COMMAND && t->pid == 0)) {
+                charge(t, usage);
+                return;
+        }
+}
+
+static void report(struct task *task)
+{
+        struct init_exited exited = {
+                .wait_status = task->status,
+                .cpu_us = task->cpu_us,
+                .rss_peak_bytes = task->rss_peak_bytes,
+        };
+        struct statfs disk;
+        if (task->failure) {
+                reply_failed(task->tag, CELLA_NOT_FOUND, task->failure, "cannot start the command");
+                return;
+        }
+        if (sys_call2(SYS_statfs, "/tmp", &disk) == 0) {
+                exited.disk_bytes_free = (uint64_t)disk.f_bfree * (uint64_t)disk.f_bsize;
+                exited.disk_inodes_free = disk.f_ffree;
+        }
+        reply(INIT_EXITED, task->tag, &exited, sizeof exited);
+}
+
+/* Ends every other process of the sandbox and waits until they are gone. */
+static void end_all(struct task *task)
+{
+        struct rusage usage;
+        /* Outside a process namespace of our own (a test without that wall), -1 would be
+         * everybody. */
+        if (getpid() != 1)
+                return;
+        for (;;) {
+                pid_t pid = sys_wait(-1, NULL, WNOHANG, &usage);
+                if (pid == 0) {
+                        sys_kill(-1, SIGKILL);
+                        pid = sys_wait(-1, NULL, 0, &usage);
+                }
+                if (pid < 0)
+                        return;
+                charge(task, &usage);
+        }
+}
+
+static void ended(struct task *task, int status, const struct rusage *usage)
+{
+        charge(task, usage);
+        task->status = status;
+        task->pid = 0;
+        if (task->kind == TASK_ALONE) {
+                end_all(task);
+                report(task);
+                if (task->final)
+                        sys_exit(0);
+                task_drop(task);
+        } else if (task->kind == TASK_OPERATION) {
+                report(task);
+                task_drop(task);
+        } else { /* told of when what it left is gone; a supervisor that was killed says nothing */
+                task->status = task->command_ended ? task->command_status : SIGKILL;
+        }
+}
+
+/* The code can stop our supervisors and helpers, its uid being theirs.  Not for long. */
+static void stopped(const struct task *task)
+{
+        if (task && task->kind != TASK_ALONE)
+                sys_kill(task->pid, SIGCONT);
+}
+
+/* What ended commands left is killed, again and again until there is nothing: then they are told of. */
+static void sweep(void)
+{
+        bool waiting = false, alone = true;
+        FOR_EACH_TASK(t)
+        {
+                waiting |= t->pid == 0;
+                alone &= t->pid == 0;
+        }
+        if (!waiting || strangers_kill(alone && getpid() == 1))
+                return;
+        FOR_EACH_TASK(t)
+        if (t->pid == 0) {
+                report(t);
+                task_drop(t);
+        }
+}
+
+void tasks_reap(void)
+{
+        for (;;) {
+                struct rusage usage;
+                int status;
+                pid_t pid = sys_wait(-1, &status, WNOHANG | WUNTRACED, &usage);
+                if (pid <= 0)
+                        break;
+                struct task *task = find_pid(pid);
+                if (WIFSTOPPED(status))
+                        stopped(task);
+                else if (task)
+                        ended(task, status, &usage);
+                else
+                        charge_stranger(&usage);
+        }
+        sweep();
+}
+
+static void signal_command(struct task *task, int signal)
+{
+        /* Said first, looked at later; the command does it the other way round (supervise.c). */
+        task->early_signal = signal;
+        __sync_synchronize();
+        pid_t command = task->kind == TASK_ALONE ? task->pid : task->command;
+        if (command == 0 || task->command_ended)
+                return;
+        if (sys_kill(-command, signal) == -ESRCH)
+                sys_kill(command, signal);
+}
+
+void tasks_signal(const struct init_signal *request)
+{
+        if (request->target == 0) {
+                if (getpid() == 1)
+                        sys_kill(-1, request->signal);
+                return;
+        }
+        struct task *task = find_tag(request->target);
+        if (!task || task->pid == 0)
+                return;
+        if (request->signal == SIGKILL || task->kind == TASK_OPERATION)
+                sys_kill(task->pid, request->signal);
+        else
+                signal_command(task, request->signal);
+}

@@ -1,0 +1,133 @@
+/* jail/cgroup_sweep.c -- removes the groups that a killed owner left.
+ *
+ * Whoever has a group holds a lock on it, in the first hierarchy; one that can be locked is
+ * nobody's. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jail/cgroup_home.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+bool cgroup_still_there(int parent, const char *name, int dir)
+{
+        struct stat named, held;
+        return fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(dir, &held) == 0 &&
+               named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+static bool is_ours(const char *name)
+{
+        size_t len = strlen(CGROUP_PREFIX);
+        return !strncmp(name, CGROUP_PREFIX, len) && name[len] && strspn(name + len, "0123456789") == strlen(name + len);
+}
+
+/* Calls visit with the name of every sandbox's group in a directory but one. */
+static void each_group(int parent, const char *except, void (*visit)(const char *name, void *arg), void *arg)
+{
+        int copy = sys_openat(parent, ".", O_RDONLY | O_DIRECTORY, 0);
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        if (!dir) {
+                sys_close(copy);
+                return;
+        }
+        for (struct dirent *e; (e = readdir(dir));)
+                if (is_ours(e->d_name) && strcmp(e->d_name, except) != 0)
+                        visit(e->d_name, arg);
+        closedir(dir);
+}
+
+struct sweep {
+        const struct cgroup_home *home;
+        unsigned removed;
+        bool kill; /* what is still in there */
+        unsigned busy;
+};
+
+/* Everything in a dead owner's group; the caller has its lock. */
+static void kill_group(int parent, const char *name)
+{
+        char path[64], text[4096];
+        snprintf(path, sizeof path, "%s/cgroup.kill", name);
+        if (sys_write_file(parent, path, "1") == 0)
+                return;
+        snprintf(path, sizeof path, "%s/cgroup.procs", name);
+        AUTO(sys_close) int procs = sys_openat(parent, path, O_RDONLY, 0);
+        ssize_t n = procs < 0 ? procs : sys_read(procs, text, sizeof text - 1);
+        text[n > 0 ? n : 0] = '\0'; /* however many there are: the next round finds the rest */
+        for (char *p = text, *end; *p; p = *end ? end + 1 : end) {
+                long pid = strtol(p, &end, 10);
+                if (end == p)
+                        break;
+                if (pid > 1)
+                        sys_kill((pid_t)pid, SIGKILL);
+        }
+        snprintf(path, sizeof path, "%s/freezer.state", name);
+        sys_write_file(parent, path, "THAWED");
+}
+
+/* Removes a group in all hierarchies, if its owner is dead. */
+static void sweep_name(const char *name, void *arg)
+{
+        struct sweep *s = arg;
+        const struct cgroup_home *home = s->home;
+        int parent = home->parent[home->first];
+        AUTO(sys_close) int fd = sys_openat(parent, name, O_RDONLY | O_DIRECTORY, 0);
+        if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return;
+        if (!cgroup_still_there(parent, name, fd))
+                return;
+        bool busy = false;
+        /* The first one last: it is how a later sweep finds the others. */
+        for (int i = N_CONTROLLERS; i >= 0; i--) {
+                int c = i == 0 ? home->first : i - 1;
+                if (home->parent[c] < 0 || (i > 0 && (c == home->first || home->twin[c] >= 0)) ||
+                    (i == 0 && busy))
+                        continue;
+                if (sys_unlinkat(home->parent[c], name, AT_REMOVEDIR) != -EBUSY)
+                        continue;
+                busy = true;
+                if (s->kill)
+                        kill_group(home->parent[c], name);
+        }
+        s->busy += busy;
+        s->removed += !busy;
+}
+
+/* One that is left in another hierarchy than the first: made there again, to have the lock and
+ * the number while the rest is removed. */
+static void claim_name(const char *name, void *arg)
+{
+        const struct sweep *s = arg;
+        sys_mkdirat(s->home->parent[s->home->first], name, 0755);
+}
+
+unsigned cgroup_home_sweep(const struct cgroup_home *home, const char *name)
+{
+        struct sweep s = {.home = home};
+        each_group(home->parent[home->first], name, sweep_name, &s);
+        return s.removed;
+}
+
+unsigned cgroup_sweep_all(const struct cgroup_home *home)
+{
+        struct sweep s = {.home = home, .kill = true};
+        for (int c = 0; c < N_CONTROLLERS; c++)
+                if (home->parent[c] >= 0 && home->twin[c] < 0 && c != home->first)
+                        each_group(home->parent[c], "", claim_name, &s);
+        for (int i = 0; i < 100; i++) {
+                s.busy = 0;
+                each_group(home->parent[home->first], "", sweep_name, &s);
+                if (s.busy == 0)
+                        break;
+                usleep(10000);
+        }
+        return s.removed;
+}

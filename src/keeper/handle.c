@@ -1,0 +1,214 @@
+/* keeper/handle.c -- what each request does; see the table in dispatch.c. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "keeper/dispatch.h"
+#include "keeper/log.h"
+#include "keeper/process.h"
+#include "sys/file.h"
+
+#define DEATH_PATIENCE_US 10000000
+#define FREEZE_PATIENCE_US 2000000
+
+static void done(struct keeper *k, const struct cell *cell, uint32_t number)
+{
+        const struct keeper_about about = {.type = KEEPER_DONE, .number = number, .sandbox = cell->handle};
+        keeper_reply(k, &about, sizeof about, -1);
+}
+
+static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret, struct cella_err *err)
+{
+        char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX];
+        struct cella_options options;
+        AUTO(sys_close) int workspace = -1;
+        if (k->cells.used == KEEPER_SANDBOXES_MAX)
+                return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "%d sandboxes are all there can be",
+                               KEEPER_SANDBOXES_MAX);
+        int r = workspace_open(&k->setup->policy, m, &workspace, path, err);
+        if (r < 0)
+                return r;
+        cella_options_default(&options);
+        options.limits = m->limits;
+        options.required = m->required;
+        options.user_root = m->user_root;
+        options.terminals = m->terminals;
+        options.workspace = workspace < 0 ? NULL : path;
+        options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
+        AUTO(sys_close) int netns = k->n_netns > 0 ? k->netns[--k->n_netns] : -1;
+        const struct sandbox_parts parts = {
+                .id = m->id,
+                .program = k->program,
+                .netns = netns,
+                .workspace_fd = workspace,
+                .freezable = m->long_lived,
+                .home = k->home,
+        };
+        return sandbox_assemble(&options, &parts, 0, ret, err);
+}
+
+void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        struct sandbox *sandbox = NULL;
+        (void)cell;
+        if (make(k, &packet->make, &sandbox, &err) < 0) {
+                log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
+                keeper_fail(k, packet->number, &err);
+                return;
+        }
+        const struct cell *new = cells_take(&k->cells, sandbox);
+        const struct keeper_made made = {
+                .type = KEEPER_MADE,
+                .number = packet->number,
+                .sandbox = new->handle,
+                .missing = sandbox->missing,
+                .counted = sandbox->cgroup != NULL,
+        };
+        keeper_watch(k, new);
+        /* Ours is closed with that: when the server closes its own, init goes. */
+        keeper_reply(k, &made, sizeof made, TAKE_FD(sandbox->control));
+}
+
+static void stop_freezing(struct keeper *k, struct cell *cell, const char *why)
+{
+        struct cella_err err = {0};
+        if (cell->state != CELL_FREEZING)
+                return;
+        k->freezing--;
+        err_say(&err, CELLA_NOT_FOUND, -ECANCELED, "%s", why);
+        keeper_fail(k, cell->number, &err);
+}
+
+void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        bool dead = cell->state == CELL_DEAD;
+        stop_freezing(k, cell, "the sandbox ended while it was being frozen");
+        cell->state = CELL_ENDING;
+        cell->number = packet->number;
+        cell->deadline = clock_us() + DEATH_PATIENCE_US;
+        k->ending++;
+        if (!dead)
+                sandbox_kill(cell->sandbox);
+        if (dead || sandbox_try_reap(cell->sandbox))
+                keeper_finish(k, cell);
+}
+
+void handle_kill(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)k, (void)packet;
+        sandbox_kill(cell->sandbox);
+}
+
+void handle_count(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct keeper_counted counted = {
+                .type = KEEPER_COUNTED, .number = packet->number, .sandbox = cell->handle};
+        keeper_count(cell->sandbox, &counted);
+        keeper_reply(k, &counted, sizeof counted, -1);
+}
+
+void handle_throttle(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct sandbox *sb = cell->sandbox;
+        (void)k, (void)packet;
+        if (sb->pid <= 0 || !sb->cgroup || cgroup_throttle(sb->cgroup, sb->limits.cpus_milli) == 0)
+                return;
+        /* No code runs past what was promised of it. */
+        log_error(sb->id, "cannot limit its CPUs: killed");
+        sandbox_kill(sb);
+}
+
+void handle_unthrottle(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)k, (void)packet;
+        if (cell->sandbox->cgroup)
+                cgroup_unthrottle(cell->sandbox->cgroup);
+}
+
+static int freeze(struct cell *cell, struct cella_err *err)
+{
+        struct cgroup *cg = cell->sandbox->cgroup;
+        if (cell->state == CELL_DEAD)
+                return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
+        if (cell->state == CELL_FREEZING)
+                return err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox is being frozen already");
+        int r = cg ? cgroup_freeze(cg) : -ENOTSUP;
+        if (r == 0)
+                return 0;
+        if (r != -ENOTSUP)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot freeze");
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: this sandbox cannot be frozen");
+        return err_hint(err, "it needs cgroup v2 or the freezer of v1, writable for cella");
+}
+
+void handle_freeze(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        if (cell->state == CELL_FROZEN) {
+                done(k, cell, packet->number);
+                return;
+        }
+        if (freeze(cell, &err) < 0) {
+                keeper_fail(k, packet->number, &err);
+                return;
+        }
+        if (cgroup_is_frozen(cell->sandbox->cgroup)) {
+                cell->state = CELL_FROZEN;
+                done(k, cell, packet->number);
+                return;
+        }
+        cell->state = CELL_FREEZING;
+        cell->number = packet->number;
+        cell->deadline = clock_us() + FREEZE_PATIENCE_US;
+        k->freezing++;
+}
+
+void handle_thaw(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        int r = 0;
+        if (cell->state == CELL_DEAD)
+                r = err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
+        else if (cell->state != CELL_LIVE && (r = cgroup_thaw(cell->sandbox->cgroup)) < 0)
+                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot thaw");
+        if (r < 0) {
+                keeper_fail(k, packet->number, &err);
+                return;
+        }
+        stop_freezing(k, cell, "the sandbox was thawed while it was being frozen");
+        cell->state = CELL_LIVE;
+        done(k, cell, packet->number);
+}
+
+void handle_look(struct keeper *k, struct cell *cell, int64_t now)
+{
+        if (cell->state == CELL_FREEZING && cgroup_is_frozen(cell->sandbox->cgroup)) {
+                k->freezing--;
+                cell->state = CELL_FROZEN;
+                done(k, cell, cell->number);
+        } else if (cell->state == CELL_FREEZING && now >= cell->deadline) {
+                cgroup_thaw(cell->sandbox->cgroup);
+                stop_freezing(k, cell, "something in the sandbox cannot be frozen");
+                cell->state = CELL_LIVE;
+        } else if (cell->state == CELL_ENDING && sandbox_try_reap(cell->sandbox)) {
+                keeper_finish(k, cell);
+        } else if (cell->state == CELL_ENDING && now >= cell->deadline) {
+                keeper_finish(k, cell);
+        }
+}
+
+void handle_death(struct keeper *k, struct cell *cell)
+{
+        const struct keeper_about died = {.type = KEEPER_DIED, .sandbox = cell->handle};
+        if (cell->state == CELL_ENDING || cell->state == CELL_LOST) {
+                keeper_finish(k, cell);
+                return;
+        }
+        stop_freezing(k, cell, "the sandbox ended while it was being frozen");
+        cell->state = CELL_DEAD;
+        keeper_reply(k, &died, sizeof died, -1);
+}

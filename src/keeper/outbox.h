@@ -1,0 +1,29 @@
+/* keeper/outbox.h -- the packets to the server, in order, without ever blocking.
+ *
+ * What the socket does not take at once waits here.  Who sends must not read further requests
+ * while something does: then there is at most one answer a sandbox waiting, and its death. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+struct outbox_packet; /* opaque */
+
+struct outbox {
+        int socket;
+        struct outbox_packet *first, *last;
+        size_t n;
+};
+
+/* Takes fd (-1: none), whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is
+ * there; -ENOBUFS: far too many wait. */
+int outbox_send(struct outbox *outbox, const void *packet, size_t len, int fd);
+
+/* Sends what waits, as far as it goes. */
+int outbox_flush(struct outbox *outbox);
+
+static inline bool outbox_waits(const struct outbox *outbox)
+{
+        return outbox->first != NULL;
+}
+
+void outbox_done(struct outbox *outbox);

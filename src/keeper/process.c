@@ -1,0 +1,450 @@
+/* keeper/process.c -- the keeper's loop.
+ *
+ * Descriptors tell of most things: packets of the server, its death, that of each init (a pidfd
+ * becomes readable when init and with it everything in the sandbox is dead), signals.  What no
+ * descriptor tells of is looked at every now and then: groups being frozen, groups that the
+ * kernel is not done with yet, deaths that do not come.
+ *
+ * What is made ahead:
+ *  - one empty group with a CPU limit.  The first one of a host makes the kernel patch itself on
+ *    all CPUs, and so does the end of the last: 1 ms, which no sandbox has to pay meanwhile;
+ *  - network namespaces, in idle moments: half of what a sandbox costs us.  Each is used once. */
+#include "keeper/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "jail/netns.h"
+#include "keeper/dispatch.h"
+#include "keeper/init_program.h"
+#include "keeper/log.h"
+#include "keeper/notify.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+#define STOP_PATIENCE_US 30000000
+#define DEATH_PATIENCE_US 10000000
+#define SLOW_TICK_US 1000000
+#define IDLE_MS 3 /* without a request, before we think of later ones */
+#define PACKETS_AT_ONCE 16
+#define EVENTS_AT_ONCE 64
+
+/* What epoll gives back: a handle, or one of these, which are none. */
+enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_SIGNAL };
+
+static void watch(struct keeper *k, int fd, uint32_t events, uint64_t what)
+{
+        struct epoll_event event = {.events = events, .data.u64 = what};
+        if (epoll_ctl(k->epoll, EPOLL_CTL_MOD, fd, &event) < 0)
+                epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void unwatch(struct keeper *k, int fd)
+{
+        epoll_ctl(k->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void keeper_watch(struct keeper *k, const struct cell *cell)
+{
+        watch(k, cell->sandbox->pidfd, EPOLLIN, cell->handle);
+}
+
+static void lost(struct keeper *k, const char *why)
+{
+        if (!k->over)
+                log_error(NULL, "%s", why);
+        k->over = k->failed = true;
+}
+
+void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
+{
+        bool waited = outbox_waits(&k->outbox);
+        int r = outbox_send(&k->outbox, packet, len, fd);
+        if (r == -ENOBUFS)
+                lost(k, "the server does not read its answers");
+        /* Gone: the end of the socket says so too. */
+        if (!waited && outbox_waits(&k->outbox))
+                watch(k, k->setup->socket, EPOLLOUT, ON_SERVER);
+}
+
+void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
+{
+        struct keeper_failed failed = {.type = KEEPER_FAILED, .number = number, .err = *err};
+        keeper_reply(k, &failed, sizeof failed, -1);
+}
+
+void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret)
+{
+        struct cgroup_usage usage;
+        if (!sandbox->cgroup)
+                return;
+        cgroup_read_usage(sandbox->cgroup, &usage);
+        ret->known = (usage.cpu_known ? KEEPER_KNOWS_CPU : 0) |
+                     (usage.memory_known ? KEEPER_KNOWS_MEMORY : 0) |
+                     (usage.processes_known ? KEEPER_KNOWS_PROCESSES : 0);
+        ret->cpu_us = usage.cpu_us;
+        ret->memory_bytes = usage.memory_bytes;
+        ret->memory_peak_bytes = usage.memory_peak_bytes;
+        ret->oom_kills = usage.oom_kills;
+        ret->forks_refused = usage.forks_refused;
+        ret->processes = usage.processes;
+        ret->processes_peak = usage.processes_peak;
+}
+
+/* Removes a dead sandbox's groups, at once or when the kernel lets us. */
+static void bury(struct keeper *k, struct cgroup *cgroup)
+{
+        struct keeper_remains *r;
+        if (!cgroup || cgroup_try_free(cgroup) == 0)
+                return;
+        r = malloc(sizeof *r);
+        if (!r) {
+                cgroup_free(cgroup);
+                return;
+        }
+        *r = (struct keeper_remains){k->remains, cgroup, clock_us() + DEATH_PATIENCE_US};
+        k->remains = r;
+}
+
+static void bury_remains(struct keeper *k, int64_t now)
+{
+        for (struct keeper_remains **p = &k->remains; *p;) {
+                struct keeper_remains *r = *p;
+                bool late = now >= r->until;
+                if (!late && cgroup_try_free(r->cgroup) < 0) {
+                        p = &r->next;
+                        continue;
+                }
+                if (late) {
+                        log_error(NULL, "a control group stays behind: the kernel does not let go of it");
+                        cgroup_free(r->cgroup);
+                }
+                *p = r->next;
+                free(r);
+        }
+}
+
+void keeper_finish(struct keeper *k, struct cell *cell)
+{
+        struct sandbox *sb = cell->sandbox;
+        if (cell->state == CELL_ENDING) {
+                struct keeper_counted ended = {
+                        .type = KEEPER_ENDED, .number = cell->number, .sandbox = cell->handle};
+                k->ending--;
+                keeper_count(sb, &ended);
+                keeper_reply(k, &ended, sizeof ended, -1);
+        }
+        if (sb->pid > 0) { /* when it dies at last, we come back here */
+                log_error(sb->id, "the kernel does not end it; left alone");
+                cell->state = CELL_LOST;
+                return;
+        }
+        struct cgroup *cgroup = TAKE(sb->cgroup);
+        cells_drop(&k->cells, cell);
+        sandbox_free(sb);
+        bury(k, cgroup);
+}
+
+static void cell_event(struct keeper *k, uint32_t handle)
+{
+        struct cell *cell = cells_find(&k->cells, handle);
+        if (!cell || !sandbox_try_reap(cell->sandbox))
+                return;
+        unwatch(k, cell->sandbox->pidfd);
+        handle_death(k, cell);
+}
+
+void handle_ready(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)k, (void)cell, (void)packet;
+        log_info(NULL, "ready");
+        notify("READY=1");
+}
+
+static void take_packet(struct keeper *k, const union dispatch_packet *packet, size_t len)
+{
+        const struct dispatch_rule *rule = NULL;
+        struct cell *cell = NULL;
+        const char *wrong = dispatch_check(packet, len, &rule);
+        if (!wrong && rule->states) {
+                cell = cells_find(&k->cells, packet->about.sandbox);
+                if (!cell || !(cell->state & rule->states))
+                        wrong = "a sandbox that is not there";
+        }
+        if (wrong) {
+                log_error(NULL, "the server sent %s%s%s", wrong, rule ? " to " : "", rule ? rule->name : "");
+                lost(k, "the server is not to be trusted any more");
+                return;
+        }
+        rule->handle(k, cell, packet);
+}
+
+static void server_closed(struct keeper *k)
+{
+        unwatch(k, k->setup->socket);
+        /* Its death follows; it need not be waited for, unless it was told to go. */
+        if (k->stop_by == 0)
+                lost(k, "the server has closed its socket");
+}
+
+static void hear_server(struct keeper *k)
+{
+        static union dispatch_packet packet; /* one byte more would not fit any rule either */
+        for (int i = 0; i < PACKETS_AT_ONCE && !k->over && !outbox_waits(&k->outbox); i++) {
+                struct iovec part = {&packet, sizeof packet};
+                struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* descriptors find no room */
+                long n = sys_call3(SYS_recvmsg, k->setup->socket, &msg, MSG_DONTWAIT);
+                if (n == -EAGAIN || n == -EINTR)
+                        return;
+                if (n <= 0) {
+                        server_closed(k);
+                        return;
+                }
+                if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+                        lost(k, "the server sent more than there is room for");
+                else
+                        take_packet(k, &packet, (size_t)n);
+        }
+}
+
+static void server_event(struct keeper *k)
+{
+        if (!outbox_waits(&k->outbox)) {
+                hear_server(k);
+                return;
+        }
+        if (outbox_flush(&k->outbox) < 0)
+                server_closed(k);
+        else if (!outbox_waits(&k->outbox))
+                watch(k, k->setup->socket, EPOLLIN, ON_SERVER);
+}
+
+static void server_died(struct keeper *k)
+{
+        int status = 0;
+        if (sys_wait(k->setup->server, &status, __WALL | WNOHANG, NULL) == 0)
+                return;
+        k->server_gone = true;
+        unwatch(k, k->setup->server_pidfd);
+        if (k->stop_by != 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+                k->over = true;
+                return;
+        }
+        if (!k->over && WIFSIGNALED(status))
+                log_error(NULL, "the server was killed by signal %d", WTERMSIG(status));
+        else if (!k->over)
+                log_error(NULL, "the server ended with status %d", WEXITSTATUS(status));
+        k->over = k->failed = true;
+}
+
+static void kill_server(struct keeper *k)
+{
+        if (!k->server_gone)
+                sys_end_child(k->setup->server, k->setup->server_pidfd);
+}
+
+static void tell_server(struct keeper *k, enum keeper_reply what)
+{
+        const struct keeper_about about = {.type = what};
+        keeper_reply(k, &about, sizeof about, -1);
+}
+
+static void signalled(struct keeper *k)
+{
+        struct signalfd_siginfo info;
+        if (sys_read(k->signals, &info, sizeof info) != (ssize_t)sizeof info)
+                return;
+        if (info.ssi_signo == SIGHUP) {
+                log_info(NULL, "reload");
+                tell_server(k, KEEPER_RELOAD);
+        } else if (k->stop_by == 0) {
+                log_info(NULL, "stopping");
+                notify("STOPPING=1");
+                k->stop_by = clock_us() + STOP_PATIENCE_US;
+                tell_server(k, KEEPER_STOP);
+        } else {
+                lost(k, "told to stop again: everything is killed");
+        }
+}
+
+/* Looks at what no descriptor tells of. */
+static void tick(struct keeper *k, int64_t now)
+{
+        bury_remains(k, now);
+        if (k->freezing > 0 || k->ending > 0)
+                for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
+                        handle_look(k, &k->cells.all[i], now);
+        if (k->stop_by != 0 && now >= k->stop_by)
+                lost(k, "the server did not stop in time: everything is killed");
+}
+
+static void stock_netns(struct keeper *k)
+{
+        struct netns_visit visit;
+        int fd = netns_visit(&visit) < 0 ? -1 : sys_dup_above(visit.fd, 3);
+        int r = netns_leave(&visit);
+        if (r < 0 || fd < 0) {
+                sys_close(fd);
+                k->stocks = false; /* the next sandbox says why */
+                return;
+        }
+        k->netns[k->n_netns++] = fd;
+}
+
+/* How long to wait, in ms; and when the next look is due. */
+static int patience(struct keeper *k, bool idle)
+{
+        int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
+                       : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US
+                                                         : -1;
+        int64_t now = wait < 0 ? 0 : clock_us();
+        if (wait < 0)
+                k->tick_at = INT64_MAX;
+        else if (k->tick_at == INT64_MAX || k->tick_at > now + wait)
+                k->tick_at = now + wait;
+        int ms = wait < 0 ? -1 : k->tick_at <= now ? 0 : (int)((k->tick_at - now + 999) / 1000);
+        int rest = idle ? 0 : IDLE_MS;
+        if (k->stocks && k->n_netns < KEEPER_NETNS_STOCK && (ms < 0 || ms > rest))
+                ms = rest;
+        return ms;
+}
+
+static void loop(struct keeper *k)
+{
+        struct epoll_event events[EVENTS_AT_ONCE];
+        bool idle = false;
+        k->tick_at = INT64_MAX;
+        while (!k->over) {
+                int n = epoll_wait(k->epoll, events, EVENTS_AT_ONCE, patience(k, idle));
+                idle = n == 0;
+                for (int i = 0; i < n && !k->over; i++) {
+                        if (events[i].data.u64 == ON_SERVER)
+                                server_event(k);
+                        else if (events[i].data.u64 == ON_SERVER_DEATH)
+                                server_died(k);
+                        else if (events[i].data.u64 == ON_SIGNAL)
+                                signalled(k);
+                        else
+                                cell_event(k, (uint32_t)events[i].data.u64);
+                }
+                int64_t now = k->tick_at == INT64_MAX ? 0 : clock_us();
+                if (k->tick_at != INT64_MAX && now >= k->tick_at) {
+                        k->tick_at = INT64_MAX;
+                        tick(k, now);
+                } else if (idle && k->stocks && k->n_netns < KEEPER_NETNS_STOCK) {
+                        stock_netns(k);
+                }
+        }
+}
+
+/* Everything dies first, and is waited for after. */
+static void end_all(struct keeper *k)
+{
+        struct pollfd fd = {k->setup->server_pidfd, POLLIN, 0};
+        int64_t until = clock_us() + DEATH_PATIENCE_US;
+        kill_server(k);
+        for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
+                if (k->cells.all[i].state != CELL_FREE)
+                        sandbox_kill(k->cells.all[i].sandbox);
+        if (!k->server_gone && sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0)
+                sys_wait(k->setup->server, NULL, __WALL, NULL);
+        for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++) {
+                struct cell *cell = &k->cells.all[i];
+                if (cell->state == CELL_FREE)
+                        continue;
+                struct sandbox *sb = cell->sandbox;
+                fd.fd = sb->pidfd;
+                int64_t left = until - clock_us();
+                if (!sandbox_try_reap(sb) && left > 0 && sys_poll(&fd, 1, left) > 0)
+                        sandbox_try_reap(sb);
+                if (sb->pid > 0)
+                        log_error(sb->id, "the kernel does not end it; left alone");
+                else
+                        sandbox_free(sb);
+                cells_drop(&k->cells, cell);
+        }
+        while (k->remains) {
+                struct keeper_remains *r = k->remains;
+                k->remains = r->next;
+                cgroup_free(r->cgroup);
+                free(r);
+        }
+}
+
+static void prepare_groups(struct keeper *k)
+{
+        struct cella_limits limits;
+        struct cella_err err = {0};
+        cella_limits_default(&limits);
+        int r = cgroup_home_open(&k->home, &err);
+        unsigned swept = r < 0 ? 0 : cgroup_sweep_all(k->home);
+        if (swept > 0)
+                log_info(NULL, "removed what %u dead sandboxes left", swept);
+        if (r == 0)
+                r = cgroup_new(k->home, &limits, false, &k->quota, &err);
+        if (r == 0)
+                cgroup_throttle(k->quota, 1000);
+        else
+                log_info(NULL, "no control groups: %s", err.msg);
+}
+
+static int prepare(struct keeper *k)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        k->epoll = epoll_create1(EPOLL_CLOEXEC);
+        k->program = init_program_open();
+        if (k->signals < 0 || k->epoll < 0 || k->program < 0) {
+                log_error(NULL, "cannot make descriptors");
+                return -EMFILE;
+        }
+        k->outbox.socket = k->setup->socket;
+        k->stocks = sandbox_is_privileged();
+        watch(k, k->setup->socket, EPOLLIN, ON_SERVER);
+        watch(k, k->setup->server_pidfd, EPOLLIN, ON_SERVER_DEATH);
+        watch(k, k->signals, EPOLLIN, ON_SIGNAL);
+        prepare_groups(k);
+        return 0;
+}
+
+int keeper_run(const struct keeper_setup *setup)
+{
+        struct keeper *k = calloc(1, sizeof *k);
+        if (!k)
+                return 1;
+        k->setup = setup;
+        k->signals = k->epoll = k->program = -1;
+        if (prepare(k) < 0)
+                k->failed = true;
+        else
+                loop(k);
+        end_all(k);
+        outbox_done(&k->outbox);
+        cgroup_free(k->quota);
+        cgroup_home_free(k->home);
+        while (k->n_netns > 0)
+                sys_close(k->netns[--k->n_netns]);
+        sys_close(k->program);
+        sys_close(k->epoll);
+        sys_close(k->signals);
+        bool failed = k->failed;
+        free(k);
+        if (!failed)
+                log_info(NULL, "stopped");
+        return failed ? 1 : 0;
+}

@@ -1,0 +1,61 @@
+/* keeper/process.h -- the keeper as a process: the only one of the daemon with privilege.
+ *
+ * One thread, one loop, nothing that waits for anybody else.  It parses fixed-size packets and
+ * nothing more. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "keeper/cells.h"
+#include "keeper/outbox.h"
+#include "keeper/workspace.h"
+
+#define KEEPER_NETNS_STOCK 8
+
+struct keeper_setup {
+        int socket; /* to the server, see wire/keeper.h */
+        pid_t server;
+        int server_pidfd;
+        struct workspace_policy policy;
+};
+
+/* Groups that the kernel was not done with when their sandbox was. */
+struct keeper_remains {
+        struct keeper_remains *next;
+        struct cgroup *cgroup;
+        int64_t until;
+};
+
+struct keeper {
+        const struct keeper_setup *setup;
+        struct cells cells;
+        struct outbox outbox;
+        int epoll, signals;
+        int program;          /* init's, shared by all */
+        struct cgroup_home *home; /* NULL: this user has no groups */
+        struct cgroup *quota; /* an empty group with a CPU limit, see process.c */
+        int netns[KEEPER_NETNS_STOCK];
+        unsigned n_netns;
+        bool stocks; /* network namespaces are made ahead */
+        struct keeper_remains *remains;
+        unsigned freezing, ending; /* cells in these states */
+        int64_t tick_at;           /* when to look at what no descriptor tells of */
+        int64_t stop_by;           /* when a stopping server is killed; 0: it is not stopping */
+        bool server_gone;
+        int server_status;
+        bool over; /* all must end */
+        bool failed;
+};
+
+/* Runs until the server has ended, and ends everything.  Returns the process's exit status. */
+int keeper_run(const struct keeper_setup *setup);
+
+/* What the handlers need. */
+void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
+void keeper_watch(struct keeper *k, const struct cell *cell);
+void keeper_finish(struct keeper *k, struct cell *cell);
+void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret);
+void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);
+
+#define KEEPER_TICK_US 2000

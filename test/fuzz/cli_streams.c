@@ -1,0 +1,108 @@
+/* test/fuzz/cli_streams.c -- what the client reads besides JSON: events, WebSocket frames, archives.
+ * The first byte chooses which, and in pieces of what size. */
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/sse.h"
+#include "cli/tar.h"
+#include "cli/websocket.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int on_event(void *userdata, const char *name, char *data, size_t len, struct cella_err *err)
+{
+        (void)userdata, (void)err;
+        if (!name[0] || data[len])
+                abort();
+        memset(data, 'x', len);
+        return 0;
+}
+
+static int on_message(void *userdata, enum websocket_opcode opcode, char *data, size_t len,
+                      struct cella_err *err)
+{
+        (void)userdata, (void)err;
+        if (opcode != WS_BINARY && data[len])
+                abort();
+        memset(data, 'x', len);
+        return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+        (void)st, (void)flag;
+        return ftw->level > 0 ? remove(path) : 0;
+}
+
+/* Into a directory beside which nothing may appear. */
+static void unpack(char *data, size_t size, size_t piece)
+{
+        static char outer[] = "/tmp/cella-fuzz-XXXXXX", in[64];
+        static int dir = -1;
+        struct tar_unpack *u = NULL;
+        struct cella_err err;
+        struct stat st;
+        unsigned skipped;
+        if (dir < 0) {
+                if (!mkdtemp(outer))
+                        abort();
+                snprintf(in, sizeof in, "%s/in", outer);
+                mkdir(in, 0755);
+                dir = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        }
+        /* Sums are hard to guess: every header gets a right one. */
+        for (size_t at = 0; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
+                struct tar_header h;
+                memcpy(&h, data + at, sizeof h);
+                char sum[8];
+                snprintf(sum, sizeof sum, "%06o", tar_checksum(&h));
+                memcpy(h.checksum, sum, 7);
+                if (!memcmp(h.magic, "ustar", 5))
+                        memcpy(data + at, &h, sizeof h);
+        }
+        if (tar_unpack_new(dir, &u, &err) < 0)
+                abort();
+        int r = 0;
+        for (size_t at = 0; r == 0 && at < size; at += piece)
+                r = tar_unpack_feed(u, data + at, size - at < piece ? size - at : piece, &err);
+        if (r == 0)
+                tar_unpack_end(u, &skipped, &err);
+        tar_unpack_free(u);
+        if (stat(outer, &st) < 0 || st.st_nlink != 3)
+                abort();
+        nftw(in, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static struct websocket ws;
+        struct sse sse;
+        struct cella_err err;
+        if (size < 1)
+                return 0;
+        size_t piece = (size_t)(data[0] >> 2) * 8 + 1;
+        int which = data[0] & 3, r = 0;
+        size--;
+        char *text = malloc(size ? size : 1);
+        memcpy(text, data + 1, size);
+        if (which >= 2) {
+                unpack(text, size, piece);
+        } else {
+                sse_init(&sse, on_event, NULL);
+                websocket_init(&ws, on_message, NULL);
+                for (size_t at = 0; r == 0 && at < size; at += piece) {
+                        size_t n = size - at < piece ? size - at : piece;
+                        r = which ? sse_feed(&sse, text + at, n, &err)
+                                  : websocket_feed(&ws, text + at, n, &err);
+                }
+                sse_done(&sse);
+        }
+        free(text);
+        return 0;
+}

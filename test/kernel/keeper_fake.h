@@ -1,0 +1,82 @@
+/* test/kernel/keeper_fake.h -- a daemon whose server is ours to drive.
+ *
+ * The test program is started by `cella serve` as if it were cella-server, hands the socket to the
+ * keeper over to the test, says how it finds itself, and waits to be told how to end.  So the test
+ * speaks to the real keeper in the server's place. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cella.h"
+#include "wire/keeper.h"
+
+struct fake_daemon {
+        char directory[64]; /* programs, state, log */
+        pid_t pid;          /* cella serve */
+        pid_t server;
+        int link;   /* to the server */
+        int keeper; /* its socket to the keeper */
+        char report[8192];
+        double ready_ms; /* from fork to the server's first word */
+};
+
+union fake_packet {
+        struct {
+                uint32_t type, number;
+        };
+        struct keeper_about about;
+        struct keeper_made made;
+        struct keeper_failed failed;
+        struct keeper_counted counted;
+        char bytes[2048];
+};
+
+struct fake_sandbox {
+        uint32_t handle;
+        int control;
+        struct keeper_made made;
+};
+
+/* Starts one in a new directory, or in that of a daemon that died (keep true); arguments end with
+ * NULL.  False: it did not come up; the log says why. */
+bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments);
+/* The server is told how to end: 'q' exit 0, 'e' exit 3, 'c' close its socket, 'k' kill -9. */
+void fake_tell(struct fake_daemon *d, char how);
+/* Waits for cella serve to end.  Returns its exit status, 128 + signal, or -1: it did not within the
+ * time. */
+int fake_wait(struct fake_daemon *d, int ms);
+/* Closes and removes everything, whatever state it is in. */
+void fake_done(struct fake_daemon *d);
+/* What it logged. */
+void fake_log(const struct fake_daemon *d, char *text, size_t size);
+
+bool fake_send(struct fake_daemon *d, const void *packet, size_t len);
+/* The next packet; *fd is the caller's.  Returns its length, 0 at the end, -1 after ms. */
+ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, int ms);
+/* Asks about a sandbox; and waits for the answer with that number, if type is not 0, leaving out
+ * KEEPER_DIED. */
+bool fake_ask(struct fake_daemon *d, uint32_t what, uint32_t handle, uint32_t type, union fake_packet *answer);
+
+void fake_fill(struct keeper_make *make);
+bool fake_make(struct fake_daemon *d, const struct keeper_make *make, struct fake_sandbox *ret);
+/* Waits for the walls. */
+bool fake_ready(struct fake_sandbox *s);
+/* Starts a shell script; its output is discarded. */
+bool fake_spawn(struct fake_sandbox *s, const char *script, bool final);
+/* Waits for its end.  Returns the wait status, -1 if it did not come. */
+int fake_exited(struct fake_sandbox *s);
+
+/* Processes below pid, itself not included.  Returns how many. */
+size_t fake_descendants(pid_t pid, pid_t *ret, size_t max);
+/* Of these, how many are there still, zombies aside. */
+size_t fake_alive(const pid_t *pids, size_t n);
+/* The name of the control group of a process, cella-N; empty if it has none. */
+void fake_group(pid_t pid, char *ret, size_t size);
+/* Whether a group of this name is in any hierarchy. */
+bool fake_group_exists(const char *name);
+/* Descriptors of a process, network namespaces in stock aside; its mounts. */
+int fake_descriptors(pid_t pid);
+int fake_mounts(pid_t pid);
+double fake_now_ms(void);

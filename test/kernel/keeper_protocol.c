@@ -1,0 +1,973 @@
+/* test/kernel/keeper_protocol.c -- the keeper, spoken to by a server that may be anybody. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../unit/test.h"
+#include "base/auto.h"
+#include "keeper_fake.h"
+
+#define MANY 512
+
+static struct fake_daemon d;
+
+static bool up(const char *const *arguments)
+{
+        char log[4096];
+        if (fake_start(&d, false, arguments))
+                return true;
+        fake_log(&d, log, sizeof log);
+        printf("# %s\n", log);
+        CHECK(!"the daemon came up");
+        fake_done(&d);
+        return false;
+}
+
+static bool is_root(void)
+{
+        return geteuid() == 0;
+}
+
+/* Whether it holds within ms. */
+#define SOON(condition, ms)                                                                                  \
+        __extension__({                                                                                      \
+                double until_ = fake_now_ms() + (ms);                                                        \
+                while (!(condition) && fake_now_ms() < until_)                                               \
+                        usleep(2000);                                                                        \
+                (condition);                                                                                 \
+        })
+
+static void stop(void)
+{
+        union fake_packet p;
+        kill(d.pid, SIGTERM);
+        CHECK(fake_receive(&d, &p, NULL, 2000) == sizeof p.about && p.type == KEEPER_STOP && p.number == 0);
+        fake_tell(&d, 'q');
+        CHECK_INT(fake_wait(&d, 5000), 0);
+}
+
+TEST(starts_the_server_without_privilege)
+{
+        char uid[64];
+        if (!up(NULL))
+                return;
+        CHECK(strstr(d.report, "CapEff:\t0000000000000000") != NULL);
+        CHECK(strstr(d.report, "CapPrm:\t0000000000000000") != NULL);
+        CHECK(strstr(d.report, "CapInh:\t0000000000000000") != NULL);
+        CHECK(strstr(d.report, "CapAmb:\t0000000000000000") != NULL);
+        CHECK(strstr(d.report, "NoNewPrivs:\t1") != NULL);
+        CHECK(strstr(d.report, "\nDescriptors: 0 1 2 3 4\n") != NULL);
+        CHECK(strstr(d.report, "\nDeathSignal: 9\n") != NULL);
+        CHECK(strstr(d.report, "\nGroup: own\n") != NULL);
+        CHECK(strstr(d.report, "\nRoot: no\n") != NULL);
+        CHECK(strstr(d.report, "NOTIFY_SOCKET") == NULL && strstr(d.report, "HOME=") == NULL);
+        CHECK(strstr(d.report, "--listeners 1 ") != NULL);
+        if (is_root()) {
+                snprintf(uid, sizeof uid, "Uid:\t%u\t%u\t%u\t%u", 1879048190u, 1879048190u, 1879048190u,
+                         1879048190u);
+                CHECK(strstr(d.report, uid) != NULL || strstr(d.report, "Uid:\t0") == NULL);
+                CHECK(strstr(d.report, "Gid:\t0") == NULL);
+                CHECK(strstr(d.report, "Groups:\t \n") != NULL || strstr(d.report, "Groups:\t\n") != NULL);
+                CHECK(strstr(d.report, "CapBnd:\t0000000000000000") != NULL);
+        }
+        printf("# up after %.1f ms\n", d.ready_ms);
+        CHECK(d.ready_ms < 100);
+        stop();
+        fake_done(&d);
+}
+
+TEST(makes_runs_counts_and_ends)
+{
+        struct fake_sandbox s;
+        union fake_packet p;
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        CHECK(fake_ask(&d, KEEPER_THROTTLE, s.handle, 0, NULL));
+        CHECK(fake_spawn(&s, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", false));
+        CHECK_INT(WEXITSTATUS(fake_exited(&s)), 3);
+        CHECK(fake_ask(&d, KEEPER_UNTHROTTLE, s.handle, 0, NULL));
+        CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
+        CHECK_INT(p.counted.sandbox, s.handle);
+        if (s.made.counted) {
+                CHECK(p.counted.known & KEEPER_KNOWS_MEMORY);
+                CHECK(p.counted.memory_peak_bytes > 100000 && p.counted.memory_bytes > 0);
+                CHECK_INT(p.counted.processes, 0);
+                if (p.counted.known & KEEPER_KNOWS_PROCESSES)
+                        CHECK(p.counted.processes_peak >= 1);
+        }
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
+        close(s.control);
+        stop();
+        fake_done(&d);
+}
+
+TEST(tells_of_an_init_that_went_unasked)
+{
+        struct fake_sandbox s;
+        union fake_packet p;
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        close(s.control); /* the keeper has none: init goes */
+        CHECK(fake_receive(&d, &p, NULL, 2000) == sizeof p.about && p.type == KEEPER_DIED &&
+              p.about.sandbox == s.handle);
+        CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
+        CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
+        /* And one that is killed. */
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
+        CHECK(fake_receive(&d, &p, NULL, 2000) > 0 && p.type == KEEPER_DIED && p.about.sandbox == s.handle);
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
+        close(s.control);
+        stop();
+        fake_done(&d);
+}
+
+TEST(two_hundred_leave_nothing)
+{
+        static char groups[200][24];
+        struct fake_sandbox s[2];
+        union fake_packet p;
+        pid_t pids[MANY];
+        size_t n_groups = 0;
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s[0]) && fake_ready(&s[0]) &&
+              fake_ask(&d, KEEPER_END, s[0].handle, KEEPER_ENDED, &p));
+        close(s[0].control);
+        usleep(50000);
+        int descriptors = fake_descriptors(d.pid), mounts = fake_mounts(d.pid);
+        for (int i = 0; i < 100; i++) {
+                for (int j = 0; j < 2; j++) {
+                        CHECK(fake_make(&d, NULL, &s[j]));
+                        if (i % 3 > 0)
+                                CHECK(fake_ready(&s[j]));
+                        if (i % 3 > 1)
+                                CHECK(fake_spawn(&s[j], "sleep 100 & sleep 100", false));
+                }
+                size_t n = fake_descendants(d.pid, pids, MANY);
+                for (size_t j = 0; j < n && n_groups < 200; j++) {
+                        fake_group(pids[j], groups[n_groups], sizeof groups[0]);
+                        n_groups += groups[n_groups][0] != '\0';
+                }
+                for (int j = 0; j < 2; j++) {
+                        CHECK(fake_ask(&d, KEEPER_END, s[j].handle, KEEPER_ENDED, &p));
+                        close(s[j].control);
+                }
+        }
+        CHECK(SOON(fake_descendants(d.pid, pids, MANY) == 1, 1000)); /* the server */
+        CHECK(SOON(fake_descriptors(d.pid) <= descriptors, 1000));
+        CHECK_INT(fake_mounts(d.pid), mounts);
+        CHECK(!is_root() || n_groups > 100);
+        for (size_t i = 0; i < n_groups; i++)
+                if (fake_group_exists(groups[i]))
+                        CHECK(SOON(!fake_group_exists(groups[i]), 1000));
+        stop();
+        fake_done(&d);
+}
+
+/* A few sandboxes in different conditions. */
+static size_t populate(struct fake_sandbox *s, size_t n)
+{
+        struct keeper_make make;
+        size_t made = 0;
+        fake_fill(&make);
+        for (size_t i = 0; i < n; i++) {
+                make.long_lived = i % 2;
+                if (!fake_make(&d, &make, &s[made]))
+                        continue;
+                if (i % 4 > 0)
+                        CHECK(fake_ready(&s[made]));
+                if (i % 4 > 1)
+                        CHECK(fake_spawn(&s[made], "trap '' TERM HUP; (setsid sleep 1000 &); sleep 1000", false));
+                if (i % 4 == 3 && is_root())
+                        CHECK(fake_ask(&d, KEEPER_FREEZE, s[made].handle, KEEPER_DONE, NULL));
+                made++;
+        }
+        return made;
+}
+
+/* Everything of a daemon is dead within a second; and the next one finds the rest. */
+static void check_gone(const pid_t *pids, size_t n, char groups[][24], size_t n_groups)
+{
+        char log[4096];
+        CHECK(SOON(fake_alive(pids, n) == 0, 1000));
+        close(d.keeper);
+        close(d.link);
+        d.keeper = d.link = -1;
+        CHECK(fake_start(&d, true, NULL));
+        CHECK(SOON((fake_log(&d, log, sizeof log), strstr(log, "dead sandboxes")) || n_groups == 0, 2000));
+        for (size_t i = 0; i < n_groups; i++)
+                CHECK(SOON(!fake_group_exists(groups[i]), 1000));
+        stop();
+}
+
+static size_t note_groups(const pid_t *pids, size_t n, char groups[][24], size_t max)
+{
+        size_t n_groups = 0;
+        for (size_t i = 0; i < n && n_groups < max; i++) {
+                fake_group(pids[i], groups[n_groups], 24);
+                n_groups += groups[n_groups][0] != '\0';
+        }
+        return n_groups;
+}
+
+TEST(a_killed_keeper_takes_all_with_it)
+{
+        struct fake_sandbox s[8];
+        pid_t pids[MANY];
+        char groups[16][24];
+        for (int round = 0; round < 6; round++) {
+                if (!up(NULL))
+                        return;
+                size_t made = populate(s, 8);
+                CHECK_INT(made, 8);
+                size_t n = fake_descendants(d.pid, pids, MANY);
+                size_t n_groups = note_groups(pids, n, groups, 16);
+                CHECK(n > 8);
+                kill(d.pid, SIGKILL);
+                CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
+                check_gone(pids, n, groups, n_groups);
+                for (size_t i = 0; i < made; i++)
+                        close(s[i].control);
+                fake_done(&d);
+        }
+}
+
+/* The moment is chance: while sandboxes are being made and ended. */
+TEST(a_keeper_killed_at_any_moment_leaves_nothing)
+{
+        struct keeper_make make;
+        pid_t pids[MANY];
+        fake_fill(&make);
+        for (int round = 0; round < 20; round++) {
+                union fake_packet p;
+                int fds[MANY], n_fds = 0;
+                if (!up(NULL))
+                        return;
+                double until = fake_now_ms() + 1 + rand() % 12;
+                while (fake_now_ms() < until && n_fds < MANY) {
+                        make.long_lived = (uint32_t)rand() % 2;
+                        struct keeper_about end = {.type = KEEPER_END, .number = 9};
+                        fake_send(&d, &make, sizeof make);
+                        if (fake_receive(&d, &p, &fds[n_fds], 100) <= 0)
+                                break;
+                        n_fds += fds[n_fds] >= 0;
+                        end.sandbox = p.made.sandbox;
+                        if (rand() % 2 && p.type == KEEPER_MADE)
+                                fake_send(&d, &end, sizeof end);
+                }
+                kill(d.pid, SIGSTOP); /* for a list that holds */
+                size_t n = fake_descendants(d.pid, pids, MANY);
+                kill(d.pid, SIGKILL);
+                CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
+                /* The server's descriptors are gone with it; ours stand for them. */
+                for (int i = 0; i < n_fds; i++)
+                        close(fds[i]);
+                check_gone(pids, n, NULL, 0);
+                fake_done(&d);
+        }
+}
+
+TEST(a_server_that_dies_ends_everything)
+{
+        static const char ways[] = {'k', 'e', 'q', 'c'};
+        for (size_t i = 0; i < sizeof ways; i++) {
+                struct fake_sandbox s[8];
+                pid_t pids[MANY];
+                char groups[16][24], log[4096];
+                if (!up(NULL))
+                        return;
+                size_t made = populate(s, 8);
+                size_t n = fake_descendants(d.pid, pids, MANY), n_groups = note_groups(pids, n, groups, 16);
+                if (ways[i] == 'c') {
+                        close(d.keeper);
+                        d.keeper = -1;
+                }
+                fake_tell(&d, ways[i]);
+                CHECK_INT(fake_wait(&d, 3000), 1);
+                CHECK_INT(fake_alive(pids, n), 0);
+                for (size_t j = 0; j < n_groups; j++)
+                        CHECK(!fake_group_exists(groups[j]));
+                fake_log(&d, log, sizeof log);
+                CHECK(strstr(log, "\"level\": \"error\"") && strstr(log, "the server "));
+                for (size_t j = 0; j < made; j++)
+                        close(s[j].control);
+                fake_done(&d);
+        }
+}
+
+static uint64_t cpu_us(const struct fake_sandbox *s)
+{
+        union fake_packet p;
+        CHECK(fake_ask(&d, KEEPER_COUNT, s->handle, KEEPER_COUNTED, &p));
+        return p.counted.cpu_us;
+}
+
+static void check_freezing(void)
+{
+        struct keeper_make make;
+        struct fake_sandbox s;
+        pid_t pids[MANY];
+        fake_fill(&make);
+        make.long_lived = 1;
+        make.limits.cpu_time_ms = 100000; /* so that it is counted */
+        CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+        CHECK(fake_spawn(&s, "while :; do :; done & while :; do :; done", false));
+        usleep(100000);
+        uint64_t before = cpu_us(&s);
+        CHECK(before > 10000);
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL)); /* once more is no harm */
+        uint64_t frozen = cpu_us(&s);
+        usleep(200000);
+        CHECK(cpu_us(&s) - frozen < 2000);
+        CHECK(fake_ask(&d, KEEPER_THAW, s.handle, KEEPER_DONE, NULL));
+        CHECK(SOON(cpu_us(&s) > frozen + 50000, 2000));
+        /* Frozen, it still ends. */
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
+        size_t n = fake_descendants(d.pid, pids, MANY);
+        double begun = fake_now_ms();
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
+        CHECK(fake_now_ms() - begun < 1000);
+        CHECK_INT(fake_alive(pids, n), 1);
+        close(s.control);
+        /* And dies when it is told to. */
+        CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
+        union fake_packet p;
+        CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
+        CHECK(fake_receive(&d, &p, NULL, 1000) > 0 && p.type == KEEPER_DIED);
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_FAILED, NULL));
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
+        close(s.control);
+}
+
+TEST(freezing_stops_everything)
+{
+        if (!is_root())
+                SKIP("no control groups for an ordinary user here");
+        if (!up(NULL))
+                return;
+        check_freezing();
+        stop();
+        fake_done(&d);
+}
+
+/* As on a host that has the v1 freezer only: in a mount namespace without the other. */
+TEST(freezing_works_with_the_v1_freezer)
+{
+        struct stat st;
+        if (!is_root() || stat("/sys/fs/cgroup/freezer", &st) < 0 || stat("/sys/fs/cgroup/unified", &st) < 0)
+                SKIP("needs a host with both kinds, and root");
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0 ||
+                    umount2("/sys/fs/cgroup/unified", MNT_DETACH) < 0)
+                        _exit(2);
+                if (!up(NULL))
+                        _exit(1);
+                check_freezing();
+                /* Killed while one is frozen: it cannot die.  The next start lets it. */
+                struct fake_sandbox s;
+                struct keeper_make make;
+                pid_t pids[MANY];
+                fake_fill(&make);
+                make.long_lived = 1;
+                CHECK(fake_make(&d, &make, &s) && fake_ready(&s) && fake_spawn(&s, "sleep 1000", false));
+                CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
+                size_t n = fake_descendants(d.pid, pids, MANY);
+                kill(d.pid, SIGKILL);
+                fake_wait(&d, 1000);
+                close(d.keeper);
+                close(d.link);
+                CHECK(fake_start(&d, true, NULL));
+                CHECK(SOON(fake_alive(pids, n) == 0, 1000));
+                stop();
+                fake_done(&d);
+                fflush(stdout);
+                _exit(test_failures > 0);
+        }
+        int status;
+        waitpid(pid, &status, 0);
+        CHECK_INT(status, 0);
+}
+
+TEST(one_not_made_for_it_is_not_frozen)
+{
+        struct fake_sandbox s;
+        union fake_packet p;
+        struct stat st;
+        if (is_root() && stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
+                SKIP("v2 can freeze any");
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_FAILED, &p));
+        CHECK_INT(p.failed.err.kind, CELLA_ISOLATION_UNAVAILABLE);
+        CHECK(p.failed.err.hint[0] != '\0');
+        CHECK(fake_ask(&d, KEEPER_THAW, s.handle, KEEPER_DONE, NULL));
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
+        close(s.control);
+        stop();
+        fake_done(&d);
+}
+
+/* Each must end everything, and the log must say why. */
+static void check_fatal(const char *what, const void *packet, size_t len)
+{
+        struct fake_sandbox s;
+        char log[4096];
+        pid_t pids[MANY];
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        size_t n = fake_descendants(d.pid, pids, MANY);
+        struct keeper_about about;
+        if (len == sizeof about) { /* about that sandbox, where it matters */
+                memcpy(&about, packet, sizeof about);
+                if (about.sandbox == 1)
+                        about.sandbox = s.handle;
+                packet = &about;
+        }
+        fake_send(&d, packet, len);
+        int status = fake_wait(&d, 2000);
+        if (status != 1)
+                printf("# %s\n", what);
+        CHECK_INT(status, 1);
+        CHECK_INT(fake_alive(pids, n), 0);
+        fake_log(&d, log, sizeof log);
+        CHECK(strstr(log, what) != NULL);
+        close(s.control);
+        fake_done(&d);
+}
+
+TEST(bad_packets_end_everything)
+{
+        struct keeper_make make, good;
+        const struct keeper_about end = {.type = KEEPER_END, .number = 1, .sandbox = 1};
+        struct keeper_about about = end;
+        char large[4096] = {KEEPER_END};
+        fake_fill(&good);
+        check_fatal("too short", "\2\0", 2);
+        check_fatal("closed its socket", "", 0);
+        about.type = 77;
+        check_fatal("unknown request", &about, sizeof about);
+        about.type = KEEPER_MADE;
+        check_fatal("unknown request", &about, sizeof about);
+        check_fatal("wrong size", &end, sizeof end - 1);
+        check_fatal("wrong size", &good, sizeof good - 8);
+        check_fatal("room", large, sizeof large);
+        about = end;
+        about.reserved = 1;
+        check_fatal("out of range", &about, sizeof about);
+        about = end;
+        about.sandbox = 4711;
+        check_fatal("not there", &about, sizeof about);
+        about.sandbox = 0;
+        check_fatal("not there", &about, sizeof about);
+        about = end;
+        about.type = KEEPER_READY; /* which is about no sandbox */
+        check_fatal("out of range", &about, sizeof about);
+        make = good;
+        make.workspace = 4;
+        check_fatal("unknown kind", &make, sizeof make);
+        make = good;
+        make.required = 1u << 20;
+        check_fatal("out of range", &make, sizeof make);
+        make = good;
+        make.user_root = 2;
+        check_fatal("out of range", &make, sizeof make);
+        make = good;
+        memset(make.id, 'a', sizeof make.id);
+        check_fatal("without an end", &make, sizeof make);
+        make = good;
+        make.id[0] = '\0';
+        check_fatal("bad id", &make, sizeof make);
+        make = good;
+        memset(make.root, '/', sizeof make.root);
+        check_fatal("without an end", &make, sizeof make);
+}
+
+TEST(descriptors_sent_to_it_end_everything)
+{
+        const struct keeper_about ready = {.type = KEEPER_READY};
+        char control[CMSG_SPACE(sizeof(int))] = {0};
+        struct iovec part = {(void *)&ready, sizeof ready};
+        struct msghdr msg = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        if (!up(NULL))
+                return;
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &d.link, sizeof(int));
+        CHECK(sendmsg(d.keeper, &msg, MSG_NOSIGNAL) > 0);
+        CHECK_INT(fake_wait(&d, 2000), 1);
+        fake_done(&d);
+}
+
+TEST(an_ended_sandbox_is_not_there_any_more)
+{
+        struct fake_sandbox s, other;
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
+        CHECK(fake_make(&d, NULL, &other) && other.handle != s.handle);
+        CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, 0, NULL));
+        CHECK_INT(fake_wait(&d, 2000), 1);
+        fake_done(&d);
+}
+
+TEST(bad_names_end_everything)
+{
+        static const char *const names[] = {"",      "..",   ".",          ".hidden", "a/b", "/",
+                                            "a\nb",  "a b",  "caf\xc3\xa9", "../x",    "x/", "a\\b"};
+        struct keeper_make make;
+        fake_fill(&make);
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                make.workspace = KEEPER_PERSISTENT;
+                snprintf(make.name, sizeof make.name, "%s", names[i]);
+                check_fatal("bad name", &make, sizeof make);
+        }
+        make.workspace = KEEPER_READ_WRITE;
+        snprintf(make.name, sizeof make.name, "good");
+        snprintf(make.root, sizeof make.root, "srv");
+        check_fatal("not absolute", &make, sizeof make);
+        memset(make.name, 'a', sizeof make.name);
+        check_fatal("without an end", &make, sizeof make);
+}
+
+/* Asks for a host workspace; returns the kind of error, CELLA_OK if it was made. */
+static enum cella_kind ask_root(const char *root, const char *name, uint32_t workspace,
+                                struct fake_sandbox *ret)
+{
+        struct keeper_make make;
+        union fake_packet p;
+        int fd = -1;
+        fake_fill(&make);
+        make.workspace = workspace;
+        snprintf(make.root, sizeof make.root, "%s", root);
+        snprintf(make.name, sizeof make.name, "%s", name);
+        if (!fake_send(&d, &make, sizeof make) || fake_receive(&d, &p, &fd, 5000) <= 0)
+                return CELLA_INTERNAL;
+        if (p.type == KEEPER_FAILED)
+                return p.failed.err.kind;
+        ret->control = fd;
+        ret->handle = p.made.sandbox;
+        return CELLA_OK;
+}
+
+TEST(system_directories_are_no_workspaces)
+{
+        static const char *const roots[] = {"/",    "/etc",     "/usr",      "/usr/share", "/bin",  "/var",
+                                            "/dev", "/proc",    "/proc/1",   "/sys",       "/root", "/run",
+                                            "/lib", "/var/lib", "//etc/",    "/etc/../etc", "/tmp/../usr",
+                                            "/proc/self/root/tmp"};
+        struct fake_sandbox s;
+        char path[128], link[128];
+        if (!up(NULL))
+                return;
+        for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+                enum cella_kind kind = ask_root(roots[i], "x", KEEPER_READ_WRITE, &s);
+                if (kind != CELLA_ACCESS_DENIED)
+                        printf("# %s\n", roots[i]);
+                CHECK_INT(kind, CELLA_ACCESS_DENIED);
+        }
+        /* By way of links too; and the daemon's own, and what it lies in. */
+        snprintf(link, sizeof link, "%s/link", d.directory);
+        CHECK(symlink("/etc", link) == 0);
+        CHECK_INT(ask_root(link, "x", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
+        unlink(link);
+        CHECK(symlink("/proc/self/root", link) == 0);
+        CHECK_INT(ask_root(link, "tmp", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
+        snprintf(path, sizeof path, "%s/state", d.directory);
+        CHECK_INT(ask_root(path, "workspaces", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
+        CHECK_INT(ask_root(d.directory, "x", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
+        CHECK_INT(ask_root("/nowhere/at/all", "x", KEEPER_READ_ONLY, &s), CELLA_NOT_FOUND);
+        stop();
+        fake_done(&d);
+}
+
+static int run_in(struct fake_sandbox *s, const char *script)
+{
+        return fake_ready(s) && fake_spawn(s, script, true) ? WEXITSTATUS(fake_exited(s)) : -1;
+}
+
+static void end(struct fake_sandbox *s)
+{
+        CHECK(fake_ask(&d, KEEPER_END, s->handle, KEEPER_ENDED, NULL));
+        close(s->control);
+}
+
+TEST(host_workspaces_are_shown_and_made)
+{
+        struct fake_sandbox s;
+        struct stat st;
+        char root[64] = "/tmp/cella-root-XXXXXX", path[128];
+        CHECK(mkdtemp(root) != NULL);
+        if (is_root())
+                CHECK(chown(root, 4321, 4321) == 0);
+        if (!up(NULL))
+                return;
+        CHECK_INT(ask_root(root, "agent", KEEPER_READ_WRITE, &s), CELLA_OK);
+        CHECK_INT(run_in(&s, "echo hello >/workspace/file"), 0);
+        end(&s);
+        snprintf(path, sizeof path, "%s/agent", root);
+        CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0700);
+        CHECK_INT(st.st_uid, is_root() ? 4321 : geteuid());
+        snprintf(path, sizeof path, "%s/agent/file", root);
+        CHECK(stat(path, &st) == 0);
+        CHECK_INT(st.st_uid, is_root() ? 4321 : geteuid());
+        CHECK_INT(ask_root(root, "agent", KEEPER_READ_ONLY, &s), CELLA_OK);
+        CHECK_INT(run_in(&s, "grep -q hello /workspace/file && ! touch /workspace/other 2>/dev/null"), 0);
+        end(&s);
+        /* A link in its place leads nowhere. */
+        snprintf(path, sizeof path, "%s/trap", root);
+        CHECK(symlink("/etc", path) == 0);
+        CHECK(ask_root(root, "trap", KEEPER_READ_ONLY, &s) != CELLA_OK);
+        stop();
+        fake_done(&d);
+        snprintf(path, sizeof path, "rm -rf %s", root);
+        CHECK(system(path) == 0);
+}
+
+TEST(a_pin_holds_host_workspaces)
+{
+        struct fake_sandbox s;
+        char root[64] = "/tmp/cella-root-XXXXXX", other[64] = "/tmp/cella-root-XXXXXX", path[128];
+        CHECK(mkdtemp(root) && mkdtemp(other));
+        snprintf(path, sizeof path, "%s/below", root);
+        CHECK(mkdir(path, 0700) == 0);
+        if (!up((const char *[]){"--workspace-root", root, NULL}))
+                return;
+        CHECK_INT(ask_root(other, "x", KEEPER_READ_WRITE, &s), CELLA_ACCESS_DENIED);
+        CHECK_INT(ask_root("/tmp", "x", KEEPER_READ_WRITE, &s), CELLA_ACCESS_DENIED);
+        CHECK_INT(ask_root(root, "x", KEEPER_READ_WRITE, &s), CELLA_OK);
+        end(&s);
+        CHECK_INT(ask_root(path, "x", KEEPER_READ_WRITE, &s), CELLA_OK);
+        end(&s);
+        stop();
+        fake_done(&d);
+        snprintf(path, sizeof path, "rm -rf %s %s", root, other);
+        CHECK(system(path) == 0);
+}
+
+TEST(persistent_workspaces_stay)
+{
+        struct keeper_make make;
+        struct fake_sandbox s;
+        union fake_packet p;
+        char path[128];
+        if (!up(NULL))
+                return;
+        fake_fill(&make);
+        make.workspace = KEEPER_PERSISTENT;
+        strcpy(make.name, "mine");
+        /* The server makes it; before, there is none. */
+        CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
+              p.type == KEEPER_FAILED && p.failed.err.kind == CELLA_NOT_FOUND);
+        snprintf(path, sizeof path, "%s/state/workspaces/mine", d.directory);
+        CHECK(mkdir(path, 0700) == 0);
+        if (is_root()) {
+                CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
+                      p.type == KEEPER_FAILED && p.failed.err.kind == CELLA_ACCESS_DENIED); /* root's */
+                CHECK(chown(path, 1879048190u, 1879048190u) == 0);
+        }
+        for (int i = 0; i < 2; i++) {
+                CHECK(fake_make(&d, &make, &s));
+                CHECK_INT(run_in(&s, i == 0 ? "echo 1 >/workspace/file" : "grep -q 1 /workspace/file"), 0);
+                end(&s);
+        }
+        /* A link that the server could make is not followed. */
+        snprintf(path, sizeof path, "%s/state/workspaces/link", d.directory);
+        CHECK(symlink("/etc", path) == 0);
+        strcpy(make.name, "link");
+        CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
+              p.type == KEEPER_FAILED);
+        stop();
+        fake_done(&d);
+}
+
+TEST(limits_out_of_range_are_refused_and_nothing_more)
+{
+        struct keeper_make make;
+        union fake_packet p;
+        struct fake_sandbox s;
+        if (!up(NULL))
+                return;
+        fake_fill(&make);
+        make.limits.memory_bytes = 1;
+        CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) == sizeof p.failed);
+        CHECK(p.type == KEEPER_FAILED && p.number == 7 && p.failed.err.kind == CELLA_INVALID_REQUEST);
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        end(&s);
+        stop();
+        fake_done(&d);
+}
+
+TEST(a_server_that_does_not_read_holds_nobody)
+{
+        const struct keeper_about about = {.type = KEEPER_COUNT, .number = 5};
+        struct keeper_about count = about;
+        struct fake_sandbox s;
+        union fake_packet p;
+        int sent = 0, got = 0;
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        count.sandbox = s.handle;
+        while (sent < 100000 && send(d.keeper, &count, sizeof count, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+                sent++;
+                if (sent % 500 == 0)
+                        usleep(1000);
+        }
+        CHECK(sent < 100000); /* it stopped reading when nobody read */
+        while (got < sent && fake_receive(&d, &p, NULL, 2000) > 0 && p.type == KEEPER_COUNTED)
+                got++;
+        CHECK_INT(got, sent);
+        end(&s);
+        stop();
+        fake_done(&d);
+}
+
+TEST(reload_and_ready_are_passed_on)
+{
+        const struct keeper_about ready = {.type = KEEPER_READY, .number = 1};
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        union fake_packet p;
+        char text[64] = "", log[4096];
+        snprintf(address.sun_path, sizeof address.sun_path, "/tmp/cella-notify-%d", (int)getpid());
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        CHECK(bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+        setenv("NOTIFY_SOCKET", address.sun_path, 1);
+        bool is_up = up(NULL);
+        unsetenv("NOTIFY_SOCKET");
+        if (!is_up)
+                return;
+        CHECK(fake_send(&d, &ready, sizeof ready));
+        struct pollfd wait = {fd, POLLIN, 0};
+        CHECK(poll(&wait, 1, 2000) == 1 && read(fd, text, sizeof text - 1) > 0);
+        CHECK_STR(text, "READY=1");
+        kill(d.pid, SIGHUP);
+        CHECK(fake_receive(&d, &p, NULL, 2000) > 0 && p.type == KEEPER_RELOAD && p.number == 0);
+        stop();
+        fake_log(&d, log, sizeof log);
+        CHECK(!strncmp(log, "{\"time\": \"20", 12) && strstr(log, "\"process\": \"keeper\"") &&
+              strstr(log, "\"message\": \"stopped\""));
+        close(fd);
+        unlink(address.sun_path);
+        fake_done(&d);
+}
+
+TEST(stops_with_sandboxes_and_at_once_when_told_twice)
+{
+        struct fake_sandbox s[4];
+        pid_t pids[MANY];
+        if (!up(NULL))
+                return;
+        populate(s, 4);
+        size_t n = fake_descendants(d.pid, pids, MANY);
+        stop();
+        CHECK_INT(fake_alive(pids, n), 0);
+        for (int i = 0; i < 4; i++)
+                close(s[i].control);
+        fake_done(&d);
+        if (!up(NULL))
+                return;
+        kill(d.pid, SIGTERM);
+        usleep(50000);
+        CHECK_INT(fake_wait(&d, 0), -1); /* it waits for the server */
+        kill(d.pid, SIGINT);
+        CHECK_INT(fake_wait(&d, 2000), 1);
+        fake_done(&d);
+}
+
+/* Starts a second one on the same directory; returns its exit status and what it said. */
+static int second(const char *const *arguments, char *said, size_t size)
+{
+        int out[2];
+        CHECK(pipe(out) == 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+                char program[128];
+                snprintf(program, sizeof program, "%s/cella", d.directory);
+                dup2(out[1], STDERR_FILENO);
+                execv(program, (char *const *)arguments);
+                _exit(126);
+        }
+        close(out[1]);
+        ssize_t n = read(out[0], said, size - 1);
+        said[n > 0 ? n : 0] = '\0';
+        close(out[0]);
+        int status;
+        waitpid(pid, &status, 0);
+        return WEXITSTATUS(status);
+}
+
+TEST(a_second_one_on_the_same_directory_is_refused)
+{
+        char state[128], socket[128], said[1024], should[256];
+        if (!up(NULL))
+                return;
+        snprintf(state, sizeof state, "%s/state", d.directory);
+        snprintf(socket, sizeof socket, "%s/other.sock", d.directory);
+        CHECK_INT(second((const char *[]){"cella", "serve", "--listen", "none", "--state", state, "--socket",
+                                          socket, NULL},
+                         said, sizeof said),
+                  125);
+        snprintf(should, sizeof should, "cella: another cella serve (pid %d) uses %s\n", (int)d.pid, state);
+        CHECK_STR(said, should);
+        stop();
+        fake_done(&d);
+}
+
+TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
+{
+        char state[128], socket_path[128], said[1024], port[32];
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct stat st;
+        if (!up(NULL))
+                return;
+        snprintf(socket_path, sizeof socket_path, "%s/cella.sock", d.directory);
+        CHECK(stat(socket_path, &st) == 0 && (st.st_mode & 0777) == 0666);
+        snprintf(state, sizeof state, "%s/state2", d.directory);
+        CHECK_INT(second((const char *[]){"cella", "serve", "--listen", "none", "--state", state, "--socket",
+                                          socket_path, NULL},
+                         said, sizeof said),
+                  125);
+        CHECK(strstr(said, "somebody listens on") != NULL);
+        /* A port. */
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};
+        socklen_t len = sizeof in;
+        CHECK(bind(fd, (struct sockaddr *)&in, sizeof in) == 0 && listen(fd, 1) == 0 &&
+              getsockname(fd, (struct sockaddr *)&in, &len) == 0);
+        snprintf(port, sizeof port, "127.0.0.1:%d", ntohs(in.sin_port));
+        CHECK_INT(second((const char *[]){"cella", "serve", "--listen", port, "--state", state, "--socket",
+                                          "none", NULL},
+                         said, sizeof said),
+                  125);
+        CHECK(strstr(said, "cannot listen on 127.0.0.1:") != NULL && strchr(said, '\n') == strrchr(said, '\n'));
+        close(fd);
+        CHECK_INT(second((const char *[]){"cella", "serve", "--listen", "localhost", NULL}, said, sizeof said),
+                  2);
+        CHECK_INT(second((const char *[]){"cella", "serve", "--state", "relative", NULL}, said, sizeof said), 2);
+        CHECK_INT(second((const char *[]){"cella", "serve", "--user", "nosuchuser", NULL}, said, sizeof said),
+                  2);
+        CHECK_INT(second((const char *[]){"cella", "serve", "word", NULL}, said, sizeof said), 2);
+        stop();
+        CHECK(stat(socket_path, &st) < 0); /* it took its socket with it */
+        fake_done(&d);
+        /* What a killed one left. */
+        if (!up(NULL))
+                return;
+        kill(d.pid, SIGKILL);
+        CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
+        snprintf(address.sun_path, sizeof address.sun_path, "%s/cella.sock", d.directory);
+        CHECK(stat(address.sun_path, &st) == 0);
+        close(d.keeper);
+        close(d.link);
+        CHECK(fake_start(&d, true, NULL));
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+        close(fd);
+        stop();
+        fake_done(&d);
+}
+
+/* What only another hierarchy than the first remembers. */
+TEST(leftovers_in_any_hierarchy_are_swept)
+{
+        static const char *const places[] = {"/sys/fs/cgroup/pids/cella-4194001",
+                                             "/sys/fs/cgroup/cpu/cella-4194002",
+                                             "/sys/fs/cgroup/freezer/cella-4194003",
+                                             "/sys/fs/cgroup/unified/cella-4194003",
+                                             "/sys/fs/cgroup/cella-4194004"};
+        struct stat st;
+        int made = 0;
+        if (!is_root())
+                SKIP("no control groups for an ordinary user here");
+        for (size_t i = 0; i < ARRAY_LEN(places); i++)
+                if (stat("/sys/fs/cgroup/cgroup.procs", &st) == 0 ? i == 4 : i < 4)
+                        made += mkdir(places[i], 0755) == 0;
+        CHECK(made > 0);
+        if (!up(NULL))
+                return;
+        stop();
+        for (size_t i = 0; i < ARRAY_LEN(places); i++)
+                if (strcmp(places[i], "/sys/fs/cgroup/freezer/cella-4194003") != 0 ||
+                    stat("/sys/fs/cgroup/unified", &st) < 0)
+                        CHECK(stat(places[i], &st) < 0);
+                else
+                        rmdir(places[i]); /* unused where there is v2 beside it */
+        fake_done(&d);
+}
+
+static int compare(const void *a, const void *b)
+{
+        return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+}
+
+static double median(double *values, size_t n)
+{
+        qsort(values, n, sizeof *values, compare);
+        return values[n / 2];
+}
+
+/* Not a test: what it costs, for people to read. */
+TEST(figures)
+{
+        enum { N = 200 };
+        struct keeper_make make;
+        struct fake_sandbox s;
+        for (int kind = 0; kind < 4; kind++) {
+                static double made[N], ready[N], asked[N], counted[N], ended[N];
+                if (!up(NULL))
+                        return;
+                fake_fill(&make);
+                make.long_lived = kind & 1;
+                for (int i = 0; i < N; i++) {
+                        if (kind & 2)
+                                usleep(15000); /* the keeper has time to get ready for the next one */
+                        double begun = fake_now_ms();
+                        CHECK(fake_make(&d, &make, &s));
+                        made[i] = fake_now_ms() - begun;
+                        CHECK(fake_ready(&s));
+                        ready[i] = fake_now_ms() - begun;
+                        begun = fake_now_ms();
+                        CHECK(fake_ask(&d, KEEPER_THAW, s.handle, KEEPER_DONE, NULL)); /* does nothing */
+                        asked[i] = fake_now_ms() - begun;
+                        CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, NULL));
+                        begun = fake_now_ms();
+                        CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, NULL));
+                        counted[i] = fake_now_ms() - begun;
+                        begun = fake_now_ms();
+                        end(&s);
+                        ended[i] = fake_now_ms() - begun;
+                }
+                printf("# %s, %s: made %.3f ms, ready %.3f, asked %.3f, counted %.3f, ended %.3f\n",
+                       kind & 1 ? "long-lived" : "one-shot", kind & 2 ? "with pauses" : "at once",
+                       median(made, N), median(ready, N), median(asked, N), median(counted, N),
+                       median(ended, N));
+                stop();
+                fake_done(&d);
+        }
+}

@@ -1,0 +1,361 @@
+#include "state/state.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static struct cella_err err;
+static char directory[64];
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+        (void)st, (void)type, (void)ftw;
+        return remove(path);
+}
+
+static struct state *opened(void)
+{
+        struct state *state = NULL;
+        memset(&err, 0, sizeof err);
+        CHECK_INT(state_open(directory, &state, &err), 0);
+        CHECK_STR(err.msg, "");
+        if (!state)
+                exit(EXIT_FAILURE);
+        return state;
+}
+
+static struct state *fresh(void)
+{
+        strcpy(directory, "/tmp/cella-state-XXXXXX");
+        CHECK(mkdtemp(directory) != NULL);
+        return opened();
+}
+
+static void gone(struct state *state)
+{
+        state_close(state);
+        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *in_directory(const char *name)
+{
+        static char path[128];
+        snprintf(path, sizeof path, "%s/%s", directory, name);
+        return path;
+}
+
+static void run_sql(const char *sql)
+{
+        sqlite3 *db = NULL;
+        CHECK_INT(sqlite3_open(in_directory("state.db"), &db), SQLITE_OK);
+        CHECK_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+}
+
+static void check_json(json_t *is, const char *should)
+{
+        char *text = json_dumps(is, JSON_COMPACT | JSON_SORT_KEYS);
+        CHECK_STR(text, should);
+        free(text);
+        json_decref(is);
+}
+
+TEST(settings_survive)
+{
+        struct state *state = fresh();
+        json_t *settings = (json_t *)&settings,
+               *put = json_pack("{s:s, s:{s:i}}", "mode", "all", "limits", "cpus", 2);
+        CHECK_INT(state_settings_get(state, &settings, &err), 0);
+        CHECK(settings == NULL);
+        CHECK_INT(state_settings_put(state, put, &err), 0);
+        json_object_del(put, "limits");
+        CHECK_INT(state_settings_put(state, put, &err), 0);
+        json_decref(put);
+        state_close(state);
+        state = opened();
+        CHECK_INT(state_settings_get(state, &settings, &err), 0);
+        check_json(settings, "{\"mode\":\"all\"}");
+        gone(state);
+}
+
+TEST(keys_are_found_by_their_secret_only)
+{
+        struct state *state = fresh();
+        char id[2][ID_SIZE], secret[2][STATE_SECRET_SIZE];
+        json_t *found = NULL,
+               *about = json_pack("{s:s, s:[s]}", "name", "ci", "capabilities", "sandbox.exec");
+        CHECK_INT(state_key_count(state), 0);
+        CHECK_INT(state_key_find(state, "cella_x", &found), -ENOENT);
+        for (int i = 0; i < 2; i++)
+                CHECK_INT(state_key_add(state, about, id[i], secret[i], &err), 0);
+        json_decref(about);
+        CHECK_INT(state_key_count(state), 2);
+        CHECK(strcmp(secret[0], secret[1]) != 0 && strcmp(id[0], id[1]) != 0);
+        CHECK_INT(strlen(secret[0]), 49);
+        CHECK(strncmp(secret[0], "cella_", 6) == 0);
+        CHECK(strncmp(id[0], "key_", 4) == 0);
+        CHECK_INT(strspn(secret[0] + 6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+                  43);
+        for (int again = 0; again < 2; again++) { /* the second time from the disk */
+                for (int i = 0; i < 2; i++) {
+                        CHECK_INT(state_key_find(state, secret[i], &found), 0);
+                        CHECK_STR(json_string_value(json_object_get(found, "id")), id[i]);
+                        CHECK_STR(json_string_value(json_object_get(found, "name")), "ci");
+                        CHECK_INT(json_array_size(json_object_get(found, "capabilities")), 1);
+                        json_decref(found);
+                }
+                char other[STATE_SECRET_SIZE];
+                strcpy(other, secret[0]);
+                other[48] = other[48] == 'A' ? 'B' : 'A';
+                CHECK_INT(state_key_find(state, other, &found), -ENOENT);
+                other[48] = '\0';
+                CHECK_INT(state_key_find(state, other, &found), -ENOENT);
+                CHECK_INT(state_key_find(state, "", &found), -ENOENT);
+                CHECK_INT(state_key_find(state, id[0], &found), -ENOENT);
+                state_close(state);
+                state = opened();
+        }
+        char *endless = malloc(1 << 20);
+        memset(endless, 'x', (1 << 20) - 1);
+        endless[(1 << 20) - 1] = '\0';
+        CHECK_INT(state_key_find(state, endless, &found), -ENOENT);
+        free(endless);
+        gone(state);
+}
+
+TEST(keys_are_listed_without_secrets_and_removed)
+{
+        struct state *state = fresh();
+        char id[3][ID_SIZE], secret[STATE_SECRET_SIZE], last_secret[STATE_SECRET_SIZE];
+        json_t *list = NULL, *about = json_pack("{s:s}", "name", "a"), *found = NULL, *bad = json_array();
+        for (int i = 0; i < 3; i++)
+                CHECK_INT(state_key_add(state, about, id[i], i == 2 ? last_secret : secret, &err), 0);
+        CHECK_INT(state_key_add(state, bad, id[0], secret, &err), -EINVAL);
+        json_decref(bad);
+        json_decref(about);
+        CHECK_INT(state_key_list(state, &list, &err), 0);
+        CHECK_INT(json_array_size(list), 3);
+        json_t *first = json_array_get(list, 0);
+        CHECK_INT(json_object_size(first), 3);
+        CHECK(json_integer_value(json_object_get(first, "created_ms")) > 1500000000000);
+        json_decref(list);
+        CHECK_INT(state_key_remove(state, id[1], &err), 0);
+        CHECK_INT(state_key_remove(state, id[1], &err), -ENOENT);
+        CHECK_INT(err.kind, CELLA_NOT_FOUND);
+        CHECK_INT(state_key_find(state, secret, &found), -ENOENT);
+        CHECK_INT(state_key_find(state, last_secret, &found), 0);
+        json_decref(found);
+        state_close(state);
+        state = opened();
+        CHECK_INT(state_key_count(state), 2);
+        CHECK_INT(state_key_find(state, secret, &found), -ENOENT);
+        gone(state);
+}
+
+TEST(secrets_are_not_on_the_disk)
+{
+        struct state *state = fresh();
+        char id[ID_SIZE], secret[STATE_SECRET_SIZE];
+        json_t *about = json_object();
+        CHECK_INT(state_key_add(state, about, id, secret, &err), 0);
+        json_decref(about);
+        static const char *const files[] = {"state.db", "state.db-wal"};
+        size_t seen = 0;
+        for (size_t i = 0; i < 2; i++) {
+                FILE *file = fopen(in_directory(files[i]), "rb");
+                static char all[1 << 20];
+                size_t len = file ? fread(all, 1, sizeof all, file) : 0;
+                if (file)
+                        fclose(file);
+                seen += len;
+                CHECK(memmem(all, len, secret, strlen(secret)) == NULL);
+                CHECK(memmem(all, len, secret + 6, 20) == NULL);
+        }
+        CHECK(seen > 4096);
+        gone(state);
+}
+
+TEST(files_are_the_owners_only)
+{
+        mode_t before = umask(0);
+        struct state *state = fresh();
+        json_t *settings = json_object();
+        struct stat st;
+        CHECK_INT(state_settings_put(state, settings, &err), 0);
+        json_decref(settings);
+        static const char *const files[] = {"state.db", "state.db-wal", "state.db-shm"};
+        for (size_t i = 0; i < 3; i++) {
+                CHECK_INT(stat(in_directory(files[i]), &st), 0);
+                CHECK_INT(st.st_mode & 07777, 0600);
+        }
+        state_close(state);
+        chmod(in_directory("state.db"), 0644);
+        state = opened();
+        CHECK_INT(stat(in_directory("state.db"), &st), 0);
+        CHECK_INT(st.st_mode & 07777, 0600);
+        umask(before);
+        gone(state);
+}
+
+TEST(sandboxes_are_put_replaced_listed_removed)
+{
+        struct state *state = fresh();
+        json_t *about = json_pack("{s:s}", "workspace", "w1"), *list = NULL;
+        CHECK_INT(state_sandbox_put(state, "sbx_b", about, &err), 0);
+        CHECK_INT(state_sandbox_put(state, "sbx_a", about, &err), 0);
+        json_object_set_new(about, "n", json_integer(2));
+        CHECK_INT(state_sandbox_put(state, "sbx_b", about, &err), 0);
+        json_decref(about);
+        state_close(state);
+        state = opened();
+        CHECK_INT(state_sandbox_list(state, &list, &err), 0);
+        check_json(
+                list,
+                "[{\"id\":\"sbx_a\",\"workspace\":\"w1\"},{\"id\":\"sbx_b\",\"n\":2,\"workspace\":\"w1\"}]");
+        CHECK_INT(state_sandbox_remove(state, "sbx_a", &err), 0);
+        CHECK_INT(state_sandbox_remove(state, "sbx_a", &err), -ENOENT);
+        CHECK_INT(state_sandbox_list(state, &list, &err), 0);
+        CHECK_INT(json_array_size(list), 1);
+        json_decref(list);
+        gone(state);
+}
+
+TEST(everything_has_a_maximum)
+{
+        struct state *state = fresh();
+        char *large = malloc(STATE_TEXT_MAX + 1);
+        memset(large, 'x', STATE_TEXT_MAX);
+        json_t *document = json_object();
+        json_object_set_new(document, "x", json_stringn(large, STATE_TEXT_MAX));
+        CHECK_INT(state_settings_put(state, document, &err), -EFBIG);
+        CHECK_INT(err.kind, CELLA_TOO_LARGE);
+        CHECK_INT(state_sandbox_put(state, "sbx_a", document, &err), -EFBIG);
+        char id[ID_SIZE], secret[STATE_SECRET_SIZE];
+        CHECK_INT(state_key_add(state, document, id, secret, &err), -EFBIG);
+        json_decref(document);
+        free(large);
+        document = json_object();
+        run_sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 4096)"
+                "INSERT INTO sandboxes SELECT 'sbx_' || i, '{}' FROM n");
+        CHECK_INT(state_sandbox_put(state, "sbx_new", document, &err), -ENOSPC);
+        CHECK_INT(err.kind, CELLA_OVER_CAPACITY);
+        CHECK_INT(state_sandbox_put(state, "sbx_7", document, &err), 0);
+        json_decref(document);
+        gone(state);
+}
+
+static void check_refused(int num, const char *message, const char *hint)
+{
+        struct state *state = NULL;
+        memset(&err, 0, sizeof err);
+        CHECK_INT(state_open(directory, &state, &err), num);
+        CHECK(state == NULL);
+        if (!strstr(err.msg, message) || !strstr(err.hint, hint))
+                printf("said: %s (%s)\n", err.msg, err.hint);
+        CHECK(strstr(err.msg, message) != NULL);
+        CHECK(strstr(err.hint, hint) != NULL);
+}
+
+TEST(a_newer_file_is_refused)
+{
+        state_close(fresh());
+        run_sql("PRAGMA user_version = 99");
+        check_refused(-EPROTO, "state.db is of version 99, this program knows up to 1", "newer");
+        gone(NULL);
+}
+
+TEST(a_damaged_file_is_refused_and_kept)
+{
+        state_close(fresh());
+        FILE *file = fopen(in_directory("state.db"), "wb");
+        fputs("this is not a database, and it is longer than the sixteen bytes of a header", file);
+        fclose(file);
+        check_refused(-EBADMSG, "file is not a database", "damaged");
+        struct stat st;
+        CHECK_INT(stat(in_directory("state.db"), &st), 0);
+        CHECK_INT(st.st_size, 75);
+        gone(NULL);
+}
+
+TEST(a_missing_table_or_unreadable_key_is_refused)
+{
+        state_close(fresh());
+        run_sql("INSERT INTO keys VALUES ('key_a', x'00', 1, '{}')");
+        check_refused(-EBADMSG, "has a key that cannot be read", "");
+        run_sql("DROP TABLE keys");
+        check_refused(-EBADMSG, "no such table: keys", "damaged");
+        gone(NULL);
+        strcpy(directory, "/tmp/cella-state-XXXXXX");
+        CHECK(mkdtemp(directory) != NULL);
+        run_sql("CREATE TABLE other (x)");
+        check_refused(-EBADMSG, "of another program", "move it away");
+        gone(NULL);
+        strcpy(directory, "/nonexistent");
+        check_refused(-ENOENT, "cannot make /nonexistent/state.db", "");
+}
+
+/* A write that the disk did not take changes nothing in memory either. */
+TEST(a_write_that_fails_changes_nothing)
+{
+        struct state *state = fresh();
+        char id[ID_SIZE], secret[STATE_SECRET_SIZE];
+        json_t *about = json_object(), *found = NULL;
+        CHECK_INT(state_key_add(state, about, id, secret, &err), 0);
+        sqlite3 *db = NULL;
+        sqlite3_open(in_directory("state.db"), &db);
+        CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+        char other_id[ID_SIZE] = "untouched", other_secret[STATE_SECRET_SIZE] = "untouched";
+        CHECK_INT(state_key_add(state, about, other_id, other_secret, &err), -EIO);
+        CHECK_STR(other_id, "untouched");
+        CHECK_STR(other_secret, "untouched");
+        CHECK_INT(state_key_count(state), 1);
+        CHECK_INT(state_key_remove(state, id, &err), -EIO);
+        CHECK_INT(state_key_find(state, secret, &found), 0);
+        json_decref(found);
+        sqlite3_close(db);
+        CHECK_INT(state_key_remove(state, id, &err), 0);
+        json_decref(about);
+        gone(state);
+}
+
+/* Whatever moment it is killed at: what was answered is there. */
+TEST(what_was_answered_survives_a_kill)
+{
+        state_close(fresh());
+        for (int round = 0; round < 10; round++) {
+                int fds[2];
+                CHECK_INT(pipe(fds), 0);
+                pid_t pid = fork();
+                if (pid == 0) {
+                        struct state *state = NULL;
+                        if (state_open(directory, &state, NULL) < 0)
+                                _exit(1);
+                        json_t *about = json_object();
+                        for (;;) {
+                                char id[ID_SIZE], secret[STATE_SECRET_SIZE] = "";
+                                if (state_key_add(state, about, id, secret, NULL) < 0 ||
+                                    write(fds[1], secret, sizeof secret) < 0)
+                                        _exit(1);
+                        }
+                }
+                close(fds[1]);
+                usleep(5000 + (unsigned)round * 3000);
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+                struct state *state = opened();
+                char secret[STATE_SECRET_SIZE];
+                while (read(fds[0], secret, sizeof secret) == (ssize_t)sizeof secret) {
+                        json_t *found = NULL;
+                        CHECK_INT(state_key_find(state, secret, &found), 0);
+                        json_decref(found);
+                }
+                close(fds[0]);
+                state_close(state);
+        }
+        gone(NULL);
+}
