@@ -3,8 +3,8 @@
  *
  *     bench/http [COUNT]
  *
- * The server is this process, the client its child; -u: over a Unix socket. */
-#include <errno.h>
+ * The server is this process, the client its child. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,9 +31,10 @@ static const struct http_route routes[] = {
         {HTTP_POST, "/later", 10000, false, &later},
 };
 
-static const char body[] = "{\"id\":\"0123456789abcdef\",\"status\":\"completed\",\"exit_code\":0,"
-                           "\"stdout\":\"hello, world\\n\",\"stderr\":\"\",\"duration_ms\":1.25,\"truncated\":false,"
-                           "\"usage\":{\"cpu_ms\":1,\"memory_bytes\":1000000}}";
+static const char body[] =
+        "{\"id\":\"0123456789abcdef\",\"status\":\"completed\",\"exit_code\":0,"
+        "\"stdout\":\"hello, world\\n\",\"stderr\":\"\",\"duration_ms\":1.25,\"truncated\":false,"
+        "\"usage\":{\"cpu_ms\":1,\"memory_bytes\":1000000}}";
 
 static void answer_now(struct http_request *request)
 {
@@ -119,7 +119,8 @@ static void measure(int fd, const char *name, const char *request, unsigned coun
 
 static void client(const struct sockaddr_in *in, const struct sockaddr_in *bare, unsigned count)
 {
-        static const char get[] = "GET /%s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
+        static const char get[] =
+                "GET /%s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
         char text[1000], data[201];
         int fd = dial(bare);
 
@@ -137,7 +138,6 @@ static void client(const struct sockaddr_in *in, const struct sockaddr_in *bare,
                  "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\nContent-Length: 200\r\n\r\n%s",
                  data);
         measure(fd, "POST at once", text, count);
-        memcpy(text + 6, "later", 5);
         snprintf(text, sizeof(text),
                  "POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                  "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\nContent-Length: 200\r\n\r\n%s",
@@ -174,7 +174,7 @@ static long resident_kib(pid_t pid)
         return kib;
 }
 
-static void client_idle(const struct sockaddr_in *in)
+static void client_idle(const struct sockaddr_in *in, const struct sockaddr_in *bare, unsigned count)
 {
         static const char get[] = "GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n";
         static int fds[IDLE_CONNECTIONS];
@@ -182,6 +182,7 @@ static void client_idle(const struct sockaddr_in *in)
         char answer[1000];
         int fd;
 
+        (void)bare, (void)count;
         for (int i = 0; i < IDLE_CONNECTIONS; i++)
                 fds[i] = dial(in);
         usleep(300000);
@@ -195,15 +196,33 @@ static void client_idle(const struct sockaddr_in *in)
         measure(fd, "GET beside them", get, 20000);
 }
 
-static void on_child(uv_process_t *process, int64_t status, int signal)
+static void on_end(uv_poll_t *poll, int status, int events)
 {
-        (void)process, (void)status, (void)signal;
+        (void)status, (void)events;
+        uv_poll_stop(poll);
+        uv_stop(poll->loop);
 }
 
-static void on_sigchld(uv_signal_t *handle, int number)
+/* Serves until the child has ended, which closes its end of the pipe. */
+static void serve_child(void (*run)(const struct sockaddr_in *, const struct sockaddr_in *, unsigned),
+                        const struct sockaddr_in *in, const struct sockaddr_in *bare, unsigned count)
 {
-        (void)number;
-        uv_stop(handle->loop);
+        uv_poll_t poll;
+        int pipe_fds[2];
+
+        if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+                exit(1);
+        if (fork() == 0) {
+                run(in, bare, count);
+                _exit(0);
+        }
+        close(pipe_fds[1]);
+        uv_poll_init(&loop, &poll, pipe_fds[0]);
+        uv_poll_start(&poll, UV_READABLE, on_end);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        uv_close((uv_handle_t *)&poll, NULL);
+        uv_run(&loop, UV_RUN_NOWAIT);
+        close(pipe_fds[0]);
 }
 
 int main(int argc, char **argv)
@@ -224,30 +243,18 @@ int main(int argc, char **argv)
         struct http_server *server;
         struct cella_err err;
         struct rlimit files = {.rlim_cur = IDLE_CONNECTIONS + 200, .rlim_max = IDLE_CONNECTIONS + 200};
-        uv_signal_t child_ended;
 
-        (void)on_child;
         setvbuf(stdout, NULL, _IOLBF, 0);
         setrlimit(RLIMIT_NOFILE, &files);
         uv_loop_init(&loop);
         uv_idle_init(&loop, &idle);
-        uv_signal_init(&loop, &child_ended);
-        uv_signal_start(&child_ended, on_sigchld, SIGCHLD);
+        if (fork() == 0) {
+                serve_bare(bare_listener);
+                _exit(0);
+        }
         if (http_server_new(&options, &server, &err) < 0)
                 return 1;
-        if (fork() == 0) {
-                if (fork() == 0) {
-                        serve_bare(bare_listener);
-                        _exit(0);
-                }
-                client(&in, &bare, count);
-                _exit(0);
-        }
-        uv_run(&loop, UV_RUN_DEFAULT);
-        if (fork() == 0) {
-                client_idle(&in);
-                _exit(0);
-        }
-        uv_run(&loop, UV_RUN_DEFAULT);
+        serve_child(client, &in, &bare, count);
+        serve_child(client_idle, &in, &bare, count);
         return 0;
 }

@@ -197,7 +197,7 @@ static int read_value(struct reader *r);
 static int read_container(struct reader *r, size_t index, char close)
 {
         uint32_t n = 0;
-        size_t name;
+        size_t name = 0;
         int e;
         if (++r->depth > JSON_DEPTH_MAX)
                 return err_say(r->err, CELLA_TOO_LARGE, -E2BIG, "JSON deeper than %d", JSON_DEPTH_MAX);
@@ -239,7 +239,7 @@ static int read_word(struct reader *r, const char *word)
 
 static int read_value(struct reader *r)
 {
-        size_t index;
+        size_t index = 0;
         space(r);
         char c = r->at < r->end ? *r->at : '\0';
         enum json_type type = c == '{'               ? JSON_OBJECT
@@ -257,7 +257,7 @@ static int read_value(struct reader *r)
         case JSON_OBJECT:
         case JSON_ARRAY:
                 r->at++;
-                return read_container(r, index, type == JSON_OBJECT ? '}' : ']');
+                return read_container(r, index, (char)(type == JSON_OBJECT ? '}' : ']'));
         case JSON_STRING:
                 r->at++;
                 return read_string(r, index);

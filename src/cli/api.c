@@ -117,21 +117,31 @@ void api_answer_done(struct api_answer *answer)
         *answer = (struct api_answer){0};
 }
 
-static int read_answer(struct client *client, struct api_answer *a, struct cella_err *err)
+static int parse_answer(struct api_answer *a, struct cella_err *err)
 {
         struct cella_err why;
-        int r = client_read_all(client, API_ANSWER_MAX, &a->text, &a->len, err);
-        if (r < 0 || a->len == 0)
-                return r;
         a->copy = malloc(a->len + 1);
         if (!a->copy)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "answer");
         memcpy(a->copy, a->text, a->len + 1);
-        r = json_read(a->copy, a->len, API_VALUES_MAX, &a->doc, &why);
+        int r = json_read(a->copy, a->len, API_VALUES_MAX, &a->doc, &why);
         if (r < 0)
                 return err_say(err, CELLA_INTERNAL, r, "the daemon's answer is %s", why.msg);
         a->root = a->doc.values;
         return 0;
+}
+
+int api_read(struct client *client, struct api_answer *ret, struct cella_err *err)
+{
+        struct api_answer a = {0};
+        int r = client_read_all(client, API_ANSWER_MAX, &a.text, &a.len, err);
+        if (r == 0 && a.len > 0)
+                r = parse_answer(&a, err);
+        if (r < 0)
+                api_answer_done(&a);
+        else
+                *ret = a;
+        return r;
 }
 
 int api_call(struct client *client, const char *method, const struct url *url, const struct api_body *body,
@@ -144,18 +154,10 @@ int api_call(struct client *client, const char *method, const struct url *url, c
                 .body_len = body ? body->len : 0,
         };
         struct client_answer head;
-        struct api_answer a = {0};
         int r = client_send(client, &request, err);
         if (r == 0)
                 r = client_answer(client, &head, err);
-        if (r == 0)
-                r = read_answer(client, &a, err);
-        if (r < 0) {
-                api_answer_done(&a);
-                return r;
-        }
-        *ret = a;
-        return 0;
+        return r < 0 ? r : api_read(client, ret, err);
 }
 
 void api_print(const struct api_answer *answer)

@@ -49,6 +49,8 @@ void api_answer_done(struct api_answer *answer);
 /* One request and its answer, which is checked to be JSON.  body may be NULL. */
 int api_call(struct client *client, const char *method, const struct url *url, const struct api_body *body,
              struct api_answer *ret, struct cella_err *err);
+/* The rest of it, after client_answer(). */
+int api_read(struct client *client, struct api_answer *ret, struct cella_err *err);
 /* Prints the answer as it came, on a line of its own. */
 void api_print(const struct api_answer *answer);
 

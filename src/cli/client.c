@@ -590,7 +590,7 @@ static int read_line(struct client *c, char line[LINE_MAX_BYTES], struct cella_e
 /* Goes to the next chunk.  1: there is none. */
 static int next_chunk(struct client *c, struct cella_err *err)
 {
-        char line[LINE_MAX_BYTES];
+        char line[LINE_MAX_BYTES] = "";
         int r = 0;
         if (c->chunk_open && ((r = read_line(c, line, err)) < 0 || line[0]))
                 return r < 0 ? r : broken(c, err, "a chunk is longer than it said");

@@ -270,22 +270,20 @@ static int stream_output(struct client *client, struct cella_err *err)
 /* One that answers once, at the end or (detached) at once. */
 static int print_answer(struct client *client, const struct exec_options *o, struct cella_err *err)
 {
-        struct api_answer a = {0};
+        AUTO(api_answer_done) struct api_answer answer = {0};
         char word[64];
-        int status = 0, r = client_read_all(client, API_ANSWER_MAX, &a.text, &a.len, err);
-        if (r == 0 && o->json)
-                api_print(&a);
-        if (r == 0)
-                r = json_read(a.text, a.len, API_VALUES_MAX, &a.doc, err);
-        if (r == 0 && !o->detach && !o->background) {
-                status = exit_status(a.doc.values);
-        } else if (r == 0 && !o->json) {
-                api_text(json_get(a.doc.values, o->background ? "pid" : "id"), word, sizeof word);
+        bool ended = !o->detach && !o->background;
+        int r = api_read(client, &answer, err);
+        if (r < 0)
+                return r;
+        if (o->json) {
+                api_print(&answer);
+        } else {
+                api_text(json_get(answer.root, o->background ? "pid" : "id"), word, sizeof word);
                 text_print(stdout, word, strlen(word));
                 putchar('\n');
         }
-        api_answer_done(&a);
-        return r < 0 ? r : status;
+        return ended ? exit_status(answer.root) : 0;
 }
 
 /* ---- the command ---- */
@@ -362,7 +360,7 @@ static int exec_main(const struct cli_command *self, int argc, char **argv)
         int r = exec(self, argc, argv, &o, &err);
         free(o.code);
         free(o.input);
-        return cli_finish(r, &err, o.json && r != -EPROTO);
+        return cli_finish(r, &err, o.json);
 }
 
 const struct cli_command cli_exec = {

@@ -147,13 +147,14 @@ static bool is_new(struct seen *s, const char *id)
         return true;
 }
 
-static void show_new(struct seen *seen, const struct json_value *all, bool json)
+/* Oldest first, and of the first look (which is newest first) so many as were asked for. */
+static void show_new(struct seen *seen, const struct json_value *all, size_t max, bool json)
 {
         const struct json_value *rows[FOLLOW_PAGE];
         size_t n = 0;
-        for (const struct json_value *e = json_first(all); e && n < FOLLOW_PAGE; e = json_next(all, e)) {
+        for (const struct json_value *e = json_first(all); e; e = json_next(all, e)) {
                 const char *id = json_get_string(e, "id"), *status = json_get_string(e, "status");
-                if (id && status && strcmp(status, "running") != 0 && is_new(seen, id))
+                if (id && status && strcmp(status, "running") != 0 && is_new(seen, id) && n < max)
                         rows[n++] = e;
         }
         while (n-- > 0) {
@@ -165,40 +166,22 @@ static void show_new(struct seen *seen, const struct json_value *all, bool json)
         fflush(stdout);
 }
 
-/* Looks once a second, oldest first. */
-static int follow(struct client *client, struct logs_options *o, struct cella_err *err)
+/* Looks once a second. */
+static int follow(struct client *client, const struct logs_options *o, struct cella_err *err)
 {
         struct seen *seen = calloc(1, sizeof *seen);
-        int r = seen ? 0 : err_set(err, CELLA_INTERNAL, -ENOMEM, "logs");
-        uint64_t limit = o->limit && o->limit < FOLLOW_PAGE ? o->limit : 20;
-        while (r == 0) {
+        if (!seen)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "logs");
+        size_t max = o->limit && o->limit < FOLLOW_PAGE ? (size_t)o->limit : 20;
+        int r = 0;
+        while (r == 0 && !ferror(stdout)) {
                 AUTO(api_answer_done) struct api_answer page = {0};
-                r = fetch(client, o, limit, NULL, &page, err);
-                if (r < 0)
-                        break;
-                limit = FOLLOW_PAGE;
-                /* What ends later but began before is caught by asking for an hour more. */
-                if (seen->n == 0 && !o->since) {
-                        snprintf(o->since_ms, sizeof o->since_ms, "%lld", (long long)(api_now() - 3600000));
-                        const struct json_value *all = json_get(page.root, "executions");
-                        show_new(seen, all, o->json);
-                        o->since = o->since_ms;
-                        AUTO(api_answer_done) struct api_answer old = {0};
-                        r = fetch(client, o, limit, NULL, &old, err);
-                        all = json_get(old.root, "executions");
-                        for (const struct json_value *e = json_first(all); r == 0 && e;
-                             e = json_next(all, e)) {
-                                const char *id = json_get_string(e, "id"),
-                                           *status = json_get_string(e, "status");
-                                if (id && status && strcmp(status, "running") != 0)
-                                        is_new(seen, id);
-                        }
-                } else {
-                        show_new(seen, json_get(page.root, "executions"), o->json);
+                r = fetch(client, o, FOLLOW_PAGE, NULL, &page, err);
+                if (r == 0) {
+                        show_new(seen, json_get(page.root, "executions"), max, o->json);
+                        max = FOLLOW_PAGE;
+                        poll(NULL, 0, FOLLOW_MS);
                 }
-                if (ferror(stdout))
-                        break;
-                poll(NULL, 0, FOLLOW_MS);
         }
         free(seen);
         return r;

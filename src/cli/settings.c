@@ -105,14 +105,13 @@ static int put_value(struct json *j, const char *name, const char *value, struct
         AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err ignored;
         bool bytes = ends_in(name, "_bytes"), time = ends_in(name, "_ms");
-        uint64_t number;
+        uint64_t number = 0;
         char *copy = strdup(value);
         bool is_json = copy && json_read(copy, strlen(copy), 100000, &doc, &ignored) == 0;
         free(copy);
         if (is_json) {
-                if (name)
-                        json_put_bytes(j, NULL, name, strlen(name)), fputs(": ", j->out);
-                fputs(value, j->out);
+                json_put_string(j, NULL, name);
+                fprintf(j->out, ": %s", value);
                 j->more = true;
                 return 0;
         }

@@ -42,7 +42,7 @@ void api_reply_text(struct call *call, int status, char *text, size_t len)
 
 void api_reply(struct call *call, int status, json_t *body)
 {
-        char *text = json_dumps(body, JSON_COMPACT);
+        char *text = json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(12));
         json_decref(body);
         if (text)
                 api_reply_text(call, status, text, strlen(text));

@@ -1,33 +1,58 @@
 /* init/strangers.c -- finding and killing what ended commands left.
  *
  * A process that loses its parent becomes our child.  So the processes of an ended command are all
- * below children of ours that we did not start, and each of those that dies hands us its own.  A
- * fork bomb is outrun: killing one takes a microsecond, making one fifty.
+ * below children of ours that we did not start, and each of those that dies hands us its own: passes
+ * over the list of our children reach everything in the end.  Not a fork bomb, though, which makes new
+ * processes while the killed ones wait for a CPU to die on: for that a census of all processes finds
+ * those below too, and when all of them have their SIGKILL none can fork any more.
  *
  * Only we take children off our list, by waiting; so while we read it, it grows at its end at most. */
 #include "init/strangers.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/auto.h"
+#include "init/directory.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
 
 #define PIDS_MAX 4194304u /* of any Linux */
+#define CENSUS_MAX 32768  /* processes */
+#define CENSUS_ROUNDS 3   /* at once: some are born while we count */
 
-static bool is_child(pid_t pid)
+/* Whose a process is. */
+enum side { UNKNOWN, STRANGE, OURS };
+
+static struct {
+        pid_t pid, parent;
+        enum side side;
+} census[CENSUS_MAX]; /* in the order of their numbers, as /proc lists them */
+static int n_census;
+
+static int proc_all = -1;
+
+void strangers_see_all(int proc)
 {
-        siginfo_t info;
-        return sys_call5(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT, 0) == 0;
+        proc_all = proc;
 }
 
 static bool has_children(void)
 {
         siginfo_t info;
         return sys_call5(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, 0) == 0;
+}
+
+static bool is_child(pid_t pid)
+{
+        siginfo_t info;
+        return sys_call5(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT, 0) == 0;
 }
 
 static bool kill_stranger(pid_t pid)
@@ -52,7 +77,6 @@ static bool kill_by_trying(void)
         return found;
 }
 
-/* Kills while it reads: what is killed late has forked by then. */
 static bool kill_listed(int list)
 {
         char text[1024];
@@ -71,6 +95,87 @@ static bool kill_listed(int list)
         return found;
 }
 
+static bool kill_children(void)
+{
+        AUTO(sys_close) int list = sys_openat(AT_FDCWD, "/proc/thread-self/children", O_RDONLY, 0);
+        return list < 0 ? kill_by_trying() : kill_listed(list);
+}
+
+/* "PID (NAME) STATE PARENT ...", and NAME may be anything. */
+static pid_t parent_of(int proc, const char *pid)
+{
+        char path[32], text[256];
+        snprintf(path, sizeof path, "%.16s/stat", pid);
+        AUTO(sys_close) int fd = sys_openat(proc, path, O_RDONLY, 0);
+        ssize_t n = fd < 0 ? fd : sys_read(fd, text, sizeof text - 1);
+        if (n <= 0)
+                return 0;
+        text[n] = '\0';
+        const char *p = strrchr(text, ')');
+        return p && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : 0;
+}
+
+static void take_census(int proc)
+{
+        static struct directory entries;
+        const struct directory_entry *e;
+        n_census = 0;
+        if (directory_seek(&entries, proc, 0) < 0)
+                return;
+        while (n_census < CENSUS_MAX && directory_next(&entries, &e) > 0) {
+                if (e->name[0] < '1' || e->name[0] > '9')
+                        continue;
+                census[n_census].pid = (pid_t)strtol(e->name, NULL, 10);
+                census[n_census].parent = parent_of(proc, e->name);
+                census[n_census++].side = UNKNOWN;
+        }
+}
+
+static int find(pid_t pid)
+{
+        int low = 0, high = n_census;
+        while (low < high) {
+                int middle = (low + high) / 2;
+                if (census[middle].pid < pid)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < n_census && census[low].pid == pid ? low : -1;
+}
+
+/* Follows the parents up to one whose side is known, or to a child of ours; all on the way are of the same.
+ * Where the way breaks off, because somebody died meanwhile, nothing is known: better next time. */
+static enum side side_of(int at, pid_t self)
+{
+        enum side side = UNKNOWN;
+        int steps = 0, top = at;
+        for (; side == UNKNOWN && top >= 0 && steps < n_census; steps++) {
+                if (census[top].side != UNKNOWN)
+                        side = census[top].side;
+                else if (census[top].parent == self)
+                        side = task_has_pid(census[top].pid) ? OURS : STRANGE;
+                else
+                        top = find(census[top].parent);
+        }
+        for (; side != UNKNOWN && steps > 0 && at >= 0; steps--) {
+                census[at].side = side;
+                at = find(census[at].parent);
+        }
+        return side;
+}
+
+static bool kill_counted(int proc)
+{
+        bool found = false;
+        pid_t self = getpid();
+        take_census(proc);
+        for (int i = 0; i < n_census; i++)
+                if (census[i].pid != self && side_of(i, self) == STRANGE)
+                        found |= kill_stranger(census[i].pid);
+        return found;
+}
+
 bool strangers_kill(bool everyone)
 {
         if (!has_children())
@@ -79,6 +184,12 @@ bool strangers_kill(bool everyone)
                 sys_kill(-1, SIGKILL);
                 return true;
         }
-        AUTO(sys_close) int list = sys_openat(AT_FDCWD, "/proc/thread-self/children", O_RDONLY, 0);
-        return list < 0 ? kill_by_trying() : kill_listed(list);
+        if (!kill_children())
+                return false;
+        AUTO(sys_close)
+        int proc = sys_openat(proc_all >= 0 ? proc_all : AT_FDCWD, proc_all >= 0 ? "." : "/proc",
+                              O_RDONLY | O_DIRECTORY, 0);
+        for (int i = 0; i < CENSUS_ROUNDS && proc >= 0 && kill_counted(proc); i++)
+                continue;
+        return true;
 }

@@ -26,6 +26,7 @@
 #include "jail/seccomp.h"
 #include "jail/view.h"
 #include "sys/file.h"
+#include "sys/mount.h"
 #include "sys/process.h"
 #include "wire/init.h"
 #include "wire/message.h"
@@ -145,6 +146,9 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, control_fd, err)) < 0 ||
             (r = view_give(spec, err)) < 0)
                 return r;
+        if (spec->several && (spec->census_fd = sys_proc()) < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->census_fd,
+                               "mount: cannot see processes");
         AUTO(sys_close) int ruleset = landlock_prepare(spec, err);
         if (ruleset < -1)
                 return ruleset;
@@ -170,9 +174,11 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
 /* What is left to do when nothing is going to be opened any more. */
 static int finish(const struct jail_spec *spec, int control_fd)
 {
-        int r;
+        int r, last = control_fd;
         sys_umask(022);
-        if ((spec->walls & WALL_HYGIENE) && (r = sys_close_range((unsigned)control_fd + 1, ~0u, 0)) < 0)
+        if (spec->several && (r = last = sys_dup3(spec->census_fd, JAIL_CENSUS_FD, O_CLOEXEC)) < 0)
+                return r;
+        if ((spec->walls & WALL_HYGIENE) && (r = sys_close_range((unsigned)last + 1, ~0u, 0)) < 0)
                 return r;
         /* The owner dies, the sandbox dies.  Not earlier: a change of uid resets it. */
         if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0)

@@ -2,6 +2,8 @@
 #pragma once
 #include "jail/spec.h"
 
+#define JAIL_CENSUS_FD 4 /* /proc as the kernel sees it: nothing hides there */
+
 /* Raises the walls of spec around the caller, PID 1 of its new namespaces, whose owner is
  * behind the socket control_fd and makes some of what is needed meanwhile.  On failure the
  * process is good for nothing but to say so and to exit. */

@@ -27,6 +27,7 @@ struct jail_spec {
         unsigned host_uid, host_gid; /* who the code is, outside; root's: from INIT_GROUPS */
         unsigned inner_uid;
         bool terminals; /* a /dev/pts of its own */
+        bool several;   /* there will be a descriptor JAIL_CENSUS_FD, see jail_enter() */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
@@ -34,4 +35,5 @@ struct jail_spec {
         /* Set on the way. */
         int proc_fd;  /* the host's /proc */
         int netns_fd; /* made by the owner; -1: make one */
+        int census_fd;
 };

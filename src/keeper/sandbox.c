@@ -311,6 +311,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .host_gid = m->spec.host_gid,
                 .n_mounts = (uint32_t)m->spec.n_mounts,
                 .terminals = m->spec.terminals,
+                .several = m->parts->freezable || m->spec.terminals, /* it lives long */
                 .limits = m->spec.limits,
         };
         struct init_mount mounts[INIT_MOUNTS_MAX];

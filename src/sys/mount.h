@@ -8,6 +8,9 @@ int sys_mount(const char *source, const char *target, const char *type, unsigned
 /* A new tmpfs, not attached anywhere yet; attributes are MOUNT_ATTR_*.  Returns its descriptor. */
 int sys_tmpfs(const char *size, const char *inodes, const char *mode, unsigned attributes);
 
+/* A new view of the caller's process namespace, not attached anywhere.  Returns its descriptor. */
+int sys_proc(void);
+
 int sys_umount(const char *target, int flags);
 int sys_pivot_root(const char *new_root, const char *put_old);
 

@@ -40,7 +40,10 @@ static inline struct box box_new_with(void (*change)(struct cella_options *))
         if (change)
                 change(&options);
         signal(SIGPIPE, SIG_IGN);
-        if (sandbox_new(&options, 0, &box.sandbox, &err) < 0 || sandbox_wait_ready(box.sandbox, &err) < 0) {
+        struct sandbox_parts parts = SANDBOX_PARTS_NONE;
+        parts.freezable = true; /* a long-lived one */
+        if (sandbox_assemble(&options, &parts, 0, &box.sandbox, &err) < 0 ||
+            sandbox_wait_ready(box.sandbox, &err) < 0) {
                 printf("FAIL %s: no sandbox: %s\n", test_name, err.msg);
                 exit(1);
         }

@@ -55,6 +55,7 @@ static void on_started(struct execution *ex, int terminal, void *context)
         http_on_room(r->call->request, on_room, r);
         sse_event(&r->sse, "start",
                   json_pack("{s:s, s:s, s:i}", "id", ex->id, "sandbox", ex->sandbox_id, "pid", ex->pid));
+        execution_go_on(ex);
 }
 
 static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
@@ -139,6 +140,7 @@ static void run(struct call *call, struct box_sandbox *sb, struct exec_request *
                 return;
         }
         struct execution *ex = r->execution;
+        ex->waits = events; /* until its start was announced */
         if (!detach) {
                 http_on_gone(call->request, on_gone, r);
                 execution_start(ex);

@@ -118,10 +118,20 @@ static void get_gone(struct http_request *request, void *context)
         keeper_link_forget(call->box->keeper, call);
 }
 
+/* What the kernel does not count here is null, not 0. */
+static json_t *usage(const struct keeper_counted *c)
+{
+        bool cpu = c->known & KEEPER_KNOWS_CPU, memory = c->known & KEEPER_KNOWS_MEMORY;
+        return json_pack(
+                "{s:o, s:o, s:o, s:o}", "cpu_ms", cpu ? json_real((double)c->cpu_us / 1000) : json_null(),
+                "memory_bytes", memory ? json_integer((json_int_t)c->memory_bytes) : json_null(),
+                "memory_peak_bytes", memory ? json_integer((json_int_t)c->memory_peak_bytes) : json_null(),
+                "processes", c->known & KEEPER_KNOWS_PROCESSES ? json_integer(c->processes) : json_null());
+}
+
 static void on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct call *call = context;
-        const struct keeper_counted *c = &packet->counted;
         (void)fd;
         http_on_gone(call->request, NULL, NULL);
         struct box_sandbox *sb = api_sandbox(call); /* it may have gone meanwhile */
@@ -129,11 +139,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
                 return;
         json_t *body = sandbox_to_json(sb);
         if (packet->type == KEEPER_COUNTED)
-                json_object_set_new(body, "usage",
-                                    json_pack("{s:f, s:I, s:I, s:i}", "cpu_ms", (double)c->cpu_us / 1000,
-                                              "memory_bytes", (json_int_t)c->memory_bytes,
-                                              "memory_peak_bytes", (json_int_t)c->memory_peak_bytes,
-                                              "processes", (int)c->processes));
+                json_object_set_new(body, "usage", usage(&packet->counted));
         api_reply(call, 200, body);
 }
 

@@ -1,0 +1,51 @@
+/* test/fuzz/keeper.c -- whatever the server sends, the keeper's check of it must not stumble, and
+ * what passes must be what the handlers count on. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keeper/dispatch.h"
+#include "keeper/workspace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void must(int condition)
+{
+        if (!condition)
+                abort();
+}
+
+static void check_make(const struct keeper_make *m)
+{
+        static const struct workspace_policy policy = {.workspaces = -1, .state = "/var/lib/cella"};
+        must(memchr(m->id, '\0', sizeof m->id) && memchr(m->name, '\0', sizeof m->name) &&
+             memchr(m->root, '\0', sizeof m->root));
+        must(strchr(m->name, '/') == NULL && m->name[0] != '.');
+        must(m->workspace <= KEEPER_READ_WRITE);
+        if (m->workspace >= KEEPER_READ_ONLY)
+                must(m->root[0] == '/' && m->name[0]);
+        /* Of a real path; here only that it holds together. */
+        if (workspace_is_allowed(&policy, m->root))
+                must(strcmp(m->root, "/") != 0 && strncmp(m->root, "/etc/", 5) != 0 &&
+                     strncmp(m->root, "/var/lib/cella/", 15) != 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+        /* Exactly as much as there is, so that a look past it is found. */
+        union dispatch_packet *packet = malloc(len > 0 ? len : 1);
+        const struct dispatch_rule *rule = NULL;
+        if (!packet)
+                return 0;
+        memcpy(packet, data, len);
+        const char *wrong = dispatch_check(packet, len, &rule);
+        must((wrong == NULL) == (rule != NULL));
+        if (rule) {
+                must(rule->size == len && rule->type == packet->type && rule->handle != NULL);
+                if (rule->type == KEEPER_MAKE)
+                        check_make(&packet->make);
+        }
+        free(packet);
+        return 0;
+}
