@@ -20,7 +20,10 @@ const unsigned char db_no_hash[HASH_SIZE];
 static const char sql_pragmas[] = "PRAGMA auto_vacuum=INCREMENTAL;"
                                   "PRAGMA journal_mode=WAL;"
                                   "PRAGMA synchronous=NORMAL;"
-                                  "PRAGMA cache_size=-8192;"
+                                  "PRAGMA cache_size=-32768;"
+                                  /* Ids are random, so each row touches other pages of the indexes: the
+                                   * longer until they are copied back, the more rows share the copy. */
+                                  "PRAGMA wal_autocheckpoint=16384;"
                                   "PRAGMA trusted_schema=OFF;"
                                   "PRAGMA cell_size_check=ON;"
                                   "PRAGMA journal_size_limit=67108864;";
@@ -42,6 +45,7 @@ static const char sql_make[] =
         "CREATE INDEX by_agent ON executions (agent) WHERE agent IS NOT NULL;"
         "CREATE INDEX by_key ON executions (\"key\") WHERE \"key\" IS NOT NULL;"
         "CREATE INDEX by_status ON executions (status);"
+        "CREATE INDEX by_started ON executions (started_ms);"
         "CREATE TABLE cuts (n INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, up_to INTEGER NOT NULL,"
         " base BLOB NOT NULL, removed INTEGER NOT NULL, why TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
         "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL,"

@@ -15,9 +15,8 @@
 #include "base/err.h"
 
 #define LIST_MAX 1000
-/* Rows are in the order in which they ended, up to steps of the clock: this far back one looks
- * for more that began after filter.since_ms. */
-#define CLOCK_SLACK_MS 600000
+/* After so many rows that began before filter.since_ms, it is worth asking where the others end. */
+#define SKIPPED_MAX 256
 
 int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err)
 {
@@ -206,23 +205,42 @@ static sqlite3_stmt *prepare_list(struct audit_reader *reader, const struct audi
         return statement;
 }
 
+/* The oldest row that began at that time or later.  Rows are in the order in which they ended, so in
+ * between may be others. */
+static int64_t oldest_since(struct audit_reader *reader, int64_t since_ms)
+{
+        sqlite3_stmt *statement = NULL;
+        int64_t seq = INT64_MAX;
+        static const char sql[] =
+                "SELECT min(seq) FROM executions INDEXED BY by_started WHERE started_ms >= ?1";
+        if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+            sqlite3_bind_int64(statement, 1, since_ms) == SQLITE_OK &&
+            sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
+                seq = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        return seq;
+}
+
 int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
                struct cella_err *err)
 {
         unsigned limit = filter->limit == 0 ? 1 : filter->limit > LIST_MAX ? LIST_MAX : filter->limit;
         sqlite3_stmt *statement = prepare_list(reader, filter);
         json_t *list = json_array(), *cursor = NULL;
-        int64_t last = 0;
+        int64_t last = 0, oldest = INT64_MIN;
+        unsigned skipped = 0;
         int r = statement ? SQLITE_ROW : SQLITE_ERROR;
         while (r == SQLITE_ROW && (r = sqlite3_step(statement)) == SQLITE_ROW) {
                 struct cell cells[COLUMNS];
                 row_read(statement, cells, COLUMN_VIOLATIONS);
-                if (cells[COLUMN_FINISHED].integer < filter->since_ms - CLOCK_SLACK_MS) {
+                if (cells[COLUMN_STARTED].integer < filter->since_ms) {
+                        if (++skipped == SKIPPED_MAX)
+                                oldest = oldest_since(reader, filter->since_ms);
+                        if (cells[COLUMN_SEQ].integer > oldest)
+                                continue;
                         r = SQLITE_DONE;
                         break;
                 }
-                if (cells[COLUMN_STARTED].integer < filter->since_ms)
-                        continue;
                 if (json_array_size(list) == limit) {
                         cursor = json_sprintf("%lld", (long long)last);
                         r = SQLITE_DONE;

@@ -42,15 +42,19 @@ static bool take(struct reader *r, char c)
 /* A new value at the end of the array: *ret is its index, because the array may move. */
 static int add(struct reader *r, enum json_type type, size_t *ret)
 {
-        if (r->n == r->max)
-                return err_say(r->err, CELLA_TOO_LARGE, -E2BIG, "JSON of more than %zu values", r->max);
+        if (r->n == r->max) {
+                err_say(r->err, CELLA_TOO_LARGE, -E2BIG, "JSON of more than %zu values", r->max);
+                return -E2BIG;
+        }
         if (r->n == r->size) {
                 size_t size = r->size ? r->size * 2 : FIRST_VALUES;
                 if (size > r->max)
                         size = r->max;
                 struct json_value *values = realloc(r->values, size * sizeof *values);
-                if (!values)
-                        return err_set(r->err, CELLA_INTERNAL, -ENOMEM, "JSON");
+                if (!values) {
+                        err_set(r->err, CELLA_INTERNAL, -ENOMEM, "JSON");
+                        return -ENOMEM;
+                }
                 r->values = values;
                 r->size = size;
         }

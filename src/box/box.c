@@ -63,7 +63,7 @@ static const struct keeper_link_events keeper_events = {on_event, on_lost};
 
 static void on_cleanup(uv_timer_t *timer)
 {
-        sandbox_cleanup(timer->data);
+        sandbox_cleanup(timer->data, true);
 }
 
 static bool has_running(const struct box *box)
@@ -102,6 +102,7 @@ static void on_tick(uv_timer_t *timer)
         int64_t now = clock_us();
         if (box->waiting > 0)
                 queue_expire(box);
+        sandbox_cleanup(box, false);
         list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (sb->state == SANDBOX_MAKING && now - sb->making_us > MAKING_MAX_US && sb->handle)

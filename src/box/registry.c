@@ -158,11 +158,14 @@ static void cleanup_one(struct box_sandbox *sb, int64_t now)
         }
 }
 
-void sandbox_cleanup(struct box *box)
+void sandbox_cleanup(struct box *box, bool all)
 {
         int64_t now = clock_us();
-        list_each (at, &box->sandboxes, other)
-                cleanup_one(list_entry(at, struct box_sandbox, link), now);
+        list_each(at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (all || sb->expires_ms || sb->idle_timeout_ms)
+                        cleanup_one(sb, now);
+        }
 }
 
 static const char *text(const json_t *about, const char *name)

@@ -117,8 +117,9 @@ int sandbox_slot_take(struct box_sandbox *sandbox);
 void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
 
 bool sandbox_alive(const struct box_sandbox *sandbox);
-/* Idle and expired ones; those whose workspace was kept long enough. */
-void sandbox_cleanup(struct box *box);
+/* Ends idle and expired ones; removes workspaces that were kept long enough.  Not all: only those
+ * with a time of their own, which is meant to the moment. */
+void sandbox_cleanup(struct box *box, bool all);
 /* Brings back what was remembered, stopped. */
 int sandbox_restore_all(struct box *box, struct cella_err *err);
 /* Writes down what is needed to bring it back; nothing for one without a persistent workspace. */

@@ -49,10 +49,12 @@ struct serve {
 
 static const struct cli_option options[] = {
         {"listen", "ADDRESS:PORT", "where to serve HTTP; none: nowhere (127.0.0.1:7070)", INTO(listen)},
-        {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)", INTO(socket)},
+        {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)",
+         INTO(socket)},
         {"settings", "FILE", "the settings to start with", INTO(settings)},
         {"state", "DIR", "where it keeps things (/var/lib/cella, or ~/.local/state/cella)", INTO(state)},
-        {"user", "NAME", "whom the server runs as, if root starts it (cella, or a uid of its own)", INTO(user)},
+        {"user", "NAME", "whom the server runs as, if root starts it (cella, or a uid of its own)",
+         INTO(user)},
         {"workspace-root", "DIR", "host workspaces only in or below it", INTO(workspace_root)},
 };
 
@@ -243,7 +245,8 @@ static int serve(struct serve *s, struct cella_err *err)
             (r = find_user(s, err)) < 0 ||
             (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
-            (r = find_server(s, err)) < 0 || (r = state_dir_open(s->state, s->uid, s->gid, &s->dir, err)) < 0 ||
+            (r = find_server(s, err)) < 0 ||
+            (r = state_dir_open(s->state, s->uid, s->gid, &s->dir, err)) < 0 ||
             (r = open_listeners(s, err)) < 0)
                 return r;
         return keep(s, err);
@@ -277,7 +280,8 @@ const struct cli_command cli_serve = {
         .usage = "[OPTIONS]",
         .summary = "run the daemon: an HTTP API, sandboxes that live on, a log",
         .text = "It stays in the foreground and logs to stderr, one JSON object a line.  SIGTERM or SIGINT\n"
-                "stops it and every sandbox; SIGHUP has it read its settings again.  Started by root it uses\n"
+                "stops it and every sandbox; SIGHUP has it read its settings again.  Started by root it "
+                "uses\n"
                 "its rights to make sandboxes only; all else is done by a process that has none.",
         .options = options,
         .n_options = ARRAY_LEN(options),

@@ -22,7 +22,7 @@
 
 #define NUMBERS (1u << 22) /* as many as there can be process ids */
 
-#define KEPT_MAX 4096      /* open counter files, of all groups together */
+#define KEPT_MAX 4096 /* open counter files, of all groups together */
 
 enum counter { CPU_US, MEMORY_NOW, MEMORY_PEAK, OOM_KILLS, PIDS_NOW, PIDS_PEAK, PIDS_REFUSED, N_COUNTERS };
 static const struct {
@@ -167,7 +167,8 @@ static int limit_memory(const struct cgroup *cg, uint64_t bytes)
         int r = set(cg, MEMORY, v2 ? "memory.max" : "memory.limit_in_bytes", bytes);
         if (r < 0)
                 return r;
-        r = v2 ? set(cg, MEMORY, "memory.swap.max", 0) : set(cg, MEMORY, "memory.memsw.limit_in_bytes", bytes);
+        r = v2 ? set(cg, MEMORY, "memory.swap.max", 0)
+               : set(cg, MEMORY, "memory.memsw.limit_in_bytes", bytes);
         if (r == -ENOENT)
                 r = v2 ? 0 : set(cg, MEMORY, "memory.swappiness", 0);
         return r;

@@ -24,8 +24,8 @@ struct cgroup_usage {
         uint64_t cpu_us;
         uint64_t memory_bytes, memory_peak_bytes;
         uint32_t processes, processes_peak; /* without init */
-        uint64_t oom_kills;     /* processes that the kernel killed for memory */
-        uint64_t forks_refused; /* at the limit on processes */
+        uint64_t oom_kills;                 /* processes that the kernel killed for memory */
+        uint64_t forks_refused;             /* at the limit on processes */
         bool cpu_known, memory_known, processes_known;
 };
 

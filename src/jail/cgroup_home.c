@@ -170,8 +170,8 @@ static int find_twin(const struct cgroup_home *home, int controller)
         if (fstat(home->parent[controller], &mine) < 0)
                 return -1;
         for (int c = 0; c < controller; c++)
-                if (home->parent[c] >= 0 && fstat(home->parent[c], &other) == 0 && mine.st_dev == other.st_dev &&
-                    mine.st_ino == other.st_ino)
+                if (home->parent[c] >= 0 && fstat(home->parent[c], &other) == 0 &&
+                    mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
                         return c;
         return -1;
 }
@@ -229,7 +229,8 @@ void cgroup_make_room(void)
         snprintf(path, sizeof path, ROOT "%s", own);
         AUTO(sys_close) int dir = sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
         snprintf(self, sizeof self, "%d\n", (int)getpid());
-        if (dir < 0 || sys_read_file(dir, "cgroup.procs", procs, sizeof procs) < 0 || strcmp(procs, self) != 0)
+        if (dir < 0 || sys_read_file(dir, "cgroup.procs", procs, sizeof procs) < 0 ||
+            strcmp(procs, self) != 0)
                 return;
         int r = sys_mkdirat(dir, "keeper", 0755);
         if ((r < 0 && r != -EEXIST) || sys_write_file(dir, "keeper/cgroup.procs", "0") < 0)

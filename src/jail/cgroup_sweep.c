@@ -26,7 +26,8 @@ bool cgroup_still_there(int parent, const char *name, int dir)
 static bool is_ours(const char *name)
 {
         size_t len = strlen(CGROUP_PREFIX);
-        return !strncmp(name, CGROUP_PREFIX, len) && name[len] && strspn(name + len, "0123456789") == strlen(name + len);
+        return !strncmp(name, CGROUP_PREFIX, len) && name[len] &&
+               strspn(name + len, "0123456789") == strlen(name + len);
 }
 
 /* Calls visit with the name of every sandbox's group in a directory but one. */

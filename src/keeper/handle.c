@@ -60,7 +60,7 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
                 keeper_fail(k, packet->number, &err);
                 return;
         }
-        const struct cell *new = cells_take(&k->cells, sandbox);
+        struct cell *new = cells_take(&k->cells, sandbox);
         const struct keeper_made made = {
                 .type = KEEPER_MADE,
                 .number = packet->number,
@@ -68,7 +68,14 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
                 .missing = sandbox->missing,
                 .counted = sandbox->cgroup != NULL,
         };
-        keeper_watch(k, new);
+        int r = keeper_watch(k, new);
+        if (r < 0) {
+                err_set(&err, CELLA_INTERNAL, r, "cannot watch the sandbox");
+                keeper_fail(k, packet->number, &err);
+                cells_drop(&k->cells, new);
+                sandbox_free(sandbox);
+                return;
+        }
         /* Ours is closed with that: when the server closes its own, init goes. */
         keeper_reply(k, &made, sizeof made, TAKE_FD(sandbox->control));
 }

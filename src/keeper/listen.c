@@ -39,7 +39,8 @@ static int parse(const char *text, union address *ret, socklen_t *ret_len, struc
                                  v6 ? (void *)&ret->v6.sin6_addr : (void *)&ret->v4.sin_addr) == 1;
         }
         if (!good) {
-                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--listen takes ADDRESS:PORT, not '%.60s'", text);
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--listen takes ADDRESS:PORT, not '%.60s'",
+                        text);
                 return err_hint(err, "127.0.0.1:7070, [::1]:7070, or none");
         }
         if (v6) {
@@ -90,8 +91,8 @@ static int make_directory(const char *path, struct cella_err *err)
         if (mkdir(directory, 0755) == 0)
                 return 0;
         if (stat(directory, &st) < 0)
-                return err_set(err, CELLA_INVALID_REQUEST, -errno, "cannot make the socket's directory %.100s",
-                               directory);
+                return err_set(err, CELLA_INVALID_REQUEST, -errno,
+                               "cannot make the socket's directory %.100s", directory);
         /* Whose directory it is can put another socket in our place. */
         if (st.st_uid != 0 && st.st_uid != geteuid())
                 return err_say(err, CELLA_INVALID_REQUEST, -EPERM,

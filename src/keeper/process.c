@@ -42,11 +42,17 @@
 /* What epoll gives back: a handle, or one of these, which are none. */
 enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_SIGNAL };
 
-static void watch(struct keeper *k, int fd, uint32_t events, uint64_t what)
+static int watch(struct keeper *k, int fd, uint64_t what)
 {
-        struct epoll_event event = {.events = events, .data.u64 = what};
-        if (epoll_ctl(k->epoll, EPOLL_CTL_MOD, fd, &event) < 0)
-                epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event);
+        struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
+        return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* For requests, or for room to answer. */
+static void watch_server_for(struct keeper *k, uint32_t events)
+{
+        struct epoll_event event = {.events = events, .data.u64 = ON_SERVER};
+        epoll_ctl(k->epoll, EPOLL_CTL_MOD, k->setup->socket, &event);
 }
 
 static void unwatch(struct keeper *k, int fd)
@@ -54,9 +60,9 @@ static void unwatch(struct keeper *k, int fd)
         epoll_ctl(k->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-void keeper_watch(struct keeper *k, const struct cell *cell)
+int keeper_watch(struct keeper *k, const struct cell *cell)
 {
-        watch(k, cell->sandbox->pidfd, EPOLLIN, cell->handle);
+        return watch(k, cell->sandbox->pidfd, cell->handle);
 }
 
 static void lost(struct keeper *k, const char *why)
@@ -74,7 +80,7 @@ void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
                 lost(k, "the server does not read its answers");
         /* Gone: the end of the socket says so too. */
         if (!waited && outbox_waits(&k->outbox))
-                watch(k, k->setup->socket, EPOLLOUT, ON_SERVER);
+                watch_server_for(k, EPOLLOUT);
 }
 
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
@@ -226,7 +232,7 @@ static void server_event(struct keeper *k)
         if (outbox_flush(&k->outbox) < 0)
                 server_closed(k);
         else if (!outbox_waits(&k->outbox))
-                watch(k, k->setup->socket, EPOLLIN, ON_SERVER);
+                watch_server_for(k, EPOLLIN);
 }
 
 static void server_died(struct keeper *k)
@@ -409,15 +415,19 @@ static int prepare(struct keeper *k)
         k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         k->epoll = epoll_create1(EPOLL_CLOEXEC);
         k->program = init_program_open();
-        if (k->signals < 0 || k->epoll < 0 || k->program < 0) {
-                log_error(NULL, "cannot make descriptors");
-                return -EMFILE;
+        int r = k->signals < 0 || k->epoll < 0 ? -errno : k->program < 0 ? k->program : 0;
+        if (r == 0)
+                r = watch(k, k->setup->socket, ON_SERVER);
+        if (r == 0)
+                r = watch(k, k->setup->server_pidfd, ON_SERVER_DEATH);
+        if (r == 0)
+                r = watch(k, k->signals, ON_SIGNAL);
+        if (r < 0) {
+                log_error(NULL, "cannot begin: %s", strerror(-r));
+                return r;
         }
         k->outbox.socket = k->setup->socket;
         k->stocks = sandbox_is_privileged();
-        watch(k, k->setup->socket, EPOLLIN, ON_SERVER);
-        watch(k, k->setup->server_pidfd, EPOLLIN, ON_SERVER_DEATH);
-        watch(k, k->signals, EPOLLIN, ON_SIGNAL);
         prepare_groups(k);
         return 0;
 }

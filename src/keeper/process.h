@@ -32,9 +32,9 @@ struct keeper {
         struct cells cells;
         struct outbox outbox;
         int epoll, signals;
-        int program;          /* init's, shared by all */
+        int program;              /* init's, shared by all */
         struct cgroup_home *home; /* NULL: this user has no groups */
-        struct cgroup *quota; /* an empty group with a CPU limit, see process.c */
+        struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         int netns[KEEPER_NETNS_STOCK];
         unsigned n_netns;
         bool stocks; /* network namespaces are made ahead */
@@ -53,7 +53,7 @@ int keeper_run(const struct keeper_setup *setup);
 
 /* What the handlers need. */
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
-void keeper_watch(struct keeper *k, const struct cell *cell);
+int keeper_watch(struct keeper *k, const struct cell *cell);
 void keeper_finish(struct keeper *k, struct cell *cell);
 void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret);
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);

@@ -128,7 +128,8 @@ _Noreturn static void child(const struct server_setup *s, pid_t keeper, int prog
                 what = "its program";
                 if (chdir("/") == 0)
                         f.num = sys_execveat(program, "", s->argv, env, AT_EMPTY_PATH);
-                if (f.num == -ENOENT || f.num == -ENOSYS) /* a tool or filter around us that does not know it */
+                if (f.num == -ENOENT ||
+                    f.num == -ENOSYS) /* a tool or filter around us that does not know it */
                         f.num = (int)sys_call3(SYS_execve, s->program, s->argv, env);
         }
         memcpy(f.what, what, strlen(what) + 1);

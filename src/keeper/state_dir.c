@@ -60,7 +60,8 @@ static int lock(int dir, const char *path, int *ret, struct cella_err *err)
                 ssize_t n = sys_read(fd, text, sizeof text - 1);
                 text[n > 0 ? n : 0] = '\0';
                 text[strcspn(text, "\n")] = '\0';
-                return err_say(err, CELLA_INTERNAL, r, "another cella serve (pid %s) uses %.150s", text, path);
+                return err_say(err, CELLA_INTERNAL, r, "another cella serve (pid %s) uses %.150s", text,
+                               path);
         }
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot lock %.150s", path);
@@ -75,8 +76,8 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
 {
         *ret = (struct state_dir){.lock = -1, .workspaces = -1};
         if (path[0] != '/')
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--state takes an absolute path, not '%.120s'",
-                               path);
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--state takes an absolute path, not '%.120s'", path);
         int r = make_path(path);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s", path);

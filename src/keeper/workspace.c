@@ -19,10 +19,28 @@
 #include "sys/raw.h"
 
 static const char *const system_directories[] = {
-        "/bin",          "/boot",           "/dev",          "/etc",      "/lib",  "/lib32",
-        "/lib64",        "/libx32",         "/proc",         "/root",     "/run",  "/sbin",
-        "/sys",          "/usr",            "/var/backups",  "/var/log",  "/var/mail",
-        "/var/lib/dpkg", "/var/lib/docker", "/var/lib/containers", "/var/lib/rpm", "/var/lib/systemd",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/sys",
+        "/usr",
+        "/var/backups",
+        "/var/log",
+        "/var/mail",
+        "/var/lib/dpkg",
+        "/var/lib/docker",
+        "/var/lib/containers",
+        "/var/lib/rpm",
+        "/var/lib/systemd",
         "/var/spool",
 };
 

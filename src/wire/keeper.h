@@ -53,8 +53,8 @@ struct keeper_make {
         uint32_t workspace; /* enum keeper_workspace */
         uint32_t user_root;
         uint32_t terminals;
-        uint32_t long_lived; /* it can be frozen; 0.1 ms more to make */
-        uint32_t reserved;   /* zero */
+        uint32_t long_lived;        /* it can be frozen; 0.1 ms more to make */
+        uint32_t reserved;          /* zero */
         char id[32];                /* sbx_..., for messages and logs */
         char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ . not in front */
         char root[KEEPER_PATH_MAX]; /* absolute; must be in or below what the operator allowed */

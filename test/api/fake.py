@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import socket
@@ -84,6 +85,9 @@ class Connection:
         return first & 15, bytes(b ^ mask[i % 4] for i, b in enumerate(data))
 
 
+numbers = itertools.count()
+
+
 class Fake:
     """Listens in the current directory, or on a port.  handler(request, connection) returns bytes, or yields
     them, or does it all itself and returns None."""
@@ -96,7 +100,7 @@ class Fake:
             self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
             self.env = {**os.environ, "CELLA_URL": self.url}
         else:
-            self.path = os.path.join(os.getcwd(), f"fake-{id(self):x}.sock")
+            self.path = os.path.join(os.getcwd(), f"fake-{next(numbers)}.sock")
             self.listener = socket.socket(socket.AF_UNIX)
             self.listener.bind(self.path)
             self.listener.listen(16)

@@ -70,10 +70,8 @@ static bool send_fd(int socket, int fd, const void *data, size_t len)
 {
         char control[CMSG_SPACE(sizeof fd)] = {0};
         struct iovec part = {(void *)data, len};
-        struct msghdr msg = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof control};
+        struct msghdr msg = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
         struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
@@ -86,10 +84,8 @@ static ssize_t receive_fd(int socket, void *data, size_t size, int *ret_fd)
 {
         char control[CMSG_SPACE(sizeof(int))];
         struct iovec part = {data, size};
-        struct msghdr msg = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof control};
+        struct msghdr msg = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
         ssize_t n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
         *ret_fd = -1;
         for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
@@ -135,7 +131,8 @@ __attribute__((constructor(101))) static void maybe_server(int argc, char **argv
 static bool copy_program(const char *from, const char *to)
 {
         char block[65536];
-        int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+        int in = open(from, O_RDONLY | O_CLOEXEC),
+            out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
         ssize_t n = -1;
         while (in >= 0 && out >= 0 && (n = read(in, block, sizeof block)) > 0)
                 if (write(out, block, (size_t)n) != n)

@@ -57,7 +57,8 @@ bool fake_send(struct fake_daemon *d, const void *packet, size_t len);
 ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, int ms);
 /* Asks about a sandbox; and waits for the answer with that number, if type is not 0, leaving out
  * KEEPER_DIED. */
-bool fake_ask(struct fake_daemon *d, uint32_t what, uint32_t handle, uint32_t type, union fake_packet *answer);
+bool fake_ask(struct fake_daemon *d, uint32_t what, uint32_t handle, uint32_t type,
+              union fake_packet *answer);
 
 void fake_fill(struct keeper_make *make);
 bool fake_make(struct fake_daemon *d, const struct keeper_make *make, struct fake_sandbox *ret);

@@ -709,6 +709,24 @@ static void write_old(unsigned n, int64_t finished_ms)
         db_close(&db);
 }
 
+TEST(since_finds_all_and_looks_no_further)
+{
+        make_directory();
+        int64_t now = now_ms();
+        write_old(500, now - DAY_MS);
+        write_old(1, now - 1000); /* began in time, behind many that did not */
+        write_old(1500, now - 2 * DAY_MS);
+        write_old(3, now);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000}), 4);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000, .sandbox = "sbx_1"}), 4);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000, .sandbox = "sbx_2"}), 0);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now - DAY_MS - 5000}), 504);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000, .cursor = 2001}), 1);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000, .cursor = 501}), 0);
+        CHECK_INT(matching((struct audit_filter){.since_ms = now + 5000}), 0);
+        remove_directory();
+}
+
 static void wait_for_rows(json_int_t rows)
 {
         for (int i = 0; i < 1000 && count_sql("SELECT count(*) FROM executions") != rows; i++)
