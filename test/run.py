@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the tests of test/kernel against a built `cella`, on the real kernel.
+"""Runs the tests of test/kernel (or of another directory: --suite) against a built `cella`, on the real kernel.
 
 Every test runs in a process, a session and a directory of its own: as root, and
 again as an ordinary user, unless it says otherwise.  The program is copied first, so
@@ -50,6 +50,7 @@ EXPECTED_SKIPS = {
 def arguments():
     parser = argparse.ArgumentParser(description="tests of cella's command line on the real kernel")
     parser.add_argument("--cella", default=HERE.parent / "build/src/cella", help="the program (build/src/cella)")
+    parser.add_argument("--suite", default="kernel", metavar="DIR", help="the directory with the tests (kernel)")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="run only tests with this in their name")
     parser.add_argument("--file", default="", metavar="SUBSTRING", help="run only tests of such files")
     parser.add_argument("--user", choices=["root", "user"], help="run only as this user")
@@ -66,7 +67,8 @@ def arguments():
 
 def discover(options):
     """(test, user) pairs in the order of files and of definition, those that must be alone last."""
-    for path in sorted((HERE / "kernel").glob("test_*.py")):
+    sys.path.insert(1, str(HERE / options.suite))
+    for path in sorted((HERE / options.suite).glob("test_*.py")):
         importlib.import_module(path.stem)
     names = [t.name for t in support.registry]
     for name in names:
@@ -242,6 +244,10 @@ def main():
         os.chmod(base, 0o755)
         shutil.copy(options.cella, program)
         os.chmod(program, 0o755)
+        server = pathlib.Path(options.cella).with_name("cella-server")
+        if server.exists():
+            shutil.copy(server, base)
+            os.chmod(os.path.join(base, "cella-server"), 0o755)
         support.setup(program, shlex.split(options.wrapper), options.slack, USER)
         tally = Tally(options)
         run_all(pairs, options.j, base, tally)

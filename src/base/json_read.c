@@ -245,7 +245,9 @@ static int read_value(struct reader *r)
 {
         size_t index = 0;
         space(r);
-        char c = r->at < r->end ? *r->at : '\0';
+        char c = '\0';
+        if (r->at < r->end)
+                c = *r->at;
         enum json_type type = c == '{'               ? JSON_OBJECT
                               : c == '['             ? JSON_ARRAY
                               : c == '"'             ? JSON_STRING

@@ -385,11 +385,12 @@ int sandbox_count(struct box_sandbox *sb, keeper_answer answer, void *context)
         return keeper_link_ask(sb->box->keeper, KEEPER_COUNT, sb->handle, answer, context);
 }
 
+/* The channel closes too, behind what init still had to say: that is the better messenger. */
 void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
 {
         list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->handle == about->sandbox && sandbox_alive(sb)) {
+                if (sb->handle == about->sandbox && sandbox_alive(sb) && !sb->channel) {
                         died(sb);
                         return;
                 }

@@ -279,7 +279,7 @@ static int open_resize(void)
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int handshake(struct client *client, const char *sandbox, char **command, struct cella_err *err)
+static int handshake(struct client *client, const char *sandbox, const char *command, struct cella_err *err)
 {
         struct client_answer head;
         struct url url;
@@ -294,8 +294,8 @@ static int handshake(struct client *client, const char *sandbox, char **command,
                 snprintf(number, sizeof number, "%u", rows);
                 url_add_query(&url, "rows", number);
         }
-        for (; *command; command++)
-                url_add_query(&url, "command", *command);
+        if (command)
+                url_add_query(&url, "command", command);
         if (websocket_key(key) < 0)
                 return err_say(err, CELLA_INTERNAL, -EIO, "no random numbers");
         const struct client_request request = {.method = "GET", .url = &url, .accept = "*/*", .upgrade = key};
@@ -349,8 +349,13 @@ static int shell(const struct cli_command *self, int argc, char **argv, struct s
         at += more;
         if (at < argc && strcmp(argv[at], "--") != 0)
                 return api_need_words(self, 2, 1, 1, err);
+        const char *command = at + 1 < argc ? argv[at + 1] : NULL;
+        if (at + 2 < argc) { /* the API has no way to say them */
+                err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "the command of a terminal takes no arguments");
+                return err_hint(err, "cella exec runs one that has some");
+        }
         if ((r = client_new(o->socket, &client, err)) < 0 ||
-            (r = handshake(client, sandbox, argv + (at < argc ? at + 1 : at), err)) < 0)
+            (r = handshake(client, sandbox, command, err)) < 0)
                 return r;
         return converse(client, err);
 }
@@ -364,7 +369,7 @@ static int shell_main(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_shell = {
         .name = "shell",
-        .usage = "SBX [-- COMMAND [ARG...]]",
+        .usage = "SBX [-- COMMAND]",
         .summary = "a terminal in a sandbox",
         .text = "The exit status is the shell's. Enter ~ . leaves, even when nothing answers any more.",
         .options = options,

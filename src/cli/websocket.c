@@ -7,52 +7,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
-
-/* ---- SHA-1 of one short text: all that the handshake wants it for ---- */
-
-static uint32_t rotate(uint32_t x, int n)
-{
-        return x << n | x >> (32 - n);
-}
-
-static void sha1_block(uint32_t h[5], const unsigned char *block)
-{
-        uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
-        for (int i = 0; i < 16; i++)
-                w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-                       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-        for (int i = 16; i < 80; i++)
-                w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-        for (int i = 0; i < 80; i++) {
-                uint32_t f = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
-                             : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
-                             : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
-                                      : (b ^ c ^ d) + 0xca62c1d6;
-                uint32_t next = rotate(a, 5) + f + e + w[i];
-                e = d;
-                d = c;
-                c = rotate(b, 30);
-                b = a;
-                a = next;
-        }
-        h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
-}
-
-/* len at most 119: two blocks. */
-static void sha1_short(const char *text, size_t len, unsigned char ret[20])
-{
-        uint32_t h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
-        unsigned char blocks[128] = {0};
-        size_t n = len + 9 > 64 ? 128 : 64;
-        memcpy(blocks, text, len);
-        blocks[len] = 0x80;
-        blocks[n - 2] = (unsigned char)(len * 8 >> 8);
-        blocks[n - 1] = (unsigned char)(len * 8);
-        for (size_t i = 0; i < n; i += 64)
-                sha1_block(h, blocks + i);
-        for (size_t i = 0; i < 20; i++)
-                ret[i] = (unsigned char)(h[i / 4] >> (24 - 8 * (i % 4)));
-}
+#include "http/sha1.h"
 
 int websocket_key(char ret[WEBSOCKET_KEY_SIZE])
 {
@@ -66,10 +21,10 @@ int websocket_key(char ret[WEBSOCKET_KEY_SIZE])
 
 bool websocket_accepts(const char *key, const char *accept)
 {
-        char joined[96], expected[BASE64_LEN(20) + 1] = "";
-        unsigned char hash[20];
+        char joined[96], expected[BASE64_LEN(SHA1_BYTES) + 1] = "";
+        uint8_t hash[SHA1_BYTES];
         int len = snprintf(joined, sizeof joined, "%.40s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
-        sha1_short(joined, (size_t)len, hash);
+        sha1(joined, (size_t)len, hash);
         base64_encode((const char *)hash, sizeof hash, expected);
         return !strcmp(expected, accept);
 }

@@ -64,6 +64,15 @@ void connection_enter(struct connection *connection, enum phase phase)
                 nudge(connection);
 }
 
+/* When a stream ends with its connection, MHD 0.9.75 marks the connection as closed but does not look at
+ * it again, and it stays until it times out.  Those with a time-out of their own it looks at in each run. */
+void connection_reap(struct connection *connection)
+{
+        MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                                  connection->server->options.idle_timeout_s + 1);
+        connection->server->due = true;
+}
+
 struct connection *connection_of(struct MHD_Connection *mhd)
 {
         const union MHD_ConnectionInfo *info =

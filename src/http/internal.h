@@ -61,6 +61,7 @@ bool connection_can_give_way(const struct listener *listener);
 void connection_make_room(struct listener *listener);
 void connections_end_all(struct http_server *server);
 struct connection *connection_of(struct MHD_Connection *mhd);
+void connection_reap(struct connection *connection); /* MHD has closed it, and may not know */
 
 /* ---- server.c ---- */
 struct listener {
@@ -157,6 +158,7 @@ struct http_request {
         const char *method_name;
         enum http_method method;
         enum held held;
+        bool old;        /* HTTP/1.0: a stream ends with the connection */
         bool head;       /* HEAD: GET without the body */
         bool inside;     /* MHD calls us: it takes the answer when we return */
         bool begun;      /* its headers are there, the owner knows of it */

@@ -122,7 +122,7 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **context,
         struct http_request *request = *context;
         struct connection *connection;
 
-        (void)cls, (void)mhd, (void)why;
+        (void)cls, (void)mhd;
         if (request == NULL)
                 return;
         *context = NULL;
@@ -133,6 +133,8 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **context,
                 websocket_failed(TAKE(request->websocket));
         if (request->early || request->cut)
                 linger_start(request->server, connection->fd);
+        if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK || (request->stream.on && request->old))
+                connection_reap(connection);
         if (handler_has_it(request) && request->on_gone != NULL)
                 tell_gone(request);
         if (handler_has_it(request)) {
@@ -337,9 +339,10 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
         struct http_request *request = *context;
         enum MHD_Result result;
 
-        (void)cls, (void)mhd, (void)url, (void)version;
+        (void)cls, (void)mhd, (void)url;
         if (request == NULL)
                 return MHD_NO;
+        request->old = strcmp(version, "HTTP/1.0") == 0;
         request->inside = true;
         result = step(request, method, data, data_len);
         request->inside = false;

@@ -25,7 +25,7 @@
 
 #define PIDS_MAX 4194304u /* of any Linux */
 #define CENSUS_MAX 32768  /* processes */
-#define CENSUS_ROUNDS 3   /* at once: some are born while we count */
+#define CENSUS_ROUNDS 2   /* at once: some are born while we count */
 
 /* Whose a process is. */
 enum side { UNKNOWN, STRANGE, OURS };

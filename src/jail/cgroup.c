@@ -2,7 +2,8 @@
  *
  * The name is cella-N, and mkdir makes N ours: no other live sandbox has it.  N also
  * serves as the sandbox's uid on the host.  All names of one sandbox are equal, in all
- * hierarchies, and the first directory is locked (flock) for as long as it is in use.
+ * hierarchies, and each directory is locked (flock) for as long as it is in use.  All of them,
+ * because two owners may share one hierarchy and not another: theirs are in different groups.
  *
  * Freezing.  v2 has it in every group, and what it froze can be killed.  On a host with v1
  * there is mostly an empty v2 hierarchy beside it, used for this alone; only without one
@@ -47,8 +48,7 @@ struct cgroup {
         char name[24];
         bool has[N_CONTROLLERS];  /* it is controlled by this */
         bool made[N_CONTROLLERS]; /* this entry's directory is ours to remove */
-        int lock;                 /* the first directory */
-        int clone;                /* the one of v2 */
+        int dir[N_CONTROLLERS];   /* the same, locked */
         uint32_t missing;
         bool throttled;
         bool frozen; /* or on the way */
@@ -91,45 +91,44 @@ static void set_missing(struct cgroup *cg)
                         cg->missing |= limit_of[c];
 }
 
+/* -EEXIST: somebody has that name, or a sweeper took ours for a leftover; it is left to them. */
 static int make_dir(struct cgroup *cg, int c)
 {
-        int r = sys_mkdirat(cg->home->parent[c], cg->name, 0755);
+        const int parent = cg->home->parent[c];
+        int r = sys_mkdirat(parent, cg->name, 0755);
         if (r < 0)
                 return r;
+        AUTO(sys_close) int dir = sys_openat(parent, cg->name, O_RDONLY | O_DIRECTORY, 0);
+        if (dir < 0 && dir != -ENOENT) {
+                sys_unlinkat(parent, cg->name, AT_REMOVEDIR);
+                return dir;
+        }
+        if (dir < 0 || sys_flock(dir, LOCK_EX | LOCK_NB) < 0 || !cgroup_still_there(parent, cg->name, dir))
+                return -EEXIST;
         cg->made[c] = cg->has[c] = true;
+        cg->dir[c] = TAKE_FD(dir);
         return 0;
 }
 
-/* Claims a number by making the first directory and locking it. */
-static int make_first(struct cgroup *cg)
+/* Removes what is there of it. */
+static int remove_dirs(struct cgroup *cg)
 {
-        /* An owner of many never looks at a number twice before it has been through all. */
-        static unsigned tries;
-        const int first = cg->home->first, parent = cg->home->parent[first];
-        for (unsigned i = 0; i < 1000; i++) {
-                unsigned step = __atomic_fetch_add(&tries, 1, __ATOMIC_RELAXED);
-                cg->number = ((unsigned)getpid() + step * 7919) % NUMBERS;
-                snprintf(cg->name, sizeof cg->name, CGROUP_PREFIX "%u", cg->number);
-                int r = make_dir(cg, first);
-                if (r == 0)
-                        r = cg->lock = sys_openat(parent, cg->name, O_RDONLY | O_DIRECTORY, 0);
-                if (r < 0 && r != -EEXIST && r != -ENOENT)
-                        return r;
-                if (r >= 0 && sys_flock(cg->lock, LOCK_EX | LOCK_NB) == 0 &&
-                    cgroup_still_there(parent, cg->name, cg->lock))
-                        return 0;
-                /* Somebody's, or a sweeper took it for a leftover: leave it to them. */
-                cg->made[first] = cg->has[first] = false;
-                sys_close(TAKE_FD(cg->lock));
+        for (int c = 0; c < N_CONTROLLERS; c++) {
+                if (!cg->made[c])
+                        continue;
+                if (sys_unlinkat(cg->home->parent[c], cg->name, AT_REMOVEDIR) == -EBUSY)
+                        return -EBUSY;
+                cg->made[c] = cg->has[c] = false;
+                sys_close(TAKE_FD(cg->dir[c]));
         }
-        return -EEXIST;
+        return 0;
 }
 
-static int make_rest(struct cgroup *cg, bool count_cpu, bool freezable)
+static int make_dirs(struct cgroup *cg, bool count_cpu, bool freezable)
 {
         const struct cgroup_home *home = cg->home;
         for (int c = 0; c < N_CONTROLLERS; c++) {
-                if (home->parent[c] < 0 || c == home->first || (c == FREEZER && !freezable))
+                if (home->parent[c] < 0 || (c == FREEZER && !freezable && !home->v2))
                         continue;
                 if (home->twin[c] >= 0) {
                         cg->has[c] = cg->has[home->twin[c]];
@@ -140,23 +139,25 @@ static int make_rest(struct cgroup *cg, bool count_cpu, bool freezable)
                 if (c == CPUACCT && !count_cpu)
                         continue;
                 int r = make_dir(cg, c);
-                if (r == -EEXIST) { /* what a killed owner left in this hierarchy only */
-                        sys_unlinkat(home->parent[c], cg->name, AT_REMOVEDIR);
-                        r = make_dir(cg, c);
-                }
-                if (r < 0 && c != FREEZER) /* who asks for that gets a word when it is needed */
+                if (r < 0 && (c != FREEZER || r == -EEXIST)) /* without it: told when it is needed */
                         return r;
         }
         return 0;
 }
 
-static int open_clone(struct cgroup *cg)
+static int make_all(struct cgroup *cg, bool count_cpu, bool freezable)
 {
-        const struct cgroup_home *home = cg->home;
-        if (home->v2 || !home->freezer_v2 || !cg->made[FREEZER])
-                return 0;
-        cg->clone = sys_openat(home->parent[FREEZER], cg->name, O_RDONLY | O_DIRECTORY, 0);
-        return cg->clone < 0 ? cg->clone : 0;
+        /* An owner of many never looks at a number twice before it has been through all. */
+        static unsigned tries;
+        int r = -EEXIST;
+        for (unsigned i = 0; i < 1000 && r == -EEXIST; i++) {
+                unsigned step = __atomic_fetch_add(&tries, 1, __ATOMIC_RELAXED);
+                remove_dirs(cg);
+                cg->number = ((unsigned)getpid() + step * 7919) % NUMBERS;
+                snprintf(cg->name, sizeof cg->name, CGROUP_PREFIX "%u", cg->number);
+                r = make_dirs(cg, count_cpu, freezable);
+        }
+        return r;
 }
 
 /* Swap counts as memory.  A kernel without swap accounting lacks the file, which is as
@@ -182,7 +183,7 @@ static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
         if (r == 0 && cg->has[PIDS]) /* init is one, and not the code's */
                 r = set(cg, PIDS, "pids.max", limits->processes + 1ull);
         /* v2 may hand down the others without this one. */
-        if (r == 0 && cg->home->v2 && faccessat(cg->lock, "cpu.max", F_OK, 0) < 0)
+        if (r == 0 && cg->home->v2 && faccessat(cg->dir[0], "cpu.max", F_OK, 0) < 0)
                 cg->has[CPU] = false;
         return r;
 }
@@ -194,7 +195,8 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         int r = 0;
         if (!cg)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cgroup");
-        cg->lock = cg->clone = -1;
+        for (int c = 0; c < N_CONTROLLERS; c++)
+                cg->dir[c] = -1;
         for (int i = 0; i < N_COUNTERS; i++)
                 cg->counter[i] = -1;
         cg->keeps = freezable;
@@ -203,11 +205,7 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
                 return r;
         if (!home)
                 cg->home = cg->own_home;
-        r = make_first(cg);
-        if (r == 0)
-                r = make_rest(cg, limits->cpu_time_ms > 0, freezable);
-        if (r == 0)
-                r = open_clone(cg);
+        r = make_all(cg, limits->cpu_time_ms > 0, freezable);
         if (r == 0)
                 r = set_limits(cg, limits);
         if (r < 0)
@@ -218,26 +216,10 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         return 0;
 }
 
-/* Removes what is there of it; the locked one last, so that what is left of an interrupted
- * removal is found. */
-static int remove_dirs(struct cgroup *cg)
-{
-        const int first = cg->home ? cg->home->first : 0;
-        for (int i = N_CONTROLLERS; i >= 0; i--) {
-                int c = i == 0 ? first : i - 1;
-                if (!cg->made[c] || (i > 0 && c == first))
-                        continue;
-                if (sys_unlinkat(cg->home->parent[c], cg->name, AT_REMOVEDIR) == -EBUSY)
-                        return -EBUSY;
-                cg->made[c] = false;
-        }
-        return 0;
-}
-
 static void forget(struct cgroup *cg)
 {
-        sys_close(cg->lock);
-        sys_close(cg->clone);
+        for (int c = 0; c < N_CONTROLLERS; c++)
+                sys_close(cg->dir[c]);
         for (int i = 0; i < N_COUNTERS; i++)
                 if (cg->counter[i] >= 0) {
                         sys_close(cg->counter[i]);
@@ -278,7 +260,7 @@ uint32_t cgroup_missing(const struct cgroup *cg)
 
 int cgroup_clone_fd(const struct cgroup *cg)
 {
-        return cg->home->v2 ? cg->lock : cg->clone;
+        return cg->home->v2 ? cg->dir[0] : cg->home->freezer_v2 ? cg->dir[FREEZER] : -1;
 }
 
 int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX],

@@ -1,6 +1,6 @@
 /* jail/cgroup.h -- the control groups of one sandbox: v2, v1, or both mounted.
  *
- * Owns the directories it makes, and while they exist holds a lock on one of them, so
+ * Owns the directories it makes, and while they exist holds a lock on each of them, so
  * that cgroup_sweep() can tell what a killed owner left behind.  One thread per object.
  * Does not log or exit. */
 #pragma once
@@ -86,7 +86,7 @@ bool cgroup_is_frozen(const struct cgroup *cg); /* while it is on the way: to be
 /* What is frozen by v1 does not even die; for after it was told to. */
 void cgroup_let_die(struct cgroup *cg);
 
-/* Removes groups beside this one whose owner is dead.  Returns how many. */
+/* Removes groups beside this one whose owner is dead.  Returns how many directories. */
 unsigned cgroup_sweep(const struct cgroup *cg);
 
 /* The same for a daemon that begins, of all: in every hierarchy, and what still lives in them is

@@ -12,7 +12,7 @@ struct cgroup_home {
         /* The directories that groups are made in; -1: there is none.  v2 has one for all. */
         int parent[N_CONTROLLERS];
         int twin[N_CONTROLLERS]; /* an entry before it with the same directory; -1: none */
-        int first;               /* where a group is made first, and locked */
+        int first;               /* the first entry that has one */
 };
 
 /* Removes leftovers: see cgroup_sweep().  name: a group in use that needs not be looked at; or "". */

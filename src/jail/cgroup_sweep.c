@@ -1,6 +1,6 @@
 /* jail/cgroup_sweep.c -- removes the groups that a killed owner left.
  *
- * Whoever has a group holds a lock on it, in the first hierarchy; one that can be locked is
+ * Whoever has a group holds a lock on it, in each hierarchy; one that can be locked is
  * nobody's. */
 #include <dirent.h>
 #include <errno.h>
@@ -74,40 +74,26 @@ static void kill_group(int parent, const char *name)
         sys_write_file(parent, path, "THAWED");
 }
 
-/* Removes a group in all hierarchies, if its owner is dead. */
+/* Removes a group from one hierarchy, if its owner is dead. */
+static void sweep_one(struct sweep *s, int parent, const char *name)
+{
+        AUTO(sys_close) int fd = sys_openat(parent, name, O_RDONLY | O_DIRECTORY, 0);
+        if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !cgroup_still_there(parent, name, fd))
+                return;
+        int r = sys_unlinkat(parent, name, AT_REMOVEDIR);
+        s->removed += r == 0;
+        s->busy += r == -EBUSY;
+        if (r == -EBUSY && s->kill)
+                kill_group(parent, name);
+}
+
+/* From all of them. */
 static void sweep_name(const char *name, void *arg)
 {
         struct sweep *s = arg;
-        const struct cgroup_home *home = s->home;
-        int parent = home->parent[home->first];
-        AUTO(sys_close) int fd = sys_openat(parent, name, O_RDONLY | O_DIRECTORY, 0);
-        if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return;
-        if (!cgroup_still_there(parent, name, fd))
-                return;
-        bool busy = false;
-        /* The first one last: it is how a later sweep finds the others. */
-        for (int i = N_CONTROLLERS; i >= 0; i--) {
-                int c = i == 0 ? home->first : i - 1;
-                if (home->parent[c] < 0 || (i > 0 && (c == home->first || home->twin[c] >= 0)) ||
-                    (i == 0 && busy))
-                        continue;
-                if (sys_unlinkat(home->parent[c], name, AT_REMOVEDIR) != -EBUSY)
-                        continue;
-                busy = true;
-                if (s->kill)
-                        kill_group(home->parent[c], name);
-        }
-        s->busy += busy;
-        s->removed += !busy;
-}
-
-/* One that is left in another hierarchy than the first: made there again, to have the lock and
- * the number while the rest is removed. */
-static void claim_name(const char *name, void *arg)
-{
-        const struct sweep *s = arg;
-        sys_mkdirat(s->home->parent[s->home->first], name, 0755);
+        for (int c = 0; c < N_CONTROLLERS; c++)
+                if (s->home->parent[c] >= 0 && s->home->twin[c] < 0)
+                        sweep_one(s, s->home->parent[c], name);
 }
 
 unsigned cgroup_home_sweep(const struct cgroup_home *home, const char *name)
@@ -120,12 +106,11 @@ unsigned cgroup_home_sweep(const struct cgroup_home *home, const char *name)
 unsigned cgroup_sweep_all(const struct cgroup_home *home)
 {
         struct sweep s = {.home = home, .kill = true};
-        for (int c = 0; c < N_CONTROLLERS; c++)
-                if (home->parent[c] >= 0 && home->twin[c] < 0 && c != home->first)
-                        each_group(home->parent[c], "", claim_name, &s);
         for (int i = 0; i < 100; i++) {
                 s.busy = 0;
-                each_group(home->parent[home->first], "", sweep_name, &s);
+                for (int c = 0; c < N_CONTROLLERS; c++)
+                        if (home->parent[c] >= 0 && home->twin[c] < 0)
+                                each_group(home->parent[c], "", sweep_name, &s);
                 if (s.busy == 0)
                         break;
                 usleep(10000);

@@ -45,22 +45,27 @@ static uint64_t all_access(int abi)
         return (1u << 14) - 1;
 }
 
+static int allow_below(int ruleset, int fd, uint64_t access)
+{
+        const struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = fd};
+        return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
 static int allow(int ruleset, const char *path, uint64_t access)
 {
-        struct landlock_path_beneath_attr rule = {.allowed_access = access};
         if (access == 0) /* nothing that this version knows */
                 return 0;
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_PATH, 0);
-        if (fd < 0)
-                return fd;
-        rule.parent_fd = fd;
-        return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+        return fd < 0 ? fd : allow_below(ruleset, fd, access);
 }
 
 /* Paths are relative to the new root, where the caller stands: it is not "/" yet. */
 static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 {
         int r = allow(ruleset, spec->walls & WALL_MOUNT ? "." : "/", all & ACCESS_READ);
+        /* In no tree, so that none of the others is for it; only init has the descriptor. */
+        if (r == 0 && spec->census_fd >= 0)
+                r = allow_below(ruleset, spec->census_fd, all & (ACCESS_READ_FILE | ACCESS_READ_DIR));
         if (r < 0 || !(spec->walls & WALL_MOUNT))
                 return r;
         r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));

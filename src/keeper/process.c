@@ -395,7 +395,7 @@ static void prepare_groups(struct keeper *k)
         int r = cgroup_home_open(&k->home, &err);
         unsigned swept = r < 0 ? 0 : cgroup_sweep_all(k->home);
         if (swept > 0)
-                log_info(NULL, "removed what %u dead sandboxes left", swept);
+                log_info(NULL, "removed %u control groups that dead sandboxes left", swept);
         if (r == 0)
                 r = cgroup_new(k->home, &limits, false, &k->quota, &err);
         if (r == 0)

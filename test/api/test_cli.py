@@ -922,7 +922,7 @@ def echo_shell(request, connection):
 @test
 def shell_is_a_terminal():
     with Fake(echo_shell) as server:
-        t = Terminal("shell", SBX, "--", "bash", "-l", env=server.env)
+        t = Terminal("shell", SBX, "--", "bash", env=server.env)
         t.until(b"size 100x30")
         t.until(b"pong ping")
         ensure(t.is_raw(), "the terminal is not raw")
@@ -934,7 +934,7 @@ def shell_is_a_terminal():
         t.end(7)
         same(server.errors, [], "errors")
         same(server.requests[0].path, f"/v1/sandboxes/{SBX}/terminal", "path")
-        same(server.requests[0].query["command"], ["bash", "-l"], "command")
+        same(server.requests[0].query["command"], ["bash"], "command")
 
 
 @test
@@ -1042,7 +1042,7 @@ def shell_without_a_websocket_is_an_error():
     refused(against(answer({}), "shell", SBX)[0], 125, "WebSocket")
     refused(against(lambda q, c: upgrade(q, "x" * 28), "shell", SBX)[0], 125, "WebSocket")
     refused(against(error(404, "not_found", "no such sandbox"), "shell", SBX)[0], 125, "no such sandbox")
-    for words in ([], [SBX, "bash"], ["junk"]):
+    for words in ([], [SBX, "bash"], ["junk"], [SBX, "--", "ls", "-l"]):
         refused(against(answer({}), "shell", *words)[0], 2)
 
 
@@ -1057,6 +1057,179 @@ def every_command_has_help_and_names_the_nearest_option():
         ensure(r.out.startswith(f"usage: cella {name} ") and "--socket PATH" in r.out, "help", r)
         refused(cella([name, "--sockets", "x"]), 2, "did you mean --socket?")
     refused(cella(["exce"]), 2, "did you mean 'cella exec'?")
+
+
+# The same commands with a real daemon.
+
+
+class Daemon:
+    """cella serve in the current directory."""
+
+    def __init__(self):
+        self.env = {**os.environ, "CELLA_SOCKET": os.getcwd() + "/s.sock"}
+        self.errors = []
+        self.log = open("log", "wb")
+        self.process = spawn("serve", "--listen", "none", "--socket", self.env["CELLA_SOCKET"], "--state", os.getcwd() + "/state",
+                             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        until = time.monotonic() + 10
+        while cella(["ls"], env=self.env).rc != 0:
+            ensure(self.process.poll() is None and time.monotonic() < until, "the daemon did not start: " + open("log").read())
+            time.sleep(0.05)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        finally:
+            self.process.kill()
+            self.log.close()
+
+
+def sandbox(daemon, *options):
+    r = expect(call(daemon, "create", *options), out=None)
+    ensure(r.out.startswith("sbx_") and r.out.endswith("\n"), "no id", r)
+    return r.out.strip()
+
+
+@test(users=("root",))
+def real_sandboxes_are_made_listed_and_removed():
+    with Daemon() as d:
+        a, b = sandbox(d, "--metadata", "who=a", "--ttl", "1h"), sandbox(d, "--idle", "5m")
+        r = call(d, "ls")
+        ensure(f"\n{a} " in r.out and f"\n{b} " in r.out and "who=a" in r.out, "the list", r)
+        expect(call(d, "ls", "--quiet", "--metadata", "who=a"), out=a + "\n")
+        expect(call(d, "rm", a, b), out="")
+        expect(call(d, "ls", "--quiet"), out="")
+        refused(call(d, "rm", a), 125)
+
+
+@test(users=("root",))
+def real_exec_is_like_run():
+    data = random.Random(7).randbytes(2_000_000)
+    with Daemon() as d:
+        s = sandbox(d)
+        expect(call(d, "exec", s, "python3", "-c", "import sys; print(6*7, sys.argv[1:])", "a b"), out="42 ['a b']\n")
+        expect(call(d, "exec", s, "--", "sh", "-c", "echo out; echo err >&2; exit 3"), rc=3, out="out\n", err="err\n")
+        r = call(d, "exec", s, "--", "cat", input=data)
+        ensure(r.rc == 0 and r.raw == data, f"{len(r.raw)} bytes of {len(data)} came back", r)
+        expect(call(d, "exec", "--timeout", "200ms", s, "--", "sleep", "9"), rc=124, err="cella: timeout\n")
+        r = call(d, "exec", "--json", s, "--", "echo", "hi")
+        same((r.json()["stdout"], r.json()["status"]), ("hi\n", "exited"), "result", r)
+        refused(call(d, "exec", s, "cobol", "-c", "x"), 125, "runtime not found: cobol")
+        expect(call(d, "exec", "-", "sh", "-c", "echo $0$((1+1))"), out=None)
+        expect(call(d, "exec", "--session", "one", "sh", "-c", "echo kept > f"), out="")
+        expect(call(d, "exec", "--session", "one", "--", "cat", "f"), out="kept\n")
+        refused(call(d, "exec", "sbx_" + "a" * 20, "--", "true"), 125)
+
+
+@test(users=("root",))
+def real_exec_ends_with_its_client():
+    with Daemon() as d:
+        s = sandbox(d)
+        p = spawn("exec", s, "sh", "-c", "echo go; sleep 100", env=d.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        same(p.stdout.readline(), b"go\n", "the first line")
+        r = call(d, "ps", s)
+        ensure("running" in r.out, "not in the list", r)
+        p.send_signal(signal.SIGINT)
+        same(p.wait(10), 130, "exit status")
+        p.stdout.close()
+        until = time.monotonic() + 5
+        while "cancelled" not in call(d, "logs").out and time.monotonic() < until:
+            time.sleep(0.1)
+        ensure("cancelled" in call(d, "logs", "--status", "cancelled").out, "it was not cancelled")
+
+
+@test(users=("root",))
+def real_processes_are_listed_and_killed():
+    with Daemon() as d:
+        s = sandbox(d)
+        pid = expect(call(d, "exec", "--background", s, "--", "sleep", "100"), out=None).out.strip()
+        r = call(d, "ps", s)
+        ensure(f"\n{pid} " in r.out and "sleep 100" in r.out and "running" in r.out, "the list", r)
+        expect(call(d, "kill", s, pid, "--signal", "KILL"), out="")
+        until = time.monotonic() + 5
+        while "exited" not in (r := call(d, "ps", s)).out and time.monotonic() < until:
+            time.sleep(0.05)
+        ensure("137" in r.out, "it is not dead", r)
+        exe = expect(call(d, "exec", "--detach", s, "--", "sleep", "100"), out=None).out.strip()
+        expect(call(d, "kill", exe), out="")
+        refused(call(d, "kill", "exe_" + "a" * 20), 125)
+
+
+@test(users=("root",))
+def real_files_go_there_and_back():
+    os.makedirs("src/deep/er")
+    for i in range(30):
+        with open(f"src/deep/{'n' * i * 8}{i}", "wb") as f:
+            f.write(os.urandom(i * 10000))
+    os.symlink("deep", "src/link")
+    with Daemon() as d:
+        s = sandbox(d)
+        expect(call(d, "cp", "src", f"{s}:"), out="")
+        expect(call(d, "exec", s, "--", "ls", "src"), out="deep\nlink\n")
+        expect(call(d, "cp", f"{s}:src", "back"), out="")
+        same(subprocess.run(["diff", "-r", "--no-dereference", "src", "back"]).returncode, 0, "difference")
+        data = os.urandom(3_000_000)
+        expect(call(d, "cp", "-", f"{s}:/tmp/new/file", input=data), out="")
+        expect(call(d, "cp", f"{s}:/tmp/new/file", "-"), out=data)
+        expect(call(d, "cp", f"{s}:/tmp/new/file", "."), out="")
+        same(open("file", "rb").read(), data, "the file")
+        refused(call(d, "cp", f"{s}:/nothing", "x"), 125)
+        refused(call(d, "cp", "file", f"{s}:/usr/x"), 125)
+
+
+@test(users=("root",))
+def real_shell_is_a_terminal():
+    with Daemon() as d:
+        s = sandbox(d)
+        t = Terminal("shell", s, env=d.env)
+        t.type(b"stty size; tty | tr a-z A-Z\r")
+        t.until(b"30 100")
+        t.until(b"/DEV/PTS")
+        fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
+        time.sleep(0.3)
+        t.type(b"stty size\r")
+        t.until(b"50 120")
+        t.type(b"sleep 100\r")
+        time.sleep(0.3)
+        t.type(b"\x03")
+        t.type(b"exit 7\r")
+        t.end(7)
+        r = call(d, "shell", s, "--", "python3", input=b"print(6*7)\nexit(4)\n")
+        ensure(r.rc == 4 and "42" in r.out, "a command on a terminal", r)
+
+
+@test(users=("root",))
+def real_log_is_shown_and_verified():
+    with Daemon() as d:
+        expect(call(d, "exec", "--session", "s1", "python3", "-c", "print('in the log')"), out=None)
+        until = time.monotonic() + 5
+        while "exe_" not in (r := call(d, "logs", "--session", "s1")).out and time.monotonic() < until:
+            time.sleep(0.1)
+        exe = r.out.splitlines()[1].split()[0]
+        r = call(d, "logs", exe)
+        ensure("in the log" in r.out and "exited" in r.out and "s1" in r.out, "one whole", r)
+        r = expect(call(d, "logs", "--verify"), out=None)
+        ensure(r.out.startswith("ok: "), "the verdict", r)
+        expect(call(d, "logs", "--since", "2099-01-01T00:00:00Z", "--json"), out=None)
+
+
+@test(users=("root",))
+def real_settings_and_keys():
+    with Daemon() as d:
+        expect(call(d, "settings", "set", "limits.memory_bytes", "256M"), out="")
+        expect(call(d, "settings", "get", "limits.memory_bytes"), out="268435456\n")
+        refused(call(d, "settings", "set", "limits.memory_bytes", "1"), 2, "memory_bytes")
+        refused(call(d, "settings", "set", "limits.memory", "1"), 2, "memory")
+        r = expect(call(d, "key", "add", "bob", "--capability", "sandbox.exec", "--sandboxes", "2"), out=None)
+        ensure(r.out.startswith("cella_"), "no key", r)
+        row = call(d, "key", "ls").out.splitlines()[1].split()
+        same(row[1:3], ["bob", "sandbox.exec"], "the key")
+        expect(call(d, "key", "rm", row[0]), out="")
+        same(len(call(d, "key", "ls").out.splitlines()), 1, "lines")
 
 
 def main():
@@ -1076,11 +1249,12 @@ def main():
     for t in support.registry:
         if options.only not in t.name:
             continue
-        with tempfile.TemporaryDirectory(prefix="cella-cli-") as home:
+        with tempfile.TemporaryDirectory(prefix="cella-cli-", ignore_cleanup_errors=True) as home:
             sys.stdout.flush()
             pid = os.fork()
             if pid == 0:
                 os.setsid()
+                os.chmod(home, 0o755)  # the server runs as somebody else
                 os.chdir(home)
                 signal.alarm(t.timeout)
                 try:

@@ -92,9 +92,10 @@ static void on_request(struct http_request *request, void *userdata)
         (void)userdata;
         if (http_about(request) == &kinds[WS])
                 websockets += http_websocket_accept(request, 500, &events, NULL, &ws) == 0;
-        else if (http_about(request) == &kinds[UPLOAD])
+        else if (http_about(request) == &kinds[UPLOAD]) {
+                http_on_gone(request, forget, NULL);
                 http_body_read(request, on_body, NULL);
-        else if (later && n_waiting < sizeof(waiting) / sizeof(*waiting)) {
+        } else if (later && n_waiting < sizeof(waiting) / sizeof(*waiting)) {
                 if (http_query(request, "g") != NULL)
                         http_on_gone(request, forget, NULL);
                 waiting[n_waiting++] = request;

@@ -16,7 +16,7 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#define INBOX_MAX 64
+#define INBOX_MAX 512
 
 /* An answer, kept until somebody asks for those of its tag. */
 struct letter {

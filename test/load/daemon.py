@@ -1,0 +1,259 @@
+"""A daemon of the test's own: starts it, talks to it, looks at what it holds.
+
+Nothing here touches what belongs to another daemon on the same machine: processes are found as
+descendants of ours or by the name of our keeper's cgroup, mounts by our state directory.
+"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def children(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task") if os.path.isdir(f"/proc/{pid}/task") else []:
+        found += [int(p) for p in read(f"/proc/{pid}/task/{task}/children").split()]
+    return found
+
+
+def wait_for(what, seconds=10.0, every=0.01):
+    """What the function returns, as soon as that is true; its last answer when time is up."""
+    until = time.monotonic() + seconds
+    while True:
+        answer = what()
+        if answer or time.monotonic() > until:
+            return answer
+        time.sleep(every)
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Daemon:
+    def __init__(self, cella, directory=None, settings=None, wrapper=(), nofile=None):
+        self.cella, self.wrapper, self.nofile = os.path.abspath(cella), list(wrapper), nofile
+        self.home = directory or tempfile.mkdtemp(prefix="cella-load-")
+        self.mine = directory is None
+        os.chmod(self.home, 0o755)  # the server is another user
+        self.state, self.socket = f"{self.home}/state", f"{self.home}/sock"
+        self.log = f"{self.home}/log"
+        self.settings = settings
+        self.port = self.keeper = self.server = None
+        self.process = None
+
+    # ---- life ----
+
+    def start(self, seconds=20.0):
+        self.port = free_port()
+        command = [*self.wrapper, self.cella, "serve", "--state", self.state, "--socket", self.socket,
+                   "--listen", f"127.0.0.1:{self.port}"]
+        if self.settings is not None:
+            with open(f"{self.home}/settings.json", "w") as f:
+                json.dump(self.settings, f)
+            command += ["--settings", f"{self.home}/settings.json"]
+        limit = None
+        if self.nofile:
+            def limit(n=self.nofile):
+                import resource
+                resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            preexec_fn=limit, start_new_session=True)
+        if not wait_for(self.healthy, seconds):
+            raise RuntimeError("the daemon does not answer: " + read(self.log)[-2000:])
+        self.keeper = self.process.pid
+        while b"serve" not in open(f"/proc/{self.keeper}/cmdline", "rb").read().split(b"\0")[1:2]:
+            self.keeper = children(self.keeper)[0]  # behind a wrapper
+        self.server = next(p for p in children(self.keeper) if read(f"/proc/{p}/comm").startswith("cella-server"))
+        return self
+
+    def healthy(self):
+        if self.process.poll() is not None:
+            return False
+        try:
+            return self.call("GET", "/healthz", timeout=2).status == 200
+        except OSError:
+            return False
+
+    def stop(self, seconds=15.0):
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return "killed"
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+        if self.mine:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def alive(self):
+        return self.process.poll() is None and os.path.exists(f"/proc/{self.server}")
+
+    # ---- talking ----
+
+    def connect(self, timeout=30.0):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def raw(self, timeout=30.0):
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def call(self, method, path, body=None, headers=None, timeout=60.0, connection=None):
+        c = connection or self.connect(timeout)
+        try:
+            c.request(method, path, body=body, headers=headers or {})
+            r = c.getresponse()
+            return Answer(r.status, r.headers, r.read())
+        except http.client.HTTPException as e:
+            raise ConnectionError(repr(e)) from e
+        finally:
+            if not connection:
+                c.close()
+
+    def post(self, path, value, **more):
+        return self.call("POST", path, json.dumps(value), {"Content-Type": "application/json"}, **more)
+
+    def run(self, code, runtime="sh", path="/v1/exec", connection=None, timeout=60.0, **fields):
+        return self.post(path, {"runtime": runtime, "code": code, **fields}, connection=connection, timeout=timeout)
+
+    def sandbox(self, **fields):
+        a = self.post("/v1/sandboxes", fields)
+        if a.status != 201:
+            raise RuntimeError(f"no sandbox: {a.status} {a.body[:300]}")
+        return a.json()["id"]
+
+    def metrics(self):
+        found = {}
+        for line in self.call("GET", "/metrics").body.decode().splitlines():
+            if not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                found[name.removeprefix("cella_")] = float(value)
+        return found
+
+    def busy(self):
+        """What is still under way: {} when nothing is."""
+        m = self.metrics()
+        names = ["executions_running", "queue_waiting"] + [k for k in m if k.startswith("sandboxes{")]
+        return {k: m[k] for k in names if m[k]}
+
+    def idle(self, seconds=15.0, but=()):
+        """Waits until nothing is under way; says what still is."""
+        ignore = set(but)
+        left = {}
+
+        def nothing():
+            nonlocal left
+            left = {k: v for k, v in self.busy().items() if k not in ignore}
+            return not left
+        wait_for(nothing, seconds, 0.05)
+        return left
+
+    # ---- looking ----
+
+    def memory(self, pid=None, field="Pss"):
+        for line in read(f"/proc/{pid or self.server}/smaps_rollup").splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+        return 0
+
+    def cgroups(self):
+        """Those of our keeper's sandboxes, in every hierarchy."""
+        n = 0
+        for top in os.listdir("/sys/fs/cgroup"):
+            home = f"/sys/fs/cgroup/{top}"
+            for path in [home, f"{home}/cella-{self.keeper}"]:
+                if os.path.basename(path) == f"cella-{self.keeper}" and os.path.isdir(path):
+                    n += sum(len(dirs) for _, dirs, _ in os.walk(path))
+        return n
+
+    def processes(self):
+        """Those below our keeper, but for the server; also what was orphaned, by its cgroup."""
+        found, look = set(), [self.keeper]
+        while look:
+            for child in children(look.pop()):
+                if child != self.server:
+                    found.add(child)
+                look.append(child)
+        return found | self.in_cgroup()
+
+    def in_cgroup(self):
+        mark = f"/cella-{self.keeper}/"
+        return {int(p) for p in os.listdir("/proc") if p.isdigit() and mark in read(f"/proc/{p}/cgroup") + "/"}
+
+    def mounts(self):
+        return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
+
+    def holds(self):
+        """Everything that must not grow."""
+        server, keeper = self.server, self.keeper
+        return {
+            "server_kb": self.memory(server) // 1024,
+            "keeper_kb": self.memory(keeper) // 1024,
+            "server_fds": len(os.listdir(f"/proc/{server}/fd")),
+            "keeper_fds": len(os.listdir(f"/proc/{keeper}/fd")),
+            "threads": len(os.listdir(f"/proc/{server}/task")) + len(os.listdir(f"/proc/{keeper}/task")),
+            "processes": len(self.processes()),
+            "cgroups": self.cgroups(),
+            "mounts": self.mounts(),
+            "workspaces": len(os.listdir(f"{self.state}/workspaces")),
+        }
+
+    def complaints(self):
+        """Lines of the log that tell of a bug: sanitizers, aborts, errors of our own."""
+        marks = ("AddressSanitizer", "runtime error:", "LeakSanitizer", "assert", "SUMMARY:", "internal")
+        return [line for line in read(self.log).splitlines() if any(m in line for m in marks)]
+
+
+class Checks:
+    """Counts what holds and what does not; the last line is what ./dev test adds up."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def check(self, good, name, detail=""):
+        if good:
+            self.passed += 1
+            print(f"ok   {name}" + (f"  [{detail}]" if detail != "" else ""), flush=True)
+        else:
+            self.failed += 1
+            print(f"FAIL {name}: {detail}", flush=True)
+        return bool(good)
+
+    def done(self):
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        sys.exit(1 if self.failed else 0)

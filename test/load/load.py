@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""64 clients at once: nobody gets an error, nobody gets another's output, the daemon stays small.
+
+    load.py --cella build/src/cella --generator build/test/load [--seconds 30] [--clients 64]
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import Checks, Daemon  # noqa: E402
+
+
+def generate(options, daemon, seconds, sandboxes):
+    r = subprocess.run([options.generator, str(daemon.port), str(options.clients), str(seconds), *sandboxes],
+                       stdout=subprocess.PIPE, check=False)
+    return json.loads(r.stdout)
+
+
+def settle(daemon):
+    left = daemon.idle(10, but=('sandboxes{state="running"}',))
+    time.sleep(1.5)  # the log is written behind the answers
+    return left
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cella", required=True)
+    p.add_argument("--generator", required=True)
+    p.add_argument("--seconds", type=float, default=30)
+    p.add_argument("--warm", type=float, default=3)
+    p.add_argument("--clients", type=int, default=64)
+    p.add_argument("--memory", type=float, default=0.10, help="growth allowed; 0: not looked at (sanitizers)")
+    options = p.parse_args()
+    t = Checks()
+    with Daemon(options.cella) as d:
+        sandboxes = [d.sandbox() for _ in range(4)]
+        generate(options, d, options.warm, sandboxes)
+        settle(d)
+        before = d.holds()
+        r = generate(options, d, options.seconds, sandboxes)
+        left = settle(d)
+        after = d.holds()
+        for kind in ("sh", "python3", "sh_shared", "python3_shared", "much"):
+            k = r[kind]
+            print(f"{kind:15} {k['n']:7} times, ms: p50 {k['p50']:8.2f}  p90 {k['p90']:8.2f}  p99 {k['p99']:8.2f}"
+                  f"  max {k['max']:8.2f}")
+        print(f"{r['right']} executions, {r['per_second']:.0f} a second, {options.clients} clients")
+        print("before", before)
+        print("after ", after)
+        for name, what in (("failed", "no 5xx"), ("refused", "no 429"), ("wrong", "no mixed-up output"),
+                           ("lost", "no lost connection"), ("stuck", "no answer missing"), ("other", "no other status")):
+            t.check(r[name] == 0, what, f"{r[name]}: {r['first']}" if r[name] else "")
+        sh = r["sh"]
+        t.check(0 < sh["p99"] <= 10 * sh["p50"], "p99 of sh at most 10 times its p50",
+                f"{sh['p99'] / max(sh['p50'], 0.001):.2f}")
+        t.check(not left, "nothing is under way any more", left or "")
+        for name in ("server_kb", "keeper_kb"):
+            growth = after[name] / before[name] - 1
+            t.check(not options.memory or growth <= options.memory or after[name] - before[name] < 256,
+                    f"memory of the {name[:6]} within 10 %", f"{before[name]} -> {after[name]} kB, {growth:+.1%}")
+        for name in ("server_fds", "keeper_fds", "processes", "cgroups", "mounts", "threads", "workspaces"):
+            t.check(after[name] <= before[name], f"no more {name}", f"{before[name]} -> {after[name]}")
+        t.check(d.alive() and not d.complaints(), "the log has no complaint", d.complaints()[:3] or "")
+        d.stop()
+    t.done()
+
+
+main()
