@@ -569,6 +569,8 @@ static enum cella_kind ask_root(const char *root, const char *name, uint32_t wor
         snprintf(make.name, sizeof make.name, "%s", name);
         if (!fake_send(&d, &make, sizeof make) || fake_receive(&d, &p, &fd, 5000) <= 0)
                 return CELLA_INTERNAL;
+        if (p.type == KEEPER_FAILED && p.failed.err.kind != CELLA_ACCESS_DENIED)
+                printf("# %s: %s\n", root, p.failed.err.msg);
         if (p.type == KEEPER_FAILED)
                 return p.failed.err.kind;
         ret->control = fd;
