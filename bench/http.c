@@ -70,8 +70,8 @@ static int listen_on_loopback(struct sockaddr_in *in)
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        bind(fd, (struct sockaddr *)in, sizeof(*in));
-        listen(fd, 4096);
+        if (bind(fd, (struct sockaddr *)in, sizeof(*in)) < 0 || listen(fd, 4096) < 0)
+                exit(1);
         getsockname(fd, (struct sockaddr *)in, &len);
         return fd;
 }
@@ -97,7 +97,7 @@ static int compare(const void *a, const void *b)
 
 static void measure(int fd, const char *name, const char *request, unsigned count)
 {
-        int64_t *took = calloc(count, sizeof(*took)), all = clock_us();
+        int64_t *took = calloc(count, sizeof(*took)), all = clock_us(), median, slow;
         size_t len = strlen(request);
         char answer[4096];
 
@@ -112,8 +112,10 @@ static void measure(int fd, const char *name, const char *request, unsigned coun
         }
         all = clock_us() - all;
         qsort(took, count, sizeof(*took), compare);
+        median = took[count / 2];
+        slow = took[count - 1 - count / 100];
         printf("%-24s %8.0f/s   p50 %6.1f us   p99 %6.1f us\n", name, count * 1e6 / (double)all,
-               (double)took[count / 2] / 1e3, (double)took[count - 1 - count / 100] / 1e3);
+               (double)median / 1e3, (double)slow / 1e3);
         free(took);
 }
 

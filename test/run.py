@@ -7,7 +7,7 @@ that a build going on beside cannot change it under a test, and so that the ordi
 user reaches it wherever the tree lies.
 
 A test that was only late (support.Late), or that says of itself that it measures time, is
-tried again when nothing else of the suite runs, twice at the most, and says so: on a machine
+tried again when nothing else of the suite runs, three times at the most, and says so: on a machine
 that others use, being late once proves nothing, being late each time does.
 
 One line a test, then the count.  A test that cannot run here says so with a reason,
@@ -38,7 +38,7 @@ import support  # noqa: E402
 
 USER = 12345  # nobody's uid, without groups, home or cgroup
 TIMEOUT = 30
-TRIES = 3  # for what depends on time
+TRIES = 4  # for what depends on time
 
 # Why a test may be left out.  The whole reason is compared.
 EXPECTED_SKIPS = {
@@ -58,6 +58,7 @@ def arguments():
     parser.add_argument("--expected-skips", metavar="FILE", help="further reasons that are fine, one a line")
     parser.add_argument("--slack", type=float, metavar="N", help="be so many times as patient (1; with --wrapper 10)")
     parser.add_argument("-j", type=int, default=1, metavar="N", help="tests at once (1)")
+    parser.add_argument("--sample", type=sample, default=(0, 1), metavar="K/N", help="run only the Kth of N equal shares")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
     if options.slack is None:
@@ -66,7 +67,8 @@ def arguments():
 
 
 def discover(options):
-    """(test, user) pairs in the order of files and of definition, those that must be alone last."""
+    """(test, user) pairs in the order of files and of definition, those that go beside the others first, those
+    that must be alone last."""
     sys.path.insert(1, str(HERE / options.suite))
     for path in sorted((HERE / options.suite).glob("test_*.py")):
         importlib.import_module(path.stem)
@@ -79,8 +81,26 @@ def discover(options):
         for t in support.registry
         for user in t.users
         if options.only in t.name and options.file in t.function.__module__ and options.user in (None, user)
+        if not (t.unwrapped and options.wrapper)
     ]
-    return sorted(chosen, key=lambda pair: pair[0].alone)
+    return sorted(share(chosen, *options.sample), key=lambda pair: (not pair[0].beside, pair[0].alone))
+
+
+def share(pairs, which, shares):
+    """Every so manieth of each file."""
+    seen, chosen = {}, []
+    for test, user in pairs:
+        i = seen[test.function.__module__] = seen.get(test.function.__module__, -1) + 1
+        if i % shares == which:
+            chosen.append((test, user))
+    return chosen
+
+
+def sample(text):
+    which, shares = map(int, text.split("/"))
+    if shares < 1:
+        raise ValueError
+    return which % shares, shares
 
 
 def become(user, home):
@@ -175,9 +195,12 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
     selector = selectors.DefaultSelector()
 
     def may_start():
-        if not waiting or len(running) >= at_once:
+        others = [r for r in running.values() if not r.test.beside]
+        if not waiting or waiting[0][0].beside:
+            return bool(waiting)
+        if len(others) >= at_once:
             return False
-        return not running or not (waiting[0][0].alone or any(r.test.alone for r in running.values()))
+        return not others or not (waiting[0][0].alone or others[0].test.alone)
 
     def end(r, timed_out=False):
         selector.unregister(r.report)
@@ -214,8 +237,8 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
     finally:
         for r in list(running.values()):
             end(r, timed_out=True)
-    if late:
-        run_all(late, 1, base, tally, tries - 1)
+    for pair in late:  # each by itself
+        run_all([pair], 1, base, tally, tries - 1)
 
 
 def end_strays(program):
@@ -244,10 +267,6 @@ def main():
         os.chmod(base, 0o755)
         shutil.copy(options.cella, program)
         os.chmod(program, 0o755)
-        server = pathlib.Path(options.cella).with_name("cella-server")
-        if server.exists():
-            shutil.copy(server, base)
-            os.chmod(os.path.join(base, "cella-server"), 0o755)
         support.setup(program, shlex.split(options.wrapper), options.slack, USER)
         tally = Tally(options)
         run_all(pairs, options.j, base, tally)

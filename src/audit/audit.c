@@ -33,6 +33,7 @@
 #define RETRY_FIRST_US 50000
 #define RETRY_MAX_US 1000000
 #define RETAIN_EVERY_US 60000000
+#define QUIET_US 500000 /* then the pages that SQLite keeps are given back */
 
 struct audit {
         struct map *map;
@@ -225,10 +226,18 @@ static bool retain(struct audit *audit, struct db_pass *pass)
         return r == 1;
 }
 
+/* A burst fills SQLite's cache; the daemon is to be as small after it as before. */
+static void release_cache(struct audit *audit)
+{
+        pthread_mutex_unlock(&audit->lock);
+        sqlite3_db_release_memory(audit->db.sqlite);
+        pthread_mutex_lock(&audit->lock);
+}
+
 static void *writer(void *userdata)
 {
         struct audit *audit = userdata;
-        int64_t retain_us = clock_us();
+        int64_t retain_us = clock_us(), quiet_us = INT64_MAX;
         bool retaining = false;
         struct db_pass pass = {0};
         pthread_mutex_lock(&audit->lock);
@@ -236,8 +245,13 @@ static void *writer(void *userdata)
                 int64_t now = clock_us(), at = write_at(audit);
                 if (audit->closing && (at == INT64_MAX || audit->give_up))
                         break;
-                if (at <= now)
+                if (at <= now) {
                         write_batch(audit);
+                        quiet_us = now + QUIET_US;
+                } else if (quiet_us <= now) {
+                        release_cache(audit);
+                        quiet_us = INT64_MAX;
+                }
                 if (!retaining && !audit->closing && (audit->retain_now || now >= retain_us)) {
                         audit->retain_now = false;
                         retain_us = now + RETAIN_EVERY_US;
@@ -248,6 +262,7 @@ static void *writer(void *userdata)
                 at = write_at(audit);
                 if (retaining || at <= clock_us() || (audit->retain_now && !audit->closing))
                         continue;
+                at = at < quiet_us ? at : quiet_us;
                 wait_until(audit, &audit->wake, at < retain_us ? at : retain_us);
         }
         pthread_mutex_unlock(&audit->lock);

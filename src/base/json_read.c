@@ -119,6 +119,15 @@ static int unescape(struct reader *r, char **out)
         return 0;
 }
 
+/* How many bytes from here on mean just themselves: most of most strings. */
+static size_t plain(const struct reader *r)
+{
+        const char *p = r->at;
+        while (p < r->end && (signed char)*p >= 0x20 && *p != '"' && *p != '\\')
+                p++;
+        return (size_t)(p - r->at);
+}
+
 /* After the opening quote. */
 static int read_string(struct reader *r, size_t index)
 {
@@ -138,10 +147,13 @@ static int read_string(struct reader *r, size_t index)
                                 return e;
                         continue;
                 }
-                size_t n = utf8_len(r->at, (size_t)(r->end - r->at));
+                size_t n = plain(r);
+                if (n == 0)
+                        n = utf8_len(r->at, (size_t)(r->end - r->at));
                 if (n == 0)
                         return bad(r, "a string that is not UTF-8");
-                memmove(out, r->at, n);
+                if (out != r->at)
+                        memmove(out, r->at, n);
                 out += n;
                 r->at += n;
         }

@@ -170,9 +170,9 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         box->cleanup.data = box->tick.data = box;
         int r = settings_from(options->settings, &box->settings, err);
         if (r == 0)
-                r = open_stores(box, err);
-        if (r == 0)
                 r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
+        if (r == 0)
+                r = open_stores(box, err);
         if (r < 0)
                 return r; /* the process ends with it */
         uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,

@@ -102,6 +102,7 @@ static void removed(uv_work_t *work, int status)
 void workspace_remove(struct box *box, const char *name)
 {
         struct removal *r = calloc(1, sizeof *r);
+        keeper_link_drop(box->keeper, name); /* where it is a volume, what we have is its mark only */
         if (!r)
                 return; /* the next start sweeps it */
         r->root = open_root(box);

@@ -19,10 +19,13 @@
 #include "config.h"
 #include "jail/cgroup.h"
 #include "keeper/listen.h"
+#include "keeper/log.h"
 #include "keeper/notify.h"
 #include "keeper/process.h"
+#include "keeper/sandbox.h"
 #include "keeper/server.h"
 #include "keeper/state_dir.h"
+#include "keeper/volume.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -122,8 +125,7 @@ static int find_user(struct serve *s, struct cella_err *err)
 /* Beside the program when it was built, in libexec once it is installed. */
 static int find_server(struct serve *s, struct cella_err *err)
 {
-        static const char *const places[] = {"cella-server", "daemon/cella-server",
-                                             "../libexec/cella/cella-server"};
+        static const char *const places[] = {"cella-server", "../libexec/cella/cella-server"};
         char self[512];
         ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
         self[n > 0 ? n : 0] = '\0';
@@ -209,6 +211,19 @@ static void prepare_process(void)
 }
 
 /* The keeper's life. */
+/* Where persistent workspaces have a limit on disk.  Without, that is told where it matters. */
+static int open_volumes(const struct serve *s)
+{
+        struct cella_err err = {0};
+        if (!sandbox_is_privileged())
+                return -1;
+        AUTO(sys_close) int state = sys_openat(AT_FDCWD, s->dir.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        int volumes = state < 0 ? state : volumes_open(state, &err);
+        if (volumes < 0)
+                log_error(NULL, "persistent workspaces have no limit on disk: %s", err.msg);
+        return volumes < 0 ? -1 : volumes;
+}
+
 static int keep(struct serve *s, struct cella_err *err)
 {
         int pair[2], pidfd = -1;
@@ -223,8 +238,10 @@ static int keep(struct serve *s, struct cella_err *err)
                 sys_close(pair[0]);
                 return server;
         }
+        AUTO(sys_close) int volumes = open_volumes(s);
         const struct keeper_setup setup = {
                 .socket = pair[0],
+                .volumes = volumes,
                 .server = server,
                 .server_pidfd = pidfd,
                 .policy = {.workspaces = s->dir.workspaces,
@@ -267,7 +284,7 @@ static int serve_main(const struct cli_command *self, int argc, char **argv)
                 r = serve(&s, &err);
         for (size_t i = 0; i < s.n_listeners; i++)
                 sys_close(s.listeners[i]);
-        if (s.listens_there)
+        if (s.listens_there && s.socket)
                 unlink(s.socket);
         state_dir_done(&s.dir);
         free(s.settings);

@@ -19,10 +19,9 @@ void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *re
                 uint32_t limit;
                 const char *name;
         } names[] = {
-                {CELLA_LIMIT_MEMORY, "limit:memory"},
-                {CELLA_LIMIT_CPUS, "limit:cpus"},
-                {CELLA_LIMIT_CPU_TIME, "limit:cpu_time"},
-                {CELLA_LIMIT_PROCESSES, "limit:processes"},
+                {CELLA_LIMIT_MEMORY, "limit:memory"},     {CELLA_LIMIT_CPUS, "limit:cpus"},
+                {CELLA_LIMIT_CPU_TIME, "limit:cpu_time"}, {CELLA_LIMIT_PROCESSES, "limit:processes"},
+                {CELLA_LIMIT_DISK, "limit:disk"},
         };
         memset(ret, 0, sizeof *ret);
         for (size_t i = 0; i < ARRAY_LEN(layers); i++) {

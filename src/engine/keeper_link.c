@@ -153,6 +153,13 @@ int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t
         return request(link, &about, sizeof about, answer, context);
 }
 
+int keeper_link_drop(struct keeper_link *link, const char *name)
+{
+        struct keeper_drop drop = {.type = KEEPER_DROP};
+        memcpy(drop.name, name, strnlen(name, sizeof drop.name - 1));
+        return request(link, &drop, sizeof drop, NULL, NULL);
+}
+
 void keeper_link_forget(struct keeper_link *link, const void *context)
 {
         for (struct due *d = link->due; d; d = d->next)

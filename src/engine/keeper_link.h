@@ -40,5 +40,8 @@ int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_
 int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t sandbox,
                     keeper_answer answer, void *context);
 
+/* A persistent workspace is not wanted any more. */
+int keeper_link_drop(struct keeper_link *link, const char *name);
+
 /* No answer reaches this context any more: what it belongs to is gone. */
 void keeper_link_forget(struct keeper_link *link, const void *context);

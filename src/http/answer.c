@@ -32,18 +32,19 @@ void http_add_header(struct http_request *request, const char *name, const char 
         reply->headers[reply->n_headers++].value = copy + name_size;
 }
 
-static bool set_reply(struct http_request *request, int status, const char *type)
+bool answer_begin(struct http_request *request, int status, const char *type)
 {
         if (request->answered || request->gone)
                 return false;
         request->reply.status = status;
-        request->reply.type = type != NULL ? strdup(type) : NULL;
+        if (type != NULL && strpbrk(type, "\r\n") == NULL)
+                request->reply.type = strdup(type);
         return true;
 }
 
 void http_reply_take(struct http_request *request, int status, const char *type, char *body, size_t len)
 {
-        if (!set_reply(request, status, type)) {
+        if (!answer_begin(request, status, type)) {
                 free(body);
                 return;
         }

@@ -48,10 +48,13 @@ static void list_add(struct connection *connection, enum phase phase)
 }
 
 /* MHD waits for edges, and drops the one of an end that came together with the last bytes: it would
- * keep the connection until it times out.  This makes another, and takes nothing from what came. */
+ * keep the connection until it times out.  This makes another, and takes nothing from what came.
+ * Our own epoll gets it, too: hence a second one in the next turn, by when MHD has read those bytes,
+ * and no third but that of the sweep. */
 static void nudge(struct connection *connection)
 {
-        shutdown(connection->fd, SHUT_RD);
+        if (connection->request == NULL || connection->request->held == HELD_NOT)
+                shutdown(connection->fd, SHUT_RD);
 }
 
 void connection_enter(struct connection *connection, enum phase phase)
@@ -169,6 +172,7 @@ static void connection_end(struct http_server *server, void **context)
         list_remove(connection);
         connection->listener->connections--;
         server->connections--;
+        server->n_hups -= connection->hup;
         listener_go_on(connection->listener);
         free(connection);
 }
@@ -193,11 +197,14 @@ void connections_check_gone(struct http_server *server)
                 for (int i = 0; i < n; i++) {
                         struct connection *connection = events[i].data.ptr;
 
+                        server->n_hups += !connection->hup;
                         connection->hup = true;
-                        if (connection->request != NULL && connection->request->held != HELD_NOT)
+                        if (connection->request != NULL)
                                 request_client_gone(connection->request);
-                        else
+                        if (connection->nudges < 2) {
+                                connection->nudges++;
                                 nudge(connection);
+                        }
                 }
         } while (n == EVENTS_MAX);
 }
@@ -221,6 +228,10 @@ void connections_sweep(struct http_server *server)
         end_overdue(server, PHASE_IDLE, (uint64_t)server->options.idle_timeout_s * 1000);
         end_overdue(server, PHASE_HEADERS, server->limits.headers_ms);
         end_overdue(server, PHASE_BODY, server->limits.body_ms);
+        for (unsigned phase = 0; phase < PHASES && server->n_hups > 0; phase++)
+                for (struct connection *c = server->phases[phase].first; c != NULL; c = c->next)
+                        if (c->hup)
+                                nudge(c);
 }
 
 void connections_close_idle(struct http_server *server)

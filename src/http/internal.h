@@ -36,6 +36,7 @@ struct connection {
         struct MHD_Connection *mhd;
         int fd;
         enum phase phase;
+        unsigned nudges;                /* given to MHD because of: */
         bool hup;                       /* the client ended its side, or is gone */
         uint64_t since;                 /* of the phase */
         struct connection *prev, *next; /* of the same phase, oldest first */
@@ -86,6 +87,7 @@ struct http_server {
         struct straggler *lingering;
         unsigned n_lingering;
         unsigned connections, requests;
+        unsigned n_hups; /* connections whose clients have left, and that are not closed yet */
         bool quiescing;
         bool ending;      /* http_server_free() is at work: whatever MHD asks, the answer is no */
         bool freed;       /* it was, and what is left goes with the last handle */
@@ -206,6 +208,7 @@ enum MHD_Result body_part(struct http_request *request, const char *data, size_t
 void body_end(struct http_request *request);
 
 /* ---- answer.c ---- */
+bool answer_begin(struct http_request *request, int status, const char *type); /* false: too late */
 enum MHD_Result answer_queue(struct http_request *request);
 /* Writes the answer past MHD, which takes none in the middle of a body; the connection ends by it. */
 void answer_cut(struct http_request *request);

@@ -26,6 +26,7 @@
  * Nothing here calls MHD_run(), and MHD frees connections only there: so a connection that is
  * there at the start of a callback of ours is there at its end.  The loop's prepare step runs MHD
  * before the loop waits (server.c), which is why an answer leaves at once. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,17 +194,13 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 /* The 405's Allow. */
 static void add_allow(struct http_request *request, unsigned allowed)
 {
-        char text[64] = "";
+        char text[64];
+        size_t len = 0;
 
-        for (unsigned i = 0; i < ARRAY_LEN(method_names); i++) {
-                if ((allowed & 1u << i) == 0)
-                        continue;
-                if (text[0] != '\0')
-                        strcat(text, ", ");
-                strcat(text, method_names[i]);
-                if (i == HTTP_GET)
-                        strcat(text, ", HEAD");
-        }
+        for (unsigned i = 0; i < ARRAY_LEN(method_names); i++)
+                if (allowed & 1u << i)
+                        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%s", len > 0 ? ", " : "",
+                                                method_names[i], i == HTTP_GET ? ", HEAD" : "");
         http_add_header(request, "Allow", text);
 }
 

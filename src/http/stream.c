@@ -94,10 +94,8 @@ bool stream_needs_end(const struct http_request *request)
 
 void http_stream(struct http_request *request, int status, const char *type, uint64_t length)
 {
-        if (request->answered || request->gone)
+        if (!answer_begin(request, status, type))
                 return;
-        request->reply.status = status;
-        request->reply.type = type != NULL ? strdup(type) : NULL;
         request->stream.on = true;
         request->stream.length = length;
         request_answered(request);

@@ -9,8 +9,9 @@ static int hex(char c)
 {
         if (c >= '0' && c <= '9')
                 return c - '0';
-        c |= 0x20;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* In place: what comes out is never longer. */
@@ -22,7 +23,10 @@ static bool decode(char *text, bool plus_is_space)
                 int high, low;
 
                 if (*from != '%') {
-                        *to++ = *from == '+' && plus_is_space ? ' ' : *from;
+                        *to = *from;
+                        if (*from == '+' && plus_is_space)
+                                *to = ' ';
+                        to++;
                         continue;
                 }
                 high = hex(from[1]);

@@ -398,8 +398,12 @@ int http_websocket_accept(struct http_request *request, size_t message_max,
         const char *why;
         int status;
 
-        if (request->answered || request->gone || request->connection == NULL)
+        if (request->answered || request->gone)
                 return -EINVAL;
+        if (request->connection == NULL) { /* nobody will see it; but it ends the request */
+                http_reply(request, 400, NULL, NULL, 0);
+                return -EINVAL;
+        }
         status = handshake_check(request, &why);
         if (status == 426) {
                 http_add_header(request, "Upgrade", "websocket");

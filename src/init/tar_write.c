@@ -42,7 +42,7 @@ static int put(struct packing *p, const void *data, size_t len)
 
 static int put_zeros(struct packing *p, uint64_t len)
 {
-        static const char zeros[4096];
+        static char zeros[4096]; /* never written; const would be in the file that init is */
         int r = 0;
         for (; len > 0 && r == 0;) {
                 size_t n = len < sizeof zeros ? (size_t)len : sizeof zeros;

@@ -122,13 +122,14 @@ static void drain(void)
 
 int operate_untar(const struct request_operate *request)
 {
-        static struct tar_reader reader = {.read = read_data};
+        static struct tar_reader reader; /* not in the file that init is: it is copied at each start */
         static struct tar_entry entry;
         uint64_t total = 0, max = request->head.offset;
         int r = path_make(request->path, true);
         AUTO(sys_close) int root = r < 0 ? r : sys_openat(AT_FDCWD, request->path, O_PATH | O_DIRECTORY, 0);
         if (root < 0)
                 return root;
+        reader.read = read_data;
         while ((r = tar_next(&reader, &entry)) > 0) {
                 if (max > 0 && (entry.size > max || (total += entry.size) > max))
                         return -EFBIG;

@@ -8,15 +8,16 @@
 #define KNOWN (CELL_LIVE | CELL_FREEZING | CELL_FROZEN | CELL_DEAD)
 
 static const struct dispatch_rule rules[] = {
-        {KEEPER_MAKE, "make", sizeof(struct keeper_make), 0, handle_make},
-        {KEEPER_END, "end", sizeof(struct keeper_about), KNOWN, handle_end},
-        {KEEPER_KILL, "kill", sizeof(struct keeper_about), KNOWN, handle_kill},
-        {KEEPER_COUNT, "count", sizeof(struct keeper_about), KNOWN, handle_count},
-        {KEEPER_THROTTLE, "throttle", sizeof(struct keeper_about), KNOWN, handle_throttle},
-        {KEEPER_UNTHROTTLE, "unthrottle", sizeof(struct keeper_about), KNOWN, handle_unthrottle},
-        {KEEPER_FREEZE, "freeze", sizeof(struct keeper_about), KNOWN, handle_freeze},
-        {KEEPER_THAW, "thaw", sizeof(struct keeper_about), KNOWN, handle_thaw},
-        {KEEPER_READY, "ready", sizeof(struct keeper_about), 0, handle_ready},
+        {KEEPER_MAKE, 0, "make", sizeof(struct keeper_make), handle_make},
+        {KEEPER_END, KNOWN, "end", sizeof(struct keeper_about), handle_end},
+        {KEEPER_KILL, KNOWN, "kill", sizeof(struct keeper_about), handle_kill},
+        {KEEPER_COUNT, KNOWN, "count", sizeof(struct keeper_about), handle_count},
+        {KEEPER_THROTTLE, KNOWN, "throttle", sizeof(struct keeper_about), handle_throttle},
+        {KEEPER_UNTHROTTLE, KNOWN, "unthrottle", sizeof(struct keeper_about), handle_unthrottle},
+        {KEEPER_FREEZE, KNOWN, "freeze", sizeof(struct keeper_about), handle_freeze},
+        {KEEPER_THAW, KNOWN, "thaw", sizeof(struct keeper_about), handle_thaw},
+        {KEEPER_READY, 0, "ready", sizeof(struct keeper_about), handle_ready},
+        {KEEPER_DROP, 0, "drop", sizeof(struct keeper_drop), handle_drop},
 };
 
 static bool ends(const char *text, size_t size)
@@ -69,6 +70,10 @@ const char *dispatch_check(const union dispatch_packet *packet, size_t len, cons
                 return "a packet of the wrong size";
         if (rule->type == KEEPER_MAKE)
                 wrong = check_make(&packet->make);
+        else if (rule->type == KEEPER_DROP)
+                wrong = !ends(packet->drop.name, sizeof packet->drop.name) ? "a string without an end"
+                        : !is_name(packet->drop.name)                      ? "a bad name"
+                                                                           : NULL;
         else if (packet->about.reserved || (rule->states == 0 && packet->about.sandbox))
                 wrong = "a value out of range";
         if (!wrong)

@@ -18,13 +18,14 @@ union dispatch_packet {
         };
         struct keeper_make make;
         struct keeper_about about;
+        struct keeper_drop drop;
 };
 
 struct dispatch_rule {
         uint32_t type;
-        const char *name;
-        size_t size;     /* exactly */
         uint32_t states; /* CELL_*: what the sandbox may be in; 0: it is about none */
+        const char *name;
+        size_t size; /* exactly */
         void (*handle)(struct keeper *keeper, struct cell *cell, const union dispatch_packet *packet);
 };
 
@@ -44,6 +45,7 @@ DISPATCH_HANDLER(handle_unthrottle);
 DISPATCH_HANDLER(handle_freeze);
 DISPATCH_HANDLER(handle_thaw);
 DISPATCH_HANDLER(handle_ready);
+DISPATCH_HANDLER(handle_drop);
 
 /* The rest of what happens to a sandbox: time passed, and it waits for something; its init is
  * gone, and was reaped. */

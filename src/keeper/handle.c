@@ -9,6 +9,7 @@
 #include "keeper/dispatch.h"
 #include "keeper/log.h"
 #include "keeper/process.h"
+#include "keeper/volume.h"
 #include "sys/file.h"
 
 #define DEATH_PATIENCE_US 10000000
@@ -29,6 +30,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "%d sandboxes are all there can be",
                                KEEPER_SANDBOXES_MAX);
         int r = workspace_open(&k->setup->policy, m, &workspace, path, err);
+        bool volume = m->workspace == KEEPER_PERSISTENT && k->setup->volumes >= 0;
+        if (r == 0 && volume) {
+                sys_close(TAKE_FD(workspace)); /* that was only its mark */
+                r = workspace = volume_mount(k->setup->volumes, m->name, &m->limits, err);
+        }
         if (r < 0)
                 return r;
         cella_options_default(&options);
@@ -44,6 +50,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .program = k->program,
                 .netns = netns,
                 .workspace_fd = workspace,
+                .workspace_is_mount = volume,
                 .freezable = m->long_lived,
                 .home = k->home,
         };
@@ -55,17 +62,18 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
         struct cella_err err = {0};
         struct sandbox *sandbox = NULL;
         (void)cell;
-        if (make(k, &packet->make, &sandbox, &err) < 0) {
+        if (make(k, &packet->make, &sandbox, &err) < 0 || !sandbox) {
                 log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
                 keeper_fail(k, packet->number, &err);
                 return;
         }
         struct cell *new = cells_take(&k->cells, sandbox);
+        bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
         const struct keeper_made made = {
                 .type = KEEPER_MADE,
                 .number = packet->number,
                 .sandbox = new->handle,
-                .missing = sandbox->missing,
+                .missing = sandbox->missing | (unlimited ? (uint32_t)CELLA_LIMIT_DISK : 0),
                 .counted = sandbox->cgroup != NULL,
         };
         int r = keeper_watch(k, new);
@@ -201,9 +209,7 @@ void handle_look(struct keeper *k, struct cell *cell, int64_t now)
                 cgroup_thaw(cell->sandbox->cgroup);
                 stop_freezing(k, cell, "something in the sandbox cannot be frozen");
                 cell->state = CELL_LIVE;
-        } else if (cell->state == CELL_ENDING && sandbox_try_reap(cell->sandbox)) {
-                keeper_finish(k, cell);
-        } else if (cell->state == CELL_ENDING && now >= cell->deadline) {
+        } else if (cell->state == CELL_ENDING && (sandbox_try_reap(cell->sandbox) || now >= cell->deadline)) {
                 keeper_finish(k, cell);
         }
 }
@@ -218,4 +224,12 @@ void handle_death(struct keeper *k, struct cell *cell)
         stop_freezing(k, cell, "the sandbox ended while it was being frozen");
         cell->state = CELL_DEAD;
         keeper_reply(k, &died, sizeof died, -1);
+}
+
+void handle_drop(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)cell;
+        int r = k->setup->volumes >= 0 ? volume_remove(k->setup->volumes, packet->drop.name) : 0;
+        if (r < 0)
+                log_error(packet->drop.name, "cannot remove its volume: %s", strerror(-r));
 }

@@ -22,7 +22,8 @@ static void put_time(struct json *j)
         json_put_string(j, "time", text);
 }
 
-static void line(const char *level, const char *sandbox, const char *format, va_list values)
+__attribute__((format(printf, 3, 0))) static void line(const char *level, const char *sandbox,
+                                                       const char *format, va_list values)
 {
         char message[512];
         char *text = NULL;

@@ -48,12 +48,10 @@ int outbox_send(struct outbox *o, const void *data, size_t len, int fd)
         int r = o->first ? -EAGAIN : send_one(o->socket, data, len, fd);
         if (r == 0)
                 return 0;
-        struct outbox_packet *p = NULL;
-        if (r == -EAGAIN)
-                r = o->n < PACKETS_MAX && (p = malloc(sizeof *p + len)) ? 0 : -ENOBUFS;
-        if (r < 0) {
+        struct outbox_packet *p = r == -EAGAIN && o->n < PACKETS_MAX ? malloc(sizeof *p + len) : NULL;
+        if (!p) {
                 sys_close(fd);
-                return r;
+                return r == -EAGAIN ? -ENOBUFS : r;
         }
         *p = (struct outbox_packet){.fd = fd, .len = len};
         memcpy(p->data, data, len);

@@ -18,6 +18,7 @@ struct keeper_setup {
         pid_t server;
         int server_pidfd;
         struct workspace_policy policy;
+        int volumes; /* state/volumes, see volume.h; -1: none here */
 };
 
 /* Groups that the kernel was not done with when their sandbox was. */

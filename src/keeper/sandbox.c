@@ -91,7 +91,9 @@ static int open_tree(struct making *m, size_t i, int source_fd, struct cella_err
 {
         if (source_fd < 0 || !m->spec.privileged)
                 return 0;
-        AUTO(sys_close) int low = sys_open_tree_clone(source_fd, "", true);
+        AUTO(sys_close)
+        int low = m->parts->workspace_is_mount ? sys_dup_above(source_fd, 3)
+                                               : sys_open_tree_clone(source_fd, "", true);
         int r = low < 0 ? low : sys_mount_private(low);
         if (r >= 0)
                 r = m->mounts[i].tree_fd = sys_dup_above(low, INIT_FREE_FD);

@@ -32,11 +32,12 @@ struct sandbox {
 
 /* What the maker of many has ready, or knows better. */
 struct sandbox_parts {
-        const char *id;   /* NULL: a new one */
-        int program;      /* init's, see init_program_open(); borrowed.  -1: one of its own */
-        int netns;        /* an unused network namespace, its loopback up; borrowed.  -1: a new one */
-        int workspace_fd; /* what options->workspace is the name of; borrowed.  -1: the name decides */
-        bool freezable;   /* see cgroup_new() */
+        const char *id;          /* NULL: a new one */
+        int program;             /* init's, see init_program_open(); borrowed.  -1: one of its own */
+        int netns;               /* an unused network namespace, its loopback up; borrowed.  -1: a new one */
+        int workspace_fd;        /* what options->workspace is the name of; borrowed.  -1: the name decides */
+        bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
+        bool freezable;          /* see cgroup_new() */
         const struct cgroup_home *home;
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})

@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/auto.h"
 #include "base/err.h"
 #include "sys/file.h"
+#include "sys/process.h"
 #include "sys/raw.h"
 
 static const char *const system_directories[] = {
@@ -93,11 +95,15 @@ static int make_dir(int parent, const char *name)
         struct stat st;
         if (fstat(parent, &st) < 0)
                 return -errno;
+        int dumpable = sys_prctl(PR_GET_DUMPABLE, 0, 0);
         setfsgid(st.st_gid);
         setfsuid(st.st_uid);
         int r = sys_mkdirat(parent, name, 0700);
         setfsuid(geteuid());
         setfsgid(getegid());
+        /* A change of identity takes it away, and with it what children need of their /proc. */
+        if (dumpable == 1)
+                sys_prctl(PR_SET_DUMPABLE, 1, 0);
         return r == -EEXIST ? 0 : r;
 }
 

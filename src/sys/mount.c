@@ -34,6 +34,19 @@ int sys_tmpfs(const char *size, const char *inodes, const char *mode, unsigned a
         return (int)sys_call3(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
 }
 
+int sys_mount_device(const char *type, const char *device, unsigned attributes)
+{
+        AUTO(sys_close) int fs = (int)sys_call2(SYS_fsopen, type, FSOPEN_CLOEXEC);
+        if (fs < 0)
+                return fs;
+        long r = sys_call5(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "source", device, 0);
+        if (r == 0)
+                r = sys_call5(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, 0, 0, 0);
+        if (r < 0)
+                return (int)r;
+        return (int)sys_call3(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
+}
+
 int sys_proc(void)
 {
         AUTO(sys_close) int fs = (int)sys_call2(SYS_fsopen, "proc", FSOPEN_CLOEXEC);

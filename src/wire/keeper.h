@@ -25,6 +25,7 @@ enum keeper_request {
         KEEPER_FREEZE,     /* KEEPER_DONE when nothing in it runs any more, or KEEPER_FAILED */
         KEEPER_THAW,       /* KEEPER_DONE or KEEPER_FAILED */
         KEEPER_READY,      /* about no sandbox: the server takes requests now; no answer */
+        KEEPER_DROP,       /* struct keeper_drop: a persistent workspace is not wanted any more; no answer */
 };
 
 enum keeper_reply {
@@ -42,7 +43,8 @@ enum keeper_reply {
 
 enum keeper_workspace {
         KEEPER_SCRATCH,    /* private and gone with the sandbox */
-        KEEPER_PERSISTENT, /* the directory `name` of the state directory's workspaces/ */
+        KEEPER_PERSISTENT, /* kept in the state directory under `name`: a volume where there can be some,
+                            * with workspaces/`name` as its mark; else that directory itself */
         KEEPER_READ_ONLY,  /* `root`/`name`, a directory of the host */
         KEEPER_READ_WRITE,
 };
@@ -65,6 +67,11 @@ struct keeper_about {
         uint32_t type, number;
         uint32_t sandbox; /* handle from KEEPER_MADE */
         uint32_t reserved;
+};
+
+struct keeper_drop {
+        uint32_t type, number;
+        char name[KEEPER_NAME_MAX];
 };
 
 struct keeper_made {

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import encodings.idna  # noqa: F401 -- before the user is one who may not look for it
 import glob
 import http.client
 import io

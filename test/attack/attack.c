@@ -73,6 +73,16 @@ enum attack_outcome attack_moot(const char *format, ...)
         return ATTACK_BLOCKED;
 }
 
+enum attack_outcome attack_counted(long n, const char *what, bool stopped, const struct attack_victim *victim)
+{
+        if (victim->limit <= 0)
+                return attack_broken("needs limit");
+        if (stopped && n <= victim->limit)
+                return attack_blocked("stopped at %ld %s", n, what);
+        return attack_succeeded("%ld %s, %ld allowed, %s", n, what, victim->limit,
+                                stopped ? ATTACK_THEN_STOPPED : "not stopped");
+}
+
 enum attack_outcome attack_worse(enum attack_outcome a, enum attack_outcome b)
 {
         if (a == ATTACK_SUCCEEDED || b == ATTACK_SUCCEEDED)

@@ -10,7 +10,14 @@
  *  - The walls overlap on purpose.  Where a second wall would still stop the attack,
  *    "succeeded" means that the named wall let it through to that second one: a
  *    different errno, or an answer that only the kernel itself gives.
- *  - An attack with two walls succeeds only when both are gone.
+ *  - An attack with two walls would succeed only without both, and never more than one is
+ *    taken down.  So for these it is shown that each wall holds without the other, and
+ *    another attack that only one of them stops shows that this one is there at all:
+ *    kernel_calls and capabilities for kernel_control, leaked_dir and device_ioctl for
+ *    leaked_dir_read, signal_process and init_environ for process_environ.
+ *  - Two walls count processes, the cgroup exactly and the rlimit with some to spare.  A bomb
+ *    succeeds when it gets more than its limit; without the cgroup the rlimit must still
+ *    end it.  raise_limits shows the rlimit by itself.
  *  - Nothing here may do damage even if it succeeds: files of the host are opened but
  *    never written, processes only get signal 0 or SIGCONT, calls that would change
  *    the machine get arguments that the kernel refuses, and bombs are bounded. */
@@ -132,6 +139,15 @@ enum attack_outcome attack_open_and_steal(const char *path, const struct attack_
  * refused for its owner and mode, is success: that the mount is read-only was the wall.
  * A file that is not there, or has /dev/null mounted over it, is blocked. */
 enum attack_outcome attack_open_for_writing(const char *path);
+
+/* Bombs of processes end here, so that a missing wall costs little. */
+#define ATTACK_BOMB_SIZE 300
+
+/* So many at once, itself among them, and then none more, if it was stopped.  More than the
+ * limit is success. */
+enum attack_outcome attack_counted(long n, const char *what, bool stopped,
+                                   const struct attack_victim *victim);
+#define ATTACK_THEN_STOPPED "then stopped" /* how the word of such a success ends */
 
 /* For every process that a bomb leaves behind: alarms are not inherited. */
 void attack_fuse(void);

@@ -4,7 +4,7 @@
  *
  * With all walls up an attack must be blocked; without its wall it must succeed, or the
  * test would prove nothing.  An attack that two walls stop must be blocked while either
- * of them stands.  The attacks themselves only ever run inside sandboxes; even their
+ * of them stands, and is told as such.  The attacks themselves only ever run inside sandboxes; even their
  * list is made there.  One line each; exit status 1 if anything failed. */
 #include <errno.h>
 #include <signal.h>
@@ -27,6 +27,11 @@ static const char *pointless(const char *name)
 {
         struct rlimit core;
 
+        struct rlimit processes;
+
+        if (strcmp(name, "raise_limits") == 0 && getrlimit(RLIMIT_NPROC, &processes) == 0 &&
+            processes.rlim_max < 1000)
+                return "the host itself allows less than 1000 processes";
         if (strcmp(name, "core_dump") == 0 && getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0)
                 return "core dumps are limited to 0 on this host already";
         return NULL;
@@ -103,23 +108,30 @@ static void try_without(struct tally *tally, const char *name, uint32_t walls)
         }
 }
 
-/* Each of two walls must hold alone; one that this host lacks cannot. */
-static bool holds_alone(struct tally *tally, const char *name, uint32_t walls, uint32_t missing)
+/* Two walls stop it: each must hold without the other.  Says of both what was seen. */
+static void try_each_alone(struct tally *tally, const char *name, uint32_t walls)
 {
         struct trial t;
-        char without[64];
+        char without[64], told[200] = "";
+        size_t held = 0;
 
         for (uint32_t wall = 1; wall <= walls; wall <<= 1) {
-                if (!(walls & wall) || walls == wall || (missing & walls & ~wall))
+                if (!(walls & wall))
                         continue;
-                snprintf(without, sizeof without, "without %s only", trial_wall_names(wall));
+                snprintf(without, sizeof without, "without %s", trial_wall_names(wall));
                 try_once(name, wall, &t);
-                if (!t.ran && geteuid() != 0)
-                        continue; /* as in try_without() */
-                if (!judge_blocked(tally, name, without, &t))
-                        return false;
+                /* As in try_without(). */
+                bool can = t.ran || geteuid() == 0;
+                if (can && !judge_blocked(tally, name, without, &t))
+                        return;
+                held += can;
+                size_t n = strlen(told);
+                snprintf(told + n, sizeof told - n, "; %s: %s", without, can ? "blocked" : "cannot be tried");
         }
-        return true;
+        if (held > 0)
+                tally_pass(tally, name, "blocked; stopped by two walls%s", told);
+        else
+                tally_skip(tally, name, "blocked; stopped by two walls%s", told);
 }
 
 static void try_attack(struct tally *tally, const char *name, uint32_t walls)
@@ -134,16 +146,14 @@ static void try_attack(struct tally *tally, const char *name, uint32_t walls)
         try_once(name, 0, &t);
         if (t.ran && (t.missing & walls) == walls)
                 tally_skip(tally, name, "this host has no %s", trial_wall_names(walls));
-        else if (TRIAL_WALLS_STAY_UP && judge_blocked(tally, name, "with all walls", &t))
+        else if (!judge_blocked(tally, name, "with all walls", &t))
+                return;
+        else if (TRIAL_WALLS_STAY_UP)
                 tally_pass(tally, name, "blocked");
-        else if (!TRIAL_WALLS_STAY_UP && judge_blocked(tally, name, "with all walls", &t) &&
-                 holds_alone(tally, name, walls, t.missing)) {
-                if (trial_doubly_walled(walls))
-                        tally_pass(tally, name, "blocked, also without any one of %s",
-                                   trial_wall_names(walls));
-                else
-                        try_without(tally, name, walls);
-        }
+        else if (trial_doubly_walled(walls & ~t.missing))
+                try_each_alone(tally, name, walls);
+        else
+                try_without(tally, name, walls & ~t.missing); /* of two, the one that this host has */
 }
 
 /* Reads the list from inside a sandbox: the program runs nowhere else. */

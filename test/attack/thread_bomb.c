@@ -16,13 +16,13 @@ BOMB(thread_bomb, WALL_CGROUP | WALL_RLIMIT, "start threads without end")
 
         pthread_attr_init(&attr);
         pthread_attr_setstacksize(&attr, 32768);
-        for (int i = 0; i < 300; i++) {
+        for (int i = 1; i < ATTACK_BOMB_SIZE; i++) {
                 int error = pthread_create(&thread, &attr, wait_forever, NULL);
 
                 if (error == EAGAIN)
-                        return attack_blocked("stopped after %d threads", i);
+                        return attack_counted(i, "threads", true, victim);
                 if (error != 0)
                         return attack_broken("pthread_create: unforeseen: %s", strerror(error));
         }
-        return attack_succeeded("300 threads");
+        return attack_counted(ATTACK_BOMB_SIZE, "threads", false, victim);
 }

@@ -51,7 +51,7 @@ struct trial {
 void trial_attack(const struct victims *v, const char *attack, uint32_t walls_down, struct trial *ret);
 
 /* More than one wall stops it.  Never more than one is taken down at a time: then it is shown
- * that each holds alone, and not that it succeeds without all of them. */
+ * that each holds without the other, and not that it succeeds without both. */
 static inline bool trial_doubly_walled(uint32_t walls)
 {
         return (walls & (walls - 1)) != 0;

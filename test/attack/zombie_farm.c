@@ -27,15 +27,16 @@ BOMB(zombie_farm, WALL_CGROUP | WALL_RLIMIT, "fill the process table with zombie
 {
         if (make_orphans() != ATTACK_BLOCKED)
                 return ATTACK_BROKEN;
-        for (int i = 0; i < 300; i++) {
+        usleep(100000); /* for the last orphans to be reaped */
+        for (int i = 1; i < ATTACK_BOMB_SIZE; i++) {
                 pid_t pid = fork();
 
                 if (pid < 0 && errno == EAGAIN)
-                        return attack_blocked("stopped after %d zombies", i);
+                        return attack_counted(i, "processes, all but one dead", true, victim);
                 if (pid < 0)
                         return attack_broken("fork: unforeseen: %s", strerror(errno));
                 if (pid == 0)
                         _exit(0);
         }
-        return attack_succeeded("300 zombies");
+        return attack_counted(ATTACK_BOMB_SIZE, "processes, all but one dead", false, victim);
 }

@@ -127,7 +127,7 @@ TEST(full_screen_programs_and_prompts_work)
         master = start(&box, 2, 0, repl);
         CHECK(read_until(master, ">>> ", 5000));
         type(master, "6*7\n");
-        CHECK(read_until(master, "42", 5000));
+        CHECK(read_until(master, "42\r\n>>> ", 5000));
         type(master, "\004"); /* ^D */
         CHECK(at_end(master));
         CHECK_INT(box_end(&box, 2), 0);

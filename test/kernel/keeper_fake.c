@@ -29,6 +29,20 @@ double fake_now_ms(void)
         return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+const char *fake_start_group;
+
+double fake_slack(void)
+{
+        const char *text = getenv("CELLA_SLACK");
+        return text && atof(text) > 1 ? atof(text) : 1;
+}
+
+const char *fake_temporary(void)
+{
+        const char *path = getenv("TMPDIR");
+        return path && path[0] == '/' ? path : "/tmp";
+}
+
 /* ---- as the server ---- */
 
 static void add_file(char *text, size_t size, const char *path, char between)
@@ -163,7 +177,7 @@ static void find_cella(char *ret, size_t size)
 static bool make_directory(struct fake_daemon *d)
 {
         char path[512], to[128];
-        snprintf(d->directory, sizeof d->directory, "/tmp/cella-test-XXXXXX");
+        snprintf(d->directory, sizeof d->directory, "%s/cella-test-XXXXXX", fake_temporary());
         if (!mkdtemp(d->directory) || chmod(d->directory, 0755) < 0)
                 return false;
         find_cella(path, sizeof path);
@@ -204,6 +218,11 @@ _Noreturn static void become_daemon(struct fake_daemon *d, const char *const *ar
                 argv[n++] = *arguments++;
         int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
         dup2(fd, STDERR_FILENO);
+        if (fake_start_group) {
+                fd = open(fake_start_group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (sys_write_file(fd, "cgroup.procs", "0") < 0)
+                        _exit(125);
+        }
         execv(program, (char *const *)argv);
         _exit(126);
 }
@@ -225,7 +244,7 @@ bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments)
         if (d->pid == 0)
                 become_daemon(d, arguments);
         struct pollfd fd = {listener, POLLIN, 0};
-        for (int i = 0; i < 500 && d->link < 0; i++) {
+        for (int i = 0; i < 500 * fake_slack() && d->link < 0; i++) {
                 if (poll(&fd, 1, 10) > 0)
                         d->link = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
                 else if (waitid(P_PID, (id_t)d->pid, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) < 0 ||
@@ -252,7 +271,7 @@ void fake_tell(struct fake_daemon *d, char how)
 /* ms -1: only looks, and leaves it unreaped. */
 int fake_wait(struct fake_daemon *d, int ms)
 {
-        double until = fake_now_ms() + ms;
+        double until = fake_now_ms() + ms * fake_slack();
         siginfo_t info;
         for (;;) {
                 info.si_pid = 0;
@@ -308,7 +327,7 @@ ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, 
         struct pollfd p = {d->keeper, POLLIN, 0};
         int none;
         memset(packet, 0, sizeof *packet);
-        if (poll(&p, 1, ms) <= 0)
+        if (poll(&p, 1, (int)(ms * fake_slack())) <= 0)
                 return -1;
         ssize_t n = receive_fd(d->keeper, packet, sizeof *packet, fd ? fd : &none);
         if (!fd && none >= 0)

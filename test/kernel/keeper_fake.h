@@ -81,3 +81,12 @@ bool fake_group_exists(const char *name);
 int fake_descriptors(pid_t pid);
 int fake_mounts(pid_t pid);
 double fake_now_ms(void);
+
+/* Where the next daemon is put before it starts: a directory of cgroup v2; NULL: where we are. */
+extern const char *fake_start_group;
+
+/* TMPDIR, or /tmp. */
+const char *fake_temporary(void);
+
+/* How many times as long everything may take: CELLA_SLACK, for a machine that is emulated. */
+double fake_slack(void);

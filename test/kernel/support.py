@@ -10,6 +10,7 @@ import time
 registry = []  # of Test, in the order of definition
 
 command = []  # how cella is called: the wrapper and the program
+wrapped = False  # whether there is a wrapper
 slack = 1  # timings may take so many times as long
 ordinary_uid = 0
 user = ""  # "root" or "user": whom this test runs as
@@ -29,19 +30,22 @@ class Skip(Exception):
 
 
 class Test:
-    def __init__(self, function, name, users, timeout, alone, timing):
+    def __init__(self, function, name, users, timeout, flags):
         self.function, self.name, self.users, self.timeout = function, name, users, timeout
-        self.alone, self.timing = alone, timing
+        self.alone, self.timing, self.beside, self.unwrapped = flags
 
 
-def test(function=None, *, name=None, users=("root", "user"), timeout=30, alone=False, timing=False):
+def test(function=None, *, name=None, users=("root", "user"), timeout=30, alone=False, timing=False, beside=False,
+         unwrapped=False):
     """Registers a test under the name of its function, or another one.
 
-    users: whom to run it as.  alone: nothing else of the suite runs meanwhile.
-    timing: a busy machine can make it fail in other ways than by Late."""
+    users: whom to run it as.  alone: nothing else of the suite runs meanwhile, but what is beside.
+    timing: a busy machine can make it fail in other ways than by Late.
+    beside: it takes long and needs little; it is begun first, and all others run meanwhile.
+    unwrapped: it cannot be run below a wrapper."""
 
     def register(f):
-        registry.append(Test(f, name or f.__name__, tuple(users), timeout, alone, timing))
+        registry.append(Test(f, name or f.__name__, tuple(users), timeout, (alone, timing, beside, unwrapped)))
         return f
 
     return register(function) if function else register
@@ -49,8 +53,8 @@ def test(function=None, *, name=None, users=("root", "user"), timeout=30, alone=
 
 def setup(program, wrapper, slack_, uid):
     """Called once, by the runner."""
-    global command, slack, ordinary_uid
-    command, slack, ordinary_uid = [*wrapper, program], slack_, uid
+    global command, wrapped, slack, ordinary_uid
+    command, wrapped, slack, ordinary_uid = [*wrapper, program], bool(wrapper), slack_, uid
 
 
 def start(user_, home_):
@@ -93,6 +97,7 @@ def spawn(*args, user=None, **popen):
     """A running cella.  user="user": as the ordinary user, when the test is root."""
     if user == "user" and os.geteuid() == 0:
         popen.update(user=ordinary_uid, group=ordinary_uid, extra_groups=[])
+        popen.setdefault("env", {**os.environ, "TMPDIR": "/tmp", "USER": user})  # for the wrapper
     return subprocess.Popen([*command, *map(os.fsencode, map(str, args))], **popen)
 
 

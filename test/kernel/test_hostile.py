@@ -1,13 +1,17 @@
 """Readers, callers and code that try to hold cella up, or to take what is not counted."""
 
+import fcntl
 import os
 import pty
 import signal
 import subprocess
+import sys
+import termios
 import time
 
 import support
-from support import ensure, reap, run_json, same, spawn, test, within
+from support import ensure, reap, run_json, same, spawn, test, until, within
+from test_leftovers import groups, lost_groups
 
 
 def ends_in_time(seconds, *words, **popen):
@@ -36,12 +40,17 @@ def terminal_that_nobody_reads_holds_no_deadline_up():
     os.close(slave)
 
 
+def waiting_in(pipe):
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def stopped_after_its_code(*words):
     """The code has ended, the reader takes nothing: a signal must still end cella."""
     r, w = os.pipe()
     p = spawn("run", *words, stdin=subprocess.DEVNULL, stdout=w)
     os.close(w)
-    time.sleep(1)
+    until(lambda: waiting_in(r) > 32768, 10, "output that nobody reads")
+    time.sleep(0.3 * support.slack)  # for the end of the code; a signal before would be its end
     p.send_signal(signal.SIGTERM)
     begun = time.monotonic()
     rc = reap(p, 20)
@@ -110,17 +119,14 @@ def what_sockets_hold_is_memory_too():
 
 @test(timing=True)
 def early_signal_leaves_nothing_behind():
-    before = subprocess.run("find /sys/fs/cgroup -name 'cella-*' | sort", shell=True, capture_output=True).stdout
+    before = groups()
     for i in range(30):
         p = spawn("run", "--", "sleep", "1", stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(i * 0.0002)
         p.terminate()
         reap(p)
-    left = subprocess.run("find /sys/fs/cgroup -name 'cella-*' | sort", shell=True, capture_output=True).stdout
-    new = set(left.split()) - set(before.split())
-    # Others of the same machine may have some for a moment.
-    time.sleep(0.5 if new else 0)
-    same([n for n in new if os.path.exists(n)], [], "cgroups left")
+    time.sleep(0.2)
+    same(lost_groups(before), {}, "cgroups left")  # others of the same machine have some, too, with a living owner
 
 
 @test

@@ -226,7 +226,8 @@ def cpu_quota(group):
 def cpu_seconds(group):
     if "cpuacct.usage" in group:
         return int(read(group["cpuacct.usage"])) / 1e9
-    return int(read(group["cpu.stat"]).split()[1]) / 1e6  # usage_usec is the first
+    counters = dict(line.split() for line in read(group["cpu.stat"]).splitlines())
+    return int(counters["usage_usec"]) / 1e6
 
 
 def stolen():
@@ -241,7 +242,8 @@ def holds_cores(cores, processes, *options, seconds=1.5):
     machine gives no loop all that it may have, that the limit is set is looked at, too."""
     nonce = nonce_seconds()
     code = f"for i in $(seq {processes}); do while :; do :; done & done; sleep {nonce}"
-    p = spawn("run", *options, "--timeout", "100s", "sh", "-c", code, stdin=subprocess.DEVNULL)
+    # With a limit on CPU time, what is used is counted, whatever hierarchies the host has.
+    p = spawn("run", *options, "--timeout", "100s", "--cpu-time", "100s", "sh", "-c", code, stdin=subprocess.DEVNULL)
     try:
         pid = until(lambda: [i for i in with_argument(nonce) if support.program_name(i) == "sleep"], 10, "the start")[0]
         group = groups_of(pid)

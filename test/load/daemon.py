@@ -15,6 +15,30 @@ import tempfile
 import time
 
 
+# As in jail/cgroup.c and keeper/sandbox.c.
+NUMBERS = 1 << 22
+STEP_INVERSE = pow(7919, -1, NUMBERS)
+FIRST_UID = 0x70000000
+
+
+def cella_groups():
+    """Every sandbox's group on this machine, anybody's: (path, number)."""
+    look = ["/sys/fs/cgroup"]
+    for _ in range(5):
+        deeper = []
+        for path in look:
+            try:
+                names = [e.name for e in os.scandir(path) if e.is_dir(follow_symlinks=False)]
+            except OSError:
+                continue
+            for name in names:
+                if name.startswith("cella-") and name[6:].isdigit():
+                    yield f"{path}/{name}", int(name[6:])
+                else:
+                    deeper.append(f"{path}/{name}")
+        look = deeper
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -191,29 +215,50 @@ class Daemon:
                 return int(line.split()[1]) * 1024
         return 0
 
-    def cgroups(self):
-        """Those of our keeper's sandboxes, in every hierarchy."""
-        n = 0
-        for top in os.listdir("/sys/fs/cgroup"):
-            home = f"/sys/fs/cgroup/{top}"
-            for path in [home, f"{home}/cella-{self.keeper}"]:
-                if os.path.basename(path) == f"cella-{self.keeper}" and os.path.isdir(path):
-                    n += sum(len(dirs) for _, dirs, _ in os.walk(path))
-        return n
+    def ours(self, number, most):
+        """Whether our keeper hands out this number: see make_all() in jail/cgroup.c."""
+        return (number - self.keeper) * STEP_INVERSE % NUMBERS < most
+
+    def cgroups(self, most=None):
+        """Our keeper's groups, in every hierarchy: those it made by then and nobody else has locked."""
+        most = most or int(self.metrics()["sandboxes_made_total"]) + 200
+        locks = {}
+        for line in read("/proc/locks").splitlines():
+            f = line.split()
+            if f[1] == "FLOCK":
+                locks[f[5].rsplit(":", 1)[1]] = int(f[4])
+        found = []
+        for name, number in cella_groups():
+            try:
+                owner = locks.get(str(os.stat(name).st_ino), self.keeper)
+            except OSError:
+                continue
+            if self.ours(number, most) and owner == self.keeper:
+                found.append(name)
+        return found
 
     def processes(self):
-        """Those below our keeper, but for the server; also what was orphaned, by its cgroup."""
+        """Those below our keeper, but for the server."""
         found, look = set(), [self.keeper]
         while look:
             for child in children(look.pop()):
                 if child != self.server:
                     found.add(child)
                 look.append(child)
-        return found | self.in_cgroup()
+        return found
 
-    def in_cgroup(self):
-        mark = f"/cella-{self.keeper}/"
-        return {int(p) for p in os.listdir("/proc") if p.isdigit() and mark in read(f"/proc/{p}/cgroup") + "/"}
+    def orphans(self, most):
+        """Processes in sandboxes of a keeper that is dead, by their uid."""
+        found = set()
+        for p in os.listdir("/proc"):
+            try:
+                uid = os.stat(f"/proc/{p}").st_uid if p.isdigit() else 0
+            except OSError:
+                continue
+            if FIRST_UID <= uid < FIRST_UID + NUMBERS and self.ours(uid - FIRST_UID, most):
+                if read(f"/proc/{p}/stat").rsplit(")", 1)[-1].split()[0:1] not in ([], ["Z"], ["X"]):
+                    found.add(int(p))
+        return found
 
     def mounts(self):
         return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
@@ -228,7 +273,7 @@ class Daemon:
             "keeper_fds": len(os.listdir(f"/proc/{keeper}/fd")),
             "threads": len(os.listdir(f"/proc/{server}/task")) + len(os.listdir(f"/proc/{keeper}/task")),
             "processes": len(self.processes()),
-            "cgroups": self.cgroups(),
+            "cgroups": len(self.cgroups()),
             "mounts": self.mounts(),
             "workspaces": len(os.listdir(f"{self.state}/workspaces")),
         }

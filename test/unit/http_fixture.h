@@ -1,6 +1,7 @@
 /* test/unit/http_fixture.h -- a server with a handler for each kind of answer, and raw clients, all in
  * one thread: waiting for something turns the loop until it is there. */
 #pragma once
+#pragma GCC diagnostic ignored "-Wunused-function" /* no test needs all of it */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -587,4 +588,25 @@ static bool ended(struct reader *reader)
         while (fill(reader, 3000))
                 ;
         return reader->ended;
+}
+
+/* ---- WebSockets ---- */
+
+static const char ws_hello[] = "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+                               "Connection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+static struct reader ws_open(bool local)
+{
+        struct reader reader = {.fd = local ? dial_unix() : dial()};
+        struct answer answer;
+
+        put(reader.fd, ws_hello);
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 101);
+        CHECK(strstr(answer.head, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != NULL);
+        CHECK(strstr(answer.head, "Sec-WebSocket-Protocol") == NULL);
+        answer_done(&answer);
+        WAIT_FOR(seen.ws != NULL);
+        return reader;
 }

@@ -4,7 +4,7 @@
 #      test/vm/run.sh BUILD_DIR [PART...]
 #
 # Parts: root, groups, user, closed, delegated, each a script in guest/; all of them and one
-# attack when none is named.  attacks and user-attacks are the whole attack suite, as root
+# attack when none is named.  keeper is the daemon's keeper, 60 s.  attacks and user-attacks are the whole attack suite, as root
 # and as a user with a group of its own: 90 s each.
 #
 # The machine is emulated in software, has no network and boots Debian's cloud kernel,
@@ -35,7 +35,7 @@ seconds_max=180 # for the machine, from power-on to its last line; 30 on an idle
 for part; do
         case $part in
         root | groups | user | closed | delegated) ;;
-        attacks | user-attacks) seconds_max=400 ;;
+        attacks | user-attacks | keeper) seconds_max=400 ;;
         *) give_up "no such part: $part" ;;
         esac
         parts=$parts,$part
@@ -89,7 +89,7 @@ get_kernel() {
 # Everything that image.sh puts in and that changes with the source.
 ingredients() {
         cat "$here/image.sh" "$here"/guest/* "$build/src/cella"
-        cat "$build/test/attack/attack-run" "$build/test/attack/cella-attacks" 2>/dev/null || true
+        cat "$build/test/keeper_protocol" "$build/test/attack/attack-run" "$build/test/attack/cella-attacks" 2>/dev/null || true
 }
 
 get_image() {

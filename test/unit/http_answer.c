@@ -1,0 +1,391 @@
+/* test/unit/http_answer.c -- the HTTP server: answers that come later, or piece by piece. */
+#include "http_fixture.h"
+
+TEST(sends_large_answers)
+{
+        struct answer answer;
+
+        start();
+        answer = ask("GET /big?n=5000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        CHECK_INT(answer.status, 200);
+        CHECK_INT(answer.len, 5000000);
+        answer_done(&answer);
+        stop();
+}
+
+TEST(answers_without_on_gone)
+{
+        struct reader reader;
+        struct answer answer;
+        int fd;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        http_reply(seen.request, 200, NULL, NULL, 0);
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 200);
+        answer_done(&answer);
+        reader_done(&reader);
+        /* And to a client that left. */
+        seen.request = NULL;
+        fd = dial();
+        put(fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        close(fd);
+        turn(20);
+        http_reply(seen.request, 200, "text/plain", "nobody", 6);
+        WAIT_FOR(seen.done == 2);
+        WAIT_FOR(http_server_connections(server) == 0);
+        stop();
+}
+
+TEST(takes_a_half_closed_client_for_gone)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        shutdown(reader.fd, SHUT_WR);
+        WAIT_FOR(seen.gone == 1);
+        CHECK(ended(&reader));
+        reader_done(&reader);
+        /* But what can be answered at once is. */
+        reader = (struct reader){.fd = dial()};
+        send(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n", 32, 0);
+        shutdown(reader.fd, SHUT_WR);
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 200);
+        answer_done(&answer);
+        CHECK(ended(&reader));
+        reader_done(&reader);
+        /* One that was gone before its request was read. */
+        seen.gone = 0;
+        reader = (struct reader){.fd = dial()};
+        send(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n", 32, 0);
+        close(reader.fd);
+        WAIT_FOR(seen.gone == 1);
+        WAIT_FOR(http_server_connections(server) == 0);
+        stop();
+}
+
+TEST(is_not_confused_by_a_next_request_while_one_waits)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        put(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        turn(30);
+        CHECK_INT(seen.gone, 0);
+        CHECK_INT(seen.requests, 1);
+        http_reply(seen.request, 200, "text/plain", "one", 3);
+        answer = get_answer(&reader);
+        CHECK_STR(answer.body, "one");
+        answer_done(&answer);
+        answer = get_answer(&reader);
+        CHECK_STR(answer.body, "hello");
+        answer_done(&answer);
+        /* The same, and it leaves. */
+        seen.request = NULL;
+        put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\nGET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        close(reader.fd);
+        reader.fd = -1;
+        WAIT_FOR(seen.gone == 1);
+        WAIT_FOR(http_server_connections(server) == 0);
+        CHECK_INT(seen.requests, 3);
+        reader_done(&reader);
+        stop();
+}
+
+TEST(sets_on_gone_late)
+{
+        int fd;
+
+        start();
+        fd = dial();
+        put(fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        close(fd);
+        turn(20);
+        CHECK_INT(seen.gone, 0);
+        http_on_gone(seen.request, on_gone, NULL);
+        CHECK_INT(seen.gone, 0); /* not from within the call */
+        WAIT_FOR(seen.gone == 1);
+        WAIT_FOR(http_server_connections(server) == 0);
+        stop();
+}
+
+/* Under valgrind nothing is quick. */
+static bool machine_is_slow(void)
+{
+        int64_t before = clock_us();
+
+        for (volatile int i = 0; i < 1000000; i++)
+                ;
+        return clock_us() - before > 10000;
+}
+
+static void check_event_latency(int fd)
+{
+        struct reader reader = {.fd = fd};
+        unsigned quick = 0;
+
+        put(reader.fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        while (reader.len == 0 || strstr(reader.data, "\r\n\r\n") == NULL)
+                if (!fill(&reader, 1000))
+                        break;
+        CHECK(reader.len > 0); /* the headers do not wait for the first event */
+        for (int i = 0; i < 100; i++) {
+                int64_t before = clock_us();
+                size_t len = reader.len;
+
+                http_stream_write(seen.request, "data: x\n\n", 9);
+                while (reader.len == len && fill(&reader, 1000))
+                        ;
+                quick += clock_us() - before < 300;
+        }
+        CHECK(quick > 50 || machine_is_slow());
+        http_stream_end(seen.request);
+        seen.request = NULL;
+        while (strcmp(reader.data + reader.len - 5, "0\r\n\r\n") != 0)
+                if (!fill(&reader, 1000))
+                        break;
+        CHECK(strcmp(reader.data + reader.len - 5, "0\r\n\r\n") == 0);
+        reader_done(&reader);
+}
+
+TEST(sends_events_at_once)
+{
+        start();
+        check_event_latency(dial());
+        check_event_latency(dial_unix());
+        CHECK_INT(seen.gone, 0);
+        stop();
+}
+
+TEST(bounds_what_a_slow_reader_holds)
+{
+        static char block[32768];
+        struct reader reader;
+        struct answer answer;
+        size_t written = 0;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        for (int i = 0; i < 1000 && http_stream_room(seen.request) > 0; i++) {
+                size_t room = http_stream_room(seen.request);
+
+                CHECK(room <= HTTP_STREAM_MAX);
+                http_stream_write(seen.request, block, room < sizeof(block) ? room : sizeof(block));
+                written += room < sizeof(block) ? room : sizeof(block);
+                turn(1);
+        }
+        CHECK_INT(http_stream_room(seen.request), 0);
+        CHECK(written < 16000000);
+        seen.rooms = 0;
+        /* Now it reads. */
+        while (seen.rooms == 0 && fill(&reader, 2000))
+                ;
+        CHECK_INT(seen.rooms, 1);
+        CHECK(http_stream_room(seen.request) >= HTTP_STREAM_MAX / 2);
+        http_stream_end(seen.request);
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 200);
+        CHECK_INT(answer.len, written);
+        answer_done(&answer);
+        reader_done(&reader);
+        stop();
+}
+
+TEST(streams_a_known_length)
+{
+        static char block[50000];
+        static const uint64_t lengths[] = {0, 1, 49999, 50000, 200000};
+        struct reader reader;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+                struct answer answer;
+                char text[100];
+                uint64_t left = lengths[i];
+
+                sprintf(text, "GET /fixed?n=%llu HTTP/1.1\r\nHost: x\r\n\r\n", (unsigned long long)left);
+                put(reader.fd, text);
+                WAIT_FOR(seen.request != NULL);
+                while (left > 0) {
+                        size_t n = left < sizeof(block) ? left : sizeof(block);
+
+                        http_stream_write(seen.request, block, n);
+                        left -= n;
+                        turn(1);
+                }
+                turn(3);
+                CHECK(seen.request != NULL); /* it is ours until we end it */
+                http_stream_write(seen.request, "too much", 8);
+                http_stream_end(seen.request);
+                answer = get_answer(&reader);
+                CHECK_INT(answer.status, 200);
+                CHECK_INT(answer.len, lengths[i]);
+                CHECK(!answer.close);
+                answer_done(&answer);
+                WAIT_FOR(seen.request == NULL);
+        }
+        reader_done(&reader);
+        stop();
+}
+
+TEST(breaks_a_stream_that_cannot_be_whole)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        for (int i = 0; i < 4; i++) {
+                reader = (struct reader){.fd = dial()};
+                put(reader.fd, i < 2 ? "GET /fixed?n=100 HTTP/1.1\r\nHost: x\r\n\r\n"
+                                     : "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+                WAIT_FOR(seen.request != NULL);
+                http_stream_write(seen.request, "some", 4);
+                if (i % 2)
+                        turn(5);
+                if (i == 0)
+                        http_stream_end(seen.request); /* 96 bytes are missing */
+                else
+                        http_stream_abort(seen.request);
+                answer = get_answer(&reader);
+                CHECK(answer.status < 0);
+                answer_done(&answer);
+                CHECK(ended(&reader));
+                reader_done(&reader);
+                WAIT_FOR(http_server_connections(server) == 0);
+                CHECK_INT(seen.done, i + 1);
+                seen.request = NULL;
+        }
+        CHECK_INT(seen.gone, 0);
+        stop();
+}
+
+TEST(closes_the_connection_with_a_stream_that_ends_it)
+{
+        start();
+        for (int i = 0; i < 4; i++) {
+                int fd = dial_unix();
+
+                put(fd, i < 2 ? "GET /silent HTTP/1.0\r\n\r\n" : "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
+                WAIT_FOR(seen.request != NULL);
+                turn(2);
+                http_stream(seen.request, 200, "text/plain", UINT64_MAX);
+                http_stream_write(seen.request, "some", 4);
+                if (i % 2)
+                        turn(2);
+                if (i < 2)
+                        http_stream_end(seen.request);
+                else
+                        http_stream_abort(seen.request);
+                WAIT_FOR(http_server_connections(server) == 0); /* though the client stays */
+                close(fd);
+                seen.request = NULL;
+        }
+        stop();
+}
+
+TEST(tells_when_the_reader_of_a_stream_left)
+{
+        static char block[100000];
+
+        start();
+        for (int i = 0; i < 4; i++) {
+                int fd = i % 2 ? dial_unix() : dial();
+
+                put(fd, i < 2 ? "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+                              : "GET /fixed?n=10000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+                WAIT_FOR(seen.request != NULL);
+                if (i >= 2) { /* it does not even read */
+                        for (int n = 0; n < 50; n++) {
+                                http_stream_write(seen.request, block, sizeof(block));
+                                turn(0);
+                        }
+                }
+                turn(5);
+                close(fd);
+                WAIT_FOR(seen.gone == (unsigned)i + 1);
+                WAIT_FOR(http_server_connections(server) == 0);
+        }
+        stop();
+}
+
+TEST(notices_an_end_that_comes_with_the_last_bytes)
+{
+        static const char *const texts[] = {"GET /hel", "GET /hello HTTP/1.1\r\nHost: x\r\n",
+                                            "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+                                            "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"};
+
+        start();
+        for (size_t i = 0; i < 2 * ARRAY_LEN(texts); i++) {
+                int fd = i % 2 ? dial_unix() : dial();
+
+                turn(2);
+                send(fd, texts[i / 2], strlen(texts[i / 2]), 0);
+                shutdown(fd, SHUT_WR);
+                WAIT_FOR(http_server_connections(server) == 0);
+                close(fd);
+        }
+        stop();
+}
+
+static void count_turn(uv_check_t *check)
+{
+        ++*(unsigned *)check->data;
+}
+
+static void stop_loop(uv_timer_t *timer)
+{
+        uv_stop(timer->loop);
+}
+
+TEST(sleeps_while_clients_that_left_are_still_served)
+{
+        unsigned turns = 0;
+        uv_check_t check;
+        uv_timer_t timer;
+        int fds[3];
+
+        start();
+        for (int i = 0; i < 3; i++)
+                fds[i] = i == 2 ? dial_unix() : dial();
+        put(fds[0], "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n"); /* and nobody reads */
+        put(fds[1], "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        put(fds[2], "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        turn(5);
+        for (int i = 0; i < 3; i++)
+                shutdown(fds[i], SHUT_WR);
+        turn(20);
+        uv_check_init(&loop, &check);
+        uv_timer_init(&loop, &timer);
+        check.data = &turns;
+        uv_check_start(&check, count_turn);
+        uv_timer_start(&timer, stop_loop, 500, 0);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        CHECK(turns < 50);
+        uv_close((uv_handle_t *)&check, NULL);
+        uv_close((uv_handle_t *)&timer, NULL);
+        http_reply(seen.request, 200, NULL, NULL, 0);
+        for (int i = 0; i < 3; i++)
+                close(fds[i]);
+        WAIT_FOR(http_server_connections(server) == 0);
+        stop();
+}

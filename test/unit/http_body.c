@@ -1,0 +1,304 @@
+/* test/unit/http_body.c -- the HTTP server: what clients send. */
+#include "http_fixture.h"
+
+TEST(refuses_a_body_by_its_length_at_once)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n");
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 413);
+        CHECK(answer.close);
+        CHECK_INT(seen.last_error, 413);
+        answer_done(&answer);
+        CHECK(ended(&reader));
+        reader_done(&reader);
+        answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
+        CHECK_INT(answer.status, 413);
+        answer_done(&answer);
+        CHECK_INT(seen.requests, 0);
+        stop();
+}
+
+TEST(lets_a_client_that_sends_blindly_see_the_413)
+{
+        static char block[64 * 1024];
+        struct reader reader;
+        struct answer answer;
+        size_t sent = 0;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n");
+        while (sent < 512 * 1024 && put_bytes(reader.fd, block, sizeof(block)))
+                sent += sizeof(block);
+        CHECK_INT(sent, 512 * 1024);
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 413);
+        answer_done(&answer);
+        while (sent < (1u << 30) && put_bytes(reader.fd, block, sizeof(block)))
+                sent += sizeof(block);
+        CHECK(sent < 16u << 20); /* it was hung up on */
+        reader_done(&reader);
+        stop();
+}
+
+TEST(refuses_a_body_by_its_count)
+{
+        struct reader reader;
+        struct answer answer;
+        char chunk[1100];
+
+        start();
+        for (int i = 0; i < 2; i++) {
+                reader = (struct reader){.fd = i ? dial_unix() : dial()};
+                put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+                memset(chunk, 'c', sizeof(chunk));
+                memcpy(chunk, "3e8\r\n", 5);
+                memcpy(chunk + 5 + 1000, "\r\n", 3);
+                for (int n = 0; n < 150; n++)
+                        if (!put(reader.fd, chunk))
+                                break;
+                answer = get_answer(&reader);
+                CHECK_INT(answer.status, 413);
+                CHECK(answer.close);
+                CHECK_STR(answer.body, "the body is too large");
+                answer_done(&answer);
+                CHECK(ended(&reader));
+                reader_done(&reader);
+        }
+        CHECK_INT(seen.requests, 0);
+        WAIT_FOR(http_server_connections(server) == 0);
+        CHECK_INT(seen.done, 2);
+        stop();
+}
+
+TEST(answers_expectations)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 100);
+        answer_done(&answer);
+        put(reader.fd, "abc");
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 200);
+        CHECK_STR(answer.body, "abc");
+        answer_done(&answer);
+        put(reader.fd,
+            "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\nExpect: 100-continue\r\n\r\n");
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 413);
+        answer_done(&answer);
+        reader_done(&reader);
+        stop();
+}
+
+TEST(takes_a_body_of_just_the_maximum)
+{
+        struct reader reader;
+        struct answer answer;
+        char *body = malloc(100000);
+
+        start();
+        memset(body, 'm', 100000);
+        reader = (struct reader){.fd = dial()};
+        for (int i = 0; i < 2; i++) {
+                put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+                put_bytes(reader.fd, body, 100000);
+                answer = get_answer(&reader);
+                CHECK_INT(answer.status, 200);
+                CHECK_INT(answer.len, 100000);
+                answer_done(&answer);
+        }
+        reader_done(&reader);
+        free(body);
+        stop();
+}
+
+TEST(survives_half_sent_requests)
+{
+        static const char *const parts[] = {
+                "G",
+                "GET /hello HTTP/1.1",
+                "GET /hello HTTP/1.1\r\nHost: x\r\nX-",
+                "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+                "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab",
+                "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+                "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+        };
+
+        start();
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                int fd = dial();
+
+                put(fd, parts[i]);
+                turn(5);
+                CHECK_INT(http_server_connections(server), 1);
+                close(fd);
+                WAIT_FOR(http_server_connections(server) == 0);
+                CHECK_INT(http_server_requests(server), 0);
+        }
+        CHECK_INT(seen.gone, 2);
+        stop();
+}
+
+TEST(streams_bodies_in)
+{
+        static char block[100000];
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n");
+        for (int i = 0; i < 100; i++)
+                put_bytes(reader.fd, block, sizeof(block));
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 201);
+        CHECK_STR(answer.body, "10000000");
+        CHECK(!answer.close);
+        answer_done(&answer);
+        seen.body_bytes = 0;
+        put(reader.fd, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 201);
+        CHECK_STR(answer.body, "0");
+        answer_done(&answer);
+        CHECK_INT(seen.body_ends, 2);
+        reader_done(&reader);
+        stop();
+}
+
+TEST(holds_back_a_body_that_nobody_takes)
+{
+        static char block[65536];
+        struct reader reader;
+        struct answer answer;
+        size_t sent = 0, held;
+        int64_t until;
+
+        start();
+        seen.take = 100;
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
+        until = clock_us() + 300000;
+        while (clock_us() < until) {
+                ssize_t n = send(reader.fd, block, sizeof(block), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                sent += n > 0 ? (size_t)n : 0;
+                uv_run(&loop, UV_RUN_NOWAIT);
+        }
+        CHECK_INT(seen.body_bytes, 100); /* and then it was not asked again */
+        CHECK(sent < 20000000);
+        for (int i = 0; i < 10; i++) {
+                held = seen.body_bytes;
+                http_body_resume(seen.request);
+                turn(2);
+                CHECK_INT(seen.body_bytes, held + 100);
+        }
+        seen.take = -1;
+        http_body_resume(seen.request);
+        while (sent < 60000000) {
+                size_t n = 60000000 - sent < sizeof(block) ? 60000000 - sent : sizeof(block);
+
+                if (!put_bytes(reader.fd, block, n))
+                        break;
+                sent += n;
+        }
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 201);
+        CHECK_STR(answer.body, "60000000");
+        answer_done(&answer);
+        reader_done(&reader);
+        stop();
+}
+
+TEST(tells_when_an_uploading_client_left)
+{
+        start();
+        for (int i = 0; i < 2; i++) {
+                int fd = dial();
+
+                seen.take = 1;
+                put(fd, i ? "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabcdefgh"
+                          : "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabcdefgh");
+                WAIT_FOR(seen.request != NULL);
+                turn(5);
+                close(fd);
+                WAIT_FOR(seen.gone == (unsigned)i + 1);
+                WAIT_FOR(http_server_connections(server) == 0);
+        }
+        stop();
+}
+
+TEST(asks_for_a_body_when_the_handler_does)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        for (int i = 0; i < 3; i++) {
+                seen.body_bytes = 0;
+                put(reader.fd, i == 2 ? "PUT /slow-upload HTTP/1.1\r\nHost: x\r\n\r\n"
+                                      : "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
+                                        "Expect: 100-continue\r\n\r\n");
+                WAIT_FOR(seen.request != NULL);
+                turn(10);
+                CHECK(recv(reader.fd, &answer, 1, MSG_DONTWAIT | MSG_PEEK) < 0); /* no 100 yet */
+                http_body_read(seen.request, take_body, NULL);
+                if (i < 2) {
+                        answer = get_answer(&reader);
+                        CHECK_INT(answer.status, 100);
+                        answer_done(&answer);
+                        put(reader.fd, "abc");
+                }
+                answer = get_answer(&reader);
+                CHECK_INT(answer.status, 201);
+                CHECK_STR(answer.body, i < 2 ? "3" : "0");
+                CHECK(!answer.close);
+                answer_done(&answer);
+                turn(2);
+        }
+        reader_done(&reader);
+        stop();
+}
+
+TEST(answers_in_the_middle_of_a_body)
+{
+        struct answer answer;
+        struct reader reader;
+
+        start();
+        for (int i = 0; i < 3; i++) {
+                reader = (struct reader){.fd = dial()};
+                seen.take = i == 1 ? 1 : -1;
+                put(reader.fd,
+                    i == 0 ? "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc"
+                           : "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc");
+                WAIT_FOR(seen.request != NULL); /* held at headers; held in the body; waits for the client */
+                turn(5);
+                http_reply(seen.request, 507, "text/plain", "full", 4);
+                answer = get_answer(&reader);
+                CHECK_INT(answer.status, 507);
+                CHECK_STR(answer.body, "full");
+                CHECK(answer.close);
+                answer_done(&answer);
+                CHECK(ended(&reader));
+                reader_done(&reader);
+                WAIT_FOR(http_server_connections(server) == 0);
+                CHECK_INT(seen.done, i + 1);
+                CHECK_INT(seen.last_status, 507);
+                seen.request = NULL;
+        }
+        CHECK_INT(seen.gone, 0);
+        stop();
+}
