@@ -267,6 +267,10 @@ def main():
         os.chmod(base, 0o755)
         shutil.copy(options.cella, program)
         os.chmod(program, 0o755)
+        server = pathlib.Path(options.cella).with_name("cella-server")
+        if server.exists():
+            shutil.copy(server, base)
+            os.chmod(os.path.join(base, "cella-server"), 0o755)
         support.setup(program, shlex.split(options.wrapper), options.slack, USER)
         tally = Tally(options)
         run_all(pairs, options.j, base, tally)

@@ -167,6 +167,11 @@ static int add_conditional(scmp_filter_ctx filter)
 
 int filter_load(struct cella_err *err)
 {
+#ifdef __SANITIZE_ADDRESS__
+        /* The search for leaks at the end stops and looks at all threads, which this is against. */
+        (void)err;
+        return 0;
+#endif
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
         int r = filter ? 0 : -ENOMEM;
         for (size_t i = 0; i < ARRAY_LEN(allowed) && r == 0; i++) {

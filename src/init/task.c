@@ -104,6 +104,23 @@ static void charge_stranger(const struct rusage *usage)
         }
 }
 
+/* The least that is left where the command may write.  Some file systems do not count inodes. */
+static void fill_disk(struct init_exited *exited)
+{
+        static const char *const places[] = {"/tmp", "/workspace"};
+        exited->disk_bytes_free = exited->disk_inodes_free = UINT64_MAX;
+        for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+                struct statfs disk;
+                if (sys_call2(SYS_statfs, places[i], &disk) < 0)
+                        continue;
+                uint64_t bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize;
+                if (bytes < exited->disk_bytes_free)
+                        exited->disk_bytes_free = bytes;
+                if (disk.f_files > 0 && disk.f_ffree < exited->disk_inodes_free)
+                        exited->disk_inodes_free = disk.f_ffree;
+        }
+}
+
 static void report(struct task *task)
 {
         struct init_exited exited = {
@@ -111,15 +128,11 @@ static void report(struct task *task)
                 .cpu_us = task->cpu_us,
                 .rss_peak_bytes = task->rss_peak_bytes,
         };
-        struct statfs disk;
         if (task->failure) {
                 reply_failed(task->tag, CELLA_NOT_FOUND, task->failure, "cannot start the command");
                 return;
         }
-        if (sys_call2(SYS_statfs, "/tmp", &disk) == 0) {
-                exited.disk_bytes_free = (uint64_t)disk.f_bfree * (uint64_t)disk.f_bsize;
-                exited.disk_inodes_free = disk.f_ffree;
-        }
+        fill_disk(&exited);
         reply(INIT_EXITED, task->tag, &exited, sizeof exited);
 }
 

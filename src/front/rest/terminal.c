@@ -225,13 +225,23 @@ static void on_gone(struct http_request *request, void *context)
 
 static const struct execution_events events = {.on_started = on_started, .on_end = on_end};
 
-/* A shell, or the program that was asked for. */
-static json_t *make_request(const char *command)
+static void take_word(void *context, const char *name, const char *value)
 {
-        return command ? json_pack("{s:[s], s:{s:s}}", "command", command, "env", "TERM", "xterm-256color")
-                       : json_pack("{s:[s, s, s], s:{s:s}}", "command", "sh", "-c",
-                                   "command -v bash >/dev/null && exec bash -i || exec sh -i", "env", "TERM",
-                                   "xterm-256color");
+        if (!strcmp(name, "command"))
+                json_array_append_new(context, json_string(value));
+}
+
+/* A shell, or the program that was asked for: command=vim&command=file. */
+static json_t *make_request(const struct http_request *request)
+{
+        json_t *words = json_array();
+        http_each_query(request, take_word, words);
+        if (json_array_size(words) > 0)
+                return json_pack("{s:o, s:{s:s}}", "command", words, "env", "TERM", "xterm-256color");
+        json_decref(words);
+        return json_pack("{s:[s, s, s], s:{s:s}}", "command", "sh", "-c",
+                         "command -v bash >/dev/null && exec bash -i || exec sh -i", "env", "TERM",
+                         "xterm-256color");
 }
 
 void rest_terminal(struct call *call, json_t *body)
@@ -251,7 +261,7 @@ void rest_terminal(struct call *call, json_t *body)
                 return;
         }
         struct terminal *t = calloc(1, sizeof *t);
-        int r = t ? exec_request_from(make_request(http_query(call->request, "command")), &request, &err)
+        int r = t ? exec_request_from(make_request(call->request), &request, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "terminal");
         if (r == 0)
                 r = execution_new(call->box, &call->caller, sb, &request, &sb->limits, EXECUTION_TERMINAL,
