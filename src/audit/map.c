@@ -106,16 +106,17 @@ static int map_file(struct map *map, const char *path, bool *ret_damaged, struct
 
 int map_open(const char *directory, struct map **ret, bool *ret_damaged, struct cella_err *err)
 {
-        AUTO(map_close) struct map *map = calloc(1, sizeof *map);
+        AUTO(map_close) struct map *map = NULL;
         char path[PATH_MAX];
         bool damaged = false;
+        if (snprintf(path, sizeof path, "%s/running.map", directory) >= (int)sizeof path)
+                return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
+        map = calloc(1, sizeof *map);
         if (!map)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot open the audit log");
         map->fd = -1;
-        if (snprintf(path, sizeof path, "%s/running.map", directory) >= (int)sizeof path)
-                return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
         int r = map_file(map, path, &damaged, err);
-        if (r < 0)
+        if (r < 0 || !map->head)
                 return r;
         /* A file of the right size that is all zero was being made when the process died. */
         bool fresh = r == 1 || (map->head->magic == 0 && map->head->slot_size == 0);

@@ -351,6 +351,13 @@ static void on_channel(struct task *task)
                 execution_fail(ex, &err);
                 return;
         }
+        const json_t *cpu = json_object_get(ex->request.limits, "cpu_time_ms");
+        if (cpu && !json_is_null(cpu) && !sb->counted) {
+                err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                        "cgroup: the limit on CPU time cannot be enforced here");
+                execution_fail(ex, &err);
+                return;
+        }
         if (sb->counted && !sb->one_shot)
                 sandbox_count(sb, on_before, ex);
         sb->executions++;
@@ -536,8 +543,9 @@ void execution_forget_processes(struct box_sandbox *sb)
 
 json_t *execution_to_json(const struct execution *ex)
 {
-        return json_pack("{s:s, s:s, s:s?, s:s, s:s?, s:s?, s:s?, s:o}", "id", ex->id, "sandbox",
-                         ex->sandbox_id, "runtime", ex->request.runtime, "status",
+        return json_pack("{s:s, s:s, s:s?, s:O?, s:s, s:s?, s:s?, s:s?, s:o}", "id", ex->id, "sandbox",
+                         ex->sandbox_id, "runtime", ex->request.runtime, "command",
+                         json_object_get(ex->request.document, "command"), "status",
                          ex->done ? cella_status_name(ex->result.status) : "running", "session",
                          ex->request.session, "agent", ex->request.agent, "key", ex->key[0] ? ex->key : NULL,
                          "started", box_time(ex->started_ms));

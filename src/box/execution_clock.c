@@ -110,6 +110,9 @@ static void due(struct execution *ex, enum execution_clock clock, int64_t now)
 {
         ex->clocks[clock] = CLOCK_NEVER;
         switch (clock) {
+        case CLOCK_SPAWN:
+                execution_spawn(ex);
+                break;
         case CLOCK_DEADLINE:
                 time_is_up(ex, now);
                 break;
@@ -177,6 +180,11 @@ void execution_clock_stop(struct execution *ex)
         for (int i = 0; i < EXECUTION_CLOCKS; i++)
                 ex->clocks[i] = CLOCK_NEVER;
         uv_timer_stop(&ex->timer);
+}
+
+void execution_clock_spawn(struct execution *ex, int64_t in_us)
+{
+        set(ex, CLOCK_SPAWN, clock_us() + in_us);
 }
 
 void execution_clock_list(struct execution *ex)

@@ -108,7 +108,8 @@ static int add_environment(struct command_form *b, const struct command_place *p
 /* As an argument where that can be, as a file where it must. */
 static bool fits_argument(const struct runtime *runtime, const struct cella_command *command)
 {
-        return runtime->eval && !command->file_name && command->code_len <= ARGUMENT_MAX &&
+        bool mixed_up = command->argv && command->argv[0] && runtime->before && !runtime->before[0];
+        return runtime->eval && !command->file_name && !mixed_up && command->code_len <= ARGUMENT_MAX &&
                !memchr(command->code, '\0', command->code_len);
 }
 
@@ -128,7 +129,11 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                 if (!code.data)
                         return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
                 r = add_argument(b, runtime.eval, err);
-                return r < 0 ? r : add_argument(b, code.data, err);
+                if (r == 0)
+                        r = add_argument(b, code.data, err);
+                if (r == 0 && runtime.before && command->argv && command->argv[0])
+                        r = add_argument(b, runtime.before, err);
+                return r;
         }
         if (command->code_len > INIT_REQUEST_MAX - 1024)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes",
@@ -206,7 +211,7 @@ int command_start(struct sandbox *sb, const struct cella_command *command, const
                 r = put_file(sb, b.file_name, command, err);
         if (r < 0)
                 return r;
-        b.head.flags = command->final && !command->list_files ? INIT_FINAL : 0;
+        b.head.flags = command->final && !command->list_files ? INIT_FINAL : INIT_ALONE;
         r = message_send(sb->control, INIT_SPAWN, 1, fds, 3, &b.head, sizeof b.head, b.data, b.len);
         return r < 0 && r != -EPIPE ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }

@@ -6,22 +6,22 @@
 #include "base/auto.h"
 
 const struct runtime runtimes[] = {
-        {"sh", "sh", NULL, "-c", "sh", "dash"},
-        {"bash", "bash", NULL, "-c", "sh", "bash"},
-        {"zsh", "zsh", NULL, "-c", "zsh", "zsh"},
-        {"python", "python3", NULL, "-c", "py", "python3"},
-        {"python3", "python3", NULL, "-c", "py", "python3"},
-        {"pypy3", "pypy3", NULL, "-c", "py", "pypy3"},
-        {"node", "node", NULL, "-e", "js", "nodejs"},
-        {"perl", "perl", NULL, "-e", "pl", "perl"},
-        {"ruby", "ruby", NULL, "-e", "rb", "ruby"},
-        {"php", "php", NULL, "-r", "php", "php-cli"},
-        {"lua", "lua", NULL, "-e", "lua", "lua5.4"},
-        {"tclsh", "tclsh", NULL, NULL, "tcl", "tcl"},
-        {"Rscript", "Rscript", NULL, "-e", "R", "r-base-core"},
-        {"awk", "awk", "-f", NULL, "awk", "mawk"},
-        {"go", "go", "run", NULL, "go", "golang-go"},
-        {"java", "java", NULL, NULL, "java", "default-jdk-headless"},
+        {"sh", "sh", NULL, "-c", "sh", "sh", "dash"},
+        {"bash", "bash", NULL, "-c", "bash", "sh", "bash"},
+        {"zsh", "zsh", NULL, "-c", "zsh", "zsh", "zsh"},
+        {"python", "python3", NULL, "-c", NULL, "py", "python3"},
+        {"python3", "python3", NULL, "-c", NULL, "py", "python3"},
+        {"pypy3", "pypy3", NULL, "-c", NULL, "py", "pypy3"},
+        {"node", "node", NULL, "-e", "--", "js", "nodejs"},
+        {"perl", "perl", NULL, "-e", "--", "pl", "perl"},
+        {"ruby", "ruby", NULL, "-e", "--", "rb", "ruby"},
+        {"php", "php", NULL, "-r", "--", "php", "php-cli"},
+        {"lua", "lua", NULL, "-e", "", "lua", "lua5.4"},
+        {"tclsh", "tclsh", NULL, NULL, NULL, "tcl", "tcl"},
+        {"Rscript", "Rscript", NULL, "-e", NULL, "R", "r-base-core"},
+        {"awk", "awk", "-f", NULL, NULL, "awk", "mawk"},
+        {"go", "go", "run", NULL, NULL, "go", "golang-go"},
+        {"java", "java", NULL, NULL, NULL, "java", "default-jdk-headless"},
 };
 const size_t runtimes_len = ARRAY_LEN(runtimes);
 

@@ -7,6 +7,8 @@ struct runtime {
         const char *program;   /* looked up in the sandbox's PATH */
         const char *verb;      /* a word before the file ("run"); NULL: none */
         const char *eval;      /* option that takes code as an argument; NULL: only files */
+        const char *before;    /* the code's own arguments, so that none is taken for an option or for the
+                                  program's name; NULL: nothing; "": it cannot be, then the code is a file */
         const char *extension; /* of the file that carries the code */
         const char *package;   /* what brings it, on Debian */
 };

@@ -15,9 +15,11 @@
 static struct task tasks[INIT_TASKS_MAX];
 static unsigned n_slots; /* those ever used; the rest need not be looked at */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */
 #define FOR_EACH_TASK(t)                                                                                     \
         for (struct task *t = tasks; t < tasks + n_slots; t++)                                               \
                 if (t->kind != TASK_NONE)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static struct task *find_tag(uint32_t tag)
 {
@@ -161,18 +163,17 @@ static void ended(struct task *task, int status, const struct rusage *usage)
         charge(task, usage);
         task->status = status;
         task->pid = 0;
-        if (task->kind == TASK_ALONE) {
+        if (task->final || (task->kind == TASK_ALONE && tasks_count() == 1))
                 end_all(task);
-                report(task);
-                if (task->final)
-                        sys_exit(0);
-                task_drop(task);
-        } else if (task->kind == TASK_OPERATION) {
-                report(task);
-                task_drop(task);
-        } else { /* told of when what it left is gone; a supervisor that was killed says nothing */
+        /* A supervisor that was killed says nothing. */
+        if (task->kind == TASK_COMMAND)
                 task->status = task->command_ended ? task->command_status : SIGKILL;
+        if (task->final || task->kind == TASK_OPERATION) {
+                report(task);
+                task_drop(task);
         }
+        if (task->final)
+                sys_exit(0);
 }
 
 /* The code can stop our supervisors and helpers, its uid being theirs.  Not for long. */

@@ -9,8 +9,9 @@
  *                   and never to one that goes on.
  *   TASK_OPERATION  a helper (operate.c), which starts nothing.
  *
- * Nothing here waits: a process that does not die at once, or not at all, holds up the answer about
- * its own command and nothing else. */
+ * Nothing here waits for a process to die, except when all must: one that takes long, or hangs in the
+ * kernel, holds up the answer about its own command and about those that end meanwhile (what is left
+ * could be theirs), and nothing else. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,17 +26,17 @@ enum task_kind { TASK_NONE, TASK_ALONE, TASK_COMMAND, TASK_OPERATION };
 struct task {
         enum task_kind kind;
         uint32_t tag;
-        bool final; /* we end with it */
-        pid_t pid;  /* of our child; 0: it is gone, and what it left is being killed */
+        pid_t pid; /* of our child; 0: it is gone, and what it left is being killed */
         int status;
         uint64_t cpu_us, rss_peak_bytes;
         void *memory; /* what a supervisor lives on: freed when nobody can be in it any more */
         size_t memory_len;
+        bool final; /* we end with it */
         /* Written by the supervisor, which shares our memory. */
-        volatile pid_t command; /* 0: not there yet */
-        volatile int failure;   /* -errno: it could not be started */
-        volatile int command_status;
         volatile bool command_ended;
+        volatile int command_status;
+        volatile pid_t command;    /* 0: not there yet */
+        volatile int failure;      /* -errno: it could not be started */
         volatile int early_signal; /* for the supervisor: it came before the command was there */
 };
 

@@ -62,7 +62,7 @@ static int find_child(int parent, const char *name)
  * from its end.  NULL: longer than a path may be. */
 static const char *path_of(int at, const char *name, char path[INIT_PATH_MAX])
 {
-        char *p = path + INIT_PATH_MAX - 1;
+        char *p = &path[INIT_PATH_MAX - 1];
         *p = '\0';
         for (;;) {
                 size_t len = strlen(name);

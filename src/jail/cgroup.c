@@ -205,7 +205,8 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
                 return r;
         if (!home)
                 cg->home = cg->own_home;
-        r = make_all(cg, limits->cpu_time_ms > 0, freezable);
+        /* What lives long may be asked at any time, and an execution in it have a limit of its own. */
+        r = make_all(cg, limits->cpu_time_ms > 0 || freezable, freezable);
         if (r == 0)
                 r = set_limits(cg, limits);
         if (r < 0)

@@ -253,8 +253,7 @@ static int check_object(const struct field *fields, const json_t *object, const 
         struct text path;
         const char *name;
         json_t *value;
-        json_object_foreach((json_t *)object, name, value)
-        {
+        json_object_foreach ((json_t *)object, name, value) {
                 const struct field *field = find(fields, name);
                 if (!field)
                         return refuse_unknown(fields, name, place, err);
@@ -291,8 +290,7 @@ static int check_map(const struct field *field, const json_t *map, const struct 
         json_t *value;
         if (!field->item)
                 return 0;
-        json_object_foreach((json_t *)map, name, value)
-        {
+        json_object_foreach ((json_t *)map, name, value) {
                 /* An empty name has a place too. */
                 struct place below = {.up = place, .name = *name ? name : "''", .depth = place->depth + 1};
                 int r = check_value(field->item, value, &below, err);
@@ -313,14 +311,12 @@ static int check_depth(const json_t *value, const struct place *place, unsigned 
                 return 0;
         if (depth >= SCHEMA_DEPTH_MAX)
                 return refuse_depth(place, err);
-        json_object_foreach((json_t *)value, name, below)
-        {
+        json_object_foreach ((json_t *)value, name, below) {
                 r = check_depth(below, place, depth + 1, err);
                 if (r < 0)
                         return r;
         }
-        json_array_foreach(value, i, below)
-        {
+        json_array_foreach (value, i, below) {
                 r = check_depth(below, place, depth + 1, err);
                 if (r < 0)
                         return r;

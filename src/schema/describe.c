@@ -186,8 +186,7 @@ static json_t *fill(const struct field *fields, const json_t *document, unsigned
         json_t *filled = defaults(fields, depth);
         const char *name;
         json_t *value;
-        json_object_foreach((json_t *)document, name, value)
-        {
+        json_object_foreach ((json_t *)document, name, value) {
                 const struct field *field = fields;
                 while (field->name && strcmp(field->name, name) != 0)
                         field++;
@@ -209,8 +208,7 @@ json_t *schema_merge(const json_t *base, const json_t *patch)
         if (!json_is_object(patch))
                 return json_deep_copy(patch);
         json_t *merged = json_is_object(base) ? json_deep_copy(base) : json_object();
-        json_object_foreach((json_t *)patch, name, value)
-        {
+        json_object_foreach ((json_t *)patch, name, value) {
                 if (json_is_null(value))
                         json_object_del(merged, name);
                 else

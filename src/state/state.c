@@ -179,12 +179,12 @@ int state_open(const char *directory, struct state **ret, struct cella_err *err)
                 return err_say(err, CELLA_INTERNAL, -EIO, "libsodium cannot start");
         if (snprintf(path, sizeof path, "%s/state.db", directory) >= (int)sizeof path)
                 return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
-        state = calloc(1, sizeof *state);
-        if (!state)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot open %s", path);
         r = make_file(path, err);
         if (r < 0)
                 return r;
+        state = calloc(1, sizeof *state);
+        if (!state)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot open %s", path);
         if (err)
                 *err = (struct cella_err){0};
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;

@@ -344,6 +344,12 @@ TEST(at_the_process_limit_nothing_more_starts)
         CHECK_INT(box_do(&box, &(struct operation){.operation = INIT_MAKE_DIR, .path = "d"}), 0);
         box_signal(&box, SIGKILL, 1);
         CHECK_INT(box_end(&box, 1), SIGKILL);
+        box_script(&box, 1, INIT_TELL_STARTED, "sleep 1000 & exec sleep 1000", -1);
+        CHECK_INT(box_hear_type(&box, 1), INIT_STARTED);
+        usleep(100000);
+        CHECK_INT(box_do(&box, &(struct operation){.operation = INIT_MAKE_DIR, .path = "e"}), -EAGAIN);
+        box_signal(&box, SIGKILL, 1);
+        CHECK_INT(box_end(&box, 1), SIGKILL);
         CHECK_INT(box_run(&box, "true", NULL, 0), 0);
 }
 
@@ -431,6 +437,25 @@ TEST(the_list_of_changes_carries_its_tag)
         CHECK_INT(box_hear_type(&box, 42), INIT_FILE);
         CHECK_INT(box_hear_type(&box, 42), INIT_FILE);
         CHECK_INT(box_hear_type(&box, 42), INIT_DONE);
+}
+
+TEST(the_end_of_a_lone_command_spares_file_operations)
+{
+        AUTO(box_done) struct box box = box_new();
+        int in[2];
+        CHECK_INT(pipe2(in, O_CLOEXEC), 0);
+        box_script(&box, 1, INIT_ALONE | INIT_TELL_STARTED, "(setsid sleep 1001 &); sleep 0.1; exit 3", -1);
+        CHECK_INT(box_hear_type(&box, 1), INIT_STARTED);
+        box_operate(&box, 2,
+                    &(struct operation){
+                            .operation = INIT_WRITE, .length = UINT64_MAX, .mode = 0644, .path = "slow"},
+                    in[0]);
+        CHECK_INT(box_end(&box, 1), exited(3));
+        CHECK_INT(write(in[1], "abc", 3), 3);
+        close(in[0]);
+        close(in[1]);
+        CHECK_INT(box_errno(&box, 2), 0);
+        CHECK_INT(box_ask(&box, "test $(cat slow) = abc && ! ps -eo args | grep -q '[s]leep 1001'"), 0);
 }
 
 TEST(init_ends_after_a_final_command)

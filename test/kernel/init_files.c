@@ -518,6 +518,27 @@ TEST(packing_says_what_is_wrong)
         CHECK_INT(used, 512 + 5120 + 1024);
 }
 
+static void huge_disk(struct cella_options *options)
+{
+        options->limits.disk_bytes = UINT64_C(20) << 30;
+}
+
+TEST(files_over_8_gib_are_packed)
+{
+        AUTO(box_done) struct box box = box_new_with(huge_disk);
+        int out[2];
+        CHECK_INT(box_ask(&box, "truncate -s 9G f"), 0);
+        CHECK_INT(pipe2(out, O_CLOEXEC), 0);
+        box_operate(&box, 5, TAR("f"), out[1]);
+        close(out[1]);
+        CHECK_INT(read_all(out[0], other, 2048), 2048);
+        close(out[0]);
+        CHECK_INT(other[156], 'x');
+        CHECK(!strncmp(other + 512, "19 size=9663676416\n", 19));
+        CHECK_INT(other[1024 + 156], '0');
+        CHECK_INT(box_errno(&box, 5), EPIPE);
+}
+
 /* A header with a good checksum; the caller may then spoil it. */
 static char *header(char *at, char type, const char *name, const char *link, size_t size)
 {
@@ -680,6 +701,12 @@ TEST(broken_archives_are_refused)
         CHECK_INT(box_put(&box, OP(.operation = INIT_UNTAR, .offset = 99, .path = "d"), other,
                           (size_t)(p - other)),
                   EFBIG);
+        size_t n = pax(other, "19 size=9663676416\n", 19);
+        p = finish(header(other + n, '0', "f", "", 0));
+        CHECK_INT(box_put(&box, OP(.operation = INIT_UNTAR, .offset = 1000, .path = "d"), other,
+                          (size_t)(p - other)),
+                  EFBIG);
+        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), ENODATA);
         CHECK_INT(box_ask(&box, "echo > file"), 0);
         CHECK_INT(box_put(&box, UNTAR("file"), other, (size_t)(p - other)), ENOTDIR);
 }
