@@ -90,11 +90,9 @@ static struct nursery *nursery_new(const struct request_spawn *start, const char
 {
         size_t pointers = start->n_strings * sizeof(char *),
                len = sizeof(struct nursery) + pointers + data_len;
-        long at =
-                sys_call6(SYS_mmap, 0, (long)len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (at < 0 && at > -4096)
+        struct nursery *n = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (n == MAP_FAILED)
                 return NULL;
-        struct nursery *n = (struct nursery *)at;
         char *copy = (char *)n->strings + pointers;
         memcpy(copy, data, data_len);
         request_spawn(copy, data_len, n->strings, &n->start);

@@ -180,8 +180,10 @@ static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
         int r = 0;
         if (cg->has[MEMORY])
                 r = limit_memory(cg, limits->memory_bytes);
-        if (r == 0 && cg->has[PIDS]) /* init is one, and not the code's */
-                r = set(cg, PIDS, "pids.max", limits->processes + 1ull);
+        /* init is one, and not the code's; where several commands run at once, so are those that
+         * look after them. */
+        if (r == 0 && cg->has[PIDS])
+                r = set(cg, PIDS, "pids.max", limits->processes + 1ull + (cg->keeps ? JAIL_HELPERS : 0));
         /* v2 may hand down the others without this one. */
         if (r == 0 && cg->home->v2 && faccessat(cg->dir[0], "cpu.max", F_OK, 0) < 0)
                 cg->has[CPU] = false;

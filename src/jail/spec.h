@@ -8,6 +8,7 @@
 #include "jail/walls.h"
 
 #define JAIL_UID 1000u /* who the code is, inside */
+#define JAIL_HELPERS 8 /* processes of init's own that a sandbox of several commands has room for */
 #define JAIL_CGROUP_FDS_MAX 5
 
 struct jail_mount {

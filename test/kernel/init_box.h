@@ -176,7 +176,7 @@ static inline void box_spawn_in(struct box *box, uint32_t tag, uint32_t flags, c
 static inline void box_spawn(struct box *box, uint32_t tag, uint32_t flags, const char *const *argv, int out)
 {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        const int fds[] = {null, out >= 0 ? out : null, 2};
+        const int fds[] = {null, out >= 0 ? out : null, null};
         box_spawn_in(box, tag, flags, "/workspace", argv, fds, 3);
         close(null);
 }
