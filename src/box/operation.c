@@ -21,6 +21,8 @@ struct operation {
         size_t paths_len;
         uint32_t tag;
         uv_poll_t poll;
+        uv_timer_t last; /* never runs: its memory goes when the loop has let go of both handles */
+        unsigned handles;
         int fd, theirs; /* the pipe's ends */
         bool writes;    /* into the sandbox */
         bool paused, watched, ended;
@@ -48,15 +50,19 @@ static void watch(struct operation *op, bool yes)
 static void on_closed(uv_handle_t *handle)
 {
         struct operation *op = handle->data;
+        if (--op->handles > 0)
+                return;
         free(op->paths);
         free(op);
 }
 
 static void close_pipe(struct operation *op)
 {
-        watch(op, false);
-        if (op->fd >= 0)
-                close(op->fd);
+        if (op->fd < 0)
+                return;
+        /* Together: libuv stops watching by number, and the number is another's as soon as it is closed. */
+        uv_close((uv_handle_t *)&op->poll, on_closed);
+        close(op->fd);
         op->fd = -1;
 }
 
@@ -79,7 +85,7 @@ static void end(struct operation *op, const struct cella_err *err)
                 op->early = *err;
         else if (op->events)
                 op->events->on_end(op, err, op->context);
-        uv_close((uv_handle_t *)&op->poll, on_closed);
+        uv_close((uv_handle_t *)&op->last, on_closed);
 }
 
 /* False when there is no more for now. */
@@ -262,6 +268,9 @@ int operation_new(struct box_sandbox *sb, const struct init_operate *what, const
         op->context = context;
         op->poll.data = op;
         uv_poll_init(sb->box->loop, &op->poll, op->fd);
+        uv_timer_init(sb->box->loop, &op->last);
+        op->last.data = op;
+        op->handles = 2;
         op->task = (struct task){.on_channel = on_channel, .on_lost = on_lost};
         list_init(&op->task.link);
         op->starting = true;

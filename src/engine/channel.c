@@ -189,8 +189,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                         break;
                 deliver(c, &m);
         }
-        if (c->over || r > 0 || r == -EAGAIN)
+        if (c->over)
                 return;
+        if (r > 0 || r == -EAGAIN) {
+                if (status < 0) /* an error makes libuv stop watching, and there may be more to read */
+                        watch(c);
+                return;
+        }
         c->over = true;
         uv_poll_stop(&c->poll);
         c->closed(c->context);

@@ -75,7 +75,7 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
         /* A second line behind the cgroup's count, which must be the one to be hit because
          * only it can be read afterwards.  Counted per user namespace since Linux 5.14. */
         uint64_t processes = 1 + spec->limits.processes + /* 1: init */
-                             (spec->terminals ? JAIL_HELPERS : 0) + (spec->limit_processes_by_rlimit ? 0 : 8);
+                             (spec->several ? JAIL_HELPERS : 0) + (spec->limit_processes_by_rlimit ? 0 : 8);
         const struct {
                 int resource;
                 uint64_t limit;

@@ -186,31 +186,41 @@ static int attach(int image, char path[32])
         return -EBUSY;
 }
 
-int volume_mount(int volumes, const char *name, const struct cella_limits *limits, struct cella_err *err)
+/* The volume's file, made if there is none. */
+static int open_image(int volumes, const char *name, const struct cella_limits *limits, struct cella_err *err)
 {
-        char file[128], device_path[32];
+        char file[128];
         struct stat st;
         snprintf(file, sizeof file, "%s.ext4", name);
-        int image = sys_openat(volumes, file, O_RDWR | O_NOFOLLOW, 0), r;
+        AUTO(sys_close) int image = sys_openat(volumes, file, O_RDWR | O_NOFOLLOW, 0);
         if (image == -ENOENT) {
-                r = make_image(volumes, file, limits);
+                int r = make_image(volumes, file, limits);
                 if (r < 0)
                         return err_set(err, CELLA_INTERNAL, r, "cannot make the volume of workspace '%s'",
                                        name);
                 image = sys_openat(volumes, file, O_RDWR | O_NOFOLLOW, 0);
         }
-        AUTO(sys_close) int image_auto = image;
         if (image < 0 || fstat(image, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != 0)
                 return err_set(err, CELLA_INTERNAL, image < 0 ? image : -EPERM, "volume of workspace '%s'",
                                name);
-        AUTO(sys_close) int device = attach(image, device_path);
+        return TAKE_FD(image);
+}
+
+int volume_mount(int volumes, const char *name, const struct cella_limits *limits, struct cella_err *err)
+{
+        char path[32];
+        AUTO(sys_close) int image = open_image(volumes, name, limits, err);
+        if (image < 0)
+                return image;
+        AUTO(sys_close) int device = attach(image, path);
         if (device < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, device,
                                "cannot have a loop device for workspace '%s'", name);
-        r = sys_mount_device("ext4", device_path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
-        if (r >= 0)
-                sys_unlinkat(r, "lost+found", AT_REMOVEDIR); /* nobody is going to look there */
-        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot mount the volume of workspace '%s'", name) : r;
+        int mount = sys_mount_device("ext4", path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
+        if (mount < 0)
+                return err_set(err, CELLA_INTERNAL, mount, "cannot mount the volume of workspace '%s'", name);
+        sys_unlinkat(mount, "lost+found", AT_REMOVEDIR); /* nobody is going to look there */
+        return mount;
 }
 
 int volume_remove(int volumes, const char *name)

@@ -21,25 +21,29 @@ struct terminal {
         struct http_websocket *ws; /* NULL: not yet, or closed */
         uv_poll_t poll;
         int master; /* -1: none, or at its end */
-        bool polled, reads, ended, closing;
+        bool polled; /* the loop has its handle */
+        bool reads, ended;
         char *typed;
         size_t typed_len;
 };
 
 static void watch(struct terminal *t);
 
+static void let_go(struct terminal *t);
+
 static void on_poll_closed(uv_handle_t *handle)
 {
         struct terminal *t = handle->data;
-        free(t->typed);
-        free(t);
+        t->polled = false;
+        let_go(t);
 }
 
 static void close_master(struct terminal *t)
 {
         if (t->master < 0)
                 return;
-        uv_poll_stop(&t->poll);
+        /* Together: libuv stops watching by number, and the number is another's as soon as it is closed. */
+        uv_close((uv_handle_t *)&t->poll, on_poll_closed);
         close(t->master);
         t->master = -1;
 }
@@ -47,14 +51,13 @@ static void close_master(struct terminal *t)
 /* When both sides are done with it. */
 static void let_go(struct terminal *t)
 {
-        if (t->ws || !t->ended || t->closing)
+        if (t->ws || !t->ended)
                 return;
-        t->closing = true;
         close_master(t);
         if (t->polled)
-                uv_close((uv_handle_t *)&t->poll, on_poll_closed);
-        else
-                free(t);
+                return; /* the loop has not let go of it */
+        free(t->typed);
+        free(t);
 }
 
 /* The code at the other end decides what this reads: bytes, nothing else. */
