@@ -160,7 +160,9 @@ def main():
             print(f"{done:10} " + " ".join(f"{v:{len(k)}}" for k, v in h.items()), flush=True)
             if len(trouble) >= 10:
                 break
-        first, last = table[0], table[-1]
+        first, last = dict(table[0]), table[-1]
+        for row in table[1:3]:  # the keeper holds files of a sandbox open once it was asked about it
+            first = {k: max(v, row[k]) for k, v in first.items()}
         seconds = time.monotonic() - begun
         print(f"{done} steps in {seconds:.0f} s, {done / seconds:.0f} a second")
         t.check(not trouble, "every answer was right", trouble or "")
