@@ -9,6 +9,7 @@
 #include "audit/audit.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sodium.h>
@@ -231,6 +232,7 @@ static void release_cache(struct audit *audit)
 {
         pthread_mutex_unlock(&audit->lock);
         sqlite3_db_release_memory(audit->db.sqlite);
+        malloc_trim(0); /* else what lies between two pieces in use would stay ours */
         pthread_mutex_lock(&audit->lock);
 }
 

@@ -14,8 +14,12 @@ void base64_encode(const char *data, size_t len, char *ret)
                                  (i + 2 < len ? p[i + 2] : 0);
                 ret[0] = digits[three >> 18];
                 ret[1] = digits[three >> 12 & 63];
-                ret[2] = i + 1 < len ? digits[three >> 6 & 63] : '=';
-                ret[3] = i + 2 < len ? digits[three & 63] : '=';
+                ret[2] = digits[three >> 6 & 63];
+                ret[3] = digits[three & 63];
+                if (i + 1 >= len)
+                        ret[2] = '=';
+                if (i + 2 >= len)
+                        ret[3] = '=';
         }
 }
 

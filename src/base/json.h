@@ -1,4 +1,5 @@
-/* base/json.h -- writes JSON (jansson, which only the server has, owns the shorter names).  Strings are made valid UTF-8: what is not becomes U+FFFD. */
+/* base/json.h -- writes JSON (jansson, which only the server has, owns the shorter names).  Strings are made
+ * valid UTF-8: what is not becomes U+FFFD. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -36,6 +36,8 @@ static inline void list_remove(struct list *entry)
 
 #define list_entry(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* The current entry may be removed in the body, no other. */
+/* The current entry may be removed in the body, no other.
+ * NOLINTBEGIN(bugprone-macro-parentheses): at and after are names to declare */
 #define list_each(at, head, after)                                                                           \
         for (struct list *at = (head)->next, *after = at->next; at != (head); at = after, after = at->next)
+/* NOLINTEND(bugprone-macro-parentheses) */

@@ -250,11 +250,15 @@ int operation_new(struct box_sandbox *sb, const struct init_operate *what, const
         }
         struct operation *op = calloc(1, sizeof *op);
         size_t len = strlen(path) + 1, len2 = path2 ? strlen(path2) + 1 : 1;
-        if (!op || !(op->paths = calloc(1, len + len2)) || pipe2(pair, O_CLOEXEC) < 0) {
+        int r = op && (op->paths = calloc(1, len + len2)) ? 0 : -ENOMEM;
+        if (r == 0 && pipe2(pair, O_CLOEXEC) < 0)
+                r = -errno;
+        if (r < 0) {
                 if (op)
                         free(op->paths);
                 free(op);
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "file operation");
+                return err_set(err, r == -EMFILE || r == -ENFILE ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
+                               "file operation");
         }
         memcpy(op->paths, path, len);
         if (path2)

@@ -161,7 +161,7 @@ static void cleanup_one(struct box_sandbox *sb, int64_t now)
 void sandbox_cleanup(struct box *box, bool all)
 {
         int64_t now = clock_us();
-        list_each(at, &box->sandboxes, other) {
+        list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (all || sb->expires_ms || sb->idle_timeout_ms)
                         cleanup_one(sb, now);

@@ -199,12 +199,17 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
 {
         struct box_sandbox *sb = context;
         struct cella_err err = {0};
-        if (packet->type != KEEPER_MADE || fd < 0) {
+        if (packet->type != KEEPER_MADE) {
                 err_say(&err, CELLA_INTERNAL, -EIO, "the keeper made no sandbox");
                 fail(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : &err);
                 return;
         }
         sb->handle = packet->made.sandbox;
+        if (fd < 0) { /* it had one with it; the kernel found no number for it here */
+                err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
+                fail(sb, &err);
+                return;
+        }
         sb->missing = packet->made.missing;
         sb->counted = packet->made.counted != 0;
         sb->box->metrics.sandboxes_made++;
@@ -231,11 +236,11 @@ static int fill_workspace(const struct box_sandbox *sb, struct keeper_make *make
         if (sb->workspace != WORKSPACE_NONE) {
                 if (!root || strlen(root) >= sizeof make->root)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace_root is not set");
-                strcpy(make->root, root);
-                strcpy(make->name, sb->agent);
+                memcpy(make->root, root, strlen(root) + 1);
+                memcpy(make->name, sb->agent, sizeof make->name); /* short enough: names_directory() */
                 make->workspace = sb->workspace == WORKSPACE_READ_ONLY ? KEEPER_READ_ONLY : KEEPER_READ_WRITE;
         } else if (sb->directory[0]) {
-                strcpy(make->name, sb->directory);
+                memcpy(make->name, sb->directory, sizeof make->name);
                 make->workspace = KEEPER_PERSISTENT;
                 return workspace_make(sb->box, sb->directory, err);
         }
@@ -256,7 +261,7 @@ void sandbox_granted(struct box_sandbox *sb)
         sb->handle = 0;
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);
-        strcpy(make.id, sb->id);
+        memcpy(make.id, sb->id, sizeof make.id);
         int r = fill_workspace(sb, &make, &err);
         if (r == 0 && (r = keeper_link_make(sb->box->keeper, &make, on_made, sb)) < 0)
                 err_set(&err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox");

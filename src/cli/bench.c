@@ -8,6 +8,7 @@
 #include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,20 +167,23 @@ static int daemon_start(struct daemon *d, struct cella_err *err)
 
 static int run_bare(void)
 {
+        static char *const argv[] = {"sh", "-c", CODE, NULL}, *const env[] = {"PATH=/usr/bin:/bin", NULL};
+        posix_spawn_file_actions_t actions;
         int out[2], status;
         char text[8];
+        pid_t pid = -1;
         if (pipe2(out, O_CLOEXEC) < 0)
                 return -errno;
-        pid_t pid = vfork();
-        if (pid == 0) {
-                dup2(out[1], STDOUT_FILENO);
-                execl("/bin/sh", "sh", "-c", CODE, (char *)NULL);
-                _exit(127);
-        }
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+        int r = posix_spawn(&pid, "/bin/sh", &actions, NULL, argv, env);
+        posix_spawn_file_actions_destroy(&actions);
         close(out[1]);
         while (read(out[0], text, sizeof text) > 0)
                 continue;
         close(out[0]);
+        if (r != 0)
+                return -r;
         return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -EIO;
 }
 
@@ -246,19 +250,25 @@ static int measure_latency(struct bench *b, struct cella_err *err)
         return 0;
 }
 
+/* In milliseconds: below which so many thousandths of the times lie. */
+static double quantile(const struct bench *b, enum way way, uint64_t thousandths)
+{
+        const uint32_t *times = b->times[way];
+        return times ? times[b->rounds * thousandths / 1000] / 1e3 : 0;
+}
+
 static void print_latency(const struct bench *b)
 {
-        const uint64_t n = b->rounds;
-        double bare = b->times[BARE][n / 2];
         printf("%-44s %8s %8s %8s %9s\n", "latency of sh -c '" CODE "', ms", "p50", "p90", "p99", "x bare");
-        for (int way = 0; way < N_WAYS; way++) {
-                const uint32_t *t = b->times[way];
-                printf("%-44s %8.2f %8.2f %8.2f %9.1f\n", names[way], t[n / 2] / 1e3, t[n * 9 / 10] / 1e3,
-                       t[n * 99 / 100] / 1e3, t[n / 2] / bare);
+        for (int w = 0; w < N_WAYS; w++) {
+                enum way way = (enum way)w;
+                printf("%-44s %8.2f %8.2f %8.2f %9.1f\n", names[way], quantile(b, way, 500),
+                       quantile(b, way, 900), quantile(b, way, 990),
+                       quantile(b, way, 500) / quantile(b, BARE, 500));
         }
         printf("the daemon adds %.2f ms (median) in a ready sandbox, %.2f ms with a fresh one\n",
-               ((double)b->times[API_READY][n / 2] - b->times[ENGINE_READY][n / 2]) / 1e3,
-               ((double)b->times[API_FRESH][n / 2] - b->times[ENGINE_FRESH][n / 2]) / 1e3);
+               quantile(b, API_READY, 500) - quantile(b, ENGINE_READY, 500),
+               quantile(b, API_FRESH, 500) - quantile(b, ENGINE_FRESH, 500));
 }
 
 /* ---- throughput ---- */

@@ -47,8 +47,8 @@ static json_t *disk(const struct box *box)
         struct statvfs fs;
         if (statvfs(box->directory, &fs) < 0)
                 return json_null();
-        return json_pack("{s:I, s:I}", "free_bytes", (json_int_t)(fs.f_bavail * fs.f_frsize), "total_bytes",
-                         (json_int_t)(fs.f_blocks * fs.f_frsize));
+        return json_pack("{s:I, s:I}", "free_bytes", (json_int_t)fs.f_bavail * (json_int_t)fs.f_frsize,
+                         "total_bytes", (json_int_t)fs.f_blocks * (json_int_t)fs.f_frsize);
 }
 
 void rest_health(struct call *call, json_t *body)

@@ -109,58 +109,61 @@ static void on_end(struct execution *ex, void *context)
 static const struct execution_events plain_events = {.on_end = on_end};
 static const struct execution_events stream_events = {on_started, on_output, on_end};
 
+/* Its answer is that it began; who wants to know more asks /v1/executions. */
+static void reply_detached(struct call *call, const struct execution *ex)
+{
+        api_reply(call, 202,
+                  json_pack("{s:s, s:s, s:s}", "id", ex->id, "sandbox", ex->sandbox_id, "status", "running"));
+}
+
 static void run(struct call *call, struct box_sandbox *sb, struct exec_request *request)
 {
         struct cella_limits limits;
         struct cella_err err = {0};
-        struct running *r = NULL;
-        bool events = api_wants_events(call), detach = request->detach && !events;
-        int e = exec_request_limits(request, sb, &limits, &err);
-        if (e == 0 && !(r = calloc(1, sizeof *r)))
-                e = err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution");
-        if (e == 0) {
-                *r = (struct running){.call = call,
-                                      .streams = events,
-                                      .detach = request->detach,
-                                      .base64 = request->base64};
+        struct execution *ex = NULL;
+        struct running *r = calloc(1, sizeof *r);
+        const bool events = api_wants_events(call), forget = request->detach && !events;
+        const struct running running = {
+                .call = call, .streams = events, .detach = request->detach, .base64 = request->base64};
+        int e = r ? exec_request_limits(request, sb, &limits, &err)
+                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution");
+        if (e == 0)
                 e = execution_new(call->box, &call->caller, sb, request, &limits,
                                   events ? EXECUTION_STREAMED : EXECUTION_PLAIN,
-                                  detach   ? NULL
+                                  forget   ? NULL
                                   : events ? &stream_events
                                            : &plain_events,
-                                  r, &r->execution, &err);
-        } else {
+                                  r, &ex, &err);
+        else
                 exec_request_done(request);
-        }
-        if (e < 0) {
+        if (e < 0 || !r || !ex) {
                 free(r);
                 if (sb->one_shot)
                         sandbox_remove(sb);
                 api_reply_err(call, &err);
                 return;
         }
-        struct execution *ex = r->execution;
+        *r = running;
+        r->execution = ex;
         ex->waits = events; /* until its start was announced */
-        if (!detach) {
+        if (forget)
+                reply_detached(call, ex);
+        else
                 http_on_gone(call->request, on_gone, r);
-                execution_start(ex);
-                return;
-        }
-        api_reply(call, 202,
-                  json_pack("{s:s, s:s, s:s}", "id", ex->id, "sandbox", ex->sandbox_id, "status", "running"));
         execution_start(ex);
-        let_go(r);
+        if (forget)
+                let_go(r);
 }
 
 void rest_exec(struct call *call, json_t *body)
 {
         struct exec_request request;
-        struct box_sandbox *sb;
+        struct box_sandbox *sb = NULL;
         struct cella_err err = {0};
         int r = exec_request_from(body, &request, &err);
         if (r == 0 && (r = exec_request_sandbox(call->box, &call->caller, &request, &sb, &err)) < 0)
                 exec_request_done(&request);
-        if (r < 0) {
+        if (r < 0 || !sb) {
                 api_reply_err(call, &err);
                 return;
         }

@@ -143,7 +143,7 @@ static void copy(struct parameters *p, const char *name, const char *value, char
         if (strlen(value) >= size)
                 err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL, "%s is too long", name);
         else
-                *ret = strcpy(to, value);
+                *ret = memcpy(to, value, strlen(value) + 1);
 }
 
 static void take(void *context, const char *name, const char *value)

@@ -27,9 +27,10 @@ static json_t *safe_string(const char *text, size_t len)
         for (size_t i = 0; copy && i < len; i++) {
                 if ((unsigned char)text[i] < 0x80) {
                         copy[n++] = text[i];
-                } else {
-                        memcpy(copy + n, "\xef\xbf\xbd", 3);
-                        n += 3;
+                } else { /* U+FFFD */
+                        copy[n++] = '\xef';
+                        copy[n++] = '\xbf';
+                        copy[n++] = '\xbd';
                 }
         }
         s = copy ? json_stringn(copy, n) : NULL;

@@ -95,33 +95,38 @@ static const struct execution_events events = {.on_started = on_started, .on_end
 
 void rest_process_start(struct call *call, json_t *body)
 {
-        struct exec_request request;
+        struct exec_request request = {0};
         struct cella_limits limits;
         struct cella_err err = {0};
+        struct execution *ex = NULL;
         struct box_sandbox *sb = api_sandbox(call);
-        if (!sb) {
+        struct starting *s = sb ? calloc(1, sizeof *s) : NULL;
+        if (!s) {
                 json_decref(body);
+                if (sb) {
+                        err_set(&err, CELLA_INTERNAL, -ENOMEM, "process");
+                        api_reply_err(call, &err);
+                }
                 return;
         }
-        struct starting *s = calloc(1, sizeof *s);
-        int r = s ? exec_request_from(body, &request, &err)
-                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "process");
+        int r = exec_request_from(body, &request, &err);
         if (r == 0 && (r = exec_request_limits(&request, sb, &limits, &err)) < 0)
                 exec_request_done(&request);
         bool endless = r == 0 && request.timeout_ms == 0 && !json_object_get(request.limits, "timeout_ms");
         if (r == 0)
                 r = execution_new(call->box, &call->caller, sb, &request, &limits, EXECUTION_BACKGROUND,
-                                  &events, s, &s->execution, &err);
-        if (r < 0) {
+                                  &events, s, &ex, &err);
+        if (r < 0 || !ex) {
                 free(s);
                 api_reply_err(call, &err);
                 return;
         }
         s->call = call;
-        s->execution->no_deadline = endless;
-        s->execution->task.idle_matters_not = true;
+        s->execution = ex;
+        ex->no_deadline = endless;
+        ex->task.idle_matters_not = true;
         http_on_gone(call->request, on_gone, s);
-        execution_start(s->execution);
+        execution_start(ex);
 }
 
 void rest_process_list(struct call *call, json_t *body)

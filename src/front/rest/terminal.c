@@ -20,7 +20,7 @@ struct terminal {
         struct execution *execution;
         struct http_websocket *ws; /* NULL: not yet, or closed */
         uv_poll_t poll;
-        int master; /* -1: none, or at its end */
+        int master;  /* -1: none, or at its end */
         bool polled; /* the loop has its handle */
         bool reads, ended;
         char *typed;
@@ -264,22 +264,24 @@ void rest_terminal(struct call *call, json_t *body)
                 return;
         }
         struct terminal *t = calloc(1, sizeof *t);
+        struct execution *ex = NULL;
         int r = t ? exec_request_from(make_request(call->request), &request, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "terminal");
         if (r == 0)
                 r = execution_new(call->box, &call->caller, sb, &request, &sb->limits, EXECUTION_TERMINAL,
-                                  &events, t, &t->execution, &err);
-        if (r < 0) {
+                                  &events, t, &ex, &err);
+        if (r < 0 || !ex || !t) {
                 free(t);
                 api_reply_err(call, &err);
                 return;
         }
         t->call = call;
         t->box = call->box;
+        t->execution = ex;
         t->master = -1;
-        t->execution->columns = (uint16_t)columns;
-        t->execution->rows = (uint16_t)rows;
-        t->execution->no_deadline = true;
+        ex->columns = (uint16_t)columns;
+        ex->rows = (uint16_t)rows;
+        ex->no_deadline = true;
         http_on_gone(call->request, on_gone, t);
-        execution_start(t->execution);
+        execution_start(ex);
 }
