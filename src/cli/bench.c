@@ -254,7 +254,8 @@ static int measure_latency(struct bench *b, struct cella_err *err)
 static double quantile(const struct bench *b, enum way way, uint64_t thousandths)
 {
         const uint32_t *times = b->times[way];
-        return times ? times[b->rounds * thousandths / 1000] / 1e3 : 0;
+        uint64_t i = b->rounds * thousandths / 1000;
+        return times ? times[i] / 1e3 : 0;
 }
 
 static void print_latency(const struct bench *b)

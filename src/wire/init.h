@@ -147,8 +147,9 @@ enum init_operation {
                         * directories, links.  More than `offset` bytes (0: no such limit): -EFBIG.  Over
                         * 1,000 levels deep: -ELOOP */
         INIT_UNTAR,    /* in: a tar, unpacked below the directory (made if missing); an entry with `..` or an
-                        * absolute name, a device, a link that leads out of it: -EINVAL, and what is not
-                        * unpacked yet stays so.  More than `offset` bytes in all (0: none): -EFBIG */
+                        * absolute name, a device: -EINVAL; one behind a link: -ENOTDIR; what is not
+                        * unpacked yet then stays so.  Links lead where they like.  More than `offset` bytes in
+                        * all (0: none): -EFBIG */
         INIT_WATCH,    /* out: struct init_event, then a name relative to the directory, for each change below
                         * it (INIT_RECURSIVE: below its directories too); until killed or nobody reads */
 };

@@ -585,11 +585,7 @@ TEST(hostile_archives_are_refused)
                 {"a", '6', ""},
                 {"a", 'S', ""},
                 {"a", 'Z', ""},
-                {"a", '2', "/etc/passwd"},
-                {"a", '2', ".."},
-                {"a/b", '2', "../../x"},
                 {"a", '2', ""},
-                {"a", '2', "x/../../y"},
                 {"a", '1', "/etc/passwd"},
                 {"a", '1', "../f"},
                 {".", '0', ""},
@@ -612,6 +608,11 @@ TEST(archives_that_plant_links_do_not_write_through_them)
 {
         AUTO(box_done) struct box box = box_new();
         char *p;
+        /* A link may lead anywhere in here, as that of a Python environment does. */
+        p = finish(header(header(header(other, '2', "abs", "/tmp", 0), '2', "up", "../..", 0), '0', "abs/f",
+                          "", 0));
+        CHECK_INT(box_put(&box, UNTAR("l"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_ask(&box, "test -L l/abs && test -L l/up && test ! -e /tmp/f"), 0);
         /* A link to a directory of the tree, then a file behind it. */
         p = finish(header(header(header(other, '5', "real", "", 0), '2', "way", "real", 0), '0', "way/f", "",
                           0));
