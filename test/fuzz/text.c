@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         base64_encode(text, size, again);
         char *back = malloc(size + 3);
-        if (base64_decode(again, encoded_len, back, size + 3) != (ssize_t)size || memcmp(back, text, size) != 0)
+        if (base64_decode(again, encoded_len, back, size + 3) != (ssize_t)size ||
+            memcmp(back, text, size) != 0)
                 abort();
         free(back);
         free(again);

@@ -84,8 +84,9 @@ static void add_time(struct times *t, double ms)
 
 static void client_connect(struct client *c)
 {
-        const struct sockaddr_in to = {
-                .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        const struct sockaddr_in to = {.sin_family = AF_INET,
+                                       .sin_port = htons((uint16_t)port),
+                                       .sin_addr = {htonl(INADDR_LOOPBACK)}};
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
         int one = 1;
         c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -99,8 +100,9 @@ static void client_connect(struct client *c)
 
 static enum kind choose(const struct client *c)
 {
-        static const enum kind mix[20] = {SH, SH,        SH, PYTHON, SH, SH, SH_SHARED, SH, PYTHON, SH,
-                                          SH, SH_SHARED, SH, PYTHON, SH, SH, MUCH,      SH, PYTHON, PYTHON_SHARED};
+        static const enum kind mix[20] = {SH, SH,     SH,   PYTHON, SH,        SH,           SH_SHARED,
+                                          SH, PYTHON, SH,   SH,     SH_SHARED, SH,           PYTHON,
+                                          SH, SH,     MUCH, SH,     PYTHON,    PYTHON_SHARED};
         enum kind kind = mix[(c->number * 7 + c->sequence) % 20];
         if (n_sandboxes == 0)
                 kind = kind == SH_SHARED ? SH : kind == PYTHON_SHARED ? PYTHON : kind;
@@ -109,13 +111,6 @@ static enum kind choose(const struct client *c)
 
 static void client_send(struct client *c)
 {
-        static const char *const code[KINDS] = {
-                [SH] = "echo %s; echo %s >&2",
-                [PYTHON] = "import sys; print('%s'); print('%s', file=sys.stderr)",
-                [SH_SHARED] = "echo %s; echo %s >&2",
-                [PYTHON_SHARED] = "import sys; print('%s'); print('%s', file=sys.stderr)",
-                [MUCH] = "import sys; print('%s\\\\n' * " "2000" ", end=''); print('%s', file=sys.stderr)",
-        };
         char path[80] = "/v1/exec", text[400], body[600];
         c->kind = choose(c);
         c->sequence++;
@@ -123,12 +118,19 @@ static void client_send(struct client *c)
                  (unsigned long long)c->sequence);
         if (c->kind == SH_SHARED || c->kind == PYTHON_SHARED)
                 snprintf(path, sizeof path, "/v1/sandboxes/%s/exec", sandboxes[c->number % n_sandboxes]);
-        snprintf(text, sizeof text, code[c->kind], c->nonce, c->nonce);
+        bool sh = c->kind == SH || c->kind == SH_SHARED;
+        if (sh)
+                snprintf(text, sizeof text, "echo %s; echo %s >&2", c->nonce, c->nonce);
+        else
+                snprintf(text, sizeof text,
+                         "import sys; print('%s\\\\n' * %d, end=''); print('%s', file=sys.stderr)", c->nonce,
+                         c->kind == MUCH ? LINES : 1, c->nonce);
         int len = snprintf(body, sizeof body, "{\"runtime\": \"%s\", \"code\": \"%s\"}",
-                           c->kind == SH || c->kind == SH_SHARED ? "sh" : "python3", text);
-        c->request_len = (size_t)snprintf(c->request, sizeof c->request,
-                                          "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n%s",
-                                          path, port, len, body);
+                           sh ? "sh" : "python3", text);
+        c->request_len =
+                (size_t)snprintf(c->request, sizeof c->request,
+                                 "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n%s",
+                                 path, port, len, body);
         c->answer_len = 0;
         c->answer[0] = 0;
         c->busy = true;
@@ -173,7 +175,8 @@ static void check(struct client *c, int status, const char *body)
         else if (status != 200)
                 trouble(c, &other, "status");
         else if (!is_lines(member(body, "stdout"), c->nonce, c->kind == MUCH ? LINES : 1) ||
-                 !is_lines(member(body, "stderr"), c->nonce, 1) || strncmp(member(body, "exit_code"), "0,", 2) != 0)
+                 !is_lines(member(body, "stderr"), c->nonce, 1) ||
+                 strncmp(member(body, "exit_code"), "0,", 2) != 0)
                 trouble(c, &wrong, "wrong output");
         else
                 add_time(&times[c->kind], (now() - c->sent_at) * 1000);
@@ -243,7 +246,8 @@ static void report(double seconds)
                         qsort(t->ms, t->n, sizeof *t->ms, by_size);
                 all += t->n;
                 printf("\"%s\": {\"n\": %zu, \"p50\": %.2f, \"p90\": %.2f, \"p99\": %.2f, \"max\": %.2f}, ",
-                       kind_names[i], t->n, quantile(t, .5), quantile(t, .9), quantile(t, .99), quantile(t, 1));
+                       kind_names[i], t->n, quantile(t, .5), quantile(t, .9), quantile(t, .99),
+                       quantile(t, 1));
         }
         printf("\"right\": %zu, \"per_second\": %.0f, \"wrong\": %lu, \"refused\": %lu, \"failed\": %lu, "
                "\"other\": %lu, \"lost\": %lu, \"stuck\": %lu, \"first\": \"",
