@@ -264,6 +264,8 @@ static void *writer(void *userdata)
                 at = write_at(audit);
                 if (retaining || at <= clock_us() || (audit->retain_now && !audit->closing))
                         continue;
+                if (audit->closing && (at == INT64_MAX || audit->give_up))
+                        break; /* it was said while a batch was written, and is not said again */
                 at = at < quiet_us ? at : quiet_us;
                 wait_until(audit, &audit->wake, at < retain_us ? at : retain_us);
         }

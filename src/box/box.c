@@ -77,6 +77,8 @@ static void check_stopping(struct box *box)
         int64_t now = clock_us();
         if (!box->stopping)
                 return;
+        if (list_empty(&box->executions) && now < box->stop_at_us)
+                box->stop_at_us = now; /* nobody is left who could use the time */
         if (now >= box->stop_at_us)
                 list_each (at, &box->sandboxes, other) {
                         struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);

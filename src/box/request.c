@@ -395,7 +395,8 @@ void exec_request_done(struct exec_request *r)
 
 static int check_tier(const struct box *box, const struct caller *caller, int asked, struct cella_err *err)
 {
-        int tier = asked >= 0 ? asked : (int)box->settings.tier;
+        int least = box->settings.tier < caller->tier_max ? (int)box->settings.tier : (int)caller->tier_max;
+        int tier = asked >= 0 ? asked : least;
         if (tier > (int)caller->tier_max)
                 return err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: network.tier %s",
                                tier_words[tier]);

@@ -9,13 +9,10 @@ import io
 import json
 import os
 import re
-import select
-import shutil
 import signal
 import socket
 import struct
 import subprocess
-import time
 import urllib.parse
 
 import support
@@ -544,23 +541,8 @@ class Daemon:
         return self.get("/v1/executions?limit=1000", unix=True)["executions"]
 
 
-@contextlib.contextmanager
-def as_uid(uid):
-    """The effective user of this process; for root's tests."""
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def readable(sock, seconds):
-    return bool(select.select([sock], [], [], seconds)[0])
-
-
-def copy_tree(source, target):
-    shutil.copytree(source, target, symlinks=True)
-
-
-def sleep(seconds):
-    time.sleep(seconds * support.slack)
+def not_sanitized():
+    """For what does not hold of a server that is built with a sanitizer."""
+    with open(os.path.join(os.path.dirname(support.command[-1]), "cella-server"), "rb") as f:
+        if b"__asan_init" in f.read():
+            raise support.Skip("the server is built with a sanitizer")

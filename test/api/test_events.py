@@ -115,7 +115,7 @@ def a_client_that_goes_away_cancels_unless_it_said_detach():
         same(d.exec("sh", "echo ok", s)["stdout"], "ok\n", "the sandbox afterwards")
 
 
-@test(timeout=40, timing=True, users=["root"])
+@test(timeout=40, timing=True, users=["root"], beside=True)
 def a_comment_comes_every_fifteen_seconds():
     with Daemon() as d:
         with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 16; echo end"}) as e:

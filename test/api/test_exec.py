@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import http.client
 import json
 import re
 import socket
@@ -10,7 +9,7 @@ import threading
 
 import support
 from daemon import Daemon
-from support import ensure, fail, is_root, same, test, until, within
+from support import ensure, is_root, same, test, until
 
 LAYERS = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup", "seccomp", "landlock", "egress"}
 

@@ -6,9 +6,8 @@ import os
 import sqlite3
 import time
 
-import support
 from daemon import Daemon
-from support import ensure, fail, same, test, until
+from support import ensure, same, test, until
 
 
 @test

@@ -2,12 +2,11 @@
 
 import os
 import re
-import socket
 import subprocess
 
 import support
 from daemon import Daemon
-from support import ensure, fail, is_root, same, test, until
+from support import ensure, is_root, same, test, until
 
 ALL = ["sandbox.exec", "sandbox.manage", "files", "images", "secrets", "settings", "audit"]
 CODE = {"runtime": "sh", "code": "echo x"}
@@ -96,7 +95,7 @@ def each_capability_is_needed():
         for target in ("/v1/health", "/v1/sandboxes", "/v1/executions", "/v1/pools", "/metrics"):
             same(d.request("GET", target, key=none).status, 200, target)
         d.logged("access denied: sandbox.exec", "warning")
-        ensure(f"/v1/sandboxes/{s}" and d.get(f"/v1/sandboxes/{s}", unix=True)["state"] == "running", "the sandbox afterwards")
+        same(d.get(f"/v1/sandboxes/{s}", unix=True)["state"], "running", "the sandbox afterwards")
 
 
 @test
@@ -108,10 +107,9 @@ def limits_and_tier_of_a_key_are_its_ceiling():
             d.refused("access_denied", "POST", "/v1/exec", {**CODE, "limits": limits}, f"access denied: limits.{name}", key=key)
             d.refused("access_denied", "POST", "/v1/sandboxes", {"limits": limits}, f"access denied: limits.{name}", key=key)
         d.refused("access_denied", "POST", "/v1/exec", {**CODE, "timeout_ms": 6000}, "timeout_ms", key=key)
-        tiers = {"network": {"tier": "restricted"}}
-        r = d.exec("sh", "yes | head -c 1000", key=key, **tiers)
+        r = d.exec("sh", "yes | head -c 1000", key=key)
         same((r["status"], r["stdout_truncated"]), ("exited", True), "what is not asked for is its ceiling")
-        s = d.post("/v1/sandboxes", tiers, 201, key=key)
+        s = d.post("/v1/sandboxes", {}, 201, key=key)
         same((s["limits"]["timeout_ms"], s["limits"]["disk_bytes"]), (5000, 1 << 20), "limits of a sandbox")
         for tier in ("standard", "elevated"):
             d.refused("access_denied", "POST", "/v1/exec", {**CODE, "network": {"tier": tier}}, "access denied: network.tier", key=key)
@@ -181,10 +179,10 @@ def foreign_hosts_and_origins_are_refused():
         same(d.request("POST", "/v1/exec", CODE, headers={"Origin": own}).status, 200, "its own page")
         with d.socket() as s:
             s.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
-            ensure(b" 403 " in s.recv(1000) or True, "no Host")
+            ensure(b" 403 " in s.recv(1000), "without Host it is not refused")
         d.logged("Host", "warning")
         d.logged("Origin", "warning")
-        same(d.rows(), d.rows(), "the log")
+        same(len(d.rows()), 1, "executions in the log")
 
 
 @test(users=["root"])
@@ -216,22 +214,21 @@ def the_socket_is_the_owners():
     with Daemon() as d:
         mode = os.stat(d.unix).st_mode & 0o777
         ensure(mode in (0o600, 0o660, 0o666), f"mode of the socket is {mode:o}")
-        if is_root():
-            with support.__dict__.get("nothing", __import__("contextlib").nullcontext()):
-                pid = os.fork()
-                if pid == 0:
-                    os.setgroups([])
-                    os.setresgid(12345, 12345, 12345)
-                    os.setresuid(12345, 12345, 12345)
-                    code = 1
-                    try:
-                        a = d.request("GET", "/v1/sandboxes", unix=True)
-                        code = 0 if a.status == 401 else 2
-                    except PermissionError:
-                        code = 0
-                    finally:
-                        os._exit(code)
-                same(os.waitpid(pid, 0)[1], 0, "what another user gets")
+        if not is_root():
+            return
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                os.setgroups([])
+                os.setresgid(12345, 12345, 12345)
+                os.setresuid(12345, 12345, 12345)
+                code = 0 if d.request("GET", "/v1/sandboxes", unix=True).status == 401 else 2
+            except PermissionError:
+                code = 0
+            finally:
+                os._exit(code)
+        same(os.waitpid(pid, 0)[1], 0, "what another user gets")
 
 
 @test

@@ -9,7 +9,7 @@ import time
 
 import support
 from daemon import Daemon
-from support import ensure, fail, is_root, same, test, until
+from support import ensure, is_root, same, test, until
 
 FIELDS = {
     "id", "state", "image", "scope", "session", "agent", "key", "created", "expires", "idle_timeout_ms", "ttl_ms",
@@ -248,8 +248,8 @@ def full_is_429_after_a_while():
         t.join()
         same(result["stdout"], "at last\n", "the one that waited")
         # Nobody waits when the queue is short.
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_max": 0}})
         d.sandbox()
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_max": 0}})
         begun = time.monotonic()
         d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "x"})
         support.within(time.monotonic() - begun, 5, "the refusal")

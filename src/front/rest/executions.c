@@ -181,12 +181,25 @@ static void take(void *context, const char *name, const char *value)
         }
 }
 
+static bool is_or_any(const char *wanted, const char *have)
+{
+        return !wanted || (have && !strcmp(wanted, have));
+}
+
+static bool is_wanted(const struct query *q, const struct execution *ex)
+{
+        const struct audit_filter *f = &q->filter;
+        return (q->all || !strcmp(ex->key, q->key)) && is_or_any(f->sandbox, ex->sandbox_id) &&
+               is_or_any(f->session, ex->request.session) && is_or_any(f->agent, ex->request.agent) &&
+               ex->started_ms >= f->since_ms;
+}
+
 static json_t *running_list(const struct call *call, const struct query *q)
 {
         json_t *list = json_array();
         list_each (at, &call->box->executions, other) {
                 struct execution *ex = list_entry(at, struct execution, link);
-                if (q->all || !strcmp(ex->key, q->key))
+                if (is_wanted(q, ex))
                         json_array_insert_new(list, 0, execution_to_json(ex));
         }
         return list;

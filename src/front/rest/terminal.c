@@ -178,7 +178,8 @@ static void on_started(struct execution *ex, int master, void *context)
 {
         struct terminal *t = context;
         struct call *call = t->call;
-        if (master < 0 || uv_poll_init(t->box->loop, &t->poll, master) < 0) {
+        /* No call: its client left, and the start was on its way before the cancelling. */
+        if (!call || master < 0 || uv_poll_init(t->box->loop, &t->poll, master) < 0) {
                 if (master >= 0)
                         close(master);
                 execution_cancel(ex);

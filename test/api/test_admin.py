@@ -1,0 +1,348 @@
+"""Health, metrics, the description of the API, what is not there; the daemon's own life."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import support
+from daemon import Daemon, free_port, not_sanitized
+from support import ensure, is_root, same, test, until
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def routes():
+    """(method, pattern) of all, from the table itself."""
+    source = (HERE.parent.parent / "src/front/routes.c").read_text()
+    names = {"SANDBOX": "/v1/sandboxes/{id}", "PROCESS": "/v1/sandboxes/{id}/processes/{pid}"}
+    found = []
+    for method, words in re.findall(r'\{HTTP_(\w+), ((?:[A-Z]+ ?)?(?:"[^"]*")?),', source):
+        name, _, rest = words.partition('"')
+        found.append((method, names.get(name.strip(), "") + rest.rstrip('"')))
+    return found
+
+
+@test
+def health():
+    with Daemon() as d:
+        same(d.get("/healthz"), {"status": "ok"}, "healthz")
+        h = d.get("/v1/health")
+        same(h["status"], "ok", "status")
+        native = h["engines"]["native"]
+        ensure(native["available"] and {"pid", "mount", "net", "seccomp"} <= set(native["layers"]), f"native is {native}")
+        same(h["engines"]["docker"]["available"], False, "docker")
+        ensure(h["engines"]["docker"]["reason"], "the reason")
+        version = subprocess.run([*support.command, "version"], capture_output=True, text=True).stdout
+        ensure(h["version"] in version, f"version is {h['version']}, not that of {version!r}")
+        ensure(h["disk"]["free_bytes"] > 0 and h["uptime_ms"] >= 0, "disk, uptime")
+        same((h["sandboxes"]["max"], h["sandboxes"]["running"], h["sandboxes"]["waiting"]), (100, 0, 0), "sandboxes")
+        d.sandbox()
+        same(d.get("/v1/health")["sandboxes"]["running"], 1, "sandboxes")
+        same(d.get("/v1/pools"), {"pools": []}, "pools")
+
+
+def parse(text):
+    """{name{labels}: value}; every line must be as Prometheus wants it."""
+    values, types = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            ensure(kind in ("counter", "gauge", "histogram") and name not in types, f"a bad line: {line}")
+            types[name] = kind
+        elif not line.startswith("# HELP "):
+            m = re.fullmatch(r'([a-z_]+)((?:\{[a-z_]+="[^"]*"\})?) ([-+0-9.e]+|\+Inf)', line)
+            ensure(m, f"a bad line: {line!r}")
+            base = re.sub(r"_(bucket|sum|count)$", "", m[1])
+            ensure(m[1] in types or types.get(base) == "histogram", f"no TYPE for {line!r}")
+            ensure(m[1] + m[2] not in values, f"twice: {line}")
+            values[m[1] + m[2]] = float(m[3])
+    return values
+
+
+@test(timing=True)
+def metrics_count():
+    with Daemon({"sandboxes": {"queue_timeout_ms": 50}}) as d:
+        a = d.request("GET", "/metrics")
+        ensure(a.headers["Content-Type"].startswith("text/plain"), "Content-Type", a)
+        before = parse(a.text)
+        d.exec("sh", "true")
+        d.exec("sh", "exit 3")
+        d.exec("sh", "sleep 10", timeout_ms=100)
+        s = d.sandbox()
+        d.request("GET", "/nowhere")
+        d.request("GET", "/healthz", headers={"Host": "evil.example"})
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1}})
+        d.refused("over_capacity", "POST", "/v1/sandboxes", {})
+        p = d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", "100"]}, 201)
+        after = parse(d.get("/metrics").decode())
+
+        def grew(name):
+            return after[name] - before[name]
+
+        same((grew('cella_executions_total{status="exited"}'), grew('cella_executions_total{status="timeout"}')), (2, 1), "executions")
+        same(grew("cella_execution_duration_seconds_count"), 3, "durations")
+        buckets = [v for k, v in after.items() if k.startswith("cella_execution_duration_seconds_bucket")]
+        same((buckets, buckets[-1]), (sorted(buckets), after["cella_execution_duration_seconds_count"]), "buckets")
+        ensure(after["cella_execution_duration_seconds_sum"] >= 0.1, "sum of durations")
+        same((after['cella_sandboxes{state="running"}'], after["cella_executions_running"], after["cella_queue_waiting"]), (1, 1, 0), "what is now")
+        same((grew("cella_refused_capacity_total"), grew("cella_refused_auth_total")), (1, 1), "refusals")
+        ensure(grew('cella_http_requests_total{code="2xx"}') >= 4 and grew('cella_http_requests_total{code="4xx"}') >= 3, "requests")
+        ensure(after["cella_process_resident_memory_bytes"] > 1e6 and after["cella_http_connections"] >= 1, "memory, connections")
+        d.delete(f"/v1/sandboxes/{s}/processes/{p['pid']}")
+
+
+def check(schema, value, root, path="body"):
+    """As much of JSON Schema as the description uses; anything else is an error here."""
+    known = {"type", "enum", "properties", "required", "additionalProperties", "items", "minimum", "maximum", "minLength", "maxLength",
+             "minItems", "maxItems", "minProperties", "maxProperties", "description", "default", "anyOf", "oneOf", "$ref", "const",
+             "propertyNames", "format", "examples", "pattern", "contentEncoding"}  # fmt: skip
+    ensure(set(schema) <= known, f"{path}: unknown words {set(schema) - known}")
+    if "$ref" in schema:
+        target = root
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        return check(target, value, root, path)
+    for word in ("anyOf", "oneOf"):
+        if word in schema:
+            return any(check(s, value, root, path) for s in schema[word])
+    types = schema.get("type")
+    types = [types] if isinstance(types, str) else types
+    python = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list, "null": type(None)}
+    if types and not any(isinstance(value, python[t]) and not (isinstance(value, bool) and t != "boolean") for t in types):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            return False
+    if isinstance(value, str) and not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+        return False
+    if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            return False
+        return all(check(schema.get("items", {}), v, root, path) for v in value)
+    if isinstance(value, dict):
+        if not set(schema.get("required", [])) <= set(value):
+            return False
+        more = schema.get("additionalProperties", True)
+        for k, v in value.items():
+            inner = schema.get("properties", {}).get(k, more)
+            if inner is False or (isinstance(inner, dict) and not check(inner, v, root, f"{path}.{k}")):
+                return False
+    return True
+
+
+@test
+def the_description_is_complete_and_agrees_with_the_server():
+    with Daemon() as d:
+        doc = d.get("/openapi.json")
+        same(doc["openapi"], "3.1.0", "version of OpenAPI")
+        ensure(doc["info"]["title"] and doc["info"]["version"], "info")
+        table = routes()
+        ensure(len(table) >= 40, f"only {len(table)} routes were found in the table")
+        described = {(m.upper(), p) for p, ops in doc["paths"].items() for m in ops}
+        same(described, set(table), "routes")
+        for path, operations in doc["paths"].items():
+            for method, o in operations.items():
+                names = [p["name"] for p in o.get("parameters", []) if p["in"] == "path"]
+                same(names, re.findall(r"\{(\w+)\}", path), f"parameters of {method} {path}")
+                ensure(o["summary"] and o["responses"], f"{method} {path}")
+        exec_ = doc["paths"]["/v1/exec"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        from test_exec import BAD
+
+        good = [{"runtime": "python3", "code": "print(6*7)"}, {"command": ["ls", "-la"], "timeout_ms": 5},
+                {"runtime": "sh", "code": "x", "args": ["a"], "stdin": {"base64": "AA=="}, "env": {"A": "b"}, "files": {"a": "x", "b": {"base64": "AA=="}},
+                 "limits": {"cpus": 0.5, "cpu_time_ms": None}, "network": {"tier": "restricted"}, "session": "s", "workspace": "none", "encoding": "base64"}]  # fmt: skip
+        for body in good:
+            ensure(check(exec_, body, doc), f"the description refuses {body}")
+        refused = sum(not check(exec_, body, doc) for body, _ in BAD)
+        ensure(refused >= len(BAD) * 0.6, f"the description refuses only {refused} of {len(BAD)} bad bodies")
+        settings = doc["components"]["schemas"]["settings"]
+        ensure(check(settings, d.get("/v1/settings"), doc), "the settings are not as described")
+        error = d.request("GET", "/nowhere").json()
+        ensure(check(doc["components"]["schemas"]["error"], error, doc), "an error is not as described")
+        kinds = doc["components"]["schemas"]["error"]["properties"]["error"]["properties"]["kind"]["enum"]
+        same(set(kinds), {"invalid_request", "unauthorized", "access_denied", "not_found", "runtime_not_found", "scan_refused", "too_large",
+                          "over_capacity", "engine_unavailable", "isolation_unavailable", "internal"}, "kinds of errors")  # fmt: skip
+
+
+@test
+def every_route_answers_and_no_other():
+    with Daemon() as d:
+        methods = {}
+        for method, pattern in routes():
+            methods.setdefault(pattern, set()).add(method)
+        for pattern in methods:
+            path = re.sub(r"\{\w+\}", "none", pattern)
+            have = {m for p, ms in methods.items() if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", p), path) for m in ms}
+            for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+                a = d.request(method, path, b"{}" if method in ("POST", "PUT", "PATCH") else None)
+                ensure(a.status < 500, f"{method} {path}", a)
+                same(a.status == 405, method not in have, f"whether {method} {path} is 405", a)
+                if a.status == 405:
+                    allowed = {m.strip() for m in a.headers["Allow"].split(",")}
+                    ensure(have <= allowed <= have | {"HEAD", "OPTIONS"}, f"Allow is {allowed}, not {have}", a)
+                    same(a.json()["error"]["kind"], "invalid_request", "kind", a)
+        for path in ("/", "/v1", "/v1/", "/v1/exec/", "/v1/execute", "/v1/sandboxes/x/y", "/v1//exec", "/../etc/passwd", "/v1/%2e%2e/exec", "/v1/exec%00"):
+            a = d.request("GET", path)
+            ensure(a.status in (400, 404), "what is not there", a)
+        a = d.request("HEAD", "/healthz")
+        ensure(a.status in (200, 405) and a.body == b"", "HEAD", a)
+        ensure(d.request("OPTIONS", "/v1/exec").status in (200, 204, 404, 405), "OPTIONS")
+        same(d.rows(), [], "executions in the log")
+
+
+@test(users=["root"])
+def when_nothing_can_be_run_it_says_why():
+    """isolation_unavailable and 503 of healthz: as root without a layer that was asked for."""
+    with Daemon() as d:
+        d.ok("PATCH", "/v1/settings", {"network": {"tier": "standard"}})
+        d.refused("isolation_unavailable", "POST", "/v1/exec", {"runtime": "sh", "code": "x"}, "egress")
+        d.refused("isolation_unavailable", "POST", "/v1/sandboxes", {}, "egress")
+
+
+@test
+def an_internal_error_has_a_name_that_the_log_has_too():
+    with Daemon() as d:
+        workspaces = os.path.join(d.state, "workspaces")
+        os.rename(workspaces, workspaces + ".away")
+        support.write(workspaces)
+        try:
+            a = d.refused("internal", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "session": "s"})
+            id_ = re.search(r"err_[a-z2-7]{20}", a.json()["error"]["message"])
+            ensure(id_, "the message has no id", a)
+            d.logged(id_[0], "error")
+        finally:
+            os.unlink(workspaces)
+            os.rename(workspaces + ".away", workspaces)
+        same(d.exec("sh", "echo fine", session="t")["stdout"], "fine\n", "afterwards")
+
+
+# The daemon's own life.
+
+
+@test
+def a_second_daemon_on_the_same_state_is_refused():
+    with Daemon() as d:
+        other = Daemon(state=d.state, start=False, port=free_port())
+        other.unix = support.here("other.sock")
+        other.log_path = support.here("other.log")
+        other.start(ready=False)
+        rc = support.reap(other.process, 20)
+        ensure(rc != 0, "a second one started")
+        ensure(str(d.process.pid) in other.log() and "another cella serve" in other.log(), f"it said {other.log()}")
+        same(d.exec("sh", "echo fine")["stdout"], "fine\n", "the first")
+        # Nor can it take the first one's port or socket.
+        third = Daemon(name="third", start=False, port=d.port)
+        third.start(ready=False)
+        ensure(support.reap(third.process, 20) != 0, "it took a port that is in use")
+        fourth = Daemon(name="fourth", start=False)
+        fourth.unix = d.unix
+        fourth.start(ready=False)
+        ensure(support.reap(fourth.process, 20) != 0, "it took a socket that is in use")
+        same(d.get("/healthz", unix=True), {"status": "ok"}, "the first")
+
+
+@test(timing=True)
+def sigterm_gives_what_runs_its_grace_time():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with Daemon({"limits": {"grace_ms": 3000}}, name=f"state{number}") as d:
+            s = d.sandbox()
+            seconds = support.nonce_seconds()
+            results = {}
+
+            def run(name, target, code):
+                results[name] = d.request("POST", target, {"runtime": "sh", "code": code})
+
+            polite = "trap 'sleep 0.3; echo bye; exit 3' TERM; echo on; sleep 100 & wait"
+            threads = [threading.Thread(target=run, args=("own", "/v1/exec", polite)),
+                       threading.Thread(target=run, args=("shared", f"/v1/sandboxes/{s}/exec", polite))]  # fmt: skip
+            [t.start() for t in threads]
+            d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", seconds]}, 201)
+            until(lambda: len(d.get("/v1/executions?status=running")["executions"]) == 3, 10, "all to run")
+            time.sleep(0.3)
+            begun = time.monotonic()
+            d.stop(number=number)
+            support.within(time.monotonic() - begun, 3, "the stop")
+            [t.join() for t in threads]
+            support.gone(seconds, 1)
+            for name, a in results.items():
+                ensure(a.status == 200 and a.json()["stdout"] == "on\nbye\n" and a.json()["exit_code"] == 3, f"the answer of {name}", a)
+                same(a.json()["status"], "cancelled", "status", a)
+            d.start()
+            same(sorted(r["status"] for r in d.rows()), ["cancelled"] * 3, "the log")
+            same(d.get("/v1/executions/verify")["ok"], True, "verify")
+
+
+@test(timing=True)
+def one_that_ignores_sigterm_is_killed_after_the_grace_time():
+    with Daemon({"limits": {"grace_ms": 500}}) as d:
+        seconds = support.nonce_seconds()
+        d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
+        until(lambda: support.with_argument(seconds), 10, "the process")
+        begun = time.monotonic()
+        d.stop()
+        ensure(time.monotonic() - begun >= 0.4, "it had no grace time")
+        support.within(time.monotonic() - begun, 6, "the stop")
+        support.gone(seconds, 1)
+
+
+@test(timing=True)
+def nothing_new_while_it_stops():
+    with Daemon({"limits": {"grace_ms": 2000}}) as d:
+        d.post("/v1/exec", {"runtime": "sh", "code": "trap '' TERM; while :; do sleep 0.1; done", "detach": True}, 202)
+        until(lambda: d.get("/v1/executions?status=running")["executions"], 10, "it to run")
+        body = b'{"runtime": "sh", "code": "echo x"}'
+        with d.socket() as c:
+            c.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
+            time.sleep(0.3)
+            d.process.send_signal(signal.SIGTERM)
+            d.logged("shutting down")
+            c.sendall(body)
+            answer = c.recv(65536)
+            ensure(answer.startswith(b"HTTP/1.1 503 ") and b'"engine_unavailable"' in answer, f"the answer is {answer}")
+        same(support.reap(d.process, 20), 0, "exit status")
+        d.start()
+        same([r["status"] for r in d.rows()], ["cancelled"], "the log")
+
+
+@test(timing=True)
+def nothing_outlives_a_killed_daemon():
+    for which in ("keeper", "server", "both"):
+        with Daemon(name=f"state-{which}") as d:
+            s = d.sandbox()
+            seconds = support.nonce_seconds()
+            d.post(f"/v1/sandboxes/{s}/processes", {"runtime": "sh", "code": f"setsid sleep {seconds} & sleep {seconds}"}, 201)
+            until(lambda: len(support.with_argument(seconds)) >= 2, 10, "the processes")
+            groups = d.kill(which)
+            support.gone(seconds, 1)
+            d.start()
+            d.left_nothing({}, groups)
+            same([r["status"] for r in d.rows()], ["interrupted"], f"the log after kill -9 of {which}")
+            same(d.exec("sh", "echo again")["stdout"], "again\n", "afterwards")
+
+
+@test(timing=True)
+def it_is_ready_soon():
+    begun = time.monotonic()
+    with Daemon() as d:
+        support.within(time.monotonic() - begun, 2, "the start")
+        lines = d.lines()
+        ensure(all({"time", "level", "process", "message"} <= set(line) for line in lines), f"lines of the log are {lines}")
+        same(len(lines), len(d.log().splitlines()), "lines that are JSON")
+
+
+@test
+def the_server_has_no_privilege():
+    not_sanitized()
+    with Daemon() as d:
+        status = support.read(f"/proc/{d.server_pid()}/status")
+        for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            same(int(re.search(rf"{name}:\s+(\w+)", status)[1], 16), 0, name)
+        same((re.search(r"NoNewPrivs:\s+(\d)", status)[1], re.search(r"Seccomp:\s+(\d)", status)[1]), ("1", "2"), "no_new_privs, seccomp")
+        uid = int(re.search(r"Uid:\s+(\d+)", status)[1])
+        ensure(uid != 0 and (is_root() or uid == os.getuid()), f"its uid is {uid}")
