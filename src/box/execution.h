@@ -33,6 +33,7 @@ enum execution_kind { EXECUTION_PLAIN, EXECUTION_STREAMED, EXECUTION_BACKGROUND,
 
 /* What happens when its time has come, see execution_clock.c. */
 enum execution_clock {
+        CLOCK_SPAWN,
         CLOCK_DEADLINE,
         CLOCK_KILL,
         CLOCK_GIVE_UP,

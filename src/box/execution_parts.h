@@ -10,6 +10,7 @@ void execution_list_given_up(struct execution *ex);
 
 /* execution_start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox takes messages */
+void execution_spawn(struct execution *ex); /* its files are there */
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
 struct cella_command execution_command(const struct execution *ex);
 void execution_log_begin(struct execution *ex); /* execution.c */
@@ -24,6 +25,7 @@ void execution_clock_init(struct execution *ex);
 void execution_clock_start(struct execution *ex); /* the command runs */
 void execution_clock_stop(struct execution *ex);
 void execution_clock_list(struct execution *ex); /* the list of files must come soon */
+void execution_clock_spawn(struct execution *ex, int64_t in_us);
 void execution_clock_done(struct execution *ex);
 void execution_paused(struct task *task, bool paused);
 /* Ends it for this reason. */
