@@ -128,6 +128,8 @@ TEST(sets_on_gone_late)
 static bool machine_is_slow(void)
 {
         int64_t before = clock_us();
+        if (getenv("CELLA_TEST_SLOW")) /* valgrind: no time measured there means anything */
+                return true;
 
         for (volatile int i = 0; i < 1000000; i++)
                 ;
