@@ -29,7 +29,8 @@ int workspace_make(const struct box *box, const char *name, struct cella_err *er
         int r = root < 0 ? root : mkdirat(root, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
         if (root >= 0)
                 close(root);
-        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot make a workspace in %.100s", box->directory)
+        return r < 0 ? err_set(err, r == -ENOSPC || r == -EDQUOT ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
+                               "cannot make a workspace in %.100s", box->directory)
                      : 0;
 }
 
