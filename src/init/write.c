@@ -20,6 +20,7 @@ struct place {
         char name[256];
         char temporary[40]; /* "": the file has no name yet */
         unsigned mode;
+        bool set_mode; /* whatever that of the file was */
 };
 
 static int make_temporary(struct place *p)
@@ -95,7 +96,8 @@ static int look(struct place *p)
                 return r == -ENOENT ? 0 : r;
         if (!S_ISREG(st.stx_mode))
                 return S_ISDIR(st.stx_mode) ? -EISDIR : -EINVAL;
-        p->mode = st.stx_mode & 0777;
+        if (!p->set_mode)
+                p->mode = st.stx_mode & 0777;
         return 0;
 }
 
@@ -115,7 +117,7 @@ static int write_file(struct place *p, uint64_t length, uint64_t max)
 int operate_write(const struct request_operate *request)
 {
         const struct init_operate *head = &request->head;
-        struct place p = {.mode = head->mode & 0777};
+        struct place p = {.mode = head->mode & 0777, .set_mode = head->flags & INIT_SET_MODE};
         if (head->offset > 0 && head->length != UINT64_MAX && head->length > head->offset)
                 return -EFBIG;
         int r = head->flags & INIT_MAKE_PARENTS ? path_make(request->path, false) : 0;

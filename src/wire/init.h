@@ -132,8 +132,8 @@ enum init_operation {
         INIT_READ = 1, /* out: struct init_stat, then length bytes from offset on (as far as there are);
                         * regular files only (-EISDIR, -EINVAL), links are followed */
         INIT_WRITE,    /* in: the whole content.  Atomic: a temporary file beside it that replaces it
-                        * when all of `length` has come (~0: until the end), with its mode kept if it
-                        * existed, else `mode`.  INIT_MAKE_PARENTS.  More than `offset`
+                        * when all of `length` has come (~0: until the end), with its mode kept (unless
+                        * INIT_SET_MODE) if it    existed, else `mode`.  INIT_MAKE_PARENTS.  More than `offset`
                         * bytes (0: no such limit): -EFBIG.  Fewer than `length`: -ENODATA.  A link is followed
                         * to what it names.  Killed before: nothing happened. */
         INIT_STAT,     /* out: struct init_stat, then the target of a link */
@@ -158,6 +158,7 @@ enum init_operate_flag {
         INIT_MAKE_PARENTS = 1u << 0,
         INIT_RECURSIVE = 1u << 1,
         INIT_NO_REPLACE = 1u << 2,
+        INIT_SET_MODE = 1u << 3, /* `mode` is for a file that is there already, too */
 };
 
 struct init_operate {

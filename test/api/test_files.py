@@ -33,6 +33,7 @@ def bytes_in_and_out():
         a = d.request("PUT", d.file(s, "dir/file.bin"), b"x")
         same((a.status, a.json()["bytes"], a.json()["mode"]), (200, 1, "0644"), "replaced")
         same(d.request("PUT", d.file(s, "run", mode="0755"), b"x").json()["mode"], "0755", "a mode")
+        same(d.request("PUT", d.file(s, "run", mode="0700"), b"y").json()["mode"], "0700", "another mode")
         ensure(d.request("GET", d.file(s, "dir/file.bin")).headers["ETag"] != got.headers["ETag"], "the same ETag for other bytes")
         same(d.request("PUT", d.file(s, "empty"), b"").status, 201, "an empty file")
         same(d.request("GET", d.file(s, "empty")).body, b"", "an empty file")

@@ -502,7 +502,8 @@ void rest_files_put(struct call *call, json_t *body)
         if (!t)
                 return;
         t->mode = mode;
-        t->flags = parents && !api_flag(call, "parents") ? 0 : INIT_MAKE_PARENTS;
+        t->flags = (parents && !api_flag(call, "parents") ? 0 : INIT_MAKE_PARENTS) |
+                   (http_query(call->request, "mode") ? INIT_SET_MODE : 0);
         begin(t, &stat_it, &existed_events);
 }
 
