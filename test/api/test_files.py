@@ -37,7 +37,7 @@ def bytes_in_and_out():
         ensure(d.request("GET", d.file(s, "dir/file.bin")).headers["ETag"] != got.headers["ETag"], "the same ETag for other bytes")
         same(d.request("PUT", d.file(s, "empty"), b"").status, 201, "an empty file")
         same(d.request("GET", d.file(s, "empty")).body, b"", "an empty file")
-        same(d.exec("sh", "cat dir/file.bin; stat -c %U:%a run; ls -A", s)["stdout"].split(), ["xuser:755", "dir", "empty", "run"], "seen from inside")
+        same(d.exec("sh", "cat dir/file.bin; stat -c %U:%a run; ls -A", s)["stdout"].split(), ["xuser:700", "dir", "empty", "run"], "seen from inside")
         parts = (b"chunk%d" % i for i in range(1000))
         c = d.connection()
         c.request("PUT", d.file(s, "chunked"), parts, {"Transfer-Encoding": "chunked"}, encode_chunked=True)
