@@ -263,6 +263,6 @@ void box_stop(struct box *box, void (*drained)(struct box *, void *), void *cont
         list_each (at, &box->executions, other)
                 execution_terminate(list_entry(at, struct execution, link));
         if (list_empty(&box->executions))
-                box->stop_at_us = 0;
+                box->stop_at_us = clock_us();
         check_stopping(box);
 }

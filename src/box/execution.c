@@ -295,15 +295,13 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 
 /* ---- the beginning ---- */
 
-static void on_started(struct execution *ex, const struct message *m, const char *data)
+static void on_started(struct execution *ex, const struct message *m, int32_t pid)
 {
-        int32_t pid = 0;
-        if (m->len == sizeof pid)
-                memcpy(&pid, data, sizeof pid);
-        ex->pid = pid;
-        int terminal = m->n_fds > 0 ? m->fds[0] : -1;
-        for (unsigned i = 1; i < m->n_fds; i++)
+        unsigned wanted = ex->kind == EXECUTION_TERMINAL && m->n_fds > 0 ? 1 : 0;
+        int terminal = wanted ? m->fds[0] : -1;
+        for (unsigned i = wanted; i < m->n_fds; i++)
                 close(m->fds[i]);
+        ex->pid = pid;
         if (ex->events && ex->events->on_started)
                 ex->events->on_started(ex, terminal, ex->context);
         else if (terminal >= 0)
@@ -314,17 +312,24 @@ static void on_message(void *context, const struct message *message, const char 
 {
         struct execution *ex = context;
         struct message m = *message;
-        if (m.type == INIT_STARTED && ex->spawned && !ex->over && ex->pid == 0) {
-                on_started(ex, message, data);
+        int32_t pid = 0;
+        if (m.type == INIT_STARTED && m.len == sizeof pid)
+                memcpy(&pid, data, sizeof pid);
+        if (pid > 0 && ex->spawned && !ex->over && ex->pid == 0) {
+                on_started(ex, message, pid);
                 return;
         }
         message_close_fds(&m);
-        if (m.type == INIT_EXITED && m.len == sizeof ex->facts.exited && ex->spawned) {
+        const bool exited = m.type == INIT_EXITED && m.len == sizeof ex->facts.exited;
+        const bool failed = m.type == INIT_FAILED && m.len == sizeof(struct cella_err);
+        if (ex->over) {
+                return; /* it has said all that counts */
+        } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
                 execution_over(ex);
-        } else if ((m.type == INIT_EXITED && m.len == sizeof ex->facts.exited) || m.type == INIT_DONE ||
-                   (m.type == INIT_FAILED && m.len == sizeof(struct cella_err))) {
+        } else if ((failed && (ex->spawned || ex->due)) ||
+                   (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);
         } else if (ex->task.sandbox) { /* nothing else is due: whoever speaks there is not our init */
                 keeper_link_ask(ex->box->keeper, KEEPER_KILL, ex->task.sandbox->handle, NULL, NULL);
@@ -465,6 +470,8 @@ void execution_cancel(struct execution *ex)
 
 void execution_terminate(struct execution *ex)
 {
+        if (ex->over)
+                return;
         if (ex->facts.ending == END_BY_ITSELF)
                 ex->facts.ending = END_CANCELLED;
         if (ex->spawned)

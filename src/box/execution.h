@@ -85,6 +85,7 @@ struct execution {
         struct stream_in in;
         struct stream_out out[2];
         bool waits;   /* the reader has no room */
+        uint32_t due; /* before that: the enum init_reply that init owes us, 0 if none */
         bool spawned; /* the command was sent */
         bool logged;  /* the log knows of it */
         bool over;    /* it has ended; what follows is paperwork */

@@ -10,6 +10,7 @@
 
 #define CLOCK_NEVER INT64_MAX
 #define GIVE_UP_US 1000000 /* init has ended what it was told to by then, or never will */
+#define BEGIN_US 60000000  /* its files are in place by then, or never will be */
 #define LIST_US 2000000    /* for the list of changed files */
 #define THROTTLE_US 20000  /* see cgroup_throttle() */
 #define CPU_CHECK_MIN_US 5000
@@ -166,6 +167,7 @@ void execution_clock_start(struct execution *ex)
         if (ex->started_us || ex->over)
                 return;
         ex->started_us = clock_us();
+        ex->clocks[CLOCK_GIVE_UP] = CLOCK_NEVER;
         if (!ex->no_deadline)
                 ex->clocks[CLOCK_DEADLINE] = ex->started_us + (int64_t)l->timeout_ms * 1000;
         if (sb->one_shot && sb->counted)
@@ -180,6 +182,11 @@ void execution_clock_stop(struct execution *ex)
         for (int i = 0; i < EXECUTION_CLOCKS; i++)
                 ex->clocks[i] = CLOCK_NEVER;
         uv_timer_stop(&ex->timer);
+}
+
+void execution_clock_begin(struct execution *ex)
+{
+        set(ex, CLOCK_GIVE_UP, clock_us() + BEGIN_US);
 }
 
 void execution_clock_spawn(struct execution *ex, int64_t in_us)

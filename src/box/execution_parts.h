@@ -22,6 +22,7 @@ void execution_close_io(struct execution *ex);
 
 /* execution_clock.c */
 void execution_clock_init(struct execution *ex);
+void execution_clock_begin(struct execution *ex); /* what comes before the command must not take for ever */
 void execution_clock_start(struct execution *ex); /* the command runs */
 void execution_clock_stop(struct execution *ex);
 void execution_clock_list(struct execution *ex); /* the list of files must come soon */

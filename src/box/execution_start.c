@@ -64,6 +64,7 @@ static int send_file(struct execution *ex, const char *name)
         char front[sizeof head + 256];
         memcpy(front, &head, sizeof head);
         memcpy(front + sizeof head, name, head.name_len);
+        ex->due = INIT_DONE;
         return channel_send(ex->task.sandbox->channel, INIT_PUT_FILE, ex->tag, NULL, 0, front,
                             sizeof head + head.name_len, r->code, r->code_len);
 }
@@ -105,6 +106,7 @@ static void spawn(struct execution *ex, bool file_is_there)
 static void put_next(struct execution *ex)
 {
         struct put_file *f = &ex->request.files[ex->files_put];
+        ex->due = INIT_EXITED;
         int r = operation_put(ex->task.sandbox, ex->tag, f->path, f->data, f->len);
         if (r < 0)
                 fail(ex, r, "cannot send a file");
@@ -112,6 +114,7 @@ static void put_next(struct execution *ex)
 
 void execution_begin(struct execution *ex)
 {
+        execution_clock_begin(ex);
         if (ex->request.n_files > 0)
                 put_next(ex);
         else
@@ -149,6 +152,7 @@ void execution_spawn(struct execution *ex)
 
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
 {
+        ex->due = 0;
         if (type == INIT_EXITED) {
                 file_was_put(ex, data);
         } else if (type == INIT_DONE) {

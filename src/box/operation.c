@@ -13,6 +13,7 @@
 #include "base/err.h"
 
 #define READS_AT_ONCE 16
+#define READS_AT_END 256 /* more than a pipe can hold, should somebody go on writing */
 
 struct operation {
         struct task task;
@@ -185,7 +186,7 @@ static void on_message(void *context, const struct message *message, const char 
                 struct init_exited exited;
                 memcpy(&exited, data, sizeof exited);
                 /* Whatever it wrote is in the pipe. */
-                while (!op->writes && op->fd >= 0 && read_once(op))
+                for (int i = 0; i < READS_AT_END && !op->writes && op->fd >= 0 && read_once(op); i++)
                         continue;
                 if (exited.wait_status == 0)
                         end(op, NULL);

@@ -60,21 +60,31 @@ void sandbox_detach(struct task *task)
         }
 }
 
-/* Whoever is told may attach again, to this or another, or remove this one. */
-static void lose_tasks(struct box_sandbox *sb, const struct cella_err *err)
+static bool has_begun(const struct list *link)
+{
+        return list_entry(link, struct task, link)->begun;
+}
+
+/* Whoever is told may attach again, to this or another. */
+static void lose_some(struct box_sandbox *sb, const struct cella_err *err, bool begun_only)
 {
         struct list lost;
         list_init(&lost);
-        while (!list_empty(&sb->tasks)) {
-                struct list *first = sb->tasks.next;
-                list_remove(first);
-                list_add(&lost, first);
-        }
+        list_each (at, &sb->tasks, other)
+                if (!begun_only || has_begun(at)) {
+                        list_remove(at);
+                        list_add(&lost, at);
+                }
         while (!list_empty(&lost)) {
                 struct task *task = list_entry(lost.next, struct task, link);
                 sandbox_detach(task);
                 task->on_lost(task, sb, err);
         }
+}
+
+static void lose_tasks(struct box_sandbox *sb, const struct cella_err *err)
+{
+        lose_some(sb, err, false);
 }
 
 static void on_ended(void *context, const union keeper_packet *packet, int fd)
@@ -120,6 +130,7 @@ static void fail(struct box_sandbox *sb, const struct cella_err *err)
 {
         const struct cella_err copy = *err;
         sb->box->metrics.sandboxes_failed++;
+        sb->died = true;
         lose_tasks(sb, &copy);
         end(sb);
 }
@@ -130,7 +141,7 @@ static void on_last_count(void *context, const union keeper_packet *packet, int 
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
                 sb->counters = packet->counted;
-        lose_tasks(sb, NULL);
+        lose_some(sb, NULL, true); /* who came after its death finds the next one */
         end(sb);
 }
 
@@ -147,7 +158,7 @@ static void died(struct box_sandbox *sb)
                 return;
         }
         if (keeper_link_ask(sb->box->keeper, KEEPER_COUNT, sb->handle, on_last_count, sb) < 0) {
-                lose_tasks(sb, NULL);
+                lose_some(sb, NULL, true);
                 end(sb);
         }
 }
@@ -293,7 +304,7 @@ void sandbox_attach(struct box_sandbox *sb, struct task *task)
         sandbox_touch(sb);
         if (sb->state == SANDBOX_STOPPED)
                 start(sb);
-        else if (sb->channel)
+        else if (sb->channel && !sb->died)
                 begin(task);
 }
 
@@ -380,9 +391,20 @@ void sandbox_freeze(struct box_sandbox *sb, bool freeze, void (*done)(void *, co
         }
 }
 
-void sandbox_unfreeze_forget(struct box_sandbox *sb)
+static void nobody(void *context, const struct cella_err *err)
 {
-        sb->frozen = NULL;
+        (void)context;
+        (void)err;
+}
+
+/* It may be one that is being removed.  Until the keeper has answered, no other may ask. */
+void sandbox_freeze_forget(struct box *box, const void *context)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->frozen && sb->frozen_context == context)
+                        sb->frozen = nobody;
+        }
 }
 
 int sandbox_count(struct box_sandbox *sb, keeper_answer answer, void *context)

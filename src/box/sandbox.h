@@ -72,7 +72,7 @@ struct box_sandbox {
         /* While it is alive: */
         uint32_t handle;
         uint32_t walls, missing;
-        bool counted, ready, died, throttled, removing, restart;
+        bool counted, ready, died, throttled, removing;
         struct channel *channel;
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
@@ -106,7 +106,7 @@ void sandbox_stop(struct box_sandbox *sandbox);
 /* done(…, NULL) or with what went wrong; once, unless forgotten. */
 void sandbox_freeze(struct box_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
                     void *context);
-void sandbox_unfreeze_forget(struct box_sandbox *sandbox);
+void sandbox_freeze_forget(struct box *box, const void *context); /* done is not called any more */
 /* The keeper's counters. */
 int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
 /* KEEPER_DIED. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "box/queue.h"
@@ -15,6 +16,7 @@
 #define HEARTBEAT_MS 15000
 #define CONNECTIONS_MAX 16384
 #define IDLE_TIMEOUT_S 75
+#define QUERIES_US 5000000 /* a query that takes longer is not waited for */
 
 int api_status(enum cella_kind kind)
 {
@@ -267,8 +269,14 @@ struct api *api_free(struct api *api)
 {
         if (!api)
                 return NULL;
+        int64_t until = clock_us() + QUERIES_US;
+        atomic_store(&api->ending, true);
         http_server_free(api->http);
         uv_timer_stop(&api->heartbeat);
+        while (api->queries > 0 && clock_us() < until)
+                uv_run(api->box->loop, UV_RUN_ONCE); /* the box's timer wakes it */
+        if (api->queries > 0)
+                return NULL; /* another thread uses it, and the process ends */
         audit_reader_close(api->reader);
         json_decref(api->openapi);
         free(api->http_routes);

@@ -3,6 +3,7 @@
  * A handler gets a request that is allowed and whose body is valid, and answers it now or later. */
 #pragma once
 #include <jansson.h>
+#include <stdatomic.h>
 
 #include "base/list.h"
 #include "box/box.h"
@@ -57,6 +58,8 @@ struct api {
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;
+        unsigned queries; /* jobs of the thread pool under way */
+        atomic_bool ending; /* those that have not begun do not */
         char *settings_file;
         bool quiet;
 };

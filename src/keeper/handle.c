@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "keeper/dispatch.h"
 #include "keeper/log.h"
 #include "keeper/process.h"
@@ -29,7 +30,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         if (k->cells.used == KEEPER_SANDBOXES_MAX)
                 return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "%d sandboxes are all there can be",
                                KEEPER_SANDBOXES_MAX);
-        int r = workspace_open(&k->setup->policy, m, &workspace, path, err);
+        int r = limits_check(&m->limits, err); /* a volume is made as large as they say */
+        if (r == 0)
+                r = workspace_open(&k->setup->policy, m, &workspace, path, err);
         bool volume = m->workspace == KEEPER_PERSISTENT && k->setup->volumes >= 0;
         if (r == 0 && volume) {
                 sys_close(TAKE_FD(workspace)); /* that was only its mark */

@@ -1,6 +1,7 @@
 #include "keeper/state_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +48,16 @@ static int claim(int at, const char *path, unsigned uid, unsigned gid, struct ce
 static int lock(int dir, const char *path, int *ret, struct cella_err *err)
 {
         char text[32] = "?";
+        struct stat st;
         int r = -EWOULDBLOCK;
         AUTO(sys_close) int fd = sys_openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (fd < 0)
                 return err_set(err, CELLA_INTERNAL, fd, "cannot lock %.150s", path);
+        /* We are going to write to it, and the server can have put something there: a link to a file
+         * of somebody else, where the kernel lets it make one. */
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/lock is not a file of its own",
+                               path);
         for (int i = 0; i < LOCK_TRIES && r == -EWOULDBLOCK; i++) {
                 if (i > 0)
                         usleep(20000);
@@ -74,6 +81,7 @@ static int lock(int dir, const char *path, int *ret, struct cella_err *err)
 
 int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_dir *ret, struct cella_err *err)
 {
+        struct stat st;
         *ret = (struct state_dir){.lock = -1, .workspaces = -1};
         if (path[0] != '/')
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
@@ -89,7 +97,15 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
                 return dir;
         if ((r = lock(dir, ret->path, &ret->lock, err)) < 0)
                 return r;
+        /* One that is root's was left by a start that did not get further, and is empty; or the server
+         * has given that name to what is not its own.  This is not going to be given away. */
+        if (uid != 0 && fstatat(dir, "workspaces", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
+                sys_unlinkat(dir, "workspaces", AT_REMOVEDIR);
         r = sys_mkdirat(dir, "workspaces", 0700);
+        if (r == -EEXIST && uid != 0 && fstatat(dir, "workspaces", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            st.st_uid == 0)
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/workspaces belongs to root",
+                               ret->path);
         if (r < 0 && r != -EEXIST)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s/workspaces", ret->path);
         ret->workspaces = claim(dir, "workspaces", uid, gid, err);

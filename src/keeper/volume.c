@@ -1,11 +1,13 @@
 #include "keeper/volume.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,9 +18,14 @@
 #include "sys/file.h"
 #include "sys/mount.h"
 
-#define LOOP_TRIES 64 /* others take free devices too */
-#define JOURNAL_BYTES (4u << 20)
+#define LOOP_TRIES 64    /* others take free devices too */
+#define LOCK_TRIES 50    /* of 2 ms: the kernel may be about to let go of the last use */
+#define TEMPLATES_MAX 16 /* sizes are anybody's choice */
+#define TEMPLATE "template-"
+#define SUFFIX ".ext4"
+#define SMALL_BYTES (16u << 20)
 #define INODE_BYTES 256
+#define OWN_INODES 11 /* those that ext4 keeps for itself, and lost+found */
 
 static const char *const makers[] = {"/usr/sbin/mke2fs", "/sbin/mke2fs"};
 
@@ -54,12 +61,19 @@ int volumes_open(int state_dir, struct cella_err *err)
 
 /* ---- making one ---- */
 
+/* A journal may take half of the file system at most. */
+static unsigned journal_mib(const struct cella_limits *limits)
+{
+        return limits->disk_bytes < SMALL_BYTES ? 1 : 4;
+}
+
 /* As large as its limit and what the file system needs for itself. */
 static uint64_t image_bytes(const struct cella_limits *limits)
 {
+        unsigned own = limits->disk_bytes < SMALL_BYTES ? 1u << 20 : 2u << 20;
         uint64_t bytes = limits->disk_bytes + limits->disk_bytes / 50 + limits->disk_inodes * INODE_BYTES +
-                         JOURNAL_BYTES + (2u << 20);
-        return (bytes + 0xfffff) & ~UINT64_C(0xfffff);
+                         ((uint64_t)journal_mib(limits) << 20) + own;
+        return (bytes + 0xffff) & ~UINT64_C(0xffff);
 }
 
 static int run(const char *program, char *const argv[])
@@ -83,7 +97,7 @@ static int run(const char *program, char *const argv[])
 /* An empty file system: 30 ms, so it is made once for each size and copied then. */
 static int make_template(int volumes, const char *name, const struct cella_limits *limits)
 {
-        char path[64], inodes[24];
+        char path[64], inodes[24], journal[24];
         AUTO(sys_close)
         int fd = sys_openat(volumes, "new", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
         if (fd < 0)
@@ -94,7 +108,8 @@ static int make_template(int volumes, const char *name, const struct cella_limit
         if (fcntl(fd, F_SETFD, 0) < 0)
                 return -errno;
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)limits->disk_inodes);
+        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)limits->disk_inodes + OWN_INODES);
+        snprintf(journal, sizeof journal, "size=%u", journal_mib(limits));
         char *const argv[] = {"mke2fs",
                               "-q",
                               "-F",
@@ -105,7 +120,7 @@ static int make_template(int volumes, const char *name, const struct cella_limit
                               "-N",
                               inodes,
                               "-J",
-                              "size=4",
+                              journal,
                               "-E",
                               "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
                               path,
@@ -117,6 +132,31 @@ static int make_template(int volumes, const char *name, const struct cella_limit
         return r;
 }
 
+/* When there are too many, none is worth more than another. */
+static void bound_templates(int volumes)
+{
+        for (int pass = 0; pass < 2; pass++) {
+                int fd = sys_openat(volumes, ".", O_RDONLY | O_DIRECTORY, 0), n = 0;
+                DIR *d = fd < 0 ? NULL : fdopendir(fd);
+                if (!d) {
+                        sys_close(fd);
+                        return;
+                }
+                for (const struct dirent *e; (e = readdir(d));) {
+                        size_t len = strlen(e->d_name), end = strlen(SUFFIX);
+                        if (strncmp(e->d_name, TEMPLATE, strlen(TEMPLATE)) != 0 ||
+                            (len >= end && !strcmp(e->d_name + len - end, SUFFIX))) /* somebody's volume */
+                                continue;
+                        n++;
+                        if (pass > 0)
+                                sys_unlinkat(volumes, e->d_name, 0);
+                }
+                closedir(d);
+                if (n < TEMPLATES_MAX)
+                        return;
+        }
+}
+
 static int copy_sparse(int from, int to)
 {
         static char block[1 << 16];
@@ -125,6 +165,8 @@ static int copy_sparse(int from, int to)
                 return -errno;
         for (off_t at = 0; (at = lseek(from, at, SEEK_DATA)) >= 0;) {
                 off_t end = lseek(from, at, SEEK_HOLE);
+                if (end < 0)
+                        return -errno;
                 while (at < end) {
                         size_t want = end - at < (off_t)sizeof block ? (size_t)(end - at) : sizeof block;
                         ssize_t n = pread(from, block, want, at);
@@ -139,11 +181,16 @@ static int copy_sparse(int from, int to)
 static int make_image(int volumes, const char *file, const struct cella_limits *limits)
 {
         char name[64];
-        snprintf(name, sizeof name, "template-%llu-%llu", (unsigned long long)limits->disk_bytes,
+        snprintf(name, sizeof name, TEMPLATE "%llu-%llu", (unsigned long long)limits->disk_bytes,
                  (unsigned long long)limits->disk_inodes);
         int from = sys_openat(volumes, name, O_RDONLY | O_NOFOLLOW, 0), r;
-        if (from == -ENOENT && (r = make_template(volumes, name, limits)) < 0)
-                return r;
+        if (from == -ENOENT) {
+                bound_templates(volumes);
+                if ((r = make_template(volumes, name, limits)) < 0) {
+                        sys_unlinkat(volumes, "new", 0);
+                        return r;
+                }
+        }
         if (from == -ENOENT)
                 from = sys_openat(volumes, name, O_RDONLY | O_NOFOLLOW, 0);
         if (from < 0)
@@ -153,6 +200,8 @@ static int make_image(int volumes, const char *file, const struct cella_limits *
         sys_close(from);
         if (r == 0 && renameat(volumes, "new", volumes, file) < 0)
                 r = -errno;
+        if (r < 0)
+                sys_unlinkat(volumes, "new", 0); /* on a full disk, what it took is missing elsewhere */
         if (to >= 0)
                 sys_close(to);
         return r;
@@ -191,7 +240,7 @@ static int open_image(int volumes, const char *name, const struct cella_limits *
 {
         char file[128];
         struct stat st;
-        snprintf(file, sizeof file, "%s.ext4", name);
+        snprintf(file, sizeof file, "%s" SUFFIX, name);
         AUTO(sys_close) int image = sys_openat(volumes, file, O_RDWR | O_NOFOLLOW, 0);
         if (image == -ENOENT) {
                 int r = make_image(volumes, file, limits);
@@ -206,12 +255,29 @@ static int open_image(int volumes, const char *name, const struct cella_limits *
         return TAKE_FD(image);
 }
 
+/* Two mounts of one file system destroy it, whoever asks for them: another sandbox of that name, or
+ * what is left of one.  The device has our open file, and with it the lock, until it is free again. */
+static int take(int image)
+{
+        int r = -EWOULDBLOCK;
+        for (int i = 0; i < LOCK_TRIES && r == -EWOULDBLOCK; i++) {
+                if (i > 0)
+                        usleep(2000);
+                r = sys_flock(image, LOCK_EX | LOCK_NB);
+        }
+        return r;
+}
+
 int volume_mount(int volumes, const char *name, const struct cella_limits *limits, struct cella_err *err)
 {
         char path[32];
         AUTO(sys_close) int image = open_image(volumes, name, limits, err);
         if (image < 0)
                 return image;
+        int r = take(image);
+        if (r < 0)
+                return err_set(err, r == -EWOULDBLOCK ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, -EBUSY,
+                               "the volume of workspace '%s' is in use", name);
         AUTO(sys_close) int device = attach(image, path);
         if (device < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, device,
@@ -226,7 +292,7 @@ int volume_mount(int volumes, const char *name, const struct cella_limits *limit
 int volume_remove(int volumes, const char *name)
 {
         char file[128];
-        snprintf(file, sizeof file, "%s.ext4", name);
+        snprintf(file, sizeof file, "%s" SUFFIX, name);
         int r = sys_unlinkat(volumes, file, 0);
         return r == -ENOENT ? 0 : r;
 }

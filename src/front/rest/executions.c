@@ -27,8 +27,13 @@ struct query {
 static void work(uv_work_t *w)
 {
         struct query *q = w->data;
-        audit_flush(q->api->box->audit); /* what ended a moment ago is still on its way */
         uv_mutex_lock(&q->api->reader_lock);
+        if (atomic_load(&q->api->ending)) {
+                q->r = err_say(&q->err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
+                uv_mutex_unlock(&q->api->reader_lock);
+                return;
+        }
+        audit_flush(q->api->box->audit); /* what ended a moment ago is still on its way */
         switch (q->kind) {
         case QUERY_LIST:
                 q->r = audit_list(q->api->reader, &q->filter, &q->result, &q->err);
@@ -56,6 +61,7 @@ static void done(uv_work_t *w, int status)
         struct query *q = w->data;
         struct call *call = q->call;
         (void)status;
+        q->api->queries--;
         if (call) {
                 http_on_gone(call->request, NULL, NULL);
                 if (q->r == -ENOENT || (q->r == 0 && is_hidden(q))) {
@@ -104,6 +110,7 @@ static struct query *query_new(struct call *call, int kind)
 static void send_off(struct query *q)
 {
         http_on_gone(q->call->request, on_gone, q);
+        q->api->queries++;
         if (uv_queue_work(q->api->box->loop, &q->work, work, done) < 0) {
                 q->r = err_say(&q->err, CELLA_INTERNAL, -EIO, "cannot start a query");
                 done(&q->work, 0);
@@ -255,6 +262,12 @@ void rest_execution_cancel(struct call *call, json_t *body)
         (void)body;
         if (!ex) {
                 look_up(call, QUERY_CANCELLED);
+                return;
+        }
+        if (!caller_sees(&call->caller, ex->key)) { /* "audit" is for looking */
+                struct cella_err err = {0};
+                err_say(&err, CELLA_ACCESS_DENIED, -EACCES, "access denied: the execution is another key's");
+                api_reply_err(call, &err);
                 return;
         }
         api_reply(call, 202, json_pack("{s:s, s:s}", "id", ex->id, "status", "cancelled"));

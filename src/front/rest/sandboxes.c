@@ -168,9 +168,8 @@ void rest_sandbox_delete(struct call *call, json_t *body)
 static void freeze_gone(struct http_request *request, void *context)
 {
         struct call *call = context;
-        struct box_sandbox *sb = sandbox_find(call->box, &call->caller, http_param(request, 0));
-        if (sb && sb->frozen_context == call)
-                sandbox_unfreeze_forget(sb);
+        (void)request;
+        sandbox_freeze_forget(call->box, call);
 }
 
 static void on_frozen(void *context, const struct cella_err *err)
