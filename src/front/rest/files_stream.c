@@ -424,7 +424,7 @@ static void on_feed_room(struct operation *op, void *context)
         http_body_resume(t->call->request);
 }
 
-/* It was written, and its client still sends: it says that it is done too early, but not ours to mend. */
+/* What comes after the sandbox has said that all was written. */
 static ssize_t ignore_body(struct http_request *request, const char *data, size_t len, void *context)
 {
         (void)request;
