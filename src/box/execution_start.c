@@ -146,8 +146,8 @@ void execution_spawn(struct execution *ex)
         /* It goes in steps of some milliseconds, and on an idle machine of more. */
         if (now.tv_sec == ex->since.tv_sec && now.tv_nsec == ex->since.tv_nsec)
                 execution_clock_spawn(ex, SPAWN_TICK_US);
-        else if (!ex->over && ex->task.sandbox && ex->task.sandbox->channel)
-                spawn(ex, false);
+        else if (!ex->over && ex->task.sandbox && ex->task.sandbox->channel && !ex->task.sandbox->died)
+                spawn(ex, false); /* if it has died, on_lost() is on its way */
 }
 
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data)

@@ -121,7 +121,9 @@ static void end(struct box_sandbox *sb)
                 frozen(sb, &err);
         }
         sb->channel = channel_free(sb->channel);
-        if (sb->handle == 0 || keeper_link_ask(sb->box->keeper, KEEPER_END, sb->handle, on_ended, sb) < 0)
+        uint32_t handle = sb->handle;
+        sb->handle = 0; /* the keeper takes no more questions about it */
+        if (keeper_link_ask(sb->box->keeper, KEEPER_END, handle, on_ended, sb) < 0)
                 on_ended(sb, NULL, -1);
 }
 
@@ -153,7 +155,10 @@ static void died(struct box_sandbox *sb)
         sb->died = true;
         if (!sb->ready) {
                 struct cella_err err = {0};
-                err_say(&err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
+                if (sb->removing)
+                        err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+                else
+                        err_say(&err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
                 fail(sb, &err);
                 return;
         }

@@ -150,6 +150,8 @@ int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t
                     keeper_answer answer, void *context)
 {
         struct keeper_about about = {.type = type, .sandbox = sandbox};
+        if (sandbox == 0 && type != KEEPER_READY)
+                return -ESRCH; /* the keeper ends everything over a sandbox that is not there */
         return request(link, &about, sizeof about, answer, context);
 }
 

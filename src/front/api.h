@@ -58,7 +58,7 @@ struct api {
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;
-        unsigned queries; /* jobs of the thread pool under way */
+        unsigned queries;   /* jobs of the thread pool under way */
         atomic_bool ending; /* those that have not begun do not */
         char *settings_file;
         bool quiet;

@@ -106,6 +106,9 @@ static void charge_stranger(const struct rusage *usage)
         }
 }
 
+#define EXT4_TYPE 0xEF53
+#define EXT4_KEPT (64u * 1024) /* of what it calls free, it refuses the last to whoever writes */
+
 /* The least that is left where the command may write.  Some file systems do not count inodes. */
 static void fill_disk(struct init_exited *exited)
 {
@@ -116,6 +119,8 @@ static void fill_disk(struct init_exited *exited)
                 if (sys_call2(SYS_statfs, places[i], &disk) < 0)
                         continue;
                 uint64_t bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize;
+                if (disk.f_type == EXT4_TYPE)
+                        bytes = bytes > EXT4_KEPT ? bytes - EXT4_KEPT : 0;
                 if (bytes < exited->disk_bytes_free)
                         exited->disk_bytes_free = bytes;
                 if (disk.f_files > 0 && disk.f_ffree < exited->disk_inodes_free)

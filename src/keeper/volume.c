@@ -25,7 +25,7 @@
 #define SUFFIX ".ext4"
 #define SMALL_BYTES (16u << 20)
 #define INODE_BYTES 256
-#define OWN_INODES 11 /* those that ext4 keeps for itself, and lost+found */
+#define OWN_INODES 16 /* those that ext4 keeps for itself, and what it rounds off */
 
 static const char *const makers[] = {"/usr/sbin/mke2fs", "/sbin/mke2fs"};
 
@@ -67,11 +67,18 @@ static unsigned journal_mib(const struct cella_limits *limits)
         return limits->disk_bytes < SMALL_BYTES ? 1 : 4;
 }
 
+/* ext4 has no more than one for each of its smallest blocks. */
+static uint64_t inodes_of(const struct cella_limits *limits)
+{
+        uint64_t most = limits->disk_bytes / 1024 + 64;
+        return limits->disk_inodes < most ? limits->disk_inodes : most;
+}
+
 /* As large as its limit and what the file system needs for itself. */
 static uint64_t image_bytes(const struct cella_limits *limits)
 {
         unsigned own = limits->disk_bytes < SMALL_BYTES ? 1u << 20 : 2u << 20;
-        uint64_t bytes = limits->disk_bytes + limits->disk_bytes / 50 + limits->disk_inodes * INODE_BYTES +
+        uint64_t bytes = limits->disk_bytes + limits->disk_bytes / 50 + inodes_of(limits) * INODE_BYTES +
                          ((uint64_t)journal_mib(limits) << 20) + own;
         return (bytes + 0xffff) & ~UINT64_C(0xffff);
 }
@@ -108,7 +115,7 @@ static int make_template(int volumes, const char *name, const struct cella_limit
         if (fcntl(fd, F_SETFD, 0) < 0)
                 return -errno;
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)limits->disk_inodes + OWN_INODES);
+        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)inodes_of(limits) + OWN_INODES);
         snprintf(journal, sizeof journal, "size=%u", journal_mib(limits));
         char *const argv[] = {"mke2fs",
                               "-q",
@@ -182,7 +189,7 @@ static int make_image(int volumes, const char *file, const struct cella_limits *
 {
         char name[64];
         snprintf(name, sizeof name, TEMPLATE "%llu-%llu", (unsigned long long)limits->disk_bytes,
-                 (unsigned long long)limits->disk_inodes);
+                 (unsigned long long)inodes_of(limits));
         int from = sys_openat(volumes, name, O_RDONLY | O_NOFOLLOW, 0), r;
         if (from == -ENOENT) {
                 bound_templates(volumes);

@@ -251,3 +251,26 @@ def it_listens_to_the_network_only_with_keys():
         a = d.request("GET", "/v1/keys", unix=True)
         d.request("DELETE", f"/v1/keys/{a.json()['keys'][0]['id']}", unix=True)
         d.refused("unauthorized", "POST", "/v1/exec", CODE)
+
+
+@test
+def who_may_look_at_executions_of_others_may_not_end_them():
+    with Daemon() as d:
+        one, two = (d.new_key(n, capabilities=["sandbox.exec", "audit"])["key"] for n in ("one", "two"))
+        id_ = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202, key=one)["id"]
+        same(d.get(f"/v1/executions/{id_}", key=two)["status"], "running", "seen by another key with audit")
+        d.refused("access_denied", "DELETE", f"/v1/executions/{id_}", key=two)
+        same(d.get(f"/v1/executions/{id_}", key=one)["status"], "running", "after another tried to end it")
+        d.ok("DELETE", f"/v1/executions/{id_}", status=202, key=one)
+        until(lambda: d.get(f"/v1/executions/{id_}", key=two)["status"] == "cancelled", 5, "its end")
+
+
+@test
+def a_key_that_fills_the_queue_takes_nobody_else_s_room():
+    with Daemon(settings={"sandboxes": {"queue_max": 2, "max": 10}}) as d:
+        greedy, other = d.new_key("greedy", sandboxes_max=1)["key"], d.new_key("other")["key"]
+        for _ in range(3):  # one runs, two wait for it
+            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202, key=greedy)
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 2, 5, "two that wait")
+        d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
+        same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, for which there is room")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import stat
 import threading
 import time
@@ -456,3 +457,54 @@ def persistent_workspaces_survive_restarts_and_crashes():
         same(d.exec("sh", "cat link", session="s")["stdout"], "one\ntwo\nkeeper\nserver\nboth\n", "in the end")
         d.delete(f"/v1/sandboxes/{id_}")
         until(lambda: not os.path.exists(os.path.join(d.state, "workspaces", id_)), 5, "the removal of the workspace")
+
+
+def pausing(d, sandbox):
+    """A client that has asked for a pause, and has no answer yet."""
+    s = d.socket()
+    s.sendall(f"POST /v1/sandboxes/{sandbox}/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".encode())
+    time.sleep(0.1)
+    return s
+
+
+@test(users=["root"])
+def a_pause_whose_client_left_is_nobody_s():
+    with Daemon() as d:
+        # The keeper stands still: its answers come when everything else has happened already.
+        for _ in range(3):
+            id_ = d.sandbox()
+            d.post(f"/v1/sandboxes/{id_}/processes", {"command": ["sleep", "100"]}, 201)
+            os.kill(d.process.pid, signal.SIGSTOP)
+            try:
+                client = pausing(d, id_)
+                d.delete(f"/v1/sandboxes/{id_}")
+                client.close()
+                time.sleep(0.1)
+            finally:
+                os.kill(d.process.pid, signal.SIGCONT)
+            until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, 5, "the end of the sandbox")
+        # And a second one that asks for the same does not turn it around.
+        id_ = d.sandbox()
+        os.kill(d.process.pid, signal.SIGSTOP)
+        try:
+            pausing(d, id_).close()
+            time.sleep(0.1)
+            d.refused("invalid_request", "POST", f"/v1/sandboxes/{id_}/pause", {})
+        finally:
+            os.kill(d.process.pid, signal.SIGCONT)
+        until(lambda: d.get(f"/v1/sandboxes/{id_}")["state"] == "paused", 5, "the pause")
+        same(d.post(f"/v1/sandboxes/{id_}/resume", {})["state"], "running", "after it")
+        same(d.exec("sh", "echo x", id_)["stdout"], "x\n", "what runs in it then")
+
+
+@test(users=["root"])
+def a_sandbox_that_is_being_ended_can_be_looked_at():
+    with Daemon(settings={"sandboxes": {"idle_timeout_ms": 100, "cleanup_interval_ms": 50}}) as d:
+        id_ = d.exec("sh", "echo x", session="s")["sandbox"]
+        os.kill(d.process.pid, signal.SIGSTOP)  # the keeper: so that it takes its time
+        try:
+            time.sleep(0.5)
+            same(d.get(f"/v1/sandboxes/{id_}")["state"], "stopped", "state")
+        finally:
+            os.kill(d.process.pid, signal.SIGCONT)
+        same(d.exec("sh", "echo y", session="s")["stdout"], "y\n", "what runs in it then")

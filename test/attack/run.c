@@ -32,7 +32,7 @@ static const char *pointless(const char *name)
         if (strcmp(name, "raise_limits") == 0 && getrlimit(RLIMIT_NPROC, &processes) == 0 &&
             processes.rlim_max < 1000)
                 return "the host itself allows less than 1000 processes";
-        if (strcmp(name, "core_dump") == 0 && getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0)
+        if (strcmp(name, "core_dump") == 0 && getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max <= 1)
                 return "core dumps are limited to 0 on this host already";
         return NULL;
 }

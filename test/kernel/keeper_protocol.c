@@ -1,5 +1,6 @@
 /* test/kernel/keeper_protocol.c -- the keeper, spoken to by a server that may be anybody. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -720,6 +721,157 @@ TEST(persistent_workspaces_stay)
         CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
               p.type == KEEPER_FAILED);
         stop();
+        fake_done(&d);
+}
+
+/* A persistent workspace of this name, as the server makes it. */
+static void mark(const char *name, struct keeper_make *make)
+{
+        char path[200];
+        fake_fill(make);
+        make->workspace = KEEPER_PERSISTENT;
+        snprintf(make->name, sizeof make->name, "%s", name);
+        make->limits.disk_bytes = 1 << 20;
+        make->limits.disk_inodes = 100;
+        snprintf(path, sizeof path, "%s/state/workspaces/%s", d.directory, name);
+        CHECK(mkdir(path, 0700) == 0 && chown(path, 1879048190u, 1879048190u) == 0);
+}
+
+static bool has_volumes(void)
+{
+        return is_root() && access("/dev/loop-control", R_OK | W_OK) == 0 &&
+               (access("/usr/sbin/mke2fs", X_OK) == 0 || access("/sbin/mke2fs", X_OK) == 0);
+}
+
+static int volumes_that(const char *prefix, const char *suffix)
+{
+        char path[200];
+        int n = 0;
+        snprintf(path, sizeof path, "%s/state/volumes", d.directory);
+        DIR *dir = opendir(path);
+        for (const struct dirent *e; dir && (e = readdir(dir));) {
+                size_t len = strlen(e->d_name), end = strlen(suffix);
+                n += !strncmp(e->d_name, prefix, strlen(prefix)) && len >= end &&
+                     !strcmp(e->d_name + len - end, suffix);
+        }
+        if (dir)
+                closedir(dir);
+        return n;
+}
+
+TEST(a_volume_is_mounted_once)
+{
+        struct keeper_make make;
+        struct fake_sandbox s, other;
+        union fake_packet p;
+        if (!has_volumes())
+                SKIP("no volumes here");
+        if (!up(NULL))
+                return;
+        mark("one", &make);
+        CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+        CHECK(fake_spawn(&s, "echo 1 >/workspace/file", false));
+        CHECK_INT(fake_exited(&s), 0);
+        /* Two mounts of one file system would destroy it. */
+        CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
+              p.type == KEEPER_FAILED && p.failed.err.kind == CELLA_OVER_CAPACITY &&
+              p.failed.err.num == -EBUSY);
+        /* One of the same name that comes after it was forgotten is another. */
+        struct keeper_drop drop = {.type = KEEPER_DROP, .name = "one"};
+        CHECK(fake_send(&d, &drop, sizeof drop));
+        CHECK(fake_make(&d, &make, &other));
+        CHECK_INT(run_in(&other, "! test -e /workspace/file && echo 2 >/workspace/new"), 0);
+        end(&s);
+        end(&other);
+        for (int i = 0; i < rounds(20); i++) { /* and when it has ended, there is nothing to wait for */
+                CHECK(fake_make(&d, &make, &s));
+                CHECK_INT(run_in(&s, "grep -q 2 /workspace/new"), 0);
+                end(&s);
+        }
+        stop();
+        fake_done(&d);
+}
+
+TEST(volumes_of_hostile_limits_and_names)
+{
+        struct keeper_make make;
+        struct fake_sandbox s;
+        union fake_packet p;
+        if (!has_volumes())
+                SKIP("no volumes here");
+        if (!up(NULL))
+                return;
+        mark("large", &make);
+        for (int i = 0; i < 3; i++) {
+                make.limits.disk_bytes = i == 0 ? UINT64_MAX : i == 1 ? (uint64_t)INT64_MAX : 1 << 20;
+                make.limits.disk_inodes = i == 2 ? UINT64_MAX / 256 : 100;
+                CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
+                      p.type == KEEPER_FAILED && p.failed.err.kind == CELLA_INVALID_REQUEST);
+        }
+        CHECK_INT(volumes_that("", ""), 2); /* . and .. */
+        /* Names that others have there, and the least that there can be of everything. */
+        static const char *const names[] = {"new", "template-1048576-100", "template-1"};
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                mark(names[i], &make);
+                make.limits.disk_bytes = 65536;
+                make.limits.disk_inodes = i == 0 ? 16 : 100000000;
+                CHECK(fake_make(&d, &make, &s));
+                CHECK_INT(run_in(&s, "echo 1 >/workspace/file"), 0);
+                end(&s);
+        }
+        /* However many sizes are asked for, few are kept, and nobody's volume goes for it. */
+        mark("many", &make);
+        for (int i = 0; i < 40; i++) {
+                struct keeper_drop drop = {.type = KEEPER_DROP, .name = "many"};
+                make.limits.disk_inodes = 16 + (uint64_t)i;
+                CHECK(fake_make(&d, &make, &s));
+                end(&s);
+                CHECK(fake_send(&d, &drop, sizeof drop));
+        }
+        CHECK(SOON(volumes_that("", ".ext4") == 3, 1000));
+        CHECK(volumes_that("template-", "") <= 16 + 2);
+        stop();
+        fake_done(&d);
+}
+
+/* What the server can do to the directory it owns is nothing to a root that comes back to it. */
+TEST(what_is_roots_is_not_given_away)
+{
+        char from[200], to[200], log[4096] = "";
+        struct stat st;
+        if (!has_volumes())
+                SKIP("no volumes here");
+        if (!up(NULL))
+                return;
+        struct keeper_make make;
+        struct fake_sandbox s;
+        mark("one", &make);
+        CHECK(fake_make(&d, &make, &s));
+        end(&s);
+        stop();
+        close(d.keeper);
+        close(d.link);
+        d.keeper = d.link = -1;
+        snprintf(from, sizeof from, "%s/state/workspaces", d.directory);
+        snprintf(to, sizeof to, "%s/state/old", d.directory);
+        CHECK(rename(from, to) == 0);
+        snprintf(to, sizeof to, "%s/state/volumes", d.directory);
+        CHECK(rename(to, from) == 0);
+        CHECK(!fake_start(&d, true, NULL));
+        fake_log(&d, log, sizeof log);
+        CHECK(strstr(log, "belongs to root") != NULL);
+        CHECK(stat(from, &st) == 0 && st.st_uid == 0);
+        /* Back; and the file that is locked has a second name. */
+        CHECK(rename(from, to) == 0);
+        snprintf(to, sizeof to, "%s/state/old", d.directory);
+        CHECK(rename(to, from) == 0);
+        snprintf(from, sizeof from, "%s/state/lock", d.directory);
+        snprintf(to, sizeof to, "%s/precious", d.directory);
+        CHECK(link(from, to) == 0);
+        CHECK(!fake_start(&d, true, NULL));
+        fake_log(&d, log, sizeof log);
+        CHECK(strstr(log, "not a file of its own") != NULL);
+        unlink(to);
         fake_done(&d);
 }
 

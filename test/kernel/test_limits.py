@@ -493,8 +493,8 @@ def limits_cannot_be_raised():
         "    except (ValueError, OSError): pass",
         "print(R.getrlimit(R.RLIMIT_CORE))",
     )
-    prints("(0, 0)\n", "python3", "-c", code)
-    prints("(0, 0)\n", "--user", "root", "python3", "-c", code)
+    prints("(1, 1)\n", "python3", "-c", code)
+    prints("(1, 1)\n", "--user", "root", "python3", "-c", code)
 
 
 # Output.
