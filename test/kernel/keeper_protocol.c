@@ -212,10 +212,11 @@ static size_t populate(struct fake_sandbox *s, size_t n)
 /* Everything of a daemon is dead within a second; and the next one finds the rest. */
 static void check_gone(const pid_t *pids, size_t n, char groups[][24], size_t n_groups)
 {
-        CHECK(SOON(fake_alive(pids, n) == 0, 1000));
+        /* With the server goes what it had not read yet: descriptors on their way, too. */
         close(d.keeper);
         close(d.link);
         d.keeper = d.link = -1;
+        CHECK(SOON(fake_alive(pids, n) == 0, 1000));
         CHECK(fake_start(&d, true, NULL));
         for (size_t i = 0; i < n_groups; i++) /* any other cella on this host may have been faster */
                 CHECK(SOON(!fake_group_exists(groups[i]), 2000));
