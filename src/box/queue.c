@@ -12,6 +12,7 @@ struct queue_key {
         struct list link; /* in the box */
         char key[ID_SIZE];
         struct list waiters;
+        unsigned n;
 };
 
 static unsigned alive_of_key(const struct box *box, const char *key)
@@ -72,6 +73,42 @@ static void grant(struct box_sandbox *sb)
         sandbox_granted(sb);
 }
 
+static void take_out(struct box_sandbox *sb)
+{
+        struct list *neighbour = sb->waiters.next;
+        list_remove(&sb->waiters);
+        sb->box->waiting--;
+        list_each (at, &sb->box->queue, other) {
+                struct queue_key *q = list_entry(at, struct queue_key, link);
+                q->n -= !strcmp(q->key, sb->key);
+        }
+        if (!list_empty(neighbour)) /* it was not the last of its key */
+                return;
+        struct queue_key *q = list_entry(neighbour, struct queue_key, waiters);
+        list_remove(&q->link);
+        free(q);
+}
+
+/* The queue is full: the last of the key with the most in it gives way, if that is fairer. */
+static bool make_place(struct box *box, const char *key)
+{
+        struct queue_key *longest = NULL;
+        unsigned own = 0;
+        list_each (at, &box->queue, other) {
+                struct queue_key *q = list_entry(at, struct queue_key, link);
+                if (!strcmp(q->key, key))
+                        own = q->n;
+                if (!longest || q->n > longest->n)
+                        longest = q;
+        }
+        if (!longest || longest->n <= own + 1)
+                return false;
+        struct box_sandbox *last = list_entry(longest->waiters.previous, struct box_sandbox, waiters);
+        take_out(last);
+        refuse(last, "too many of this key wait already");
+        return true;
+}
+
 void queue_enter(struct box_sandbox *sb)
 {
         struct box *box = sb->box;
@@ -79,7 +116,7 @@ void queue_enter(struct box_sandbox *sb)
                 grant(sb);
                 return;
         }
-        if (box->waiting >= box->settings.queue_max) {
+        if (box->waiting >= box->settings.queue_max && !make_place(box, sb->key)) {
                 refuse(sb, "too many wait already");
                 return;
         }
@@ -90,19 +127,8 @@ void queue_enter(struct box_sandbox *sb)
         }
         sb->queued_us = clock_us();
         list_add(&q->waiters, &sb->waiters);
+        q->n++;
         box->waiting++;
-}
-
-static void take_out(struct box_sandbox *sb)
-{
-        struct list *neighbour = sb->waiters.next;
-        list_remove(&sb->waiters);
-        sb->box->waiting--;
-        if (!list_empty(neighbour)) /* it was not the last of its key */
-                return;
-        struct queue_key *q = list_entry(neighbour, struct queue_key, waiters);
-        list_remove(&q->link);
-        free(q);
 }
 
 void queue_leave(struct box_sandbox *sb)

@@ -274,3 +274,14 @@ def a_key_that_fills_the_queue_takes_nobody_else_s_room():
         until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 2, 5, "two that wait")
         d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
         same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, for which there is room")
+
+
+@test
+def a_full_queue_has_a_place_for_another_key():
+    with Daemon(settings={"sandboxes": {"queue_max": 3, "max": 1}}) as d:
+        greedy, other = d.new_key("greedy")["key"], d.new_key("other")["key"]
+        for _ in range(4):  # one runs, three fill the queue
+            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 1", "detach": True}, 202, key=greedy)
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 3, 5, "three that wait")
+        d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
+        same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, whose turn comes")
