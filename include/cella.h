@@ -75,7 +75,7 @@ enum {
         CELLA_LIMIT_CPUS = 1u << 1,
         CELLA_LIMIT_CPU_TIME = 1u << 2,
         CELLA_LIMIT_PROCESSES = 1u << 3,
-        CELLA_LIMIT_DISK = 1u << 4, /* of a daemon's persistent workspace: never an error, only told */
+        CELLA_LIMIT_DISK = 1u << 4, /* missing only of a daemon's persistent workspace, without root */
 };
 
 void cella_limits_default(struct cella_limits *limits);

@@ -3,24 +3,7 @@
 #include <string.h>
 
 #include "base/base64.h"
-
-/* The length of the well-formed UTF-8 sequence at p, or 0.  Surrogates, overlong forms
- * and values past U+10FFFF are not well-formed. */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-        if (p[0] < 0x80)
-                return 1;
-        size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-        if (p[0] < 0xc2 || p[0] > 0xf4 || left < n)
-                return 0;
-        for (size_t i = 1; i < n; i++)
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-            (p[0] == 0xf4 && p[1] > 0x8f))
-                return 0;
-        return n;
-}
+#include "base/utf8.h"
 
 /* What stands for a byte in a string; NULL: itself. */
 static const char *escape(unsigned char c, char buffer[8])
@@ -57,7 +40,7 @@ static void quoted(FILE *out, const char *data, size_t len)
         size_t used = 0;
         block[used++] = '"';
         while (p < end) {
-                size_t n = utf8_len(p, (size_t)(end - p));
+                size_t n = utf8_len((const char *)p, (size_t)(end - p));
                 const char *from = n == 0 ? "\xef\xbf\xbd" : n == 1 ? escape(*p, buffer) : NULL;
                 size_t from_len = from ? strlen(from) : n;
                 if (used + from_len + 1 > sizeof block) {

@@ -60,8 +60,6 @@ struct api {
         uv_mutex_t reader_lock;
         unsigned queries;   /* jobs of the thread pool under way */
         atomic_bool ending; /* those that have not begun do not */
-        char *settings_file;
-        bool quiet;
 };
 
 struct api_options {

@@ -34,8 +34,8 @@ static bool is_name(const char *name)
 
 static const char *check_make(const struct keeper_make *m)
 {
-        const uint32_t limits =
-                CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME | CELLA_LIMIT_PROCESSES;
+        const uint32_t limits = CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME |
+                                CELLA_LIMIT_PROCESSES | CELLA_LIMIT_DISK;
         if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root))
                 return "a string without an end";
         if (!is_name(m->id))

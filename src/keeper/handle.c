@@ -34,6 +34,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         if (r == 0)
                 r = workspace_open(&k->setup->policy, m, &workspace, path, err);
         bool volume = m->workspace == KEEPER_PERSISTENT && k->setup->volumes >= 0;
+        if (r == 0 && m->workspace == KEEPER_PERSISTENT && !volume && (m->required & CELLA_LIMIT_DISK)) {
+                r = err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                            "volume: the limit on disk of a persistent workspace cannot be enforced here");
+                err_hint(err, "run the daemon as root, with loop devices and mke2fs; or ask for none");
+        }
         if (r == 0 && volume) {
                 sys_close(TAKE_FD(workspace)); /* that was only its mark */
                 r = workspace = volume_mount(k->setup->volumes, m->name, &m->limits, err);
