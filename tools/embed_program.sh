@@ -1,16 +1,17 @@
 #!/bin/sh
-# embed_program.sh PROGRAM OUT.S -- an assembler file that carries a program as
-# init_program, with its length in init_program_len.
+# embed_program.sh FILE OUT.S SYMBOL -- an assembler file that carries a file as SYMBOL, with its
+# length in SYMBOL_len and a NUL behind it.
 set -eu
 cat > "$2" <<TXT
 .section .note.GNU-stack,"",%progbits
 .section .rodata
-.global init_program, init_program_len
-.hidden init_program, init_program_len
+.global $3, $3_len
+.hidden $3, $3_len
 .balign 8
-init_program_len:
-.quad init_program_end - init_program
-init_program:
+$3_len:
+.quad $3_end - $3
+$3:
 .incbin "$(realpath "$1")"
-init_program_end:
+$3_end:
+.byte 0
 TXT

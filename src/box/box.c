@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/execution.h"
+#include "box/pool.h"
 #include "box/queue.h"
 #include "box/sandbox.h"
 #include "box/workspace.h"
@@ -110,6 +111,7 @@ static void on_tick(uv_timer_t *timer)
                 if (sb->state == SANDBOX_MAKING && now - sb->making_us > MAKING_MAX_US && sb->handle)
                         keeper_link_ask(box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
         }
+        pools_refill(box);
         check_stopping(box);
 }
 
@@ -132,6 +134,8 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
         settings_done(&box->settings);
         box->settings = settings;
         configure_audit(box);
+        if ((r = pools_configure(box, err)) < 0)
+                return r;
         uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
         queue_pump(box);
         return 0;
@@ -167,6 +171,7 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         list_init(&box->sandboxes);
         list_init(&box->executions);
         list_init(&box->queue);
+        list_init(&box->pools);
         uv_timer_init(box->loop, &box->cleanup);
         uv_timer_init(box->loop, &box->tick);
         box->cleanup.data = box->tick.data = box;
@@ -175,6 +180,8 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
                 r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
         if (r == 0)
                 r = open_stores(box, err);
+        if (r == 0)
+                r = pools_configure(box, err);
         if (r < 0)
                 return r; /* the process ends with it */
         uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,
@@ -208,6 +215,7 @@ struct probe {
 static void probed(struct probe *p)
 {
         p->box->probed = true;
+        pools_refill(p->box);
         if (p->done)
                 p->done(p->box, p->context);
         free(p);
@@ -257,6 +265,7 @@ void box_probe(struct box *box, void (*done)(struct box *, void *), void *contex
 void box_stop(struct box *box, void (*drained)(struct box *, void *), void *context)
 {
         box->stopping = true;
+        pools_stop(box);
         box->on_drained = drained;
         box->drained_context = context;
         box->stop_at_us = clock_us() + (int64_t)box->settings.limits.grace_ms * 1000;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/execution_parts.h"
+#include "box/pool.h"
 #include "engine/command.h"
 #include "engine/isolation.h"
 #include "engine/result.h"
@@ -40,6 +41,8 @@ void execution_unref(struct execution *ex)
                 ring_done(&ex->out[i].ring);
         }
         free(ex->in.data);
+        if (ex->control >= 0)
+                close(ex->control);
         cella_result_done(&ex->result);
         exec_request_done(&ex->request);
         free(ex);
@@ -144,6 +147,7 @@ static void finish(struct execution *ex)
                 count(ex);
         if (sb && sb->one_shot)
                 sandbox_remove(sb);
+        pools_refill(ex->box);
         execution_unref(ex);
 }
 
@@ -177,7 +181,7 @@ static void use_counters(struct execution *ex, const struct box_sandbox *sb, con
         u->oom_kills = now->oom_kills - before->oom_kills;
         u->forks_refused = now->forks_refused - before->forks_refused;
         u->cpu_known = sb->one_shot && (now->known & KEEPER_KNOWS_CPU);
-        u->cpu_us = now->cpu_us;
+        u->cpu_us = now->cpu_us - before->cpu_us;
         u->memory_known =
                 (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
         u->memory_peak_bytes = now->memory_peak_bytes;
@@ -186,8 +190,9 @@ static void use_counters(struct execution *ex, const struct box_sandbox *sb, con
         u->processes_peak = now->processes_peak;
 }
 
-static void keep_file(struct cella_result *r, const char *data, size_t len)
+static void keep_file(struct execution *ex, const char *data, size_t len)
 {
+        struct cella_result *r = &ex->result;
         struct init_file head;
         if (len < sizeof head || r->n_files == INIT_FILES_MAX)
                 return;
@@ -195,7 +200,9 @@ static void keep_file(struct cella_result *r, const char *data, size_t len)
                 return;
         memcpy(&head, data, sizeof head);
         char *path = strndup(data + sizeof head, len - sizeof head);
-        if (path)
+        if (path && !strcmp(path, ex->script) && head.bytes == ex->request.code_len)
+                free(path); /* the code itself, as it came */
+        else if (path)
                 r->files[r->n_files++] = (struct cella_file){
                         .path = path, .change = head.added ? "added" : "modified", .bytes = head.bytes};
 }
@@ -207,7 +214,7 @@ static void on_listed(void *context, const struct message *message, const char *
         uint32_t incomplete = 1;
         message_close_fds(&m);
         if (m.type == INIT_FILE) {
-                keep_file(&ex->result, data, m.len);
+                keep_file(ex, data, m.len);
                 return;
         }
         if (m.type == INIT_DONE && m.len == sizeof incomplete)
@@ -295,11 +302,11 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 
 /* ---- the beginning ---- */
 
-static void on_started(struct execution *ex, const struct message *m, int32_t pid)
+void execution_started(struct execution *ex, const struct message *m, int32_t pid)
 {
-        unsigned wanted = ex->kind == EXECUTION_TERMINAL && m->n_fds > 0 ? 1 : 0;
+        unsigned wanted = m && ex->kind == EXECUTION_TERMINAL && m->n_fds > 0 ? 1 : 0;
         int terminal = wanted ? m->fds[0] : -1;
-        for (unsigned i = wanted; i < m->n_fds; i++)
+        for (unsigned i = wanted; m && i < m->n_fds; i++)
                 close(m->fds[i]);
         ex->pid = pid;
         if (ex->events && ex->events->on_started)
@@ -316,7 +323,7 @@ static void on_message(void *context, const struct message *message, const char 
         if (m.type == INIT_STARTED && m.len == sizeof pid)
                 memcpy(&pid, data, sizeof pid);
         if (pid > 0 && ex->spawned && !ex->over && ex->pid == 0) {
-                on_started(ex, message, pid);
+                execution_started(ex, message, pid);
                 return;
         }
         message_close_fds(&m);
@@ -327,7 +334,10 @@ static void on_message(void *context, const struct message *message, const char 
         } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
-                execution_over(ex);
+                if (ex->facts.exited.cpu_us > ex->cpu_before_us)
+                        ex->facts.exited.cpu_us -= ex->cpu_before_us;
+                if (!execution_start_again(ex))
+                        execution_over(ex);
         } else if ((failed && (ex->spawned || ex->due)) ||
                    (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);
@@ -344,12 +354,32 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
                 ex->before = packet->counted;
 }
 
+/* What waits there is ours from now on. */
+static void take_over(struct execution *ex, struct box_sandbox *sb)
+{
+        struct waiting *w = sb->waiting;
+        ex->before = sb->baseline;
+        ex->how = w->how;
+        ex->pid = w->pid;
+        ex->cpu_before_us = w->cpu_us;
+        ex->tag = w->tag;
+        if (ex->tag)
+                channel_hand_over(sb->channel, ex->tag, on_message, ex);
+        else
+                ex->tag = channel_open_tag(sb->channel, on_message, ex);
+        ex->control = TAKE_FD(w->control);
+        waiting_free(w);
+}
+
 static void on_channel(struct task *task)
 {
         struct execution *ex = list_entry(task, struct execution, task);
         struct box_sandbox *sb = task->sandbox;
         struct cella_err err = {0};
-        ex->tag = channel_open_tag(sb->channel, on_message, ex);
+        if (sb->waiting)
+                take_over(ex, sb);
+        else
+                ex->tag = channel_open_tag(sb->channel, on_message, ex);
         ex->slot = sandbox_slot_take(sb);
         if (ex->tag == 0 || ex->slot < 0) {
                 err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "too many executions at once in this sandbox");
@@ -416,7 +446,8 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         *request = (struct exec_request){0};
         ex->limits = *limits;
         ex->slot = ex->audit_slot = -1;
-        ex->in.fd = -1;
+        ex->in.fd = ex->control = -1;
+        ex->how.template_fd = -1;
         ex->events = events;
         ex->context = context;
         ex->started_ms = box_now_ms();

@@ -8,6 +8,7 @@
 #include "box/request.h"
 #include "box/ring.h"
 #include "box/sandbox.h"
+#include "box/waiting.h"
 #include "engine/verdict.h"
 
 struct execution;
@@ -76,6 +77,9 @@ struct execution {
         uint32_t tag;
         int slot;
         uint16_t columns, rows;
+        struct waiting_how how; /* kind WAITING_NOT: started plainly */
+        int control;            /* of an interpreter that waits; -1: none */
+        char script[16];        /* the file in the workspace that is ours; "": none */
         size_t files_put;
         int pid;
         int64_t started_us, paused_us;
@@ -92,6 +96,7 @@ struct execution {
         bool done;
         uv_timer_t timer;
         struct verdict_facts facts;
+        uint64_t cpu_before_us;       /* of the interpreter, while it waited */
         struct keeper_counted before; /* the sandbox's counters when it began */
         struct cella_result result;
         struct cella_err failure;

@@ -6,12 +6,14 @@
 void execution_over(struct execution *ex);                              /* every process of it is gone */
 void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
 void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */
+void execution_started(struct execution *ex, const struct message *message, int32_t pid);
 void execution_list_given_up(struct execution *ex);
 
 /* execution_start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox takes messages */
 void execution_spawn(struct execution *ex); /* its files are there */
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
+bool execution_start_again(struct execution *ex); /* its interpreter could not wait: plainly then */
 struct cella_command execution_command(const struct execution *ex);
 void execution_log_begin(struct execution *ex); /* execution.c */
 

@@ -1,15 +1,23 @@
 /* box/execution_start.c -- the messages that start a command: its files, the code's file, itself. */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "box/execution_parts.h"
 #include "box/operation.h"
+#include "box/pool.h"
 #include "engine/command.h"
+#include "warm/release.h"
+#include "warm/template.h"
 
 #define SPAWN_TICK_US 1000
+#define CONTROL_GIVEN_UP (-2)
+
+static void spawn(struct execution *ex, bool file_is_there);
 
 struct cella_command execution_command(const struct execution *ex)
 {
@@ -57,10 +65,12 @@ static int send_spawn(struct execution *ex, struct command_form *form, struct ce
 }
 
 /* The code's own file, where it cannot go as an argument. */
-static int send_file(struct execution *ex, const char *name)
+static int send_file(struct execution *ex, const struct command_form *form)
 {
         const struct exec_request *r = &ex->request;
-        struct init_put_file head = {.mode = 0644, .name_len = (uint32_t)strlen(name)};
+        const char *name = form->file_name;
+        struct init_put_file head = {.mode = 0644 | (form->in_workspace ? INIT_IN_WORKSPACE : 0),
+                                     .name_len = (uint32_t)strlen(name)};
         char front[sizeof head + 256];
         memcpy(front, &head, sizeof head);
         memcpy(front + sizeof head, name, head.name_len);
@@ -75,17 +85,90 @@ static void coarse_now(struct timespec *ret)
         clock_gettime(CLOCK_REALTIME_COARSE, ret);
 }
 
+/* A script of the request's own with that name stays what it is. */
+static bool own_workspace(const struct execution *ex, const struct box_sandbox *sb)
+{
+        for (size_t i = 0; i < ex->request.n_files; i++)
+                if (strstr(ex->request.files[i].path, "main."))
+                        return false;
+        return sb->one_shot && sb->workspace == WORKSPACE_NONE;
+}
+
+/* ---- an interpreter that waits already, or one that is to be restored ---- */
+
+static bool can_restore(struct execution *ex, const struct box_sandbox *sb)
+{
+        if (!sb->one_shot || sb->workspace != WORKSPACE_NONE || ex->control == CONTROL_GIVEN_UP ||
+            ex->kind == EXECUTION_TERMINAL)
+                return false;
+        pool_how(ex->box, &ex->request, &ex->how);
+        return ex->how.kind == WAITING_TEMPLATE;
+}
+
+static void release(struct execution *ex, bool waited)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        const char *script = waiting_script(&ex->how);
+        struct cella_err err = {0};
+        int theirs[3];
+        coarse_now(&ex->since);
+        int r = waited ? 0 : waiting_spawn(sb, ex->tag, &ex->how, &ex->control, &err);
+        if (r == 0)
+                r = execution_open_io(ex, theirs, &err);
+        if (r == 0)
+                r = waiting_release(ex->control, &ex->how, &ex->request, theirs, &err);
+        if (r < 0) {
+                execution_fail(ex, &err);
+                return;
+        }
+        snprintf(ex->script, sizeof ex->script, "%s", script ? script : "");
+        ex->spawned = true;
+        execution_log_begin(ex);
+        if (sb->ready)
+                execution_clock_start(ex);
+        if (waited && ex->kind != EXECUTION_PLAIN)
+                execution_started(ex, NULL, ex->pid);
+}
+
+bool execution_start_again(struct execution *ex)
+{
+        char said = 0;
+        if (ex->control < 0 || !WIFEXITED(ex->facts.exited.wait_status) ||
+            WEXITSTATUS(ex->facts.exited.wait_status) != RESTORE_FAILED)
+                return false;
+        if (recv(ex->control, &said, 1, MSG_DONTWAIT) == 1 && said == WARM_READY)
+                return false; /* the code's own doing */
+        if (said == WARM_CHANGED)
+                pool_template_stale(ex->box, ex->how.template_fd);
+        close(ex->control);
+        ex->control = CONTROL_GIVEN_UP;
+        ex->how = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
+        ex->facts.exited = (struct init_exited){0};
+        ex->facts.reported = false;
+        ex->pid = 0;
+        execution_close_io(ex);
+        spawn(ex, false);
+        return true;
+}
+
 static void spawn(struct execution *ex, bool file_is_there)
 {
         struct box_sandbox *sb = ex->task.sandbox;
         const struct cella_command command = execution_command(ex);
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .own_workspace = own_workspace(ex, sb),
                                             .slot = (unsigned)ex->slot};
         AUTO(command_form_done) struct command_form form = {0};
         struct cella_err err = {0};
+        if (ex->control >= 0 || (!file_is_there && can_restore(ex, sb))) {
+                release(ex, ex->control >= 0);
+                return;
+        }
         int r = command_fill(&form, &place, &command, &err);
+        if (form.in_workspace)
+                memcpy(ex->script, form.file_name, strlen(form.file_name) + 1);
         if (r == 0 && form.file_name[0] && !file_is_there) {
-                if ((r = send_file(ex, form.file_name)) < 0)
+                if ((r = send_file(ex, &form)) < 0)
                         fail(ex, r, "cannot send the code");
                 return;
         }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "box/pool.h"
 
 /* Those of one key that wait. */
 struct queue_key {
@@ -125,6 +126,8 @@ void queue_enter(struct box_sandbox *sb)
                 refuse(sb, "out of memory");
                 return;
         }
+        if (box->alive >= box->settings.sandboxes_max)
+                pool_give_way(box); /* its room comes back by queue_release() */
         sb->queued_us = clock_us();
         list_add(&q->waiters, &sb->waiters);
         q->n++;

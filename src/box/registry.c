@@ -46,6 +46,16 @@ int sandbox_remember(const struct box_sandbox *sb, struct cella_err *err)
         return r;
 }
 
+void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
+{
+        copy_text(sb->key, sizeof sb->key, spec->caller->key);
+        copy_text(sb->session, sizeof sb->session, spec->session);
+        copy_text(sb->agent, sizeof sb->agent, spec->agent);
+        sb->key_sandboxes_max = spec->caller->sandboxes_max;
+        sb->limits = spec->limits;
+        sb->created_ms = box_now_ms();
+}
+
 int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
                 struct cella_err *err)
 {
@@ -55,18 +65,13 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
                 free(sb);
                 return err_set(err, CELLA_INTERNAL, r, "sandbox");
         }
-        copy_text(sb->key, sizeof sb->key, spec->caller->key);
-        copy_text(sb->session, sizeof sb->session, spec->session);
-        copy_text(sb->agent, sizeof sb->agent, spec->agent);
-        sb->key_sandboxes_max = spec->caller->sandboxes_max;
         sb->scope = spec->scope;
         sb->one_shot = spec->one_shot;
-        sb->limits = spec->limits;
+        sandbox_adopt(sb, spec);
         sb->required = spec->required;
         sb->workspace = spec->workspace;
         sb->ttl_ms = spec->ttl_ms;
         sb->idle_timeout_ms = spec->idle_timeout_ms;
-        sb->created_ms = box_now_ms();
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
         sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
         /* The longer scopes find their files again, unless these are the agent's own. */

@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "box/pool.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
 #define CONTENT_MAX (16 * 1024 * 1024)
@@ -489,7 +490,10 @@ int exec_request_sandbox(struct box *box, const struct caller *caller, const str
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
                                scope_words[spec.scope], scope_words[spec.scope]);
         spec.one_shot = spec.scope == SCOPE_EXECUTION;
-        return spec.one_shot ? sandbox_add(box, &spec, ret, err) : sandbox_of_scope(box, &spec, ret, err);
+        if (!spec.one_shot)
+                return sandbox_of_scope(box, &spec, ret, err);
+        *ret = pool_take(box, &spec, r);
+        return *ret ? 0 : sandbox_add(box, &spec, ret, err);
 }
 
 int exec_request_limits(const struct exec_request *r, const struct box_sandbox *sb, struct cella_limits *ret,

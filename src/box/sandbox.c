@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "box/context.h"
 #include "box/execution.h"
+#include "box/pool.h"
 #include "box/queue.h"
 #include "box/workspace.h"
 #include "engine/isolation.h"
@@ -31,6 +33,8 @@ void sandbox_touch(struct box_sandbox *sb)
 static void sandbox_free(struct box_sandbox *sb)
 {
         execution_forget_processes(sb);
+        context_remove_all(sb);
+        pool_left(sb);
         list_remove(&sb->link);
         json_decref(sb->metadata);
         free(sb);

@@ -37,6 +37,8 @@ struct task {
         bool begun;
 };
 
+#define SANDBOX_CONTEXTS_MAX 16
+
 struct sandbox_spec {
         const struct caller *caller;
         enum box_scope scope;
@@ -77,6 +79,9 @@ struct box_sandbox {
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
         struct keeper_counted counters; /* as last read */
+        struct keeper_counted baseline; /* when its interpreter waited: what follows is the code's */
+        struct waiting *waiting;        /* made ahead, not taken yet or not released yet */
+        struct pool *pool;              /* that it was taken from */
         uint64_t slots[4];              /* numbers of commands that run, see sandbox_slot() */
         struct list tasks;
         struct list waiters; /* in its key's queue */
@@ -84,11 +89,14 @@ struct box_sandbox {
         uint64_t executions;   /* so far */
         struct list processes; /* struct execution, in the background; also some that ended */
         unsigned n_processes;
+        struct context *contexts[SANDBOX_CONTEXTS_MAX]; /* NULL: none in this place */
 };
 
 /* A new one, stopped: the first task starts it. */
 int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
                 struct cella_err *err);
+/* One that was made ahead becomes this caller's. */
+void sandbox_adopt(struct box_sandbox *sandbox, const struct sandbox_spec *spec);
 /* By id; NULL if there is none, or this caller does not see it. */
 struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id);
 /* The one of this scope, made if there is none yet. */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "base/auto.h"
 #include "base/err.h"
@@ -158,6 +159,9 @@ static int add_conditional(scmp_filter_ctx filter)
                               SCMP_A1(SCMP_CMP_EQ, 0x5421)); /* FIONBIO */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
                               SCMP_A1(SCMP_CMP_EQ, 0x541b)); /* FIONREAD */
+        /* Between a context and us; not to anywhere. */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
+                              SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
                               SCMP_A2(SCMP_CMP_EQ, 0)); /* only looks */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,

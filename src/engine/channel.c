@@ -150,6 +150,15 @@ uint32_t channel_open_tag(struct channel *c, channel_handler handler, void *cont
         return l->tag;
 }
 
+void channel_hand_over(struct channel *c, uint32_t tag, channel_handler handler, void *context)
+{
+        for (struct listener *l = c->listeners; l; l = l->next)
+                if (l->tag == tag) {
+                        l->handler = handler;
+                        l->context = context;
+                }
+}
+
 void channel_forget(struct channel *c, uint32_t tag)
 {
         for (struct listener **at = &c->listeners; *at; at = &(*at)->next)

@@ -27,6 +27,8 @@ struct channel *channel_free(struct channel *channel);
 
 /* A tag of its own; its frames go to the handler until channel_forget(). */
 uint32_t channel_open_tag(struct channel *channel, channel_handler handler, void *context);
+/* Its frames go to somebody else from now on. */
+void channel_hand_over(struct channel *channel, uint32_t tag, channel_handler handler, void *context);
 void channel_forget(struct channel *channel, uint32_t tag);
 
 /* Copies the data; takes the descriptors, on failure too. */

@@ -113,6 +113,11 @@ static bool fits_argument(const struct runtime *runtime, const struct cella_comm
                !memchr(command->code, '\0', command->code_len);
 }
 
+static int too_long(struct cella_err *err)
+{
+        return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes", INIT_REQUEST_MAX - 1024);
+}
+
 static int add_runtime(struct command_form *b, const struct command_place *place,
                        const struct cella_command *command, struct cella_err *err)
 {
@@ -123,6 +128,12 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                 return command_explain(command, r, err);
         if ((r = add_argument(b, runtime.program, err)) < 0)
                 return r;
+        if (runtime.script && place->own_workspace && !command->file_name) {
+                snprintf(b->file_name, sizeof b->file_name, "main.%s", runtime.extension);
+                b->in_workspace = true;
+                snprintf(path, sizeof path, "%s%s", command->cwd ? "/workspace/" : "", b->file_name);
+                return command->code_len > INIT_REQUEST_MAX - 1024 ? too_long(err) : add_argument(b, path, err);
+        }
         if (fits_argument(&runtime, command)) {
                 AUTO(command_form_done)
                 struct command_form code = {.data = strndup(command->code, command->code_len)};
@@ -136,8 +147,7 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                 return r;
         }
         if (command->code_len > INIT_REQUEST_MAX - 1024)
-                return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes",
-                               INIT_REQUEST_MAX - 1024);
+                return too_long(err);
         if (command->file_name)
                 snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
         else if (place->slot > 0)

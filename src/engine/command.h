@@ -9,6 +9,7 @@ struct command_place {
         bool foreign_home; /* the workspace is a directory of the host: no place for a home */
         bool user_root;
         bool inherits; /* our own environment too: only a test without that wall */
+        bool own_workspace; /* nobody else's, and empty: code may be a file in it */
         unsigned slot; /* tells apart the files of commands that run at once */
 };
 
@@ -19,6 +20,7 @@ struct command_form {
         struct init_spawn head;
         char file_name[256]; /* the code goes into the sandbox as this file first, by INIT_PUT_FILE; "": no
                                 need */
+        bool in_workspace;   /* that file, else in /run */
 };
 
 /* Checks the command and fills in *form, which was zeroed; free it in any case. */

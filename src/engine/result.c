@@ -69,8 +69,33 @@ static void violations(struct json *j, const struct cella_result *r)
         json_put_close(j, ']');
 }
 
+static void results(struct json *j, const struct result_run *run)
+{
+        json_put_open(j, "results", '[');
+        for (size_t i = 0; run && i < run->n_results; i++)
+                json_put_raw(j, NULL, run->results[i], run->result_lens[i]);
+        json_put_close(j, ']');
+        if (run && run->results_truncated)
+                json_put_bool(j, "results_truncated", true);
+}
+
+static void of_context(struct json *j, const struct result_run *run)
+{
+        json_put_string(j, "context", run->context);
+        if (run->error)
+                json_put_raw(j, "error", run->error, run->error_len);
+        else
+                json_put_null(j, "error");
+}
+
 void result_write(struct json *j, const struct cella_result *r, const char *runtime,
                   const struct cella_isolation *isolation, unsigned flags)
+{
+        result_write_run(j, r, runtime, isolation, flags, NULL);
+}
+
+void result_write_run(struct json *j, const struct cella_result *r, const char *runtime,
+                      const struct cella_isolation *isolation, unsigned flags, const struct result_run *run)
 {
         json_put_open(j, NULL, '{');
         json_put_string(j, "id", r->id);
@@ -88,8 +113,9 @@ void result_write(struct json *j, const struct cella_result *r, const char *runt
         json_put_bool(j, "timed_out", r->status == CELLA_TIMEOUT);
         output(j, r, flags);
         usage(j, r);
-        json_put_open(j, "results", '[');
-        json_put_close(j, ']');
+        results(j, run);
+        if (run)
+                of_context(j, run);
         files(j, r);
         violations(j, r);
         json_put_open(j, "isolation", '{');

@@ -1,5 +1,6 @@
 /* engine/runtime.h -- how code of each language is run: one table. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 struct runtime {
@@ -11,6 +12,8 @@ struct runtime {
                                   program's name; NULL: nothing; "": it cannot be, then the code is a file */
         const char *extension; /* of the file that carries the code */
         const char *package;   /* what brings it, on Debian */
+        bool script;           /* better as a file where it can be: it shows its lines when it fails, and
+                                  finds what lies beside it */
 };
 
 extern const struct runtime runtimes[];

@@ -1,4 +1,4 @@
-/* init/put_file.c -- the code's own file, in /run. */
+/* init/put_file.c -- the code's own file, in /run or beside what it works on. */
 #include "init/init.h"
 #include "init/request.h"
 #include "sys/file.h"
@@ -9,13 +9,14 @@ int put_file(const char *data, size_t len)
         int r = request_put_file(data, len, &file);
         if (r < 0)
                 return r;
-        AUTO(sys_close) int dir = sys_openat(AT_FDCWD, "/run", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        AUTO(sys_close)
+        int dir = sys_openat(AT_FDCWD, file.mode & INIT_IN_WORKSPACE ? "/workspace" : "/run", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
         if (dir < 0)
                 return dir;
         /* A second run in the same sandbox brings its own. */
         sys_unlinkat(dir, file.name, 0);
         AUTO(sys_close)
-        int fd = sys_openat(dir, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, file.mode);
+        int fd = sys_openat(dir, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, file.mode & 0777);
         if (fd < 0)
                 return fd;
         return sys_write_all(fd, file.content, file.content_len);

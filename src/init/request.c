@@ -70,7 +70,7 @@ int request_put_file(const char *data, size_t len, struct request_put_file *ret)
         if (strlen(ret->name) != head.name_len || strchr(ret->name, '/') || !strcmp(ret->name, ".") ||
             !strcmp(ret->name, ".."))
                 return -EINVAL;
-        ret->mode = head.mode & 0777;
+        ret->mode = head.mode & (0777 | INIT_IN_WORKSPACE);
         ret->content = data + sizeof head + head.name_len;
         ret->content_len = rest - head.name_len;
         return 0;

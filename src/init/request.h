@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "wire/init.h"
+#include "wire/message.h"
 
 /* Pointers go into data (and, for a command, into strings): both must stay. */
 
@@ -11,6 +12,8 @@ struct request_spawn {
         uint16_t columns, rows;
         uint32_t n_strings; /* slots used of strings */
         char *cwd, **argv, **env;
+        int fds[MESSAGE_FDS_MAX];
+        unsigned n_fds;
 };
 
 #define REQUEST_STRINGS (INIT_STRINGS_MAX + 2) /* argv, NULL, env, NULL */

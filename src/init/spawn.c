@@ -45,31 +45,48 @@ static int exec_search(char **argv, char **env)
         return worst;
 }
 
-int spawn_become(const struct request_spawn *what, const int fds[3])
+#define ABOVE_TARGETS 16 /* no descriptor of the command gets a number like this */
+
+/* Puts them at 0, 1, 2, ...  A program's own is not among them: it closes when it is executed. */
+static int place_descriptors(const struct request_spawn *what, int *ret_program)
+{
+        int from[MESSAGE_FDS_MAX], r = 0;
+        unsigned n = what->n_fds;
+        for (unsigned i = 3; i < n && r >= 0; i++) /* out of the way of each other */
+                r = from[i] = (int)sys_call3(SYS_fcntl, what->fds[i], F_DUPFD_CLOEXEC, ABOVE_TARGETS);
+        if (r >= 0 && (what->flags & INIT_PROGRAM))
+                *ret_program = from[--n];
+        for (unsigned i = 0; i < n && r >= 0; i++)
+                r = sys_dup3(i < 3 ? what->fds[i] : from[i], (int)i, 0);
+        return r;
+}
+
+int spawn_become(const struct request_spawn *what)
 {
         uint64_t none = 0;
-        int r = what->flags & INIT_TERMINAL ? terminal_take(fds[0]) : 0;
+        int program = -1;
+        int r = what->flags & INIT_TERMINAL ? terminal_take(what->fds[0]) : 0;
         /* A group of its own.  Not a session, without a terminal: init's has none either, and making
          * one costs the kernel a scheduling group. */
         if (!(what->flags & INIT_TERMINAL))
                 sys_call2(SYS_setpgid, 0, 0);
-        for (int i = 0; i < 3 && r >= 0; i++)
-                r = sys_dup3(fds[i], i, 0);
-        if (r < 0)
+        if (r < 0 || (r = place_descriptors(what, &program)) < 0)
                 return r;
         if ((r = sys_chdir(what->cwd)) < 0)
                 return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
         sys_restore_signals(&none);
+        if (program >= 0)
+                return (int)sys_call5(SYS_execveat, program, "", what->argv, what->env, AT_EMPTY_PATH);
         return exec_search(what->argv, what->env);
 }
 
 /* In the child of vfork: a frame of its own below that of the parent. */
-__attribute__((noinline)) static int become(const struct request_spawn *what, const int fds[3])
+__attribute__((noinline)) static int become(const struct request_spawn *what)
 {
-        return spawn_become(what, fds);
+        return spawn_become(what);
 }
 
-static pid_t start(const struct request_spawn *what, const int fds[3])
+static pid_t start(const struct request_spawn *what)
 {
         volatile int failure = 0;
         /* Shares memory until exec, on purpose: nothing to copy, and `failure` comes back.
@@ -77,7 +94,7 @@ static pid_t start(const struct request_spawn *what, const int fds[3])
         pid_t pid = vfork();
         if (pid == 0) {
                 /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork): system calls and its own stack only */
-                failure = become(what, fds);
+                failure = become(what);
                 _exit(127);
         }
         if (pid < 0)
@@ -89,18 +106,23 @@ static pid_t start(const struct request_spawn *what, const int fds[3])
         return pid;
 }
 
-int spawn_alone(struct task *task, const struct request_spawn *what, const int fds[3])
+void request_use_terminal(struct request_spawn *what, int slave)
+{
+        what->fds[0] = what->fds[1] = what->fds[2] = slave;
+        what->n_fds = 3;
+}
+
+int spawn_alone(struct task *task, struct request_spawn *what)
 {
         AUTO(sys_close) int master = -1;
         AUTO(sys_close) int slave = -1;
-        int terminal[3];
         if (what->flags & INIT_TERMINAL) {
                 master = terminal_open(what->columns, what->rows, &slave);
                 if (master < 0)
                         return master;
-                terminal[0] = terminal[1] = terminal[2] = slave;
+                request_use_terminal(what, slave);
         }
-        pid_t pid = start(what, master >= 0 ? terminal : fds);
+        pid_t pid = start(what);
         if (pid < 0)
                 return pid;
         task->pid = pid;
@@ -125,13 +147,15 @@ int spawn(const struct message *message, char *data)
         int r = request_spawn(data, message->len, strings, &what);
         if (r < 0)
                 return r;
-        if (message->n_fds != (what.flags & INIT_TERMINAL ? 0 : 3))
+        if (what.flags & INIT_TERMINAL ? message->n_fds != 0 || (what.flags & INIT_PROGRAM)
+                                       : message->n_fds < (what.flags & INIT_PROGRAM ? 4 : 3))
                 return -EPROTO;
+        memcpy(what.fds, message->fds, sizeof what.fds);
+        what.n_fds = message->n_fds;
         bool alone = what.flags & (INIT_FINAL | INIT_ALONE);
         if ((r = task_new(alone ? TASK_ALONE : TASK_COMMAND, message->tag, &task)) < 0)
                 return r;
-        r = alone ? spawn_alone(task, &what, message->fds)
-                  : spawn_supervised(task, &what, data, message->len, message->fds);
+        r = alone ? spawn_alone(task, &what) : spawn_supervised(task, &what, data, message->len);
         if (r < 0)
                 task_drop(task);
         return r;

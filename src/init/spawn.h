@@ -12,14 +12,16 @@ struct task;
 int spawn(const struct message *message, char *data);
 
 /* A command on its own: ours, by vfork. */
-int spawn_alone(struct task *task, const struct request_spawn *what, const int fds[3]);
+int spawn_alone(struct task *task, struct request_spawn *what);
 
 /* A command with a supervisor.  Copies data, which what was read from. */
-int spawn_supervised(struct task *task, const struct request_spawn *what, const char *data, size_t len,
-                     const int fds[3]);
+int spawn_supervised(struct task *task, const struct request_spawn *what, const char *data, size_t len);
 
 /* In a child that shares our memory: turns into the command.  Returns -errno if that fails. */
-int spawn_become(const struct request_spawn *what, const int fds[3]);
+int spawn_become(const struct request_spawn *what);
+
+/* On a terminal instead of descriptors. */
+void request_use_terminal(struct request_spawn *what, int slave);
 
 /* Says INIT_STARTED, if it was asked for.  master: of its terminal, or -1. */
 void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int master);

@@ -29,7 +29,6 @@ struct nursery {
         char stack[8192] __attribute__((aligned(16)));
         struct task *task;
         struct request_spawn start;
-        int fds[3];
         volatile int failure;
         char *strings[];
 };
@@ -43,7 +42,7 @@ static void run_command(void *arg)
         __sync_synchronize();
         if (n->task->early_signal) /* it waits until the command lets signals through */
                 sys_kill(self, n->task->early_signal);
-        n->failure = spawn_become(&n->start, n->fds);
+        n->failure = spawn_become(&n->start);
         sys_exit(127);
 }
 
@@ -54,7 +53,7 @@ static pid_t start_command(struct nursery *n, int *ret_master)
                 *ret_master = terminal_open(n->start.columns, n->start.rows, &slave);
                 if (*ret_master < 0)
                         return *ret_master;
-                n->fds[0] = n->fds[1] = n->fds[2] = slave;
+                request_use_terminal(&n->start, slave);
         }
         pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, n->command_stack + sizeof n->command_stack,
                               run_command, n);
@@ -96,12 +95,13 @@ static struct nursery *nursery_new(const struct request_spawn *start, const char
         char *copy = (char *)n->strings + pointers;
         memcpy(copy, data, data_len);
         request_spawn(copy, data_len, n->strings, &n->start);
+        memcpy(n->start.fds, start->fds, sizeof n->start.fds);
+        n->start.n_fds = start->n_fds;
         *ret_len = len;
         return n;
 }
 
-int spawn_supervised(struct task *task, const struct request_spawn *start, const char *data, size_t len,
-                     const int fds[3])
+int spawn_supervised(struct task *task, const struct request_spawn *start, const char *data, size_t len)
 {
         uint64_t signals;
         struct nursery *n = nursery_new(start, data, len, &task->memory_len);
@@ -109,7 +109,6 @@ int spawn_supervised(struct task *task, const struct request_spawn *start, const
                 return -ENOMEM;
         task->memory = n;
         n->task = task;
-        memcpy(n->fds, fds, sizeof n->fds);
         /* Nothing but SIGKILL and SIGSTOP may reach it: a signal to all is for the command to handle. */
         sys_block_signals(&signals);
         pid_t pid = sys_clone(CLONE_VM | SIGCHLD, n->stack + sizeof n->stack, supervise, n);

@@ -27,8 +27,8 @@ enum init_request {
         INIT_GROUPS,   /* struct init_groups; descriptors: cgroup files to write 0 to */
         INIT_GO,       /* descriptors: the network namespace, if the owner could make one */
         INIT_PUT_FILE, /* struct init_put_file, name, content; INIT_DONE or INIT_FAILED */
-        /* struct init_spawn, strings; descriptors: stdin, stdout, stderr, or none with
-         * INIT_TERMINAL.  INIT_STARTED (if asked for), then INIT_EXITED; or INIT_FAILED. */
+        /* struct init_spawn, strings; descriptors: stdin, stdout, stderr, then those it finds from 3 on;
+         * or none with INIT_TERMINAL.  INIT_STARTED (if asked for), then INIT_EXITED; or INIT_FAILED. */
         INIT_SPAWN,
         INIT_SIGNAL, /* struct init_signal */
         INIT_LIST,   /* struct init_list: INIT_FILE for each file that changed, then INIT_DONE */
@@ -75,9 +75,11 @@ struct init_groups {
 _Static_assert(sizeof(struct init_build) == 8 * 4 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
-        uint32_t mode;
-        uint32_t name_len; /* a single component, in /run */
+        uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */
+        uint32_t name_len; /* a single component */
 };
+
+#define INIT_IN_WORKSPACE (1u << 16)
 
 enum init_spawn_flag {
         INIT_FINAL = 1u << 0, /* exit when it has ended: nothing more is going to be asked.  It is the only
@@ -87,6 +89,7 @@ enum init_spawn_flag {
                                   * -ENODEV: not in this sandbox */
         INIT_ALONE = 1u << 3, /* as INIT_FINAL, but init stays: no supervisor beside it, which is faster, and
                                * no other command (-EBUSY) */
+        INIT_PROGRAM = 1u << 4, /* the last descriptor is the program; argv[0] is only its name */
 };
 
 struct init_spawn {

@@ -98,7 +98,7 @@ def args_stdin_env_cwd():
 @test
 def arguments_are_the_codes_own():
     codes = {"sh": 'IFS="|"; echo "$*"', "bash": 'IFS="|"; echo "$*"', "python3": "import sys; print('|'.join(sys.argv[1:]))",
-             "node": "console.log(process.argv.slice(1).join('|'))", "perl": "print join('|', @ARGV), qq(\\n)"}  # fmt: skip
+             "node": "console.log(process.argv.slice(2).join('|'))", "perl": "print join('|', @ARGV), qq(\\n)"}  # fmt: skip
     with Daemon() as d:
         for runtime, code in codes.items():
             r = d.exec(runtime, code, args=["-v", "--x", "a b"])

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "box/pool.h"
 #include "box/sandbox.h"
 #include "front/rest/rest.h"
 
@@ -59,10 +60,10 @@ void rest_health(struct call *call, json_t *body)
         list_each (at, &box->sandboxes, other)
                 states[list_entry(at, struct box_sandbox, link)->state]++;
         json_t *o =
-                json_pack("{s:s, s:s, s:{s:o, s:{s:b, s:s}}, s:[], s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
+                json_pack("{s:s, s:s, s:{s:o, s:{s:b, s:s}}, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
                           "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
                           "native", native_engine(box), "docker", "available", 0, "reason",
-                          "not in this version", "pools", "disk", disk(box), "sandboxes", "running",
+                          "not in this version", "pools", pools_to_json(box), "disk", disk(box), "sandboxes", "running",
                           (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
                           (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED], "waiting",
                           (int)box->waiting, "max", (int)box->settings.sandboxes_max, "uptime_ms",
@@ -73,7 +74,7 @@ void rest_health(struct call *call, json_t *body)
 void rest_pools(struct call *call, json_t *body)
 {
         (void)body;
-        api_reply(call, 200, json_pack("{s:[]}", "pools"));
+        api_reply(call, 200, json_pack("{s:o}", "pools", pools_to_json(call->box)));
 }
 
 void rest_openapi(struct call *call, json_t *body)

@@ -1,0 +1,130 @@
+/* box/context.h -- contexts: interpreters that live in a sandbox, in which what one run made is there in
+ * the next.
+ *
+ *   STARTING --ready--> IDLE <--> RUNNING      its process ended, its sandbox stopped, it broke the
+ *      ^                  |          |         protocol, it did not stop when it had to:
+ *      +---- restart -----+----------+----> DEAD, until it is restarted
+ *
+ * A context is a task of its sandbox that does not keep it from being idle; while it runs something it
+ * does.  Each run is an execution of the contract, with an id, a result, a row in the log. */
+#pragma once
+#include "base/keep.h"
+#include "box/driver.h"
+#include "box/request.h"
+#include "box/sandbox.h"
+#include "engine/verdict.h"
+
+#define CONTEXT_RESULTS_MAX 64                  /* in one run; more ends the context */
+#define CONTEXT_RESULTS_BYTES (16 * 1024 * 1024) /* of one run; what is more is left out */
+
+enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING, CONTEXT_DEAD };
+
+/* What happens when its time has come. */
+enum context_clock {
+        WHEN_STARTED, /* it is ready by then, or never will be */
+        WHEN_GONE,    /* it closed its socket, and has ended by then */
+        WHEN_KILLED,  /* init has ended it by then, or never will */
+        /* of the run: */
+        WHEN_DEADLINE,
+        WHEN_AGAIN, /* the first SIGINT may have come before the code had begun */
+        WHEN_KILL,
+        WHEN_CPU,
+        CONTEXT_CLOCKS
+};
+
+struct context_run;
+
+struct context {
+        struct task task;
+        struct box *box;
+        struct box_sandbox *home; /* whose it is; NULL: removed */
+        char id[ID_SIZE], sandbox_id[ID_SIZE];
+        char runtime[65];
+        enum context_state state;
+        char why[200];       /* it is dead; "": it is not */
+        char said[160];      /* on standard error, before it was ready */
+        int64_t created_ms;
+        uint64_t runs;
+        struct driver *driver; /* NULL: no process */
+        struct context_run *run;
+        bool killing; /* SIGKILL was sent */
+        bool gone;    /* the process has ended, the run's paperwork has not */
+        bool again;   /* when it has ended, it is to be started again */
+        bool buried;  /* only libuv still has it */
+        uv_timer_t timer;
+        int64_t clocks[CONTEXT_CLOCKS]; /* when each is due */
+        int64_t paused_us;
+        /* Who waits for it to be ready; NULL: nobody. */
+        void (*on_ready)(struct context *context, const struct cella_err *err, void *waiter);
+        void *waiter;
+};
+
+/* Calls to whoever asked for the run.  Each may be NULL. */
+struct context_run_events {
+        /* Whoever has no room says so by context_run_wait(). */
+        void (*on_output)(struct context_run *run, enum cella_stream stream, const char *data, size_t len,
+                          void *caller);
+        void (*on_result)(struct context_run *run, const char *json, size_t len, void *caller);
+        void (*on_end)(struct context_run *run, void *caller); /* once, last; *run is gone after it */
+};
+
+struct context_run {
+        struct context *context;
+        struct box *box;
+        char id[ID_SIZE], sandbox_id[ID_SIZE], context_id[ID_SIZE], key[ID_SIZE];
+        struct exec_request request;
+        struct cella_limits limits;
+        bool streamed;
+        int pid;
+        int64_t started_us, started_ms; /* monotonic; realtime */
+        struct keep keep[2];
+        uint64_t total[2];
+        char *results[CONTEXT_RESULTS_MAX]; /* JSON */
+        size_t result_lens[CONTEXT_RESULTS_MAX], results_bytes;
+        unsigned n_results, heard_results;
+        bool results_truncated;
+        char *error; /* JSON; NULL: none */
+        size_t error_len;
+        bool interrupted; /* by a caller who means the code only */
+        bool done;        /* the driver said so */
+        bool over;        /* what follows is paperwork */
+        struct verdict_facts facts;
+        struct keeper_counted before; /* the sandbox's counters when it began */
+        struct cella_result result;
+        uint32_t walls, missing;
+        int audit_slot;
+        const struct context_run_events *events;
+        void *caller;
+};
+
+/* A new one, not started.  Says why not: too many, a runtime without contexts, a paused sandbox. */
+int context_new(struct box_sandbox *sandbox, const char *runtime, struct context **ret,
+                struct cella_err *err);
+/* Starts it, or again: what runs in it is cancelled.  on_ready comes once, unless context_let_be().
+ * It may come from within.  On failure it does not come. */
+int context_start(struct context *context,
+                  void (*on_ready)(struct context *, const struct cella_err *, void *), void *waiter,
+                  struct cella_err *err);
+void context_let_be(struct context *context); /* nobody waits for it any more */
+/* SIGINT to the code that runs, if any does.  The context lives on. */
+void context_interrupt(struct context *context);
+/* Kills it and all it started, and forgets it. */
+void context_remove(struct context *context);
+void context_remove_all(struct box_sandbox *sandbox);
+struct context *context_find(const struct box_sandbox *sandbox, const char *id);
+json_t *context_to_json(const struct context *context);
+
+/* Runs code in it; takes what *request holds, on failure too. */
+int context_run_new(struct context *context, const struct caller *caller, struct exec_request *request,
+                    const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
+                    void *who, struct context_run **ret, struct cella_err *err);
+void context_run_release(struct context_run *run); /* no more events */
+void context_run_wait(struct context_run *run, bool wait);
+/* SIGINT, and after the grace time the whole context is killed. */
+void context_run_cancel(struct context_run *run);
+struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id);
+/* Calls each(run, …) for every run that is under way. */
+void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what);
+json_t *context_run_to_json(const struct context_run *run);
+/* The result as JSON text; the caller frees it. */
+char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len);

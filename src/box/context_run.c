@@ -1,0 +1,545 @@
+/* box/context_run.c -- one run of code in a context, from its first byte to its row in the log.
+ *
+ *   sent -> (output, results, an error) -> done, or the context dies -> counted -> finished
+ *
+ * Ending one is SIGINT first, so that the context survives it, and when that does not help SIGKILL to the
+ * whole context.  A signal that was on its way when the code ended must not reach the next run: so a run
+ * is over only when all that were sent have arrived. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "box/context_parts.h"
+#include "engine/isolation.h"
+#include "engine/result.h"
+
+#define LOG_OUTPUT_MAX (64u * 1024)
+#define CPU_CHECK_MIN_US 5000
+
+/* ---- the end ---- */
+
+static void run_free(struct context_run *run)
+{
+        for (int i = 0; i < 2; i++)
+                keep_done(&run->keep[i]);
+        for (unsigned i = 0; i < run->n_results; i++)
+                free(run->results[i]);
+        free(run->error);
+        cella_result_done(&run->result);
+        exec_request_done(&run->request);
+        free(run);
+}
+
+static struct audit_begin log_begin(const struct context_run *run)
+{
+        return (struct audit_begin){
+                .id = run->id,
+                .sandbox = run->sandbox_id,
+                .runtime = run->request.runtime,
+                .key = run->key[0] ? run->key : NULL,
+                .input = run->request.log_input,
+                .input_len = run->request.log_input_len,
+                .started_ms = run->started_ms,
+        };
+}
+
+static void write_log(struct context_run *run)
+{
+        const struct cella_result *r = &run->result;
+        const struct audit_begin begin = log_begin(run);
+        const struct audit_end end = {
+                .status = cella_status_name(r->status),
+                .exit_code = r->exit_code,
+                .signal = r->signal,
+                .duration_us = r->duration_us,
+                .cpu_us = r->cpu_us,
+                .memory_peak_bytes = r->memory_peak_bytes,
+                .processes_peak = r->processes_peak,
+                .output = {r->output[0], r->output[1]},
+                .output_len = {r->output_len[0], r->output_len[1]},
+                .output_total = {r->output_total[0], r->output_total[1]},
+        };
+        audit_end(run->box->audit, run->audit_slot, &begin, &end);
+}
+
+static void count(const struct context_run *run)
+{
+        struct metrics *m = &run->box->metrics;
+        size_t i = 0;
+        m->executions[run->result.status]++;
+        m->latency_sum_us += run->result.duration_us;
+        while (i < METRICS_BUCKETS && run->result.duration_us > metrics_bounds_us[i])
+                i++;
+        m->latency[i]++;
+}
+
+static void fill_result(struct context_run *run)
+{
+        struct cella_result *r = &run->result;
+        r->duration_us = (uint64_t)(clock_us() - run->started_us);
+        verdict(&run->facts, r);
+        memcpy(r->id, run->id, sizeof r->id);
+        memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
+        for (int i = 0; i < 2; i++) {
+                r->output_total[i] = run->total[i];
+                r->output_truncated[i] = !run->streamed && keep_truncated(&run->keep[i]);
+                keep_take(&run->keep[i], &r->output[i], &r->output_len[i]);
+        }
+}
+
+/* The answer goes out first, the log is written behind it. */
+static void finish(struct context_run *run)
+{
+        keeper_link_forget(run->box->keeper, run);
+        fill_result(run);
+        context_run_finished(run->context);
+        if (run->events && run->events->on_end)
+                run->events->on_end(run, run->caller);
+        write_log(run);
+        count(run);
+        run_free(run);
+}
+
+/* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
+static void use_counters(struct context_run *run, const struct keeper_counted *now)
+{
+        const struct keeper_counted *before = &run->before;
+        struct cgroup_usage *u = &run->facts.usage;
+        if (!now->known || !before->known)
+                return;
+        run->facts.counted = true;
+        u->oom_kills = now->oom_kills - before->oom_kills;
+        u->forks_refused = now->forks_refused - before->forks_refused;
+        u->cpu_known = now->known & KEEPER_KNOWS_CPU;
+        u->cpu_us = now->cpu_us - before->cpu_us;
+        u->memory_known =
+                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
+        u->memory_peak_bytes = now->memory_peak_bytes;
+        u->processes_known =
+                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
+        u->processes_peak = now->processes_peak;
+}
+
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context_run *run = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                use_counters(run, &packet->counted);
+        finish(run);
+}
+
+static void stop_clocks(struct context_run *run)
+{
+        for (int clock = WHEN_DEADLINE; clock < CONTEXT_CLOCKS; clock++)
+                context_set_clock(run->context, (enum context_clock)clock, CONTEXT_NEVER);
+}
+
+static void over(struct context_run *run)
+{
+        struct context *c = run->context;
+        struct box_sandbox *sb = c->task.sandbox;
+        if (run->over)
+                return;
+        driver_drain(c->driver);
+        run->over = true;
+        stop_clocks(run);
+        driver_wait(c->driver, false);
+        if (sb->counted && sandbox_count(sb, on_counted, run) == 0)
+                return;
+        finish(run);
+}
+
+/* For who reads the result only, and not its context. */
+static void explain_death(struct context_run *run)
+{
+        struct context *c = run->context;
+        char message[300];
+        free(run->error);
+        run->error = NULL;
+        if (c->again || !c->home)
+                snprintf(message, sizeof message, "the context %s was %s", c->id,
+                         c->home ? "restarted" : "removed");
+        else
+                snprintf(message, sizeof message, "the context %s has ended (%s): it must be restarted", c->id,
+                         c->why);
+        driver_make_error("ContextEnded", message, &run->error, &run->error_len);
+}
+
+void context_run_died(struct context_run *run, const struct init_exited *exited)
+{
+        if (run->over)
+                return; /* on_counted() is on its way */
+        if (!run->done) {
+                run->facts.exited = *exited;
+                run->facts.reported = true;
+                explain_death(run);
+        }
+        over(run);
+}
+
+void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
+{
+        if (!run->over && !run->done) {
+                if (run->facts.ending == END_BY_ITSELF && (sb->removing || run->box->stopping))
+                        run->facts.ending = END_CANCELLED;
+                explain_death(run);
+        }
+        run->over = true;
+        use_counters(run, &sb->counters);
+        finish(run);
+}
+
+/* ---- what it says ---- */
+
+static void broke(struct context_run *run, const char *what)
+{
+        char why[120];
+        snprintf(why, sizeof why, "it sent %s", what);
+        driver_expect(run->context->driver, 0);
+        context_kill(run->context, why);
+}
+
+static void done(struct context_run *run, char *body, size_t len)
+{
+        enum driver_status status;
+        int code = 0;
+        if (driver_read_done(body, len, &status, &code) < 0) {
+                broke(run, "an end that is none");
+                return;
+        }
+        run->done = true;
+        run->facts.reported = true;
+        run->facts.exited = (struct init_exited){.disk_bytes_free = UINT64_MAX, .disk_inodes_free = UINT64_MAX};
+        switch (status) {
+        case DRIVER_OK:
+                break;
+        case DRIVER_FAILED:
+                run->facts.exited.wait_status = 1 << 8;
+                break;
+        case DRIVER_EXIT:
+                run->facts.exited.wait_status = code << 8;
+                break;
+        case DRIVER_INTERRUPTED:
+                run->facts.exited.wait_status = SIGINT;
+                if (run->interrupted && run->facts.ending == END_BY_ITSELF)
+                        run->facts.ending = END_CANCELLED;
+        }
+        driver_expect(run->context->driver, 0);
+        if (!driver_signalling(run->context->driver))
+                over(run);
+}
+
+void context_run_signalled(struct context_run *run)
+{
+        if (run->done)
+                over(run);
+}
+
+static void take_result(struct context_run *run, char *body, size_t len)
+{
+        char *text = NULL;
+        size_t text_len = 0;
+        driver_drain(run->context->driver); /* what was printed before it is shown before it */
+        int r = ++run->heard_results > CONTEXT_RESULTS_MAX ? -E2BIG
+                                                           : driver_read_result(body, len, &text, &text_len);
+        if (r < 0) {
+                broke(run, r == -E2BIG ? "too many results" : "a result that is none");
+                return;
+        }
+        if (run->results_bytes + text_len > CONTEXT_RESULTS_BYTES) {
+                run->results_truncated = true;
+                free(text);
+                return;
+        }
+        run->results[run->n_results] = text;
+        run->result_lens[run->n_results++] = text_len;
+        run->results_bytes += text_len;
+        if (run->events && run->events->on_result)
+                run->events->on_result(run, text, text_len, run->caller);
+}
+
+static void take_error(struct context_run *run, char *body, size_t len)
+{
+        if (run->error)
+                broke(run, "two errors");
+        else if (driver_read_error(body, len, &run->error, &run->error_len) < 0)
+                broke(run, "an error that is none");
+}
+
+void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len)
+{
+        if (run->over || run->done)
+                return;
+        if (word == DRIVER_DONE)
+                done(run, body, len);
+        else if (word == DRIVER_RESULT)
+                take_result(run, body, len);
+        else if (word == DRIVER_ERROR)
+                take_error(run, body, len);
+}
+
+/* Ends it for this reason. */
+static void stop(struct context_run *run, enum ending why)
+{
+        struct context *c = run->context;
+        const struct cella_limits *l = &run->limits;
+        uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
+        int64_t now = clock_us();
+        if (run->over || run->done || c->killing || run->facts.ending != END_BY_ITSELF)
+                return;
+        run->facts.ending = why;
+        stop_clocks(run);
+        if (grace > 0) {
+                driver_signal(c->driver, SIGINT);
+                context_set_clock(c, WHEN_AGAIN, now + (int64_t)grace * 500);
+        }
+        context_set_clock(c, WHEN_KILL, now + (int64_t)grace * 1000);
+}
+
+void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len)
+{
+        if (run->over)
+                return;
+        run->total[stream] += len;
+        keep_add(&run->keep[stream], data, len);
+        if (run->events && run->events->on_output)
+                run->events->on_output(run, stream, data, len, run->caller);
+        if (run->request.kill_on_output_limit && run->total[stream] > run->limits.output_bytes)
+                stop(run, END_OUTPUT);
+}
+
+/* ---- its deadlines ---- */
+
+static void on_cpu(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context_run *run = context;
+        const struct cella_limits *l = &run->limits;
+        (void)fd;
+        if (packet->type != KEEPER_COUNTED || run->over)
+                return;
+        uint64_t used = packet->counted.cpu_us - run->before.cpu_us, max = l->cpu_time_ms * 1000;
+        if (used >= max) {
+                stop(run, END_CPU);
+                return;
+        }
+        /* Looks again when, at full speed on all its cores, the rest could be used up. */
+        int64_t wait = (int64_t)((max - used) * 1000 / (l->cpus_milli > 1000 ? l->cpus_milli : 1000));
+        context_set_clock(run->context, WHEN_CPU,
+                          clock_us() + (wait > CPU_CHECK_MIN_US ? wait : CPU_CHECK_MIN_US));
+}
+
+void context_run_due(struct context_run *run, enum context_clock clock)
+{
+        struct context *c = run->context;
+        switch (clock) {
+        case WHEN_DEADLINE:
+                stop(run, END_TIMEOUT);
+                break;
+        case WHEN_AGAIN:
+                if (!run->done)
+                        driver_signal(c->driver, SIGINT);
+                break;
+        case WHEN_KILL:
+                context_kill(c, "it did not stop when it was interrupted, and was killed");
+                break;
+        case WHEN_CPU:
+                if (c->task.sandbox)
+                        sandbox_count(c->task.sandbox, on_cpu, run);
+                break;
+        default:
+                break;
+        }
+}
+
+/* ---- the beginning ---- */
+
+static int check_idle(const struct context *c, struct cella_err *err)
+{
+        const char *sandbox = c->sandbox_id;
+        if (c->home->state == SANDBOX_PAUSED) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox %s is paused", sandbox);
+                return err_hint(err, "POST /v1/sandboxes/%s/resume", sandbox);
+        }
+        if (c->again || (c->state == CONTEXT_STARTING && !c->killing)) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is being started", c->id);
+                return err_hint(err, "wait until it is idle");
+        }
+        if (c->killing || c->state == CONTEXT_DEAD) {
+                err_say(err, CELLA_INVALID_REQUEST, -EPIPE,
+                        "the context %s has ended (%.110s): it must be restarted", c->id, c->why);
+                return err_hint(err, "POST /v1/sandboxes/%s/contexts/%s/restart", sandbox, c->id);
+        }
+        if (c->run) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is running %s", c->id, c->run->id);
+                return err_hint(err, "wait for it, or POST /v1/sandboxes/%s/contexts/%s/interrupt", sandbox,
+                                c->id);
+        }
+        return 0;
+}
+
+static void on_before(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context_run *run = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                run->before = packet->counted;
+}
+
+static int start(struct context_run *run, struct cella_err *err)
+{
+        struct context *c = run->context;
+        struct box_sandbox *sb = c->task.sandbox;
+        const struct audit_begin begin = log_begin(run);
+        driver_drain(c->driver); /* what came since the last run is not of this one */
+        if (sb->counted)
+                sandbox_count(sb, on_before, run);
+        run->audit_slot = audit_begin(run->box->audit, &begin);
+        if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
+                keeper_link_forget(run->box->keeper, run);
+                audit_cancel(run->box->audit, run->audit_slot);
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        }
+        run->started_us = clock_us();
+        c->run = run;
+        c->runs++;
+        c->state = CONTEXT_RUNNING;
+        c->task.idle_matters_not = false;
+        sb->executions++;
+        sandbox_touch(sb);
+        driver_expect(c->driver,
+                      DRIVER_MAY(DRIVER_RESULT) | DRIVER_MAY(DRIVER_ERROR) | DRIVER_MAY(DRIVER_DONE));
+        context_set_clock(c, WHEN_DEADLINE, run->started_us + (int64_t)run->limits.timeout_ms * 1000);
+        if (run->limits.cpu_time_ms > 0 && sb->counted)
+                context_set_clock(c, WHEN_CPU, run->started_us + (int64_t)run->limits.cpu_time_ms * 500);
+        return 0;
+}
+
+static int check_cpu_time(const struct context *c, const struct exec_request *request, struct cella_err *err)
+{
+        const json_t *cpu = json_object_get(request->limits, "cpu_time_ms");
+        if (!cpu || json_is_null(cpu) || c->task.sandbox->counted)
+                return 0;
+        return err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                       "cgroup: the limit on CPU time cannot be enforced here");
+}
+
+int context_run_new(struct context *c, const struct caller *caller, struct exec_request *request,
+                    const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
+                    void *who, struct context_run **ret, struct cella_err *err)
+{
+        struct context_run *run = NULL;
+        int r = check_idle(c, err);
+        if (r == 0)
+                r = check_cpu_time(c, request, err);
+        if (r == 0 && (!(run = calloc(1, sizeof *run)) || id_make("exe_", run->id) < 0))
+                r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        if (r < 0) {
+                free(run);
+                exec_request_done(request);
+                return r;
+        }
+        run->context = c;
+        run->box = c->box;
+        run->request = *request;
+        *request = (struct exec_request){0};
+        run->limits = *limits;
+        run->streamed = streamed;
+        run->pid = driver_pid(c->driver);
+        run->walls = c->task.sandbox->walls;
+        run->missing = c->task.sandbox->missing;
+        run->events = events;
+        run->caller = who;
+        run->started_ms = box_now_ms();
+        memcpy(run->sandbox_id, c->sandbox_id, sizeof run->sandbox_id);
+        memcpy(run->context_id, c->id, sizeof run->context_id);
+        memcpy(run->key, caller->key, sizeof run->key);
+        for (int i = 0; i < 2; i++)
+                keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits->output_bytes);
+        if ((r = start(run, err)) < 0)
+                run_free(run);
+        else
+                *ret = run;
+        return r;
+}
+
+void context_run_release(struct context_run *run)
+{
+        run->events = NULL;
+        context_run_wait(run, false);
+}
+
+void context_run_wait(struct context_run *run, bool wait)
+{
+        if (run->context->driver && !run->over)
+                driver_wait(run->context->driver, wait);
+}
+
+void context_run_cancel(struct context_run *run)
+{
+        stop(run, END_CANCELLED);
+}
+
+/* ---- looking at it ---- */
+
+void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                        if (sb->contexts[i] && sb->contexts[i]->run)
+                                each(sb->contexts[i]->run, what);
+        }
+}
+
+struct search {
+        const struct caller *caller;
+        const char *id;
+        struct context_run *found;
+};
+
+static void compare(struct context_run *run, void *what)
+{
+        struct search *s = what;
+        if (!strcmp(run->id, s->id) &&
+            (caller_sees(s->caller, run->key) || (s->caller->capabilities & MAY_AUDIT)))
+                s->found = run;
+}
+
+struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id)
+{
+        struct search search = {.caller = caller, .id = id};
+        context_run_each(box, compare, &search);
+        return search.found;
+}
+
+json_t *context_run_to_json(const struct context_run *run)
+{
+        return json_pack("{s:s, s:s, s:s, s:s?, s:n, s:s, s:n, s:n, s:s?, s:o}", "id", run->id, "sandbox",
+                         run->sandbox_id, "context", run->context_id, "runtime", run->request.runtime,
+                         "command", "status", "running", "session", "agent", "key",
+                         run->key[0] ? run->key : NULL, "started", box_time(run->started_ms));
+}
+
+char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len)
+{
+        struct cella_isolation isolation;
+        char *text = NULL;
+        struct json j = {.out = open_memstream(&text, ret_len)};
+        const struct result_run extra = {.context = run->context_id,
+                                         .results = (const char *const *)run->results,
+                                         .result_lens = run->result_lens,
+                                         .n_results = run->n_results,
+                                         .results_truncated = run->results_truncated,
+                                         .error = run->error,
+                                         .error_len = run->error_len};
+        if (!j.out)
+                return NULL;
+        isolation_fill(run->walls, run->missing, &isolation);
+        result_write_run(&j, &run->result, run->request.runtime, &isolation, flags, &extra);
+        fclose(j.out);
+        return text;
+}

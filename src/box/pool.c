@@ -1,0 +1,556 @@
+#include "box/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "box/template.h"
+#include "engine/runtime.h"
+#include "sys/file.h"
+#include "warm/release.h"
+
+#define MAKING_AT_ONCE 2          /* of all pools: requests have the rest of the machine */
+#define RETRY_US INT64_C(60000000) /* a template that cannot be made */
+#define BACKOFF_US INT64_C(250000) /* members that fail; doubled each time */
+#define BACKOFF_DOUBLINGS 8
+
+struct pool {
+        struct list link; /* in the box */
+        struct box *box;
+        char runtime[65];
+        json_t *preload;
+        struct cella_limits limits;
+        unsigned size;
+        struct waiting_how how;
+        char *modules;
+        struct template_maker *maker;
+        struct cella_err problem; /* why there is no template; kind CELLA_OK: none */
+        int64_t not_before_us;
+        unsigned failures; /* in a row */
+        struct list ready; /* struct waiting, the oldest first */
+        unsigned n_ready, n_making, n_in_use;
+        uint64_t hits, misses, made;
+        int64_t refill_us; /* of the last member, from asking for it to being ready */
+};
+
+/* ---- members ---- */
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+        free(handle->data);
+}
+
+void waiting_free(struct waiting *w)
+{
+        struct box_sandbox *sb = w->sandbox;
+        if (sb) {
+                sb->waiting = NULL;
+                w->sandbox = NULL;
+        }
+        if (!list_empty(&w->link)) {
+                list_remove(&w->link);
+                w->pool->n_ready--;
+        } else if (!w->ready && w->pool) {
+                w->pool->n_making--;
+        }
+        w->pool = NULL;
+        if (w->task.sandbox)
+                sandbox_detach(&w->task);
+        if (w->polls) {
+                uv_poll_stop(&w->poll);
+                uv_close((uv_handle_t *)&w->poll, on_poll_closed);
+        }
+        sys_close(w->control);
+        w->control = -1;
+        if (!w->polls)
+                free(w);
+}
+
+/* Ends one that nobody has taken. */
+static void drop(struct waiting *w)
+{
+        struct box_sandbox *sb = w->sandbox;
+        keeper_link_forget(sb->box->keeper, w);
+        if (w->tag && sb->channel)
+                channel_forget(sb->channel, w->tag);
+        waiting_free(w);
+        sandbox_remove(sb);
+}
+
+static void failed(struct pool *pool)
+{
+        unsigned doublings = pool->failures < BACKOFF_DOUBLINGS ? pool->failures : BACKOFF_DOUBLINGS;
+        pool->failures++;
+        pool->not_before_us = clock_us() + (BACKOFF_US << doublings);
+}
+
+static void on_baseline(void *context, const union keeper_packet *packet, int fd)
+{
+        struct waiting *w = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                w->sandbox->baseline = packet->counted;
+        w->ready = true;
+        struct pool *pool = w->pool;
+        pool->n_making--;
+        pool->n_ready++;
+        pool->made++;
+        pool->failures = 0;
+        pool->refill_us = clock_us() - w->begun_us;
+        list_add(&pool->ready, &w->link);
+        pools_refill(pool->box);
+}
+
+/* Its counters from here on are the code's. */
+static void waits_now(struct waiting *w)
+{
+        static const union keeper_packet nothing;
+        struct box_sandbox *sb = w->sandbox;
+        if (!sb->counted || sandbox_count(sb, on_baseline, w) < 0)
+                on_baseline(w, &nothing, -1);
+}
+
+static void on_said(uv_poll_t *poll, int status, int events)
+{
+        struct waiting *w = poll->data;
+        struct pool *pool = w->pool;
+        struct warm_ready said = {0};
+        (void)status;
+        (void)events;
+        ssize_t n = recv(w->control, &said, sizeof said, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        uv_poll_stop(poll);
+        if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
+                w->cpu_us = said.cpu_us;
+                waits_now(w);
+                return;
+        }
+        const char why = n > 0 ? *(const char *)&said : '\0';
+        if (why != WARM_ADDRESS)
+                failed(pool);
+        int template_fd = w->how.template_fd;
+        drop(w);
+        if (why == WARM_CHANGED)
+                pool_template_stale(pool->box, template_fd);
+}
+
+static void on_message(void *context, const struct message *message, const char *data)
+{
+        struct waiting *w = context;
+        struct message m = *message;
+        int32_t pid;
+        message_close_fds(&m);
+        if (m.type == INIT_STARTED && m.len == sizeof pid) {
+                memcpy(&pid, data, sizeof pid);
+                w->pid = pid;
+                return;
+        }
+        if (w->control >= 0 && !w->ready && m.type == INIT_EXITED)
+                return; /* why, the socket says */
+        failed(w->pool);
+        drop(w);
+}
+
+static void on_channel(struct task *task)
+{
+        struct waiting *w = list_entry(task, struct waiting, task);
+        struct box_sandbox *sb = task->sandbox;
+        struct cella_err err = {0};
+        if (w->how.kind == WAITING_NOT)
+                return;
+        w->tag = channel_open_tag(sb->channel, on_message, w);
+        if (w->tag == 0 || waiting_spawn(sb, w->tag, &w->how, &w->control, &err) < 0) {
+                failed(w->pool);
+                drop(w);
+                return;
+        }
+        uv_poll_init(sb->box->loop, &w->poll, w->control);
+        w->poll.data = w;
+        w->polls = true;
+        uv_poll_start(&w->poll, UV_READABLE, on_said);
+}
+
+static void on_ready(struct task *task)
+{
+        struct waiting *w = list_entry(task, struct waiting, task);
+        if (w->how.kind == WAITING_NOT)
+                waits_now(w);
+}
+
+static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+{
+        struct waiting *w = list_entry(task, struct waiting, task);
+        struct pool *pool = w->pool;
+        (void)sb;
+        (void)err;
+        failed(pool);
+        keeper_link_forget(pool->box->keeper, w);
+        waiting_free(w);
+}
+
+static int add_member(struct pool *pool)
+{
+        struct waiting *w = calloc(1, sizeof *w);
+        struct box_sandbox *sb = NULL;
+        struct cella_err err = {0};
+        struct caller owner;
+        caller_owner(&owner);
+        const struct sandbox_spec spec = {
+                .caller = &owner, .scope = SCOPE_EXECUTION, .one_shot = true, .limits = pool->limits};
+        if (!w || sandbox_add(pool->box, &spec, &sb, &err) < 0) {
+                free(w);
+                return -ENOMEM;
+        }
+        *w = (struct waiting){
+                .pool = pool, .sandbox = sb, .how = pool->how, .control = -1, .begun_us = clock_us()};
+        w->task = (struct task){.on_channel = on_channel, .on_ready = on_ready, .on_lost = on_lost};
+        list_init(&w->task.link);
+        list_init(&w->link);
+        sb->waiting = w;
+        pool->n_making++;
+        sandbox_attach(sb, &w->task);
+        return 0;
+}
+
+/* ---- templates ---- */
+
+static void on_template(void *context, int fd, char *modules, const struct cella_err *err)
+{
+        struct pool *pool = context;
+        pool->maker = NULL;
+        if (fd < 0) {
+                pool->problem = *err;
+                pool->how.kind = WAITING_NOT; /* a sandbox that is ready is better than none */
+                pool->not_before_us = clock_us();
+        } else {
+                free(pool->modules);
+                pool->problem = (struct cella_err){0};
+                pool->modules = modules;
+                pool->how.template_fd = fd;
+                pool->how.modules = modules;
+        }
+        pools_refill(pool->box);
+}
+
+static bool lacks_template(const struct pool *pool)
+{
+        return pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd < 0;
+}
+
+static void make_template(struct pool *pool)
+{
+        if (pool->maker || template_make(pool->box, pool->how.program, pool->preload, on_template, pool,
+                                         &pool->maker, &pool->problem) == 0)
+                return;
+        pool->how.kind = WAITING_NOT;
+}
+
+static void drop_template(struct pool *pool)
+{
+        while (!list_empty(&pool->ready))
+                drop(list_entry(pool->ready.next, struct waiting, link));
+        sys_close(pool->how.template_fd);
+        pool->how.template_fd = -1;
+        pool->how.modules = NULL;
+}
+
+void pool_template_stale(struct box *box, int template_fd)
+{
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (template_fd >= 0 && pool->how.template_fd == template_fd)
+                        drop_template(pool);
+        }
+}
+
+/* ---- filling up ---- */
+
+static unsigned making(const struct box *box)
+{
+        unsigned n = 0;
+        list_each (at, &box->pools, other)
+                n += list_entry(at, struct pool, link)->n_making;
+        return n;
+}
+
+static bool wants_member(const struct pool *pool)
+{
+        const struct box *box = pool->box;
+        return pool->n_ready + pool->n_making < pool->size && !lacks_template(pool) &&
+               clock_us() >= pool->not_before_us && box->waiting == 0 &&
+               box->alive + 1 < box->settings.sandboxes_max && making(box) < MAKING_AT_ONCE;
+}
+
+void pools_refill(struct box *box)
+{
+        bool more = !box->stopping && box->probed && !box->unable.kind;
+        if (more)
+                list_each (at, &box->pools, other) {
+                        struct pool *pool = list_entry(at, struct pool, link);
+                        if (lacks_template(pool) && clock_us() >= pool->not_before_us)
+                                make_template(pool);
+                }
+        while (more) { /* one for each in turn */
+                more = false;
+                list_each (at, &box->pools, other) {
+                        struct pool *pool = list_entry(at, struct pool, link);
+                        if (wants_member(pool) && add_member(pool) == 0)
+                                more = true;
+                }
+        }
+}
+
+bool pool_give_way(struct box *box)
+{
+        struct pool *fullest = NULL;
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->n_ready > 0 && (!fullest || pool->n_ready > fullest->n_ready))
+                        fullest = pool;
+        }
+        if (!fullest)
+                return false;
+        drop(list_entry(fullest->ready.next, struct waiting, link));
+        return true;
+}
+
+/* ---- taking ---- */
+
+/* Those that belong to the sandbox are the same; the others are each execution's own. */
+static bool same_limits(const struct cella_limits *a, const struct cella_limits *b)
+{
+        static const char *const own[] = {"timeout_ms", "grace_ms", "output_bytes", NULL};
+        for (size_t i = 0; i < limits_table_len; i++)
+                if (limit_get(a, &limits_table[i]) != limit_get(b, &limits_table[i]) &&
+                    word_index(own, limits_table[i].name) < 0)
+                        return false;
+        return true;
+}
+
+static bool serves(const struct pool *pool, const struct sandbox_spec *spec, const struct exec_request *r)
+{
+        struct runtime runtime;
+        if (!r->runtime || runtime_find(r->runtime, &runtime) < 0 || strcmp(runtime.program, pool->how.program) != 0)
+                return false;
+        if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing)))
+                return false;
+        return waiting_fits(&pool->how, r);
+}
+
+static unsigned alive_of_key(const struct box *box, const char *key)
+{
+        unsigned n = 0;
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                n += sandbox_alive(sb) && !strcmp(sb->key, key);
+        }
+        return n;
+}
+
+static struct box_sandbox *take_from(struct pool *pool, const struct sandbox_spec *spec)
+{
+        struct waiting *w = list_entry(pool->ready.next, struct waiting, link);
+        struct box_sandbox *sb = w->sandbox;
+        list_remove(&w->link);
+        pool->n_ready--;
+        pool->hits++;
+        pool->n_in_use++;
+        sandbox_detach(&w->task);
+        sandbox_adopt(sb, spec);
+        sb->pool = pool;
+        return sb;
+}
+
+struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r)
+{
+        struct pool *missed = NULL;
+        if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
+            (spec->caller->sandboxes_max && !list_empty(&box->pools) &&
+             alive_of_key(box, spec->caller->key) >= spec->caller->sandboxes_max))
+                return NULL;
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (!serves(pool, spec, r))
+                        continue;
+                if (pool->n_ready > 0)
+                        return take_from(pool, spec);
+                missed = missed ? missed : pool;
+        }
+        if (missed)
+                missed->misses++;
+        return NULL;
+}
+
+void pool_left(struct box_sandbox *sb)
+{
+        if (sb->pool)
+                sb->pool->n_in_use--;
+        sb->pool = NULL;
+}
+
+void pool_how(const struct box *box, const struct exec_request *r, struct waiting_how *ret)
+{
+        *ret = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd >= 0 && serves(pool, NULL, r)) {
+                        *ret = pool->how;
+                        return;
+                }
+        }
+}
+
+bool pool_template(const struct box *box, const char *name, struct waiting_how *ret)
+{
+        struct runtime runtime;
+        if (runtime_find(name, &runtime) < 0)
+                return false;
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->how.template_fd >= 0 && !strcmp(pool->how.program, runtime.program)) {
+                        *ret = pool->how;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* ---- which there are ---- */
+
+static void pool_free(struct pool *pool)
+{
+        list_each (at, &pool->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->pool == pool)
+                        sb->pool = NULL;
+                if (sb->waiting && sb->waiting->pool == pool && !sb->waiting->ready)
+                        drop(sb->waiting);
+        }
+        drop_template(pool);
+        template_cancel(pool->maker);
+        list_remove(&pool->link);
+        json_decref(pool->preload);
+        free(pool->modules);
+        free(pool);
+}
+
+/* The same but for its size: may stay as it is. */
+static struct pool *find_same(struct list *pools, const char *runtime, const json_t *preload,
+                              const struct cella_limits *limits)
+{
+        list_each (at, pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (!strcmp(pool->runtime, runtime) && json_equal(pool->preload, preload) &&
+                    same_limits(&pool->limits, limits))
+                        return pool;
+        }
+        return NULL;
+}
+
+static int add_pool(struct box *box, struct list *old, const json_t *entry)
+{
+        const char *runtime = json_string_value(json_object_get(entry, "runtime"));
+        json_t *preload = json_object_get(entry, "preload");
+        unsigned size = (unsigned)json_integer_value(json_object_get(entry, "size"));
+        struct cella_limits limits = box->settings.limits;
+        limits_overlay(json_object_get(entry, "limits"), &limits, NULL);
+        preload = preload ? json_incref(preload) : json_array();
+        struct pool *pool = find_same(old, runtime, preload, &limits);
+        if (pool) {
+                list_remove(&pool->link);
+                json_decref(preload);
+        } else {
+                pool = calloc(1, sizeof *pool);
+                if (!pool) {
+                        json_decref(preload);
+                        return -ENOMEM;
+                }
+                *pool = (struct pool){.box = box, .preload = preload, .limits = limits};
+                snprintf(pool->runtime, sizeof pool->runtime, "%s", runtime);
+                waiting_how(runtime, &pool->how);
+                list_init(&pool->ready);
+        }
+        pool->size = size;
+        while (pool->n_ready > size)
+                drop(list_entry(pool->ready.next, struct waiting, link));
+        list_add(&box->pools, &pool->link);
+        return 0;
+}
+
+static void move(struct list *to, struct list *from)
+{
+        list_init(to);
+        while (!list_empty(from)) {
+                struct list *entry = from->next;
+                list_remove(entry);
+                list_add(to, entry);
+        }
+}
+
+static void free_all(struct list *pools)
+{
+        while (!list_empty(pools))
+                pool_free(list_entry(pools->next, struct pool, link));
+}
+
+int pools_configure(struct box *box, struct cella_err *err)
+{
+        const json_t *entries = json_object_get(box->settings.document, "pools");
+        struct list old;
+        size_t i;
+        json_t *entry;
+        int r = 0;
+        move(&old, &box->pools);
+        json_array_foreach ((json_t *)entries, i, entry)
+                if (r == 0)
+                        r = add_pool(box, &old, entry);
+        free_all(&old);
+        pools_refill(box);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "pools") : 0;
+}
+
+void pools_stop(struct box *box)
+{
+        free_all(&box->pools);
+}
+
+/* ---- telling ---- */
+
+json_t *pools_to_json(const struct box *box)
+{
+        json_t *list = json_array();
+        list_each (at, &box->pools, other) {
+                const struct pool *p = list_entry(at, struct pool, link);
+                static const char *const ways[] = {[WAITING_NOT] = "sandbox",
+                                                   [WAITING_SHELL] = "started",
+                                                   [WAITING_SCRIPT] = "started",
+                                                   [WAITING_TEMPLATE] = "template"};
+                json_t *o = json_pack(
+                        "{s:s, s:s, s:O, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s?}", "image", "host",
+                        "runtime", p->runtime, "preload", p->preload, "limits", limits_to_json(&p->limits),
+                        "size", (json_int_t)p->size, "total", (json_int_t)(p->n_ready + p->n_making + p->n_in_use),
+                        "available", (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
+                        (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
+                        "refill_ms", (double)p->refill_us / 1000, "waits",
+                        lacks_template(p) ? "making the template" : ways[p->how.kind], "problem",
+                        p->problem.kind ? p->problem.msg : NULL);
+                json_array_append_new(list, o);
+        }
+        return list;
+}
+
+const char *pools_problem(const struct box *box)
+{
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->problem.kind)
+                        return pool->problem.msg;
+        }
+        return NULL;
+}

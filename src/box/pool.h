@@ -1,0 +1,53 @@
+/* box/pool.h -- sandboxes made ahead of time, each with an interpreter that waits in it.
+ *
+ * One pool for each entry of the settings.  A member is used once, as any other sandbox of a single
+ * execution; the next is made when the answer has gone out.  Members count as sandboxes, and give way
+ * when somebody needs the room. */
+#pragma once
+#include "box/waiting.h"
+
+/* The settings have changed, or it begins. */
+int pools_configure(struct box *box, struct cella_err *err);
+/* Ends all of them. */
+void pools_stop(struct box *box);
+
+/* A sandbox that is ready for this request, with an interpreter that waits in it (sandbox->waiting); NULL
+ * if there is none.  It is the caller's from now on. */
+struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
+                              const struct exec_request *request);
+/* How a fresh sandbox's interpreter is to be started for this request; kind WAITING_NOT: plainly. */
+void pool_how(const struct box *box, const struct exec_request *request, struct waiting_how *ret);
+/* A template turned out not to fit any more. */
+void pool_template_stale(struct box *box, int template_fd);
+/* Somebody needs room: ends a member that waits.  False: there is none. */
+bool pool_give_way(struct box *box);
+/* A sandbox that was taken is gone. */
+void pool_left(struct box_sandbox *sandbox);
+/* Fills up what is not full.  Called when there may be time or room. */
+void pools_refill(struct box *box);
+
+/* The template of a runtime, for contexts; false: there is none (yet). */
+bool pool_template(const struct box *box, const char *runtime, struct waiting_how *ret);
+
+json_t *pools_to_json(const struct box *box);
+/* Why interpreters cannot be made ready here, for /v1/health; NULL: they can, or nobody asked. */
+const char *pools_problem(const struct box *box);
+
+/* What waits in a sandbox; owned by it until it is taken. */
+struct waiting {
+        struct task task;
+        struct list link; /* in the pool, when it is ready */
+        struct pool *pool;
+        struct box_sandbox *sandbox;
+        struct waiting_how how;
+        uint32_t tag; /* 0: nothing was started */
+        int pid;
+        uint64_t cpu_us; /* that it took to get ready */
+        int control;
+        uv_poll_t poll;
+        bool polls, ready;
+        int64_t begun_us;
+};
+
+/* The execution has taken over what it wants of it: the tag, the socket. */
+void waiting_free(struct waiting *waiting);

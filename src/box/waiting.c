@@ -1,0 +1,383 @@
+#include "box/waiting.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "engine/command.h"
+#include "engine/runtime.h"
+#include "sys/file.h"
+#include "warm/programs.h"
+#include "warm/release.h"
+
+#define HOLD_ROOM 64 /* arguments and variables of a shell, see warm/hold.c */
+#define WORKSPACE "/workspace/"
+
+/* Descriptors of the process, after the first three: what the programs in warm/ expect. */
+#define PRELOAD_HOLD "LD_PRELOAD=/proc/self/fd/4"
+#define PRELOAD_PYTHON "LD_PRELOAD=/proc/self/fd/7"
+
+static const struct {
+        const char *program;
+        enum waiting_kind kind;
+        const char *script;
+} kinds[] = {
+        {"python3", WAITING_TEMPLATE, "main.py"},
+        {"node", WAITING_SCRIPT, "main.js"},
+        {"sh", WAITING_SHELL, NULL},
+        {"bash", WAITING_SHELL, NULL},
+};
+
+void waiting_how(const char *name, struct waiting_how *ret)
+{
+        struct runtime runtime;
+        *ret = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
+        if (runtime_find(name, &runtime) < 0)
+                return;
+        snprintf(ret->program, sizeof ret->program, "%s", runtime.program);
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+                if (!strncmp(kinds[i].program, runtime.program, strlen(kinds[i].program)) &&
+                    strspn(runtime.program + strlen(kinds[i].program), ".0123456789") ==
+                            strlen(runtime.program + strlen(kinds[i].program)))
+                        ret->kind = kinds[i].kind;
+}
+
+const char *waiting_script(const struct waiting_how *how)
+{
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+                if (kinds[i].kind == how->kind)
+                        return kinds[i].script;
+        return NULL;
+}
+
+/* ---- what fits ---- */
+
+/* Variables that an interpreter, its libc or its linker looks at when it starts. */
+static bool belongs_to_start(const char *pair)
+{
+        static const char *const prefixes[] = {"PYTHON",  "LD_",  "LC_",   "LANG",   "MALLOC_", "GLIBC_", "TZ",
+                                               "OPENSSL", "NODE", "OMP_",  "OPENBLAS", "MKL_",    "BASH",   "ENV=",
+                                               "UV_",     "SHELLOPTS", "POSIXLY_", "NO_COLOR", "FORCE_COLOR", "HOLD_"};
+        for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+                if (!strncmp(pair, prefixes[i], strlen(prefixes[i])))
+                        return true;
+        return false;
+}
+
+static size_t count(const char *const *list)
+{
+        size_t n = 0;
+        while (list && list[n])
+                n++;
+        return n;
+}
+
+static size_t bytes(const char *const *list)
+{
+        size_t n = 0;
+        for (; list && *list; list++)
+                n += strlen(*list) + 1;
+        return n;
+}
+
+/* A file beside the script that would be imported in place of a module that is imported already. */
+static bool shadows(const struct waiting_how *how, const char *path)
+{
+        char name[130];
+        if (!strncmp(path, WORKSPACE, strlen(WORKSPACE)))
+                path += strlen(WORKSPACE);
+        size_t len = strcspn(path, "./");
+        if (!how->modules || len == 0 || len > 100)
+                return path[0] == '/' || path[0] == '.';
+        snprintf(name, sizeof name, " %.*s ", (int)len, path);
+        return strstr(how->modules, name) != NULL;
+}
+
+bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
+{
+        const char *script = waiting_script(how);
+        size_t n_args = count((const char *const *)r->argv);
+        if (!r->runtime || !r->code || r->cwd || memchr(r->code, '\0', r->code_len))
+                return false;
+        if (how->kind == WAITING_NOT)
+                return true;
+        if (how->kind == WAITING_SCRIPT && n_args > 0) /* its own objects have them by now */
+                return false;
+        if (how->kind == WAITING_SHELL && n_args + count((const char *const *)r->env) + 16 > HOLD_ROOM)
+                return false;
+        if (r->code_len + bytes((const char *const *)r->argv) + bytes((const char *const *)r->env) >
+            RELEASE_MAX - 4096)
+                return false;
+        for (const char *const *e = (const char *const *)r->env; e && *e; e++)
+                if (belongs_to_start(*e))
+                        return false;
+        for (size_t i = 0; i < r->n_files && script; i++) {
+                const char *path = r->files[i].path;
+                if (shadows(how, path) || strstr(path, script) || strstr(path, "package.json") ||
+                    strstr(path, "customize"))
+                        return false;
+        }
+        return true;
+}
+
+/* ---- starting ---- */
+
+/* The programs as files that can be handed to a sandbox; made once. */
+static int program_fd(int *fd, const char *name, const char *data, uint64_t len)
+{
+        if (*fd >= 0)
+                return *fd;
+        int made = sys_memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (made < 0)
+                return made;
+        int r = sys_write_all(made, data, len);
+        if (r == 0 && fcntl(made, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+                r = -errno;
+        if (r < 0)
+                close(made);
+        else
+                *fd = made;
+        return r < 0 ? r : made;
+}
+
+static int restore_fd = -1, hold_fd = -1, python_fd = -1, null_fd = -1;
+
+static int open_null(void)
+{
+        if (null_fd < 0)
+                null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        return null_fd < 0 ? -errno : null_fd;
+}
+
+/* Sends INIT_SPAWN with three standard descriptors, the process's end of a new socket, and the rest. */
+static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_command *command,
+                      uint32_t flags, const int standard[3], const int *more, unsigned n_more,
+                      int *ret_control, struct cella_err *err)
+{
+        AUTO(command_form_done) struct command_form form = {0};
+        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE};
+        int pair[2], fds[MESSAGE_FDS_MAX];
+        unsigned n = 0;
+        int r = command_fill(&form, &place, command, err);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i < n_more; i++)
+                if (more[i] < 0)
+                        return err_set(err, CELLA_INTERNAL, more[i], "no memory for a program");
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a socket");
+        for (; n < 3; n++)
+                fds[n] = dup(standard[n]);
+        fds[n++] = pair[1];
+        for (unsigned i = 0; i < n_more; i++)
+                fds[n++] = dup(more[i]);
+        form.head.flags = flags;
+        r = channel_send(sb->channel, INIT_SPAWN, tag, fds, n, &form.head, sizeof form.head, form.data,
+                         form.len);
+        if (r < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
+                close(pair[0]);
+                return err_set(err, CELLA_INTERNAL, r < 0 ? r : -errno, "cannot talk to the sandbox");
+        }
+        *ret_control = pair[0];
+        return 0;
+}
+
+/* Room in the kernel's block of words, and in what /proc shows of arguments and environment. */
+static const char *const *shell_environment(void)
+{
+        static const char *list[HOLD_ROOM + 3];
+        static char wide[300];
+        if (!list[0]) {
+                memset(wide, '_', sizeof wide - 1);
+                wide[1] = '=';
+                list[0] = PRELOAD_HOLD;
+                for (size_t i = 1; i < HOLD_ROOM + 2; i++)
+                        list[i] = i == 1 ? wide : "_=";
+        }
+        return list;
+}
+
+#define SHELL_ARGUMENT                                                                                       \
+        "................................................................................................"   \
+        "................................................................................................"
+
+int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
+                  struct cella_err *err)
+{
+        static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js", NULL};
+        const char *argv[3] = {how->program, waiting_script(how), NULL};
+        struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
+        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED;
+        const int null = open_null(), standard[] = {null, null, null};
+        if (null < 0)
+                return err_set(err, CELLA_INTERNAL, null, "/dev/null");
+        int hold = how->kind == WAITING_TEMPLATE
+                           ? -1
+                           : program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
+        switch (how->kind) {
+        case WAITING_TEMPLATE: {
+                const int more[] = {how->template_fd, program_fd(&restore_fd, "python3", warm_restore,
+                                                                 warm_restore_len)};
+                return send_spawn(sb, tag, &command, flags | INIT_PROGRAM, standard, more, 2, ret_control, err);
+        }
+        case WAITING_SCRIPT:
+                command.env = node_env;
+                break;
+        case WAITING_SHELL:
+                argv[1] = SHELL_ARGUMENT;
+                command.env = shell_environment();
+                break;
+        case WAITING_NOT:
+                return -EINVAL;
+        }
+        return send_spawn(sb, tag, &command, flags, standard, &hold, 1, ret_control, err);
+}
+
+int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *program, int template_fd,
+                        const json_t *preload, int *ret_control, struct cella_err *err)
+{
+        static const char *const env[] = {PRELOAD_PYTHON, NULL};
+        const char *argv[] = {program, "main.py", NULL};
+        const struct cella_command command = {.argv = argv, .env = env, .stdin_fd = -1, .cancel_fd = -1};
+        char body[sizeof(struct release_head) + RELEASE_MAX / 4];
+        struct release_head head = {0};
+        size_t len = sizeof head, i;
+        int boot = -1, pair[2];
+        json_t *name;
+        json_array_foreach ((json_t *)preload, i, name) {
+                size_t n = json_string_length(name) + 1;
+                if (len + n > sizeof body)
+                        return err_say(err, CELLA_TOO_LARGE, -E2BIG, "too many modules to preload");
+                memcpy(body + len, json_string_value(name), n);
+                len += n;
+        }
+        /* Pipes, as the code is going to have: an interpreter looks at them when it starts. */
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a pipe");
+        const int standard[] = {pair[0], pair[1], pair[1]};
+        /* Read once, from its start: not to be shared. */
+        boot = sys_memfd_create("python.py", MFD_CLOEXEC);
+        if (boot < 0 || sys_write_all(boot, warm_python_py, warm_python_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0) {
+                sys_close(boot);
+                close(pair[0]);
+                close(pair[1]);
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
+        }
+        const int more[] = {template_fd, boot, program_fd(&restore_fd, "python3", warm_restore, warm_restore_len),
+                            program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
+        int r = send_spawn(sb, tag, &command, INIT_ALONE, standard, more, 4, ret_control, err);
+        close(boot);
+        close(pair[0]);
+        close(pair[1]);
+        if (r < 0)
+                return r;
+        head.length = (uint32_t)(len - sizeof head);
+        memcpy(body, &head, sizeof head);
+        if (send(*ret_control, body, len, MSG_NOSIGNAL) != (ssize_t)len) {
+                close(*ret_control);
+                return err_set(err, CELLA_INTERNAL, -EIO, "cannot talk to the interpreter");
+        }
+        return 0;
+}
+
+/* ---- releasing ---- */
+
+static int send_release(int control, const struct release_head *head, const struct iovec *parts, int n_parts,
+                        int fds[3])
+{
+        struct iovec vectors[8] = {{(void *)head, sizeof *head}};
+        char rights[CMSG_SPACE(3 * sizeof(int))] = {0};
+        struct msghdr message = {.msg_iov = vectors,
+                                 .msg_iovlen = 1 + (size_t)n_parts,
+                                 .msg_control = rights,
+                                 .msg_controllen = sizeof rights};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        ssize_t sent, whole = (ssize_t)sizeof *head;
+        for (int i = 0; i < n_parts; i++) {
+                vectors[1 + i] = parts[i];
+                whole += (ssize_t)parts[i].iov_len;
+        }
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(3 * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, 3 * sizeof(int));
+        do {
+                sent = sendmsg(control, &message, MSG_NOSIGNAL);
+        } while (sent < 0 && errno == EINTR);
+        int r = sent == whole ? 0 : sent < 0 ? -errno : -EMSGSIZE;
+        for (int i = 0; i < 3; i++)
+                close(fds[i]);
+        return r;
+}
+
+static size_t append(char *to, const char *const *list)
+{
+        char *at = to;
+        for (; list && *list; list++) {
+                size_t n = strlen(*list) + 1;
+                memcpy(at, *list, n);
+                at += n;
+        }
+        return (size_t)(at - to);
+}
+
+/* A shell gets all of what it is started with. */
+static int release_shell(int control, const struct exec_request *r, int fds[3], struct cella_err *err)
+{
+        AUTO(command_form_done) struct command_form form = {0};
+        const struct command_place place = {0};
+        const struct cella_command command = {.argv = (const char *const *)r->argv,
+                                              .runtime = r->runtime,
+                                              .code = r->code,
+                                              .code_len = r->code_len,
+                                              .env = (const char *const *)r->env};
+        int e = command_fill(&form, &place, &command, err);
+        if (e == 0 && form.file_name[0])
+                e = -E2BIG;
+        if (e < 0) {
+                for (int i = 0; i < 3; i++)
+                        close(fds[i]);
+                return e;
+        }
+        const struct release_head head = {.length = (uint32_t)form.len,
+                                          .argc = form.head.argc,
+                                          .envc = form.head.envc};
+        const struct iovec part = {form.data, form.len};
+        return send_release(control, &head, &part, 1, fds);
+}
+
+static int release_code(int control, const struct exec_request *r, int fds[3])
+{
+        static char words[RELEASE_MAX];
+        size_t len = 1; /* cwd: as it is */
+        words[0] = '\0';
+        len += append(words + len, (const char *const *)r->argv);
+        len += append(words + len, (const char *const *)r->env);
+        const struct release_head head = {.length = (uint32_t)(len + r->code_len),
+                                          .mode = RELEASE_SCRIPT,
+                                          .argc = (uint32_t)count((const char *const *)r->argv),
+                                          .envc = (uint32_t)count((const char *const *)r->env),
+                                          .code_length = (uint32_t)r->code_len};
+        const struct iovec parts[] = {{words, len}, {(void *)r->code, r->code_len}};
+        return send_release(control, &head, parts, 2, fds);
+}
+
+int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r, int fds[3],
+                    struct cella_err *err)
+{
+        int e = how->kind == WAITING_SHELL ? release_shell(control, r, fds, err) : release_code(control, r, fds);
+        return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
+}
+
+int waiting_release_driver(int control, const char *source, size_t len, int fds[3])
+{
+        const struct release_head head = {
+                .length = (uint32_t)(1 + len), .mode = RELEASE_CONTEXT, .code_length = (uint32_t)len};
+        const struct iovec parts[] = {{"", 1}, {(void *)source, len}};
+        return send_release(control, &head, parts, 2, fds);
+}

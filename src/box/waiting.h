@@ -1,0 +1,43 @@
+/* box/waiting.h -- interpreters that were started before their code was there.
+ *
+ * In a sandbox like any other, as its one command.  How it waits depends on the runtime; when it is
+ * released it has become what the plain command would be.  What cannot be that way, because something
+ * of the request belongs to how the interpreter starts, is told apart by waiting_fits(). */
+#pragma once
+#include "box/request.h"
+
+enum waiting_kind {
+        WAITING_NOT,      /* a sandbox that is ready, and nothing in it */
+        WAITING_SHELL,    /* executed and linked, before its main() */
+        WAITING_SCRIPT,   /* about to open its script */
+        WAITING_TEMPLATE, /* restored from a template, about to open its script */
+};
+
+struct waiting_how {
+        enum waiting_kind kind;
+        char program[64];
+        int template_fd;     /* borrowed; -1: there is none */
+        const char *modules; /* names that the template has imported, with spaces around; NULL: none */
+};
+
+/* How a runtime can wait; kind is WAITING_TEMPLATE also where none has been made yet. */
+void waiting_how(const char *runtime, struct waiting_how *ret);
+
+/* Whether this request can be served so: in a sandbox of its own, with a private workspace. */
+bool waiting_fits(const struct waiting_how *how, const struct exec_request *request);
+
+/* Asks init to start it.  *ret_control is our end of its socket; the caller closes it. */
+int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how, int *ret_control,
+                  struct cella_err *err);
+/* The same for one that becomes a template, written to template_fd. */
+int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
+                        const json_t *preload, int *ret_control, struct cella_err *err);
+
+/* Gives it its code and its descriptors, which are taken. */
+int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
+                    int fds[3], struct cella_err *err);
+/* A driver of contexts instead (see context.h), which keeps the socket. */
+int waiting_release_driver(int control, const char *source, size_t len, int fds[3]);
+
+/* What a file's script is called there; NULL: the runtime's code is no file. */
+const char *waiting_script(const struct waiting_how *how);

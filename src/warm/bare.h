@@ -1,0 +1,130 @@
+/* warm/bare.h -- the little that programs without a libc need. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sys/raw.h"
+
+#define BARE_AT_FDCWD (-100)
+
+static inline size_t bare_strlen(const char *s)
+{
+        size_t n = 0;
+        while (s[n])
+                n++;
+        return n;
+}
+
+static inline int bare_same(const char *a, const char *b)
+{
+        for (; *a && *a == *b; a++, b++)
+                continue;
+        return *a == *b;
+}
+
+static inline int bare_same_bytes(const void *a, const void *b, size_t len)
+{
+        const uint64_t *x = a, *y = b; /* whole pages only */
+        for (size_t i = 0; i < len / 8; i++)
+                if (x[i] != y[i])
+                        return 0;
+        return 1;
+}
+
+static inline int bare_is_zero(const void *page, size_t len)
+{
+        const uint64_t *x = page;
+        for (size_t i = 0; i < len / 8; i++)
+                if (x[i])
+                        return 0;
+        return 1;
+}
+
+/* "7ffd12345000": advances *at behind it. */
+static inline uint64_t bare_hex(const char **at)
+{
+        uint64_t value = 0;
+        for (;; (*at)++) {
+                char c = **at;
+                if (c >= '0' && c <= '9')
+                        value = value * 16 + (uint64_t)(c - '0');
+                else if (c >= 'a' && c <= 'f')
+                        value = value * 16 + (uint64_t)(c - 'a' + 10);
+                else
+                        return value;
+        }
+}
+
+/* What statx() says, of which we want little. */
+struct bare_status {
+        uint32_t mask, block_size;
+        uint64_t attributes;
+        uint32_t links, uid, gid;
+        uint16_t mode, pad;
+        uint64_t inode, size, blocks, attributes_mask;
+        struct {
+                int64_t s;
+                uint32_t ns, pad;
+        } accessed, born, changed, modified;
+        uint32_t special[2], device[2];
+        uint64_t more[14];
+};
+
+_Static_assert(sizeof(struct bare_status) == 256, "as the kernel has it");
+
+static inline long bare_status(int fd, struct bare_status *ret)
+{
+        return sys_call5(SYS_statx, fd, "", 0x1000, 0x7ff, ret); /* AT_EMPTY_PATH, the basic ones */
+}
+
+/* One line of /proc/self/maps. */
+struct bare_map {
+        uint64_t start, end, offset;
+        int readable, writable, executable, shared;
+        const char *name; /* "" if it has none; ends in NUL: the line is changed */
+};
+
+/* Reads the line that begins at *at, of a text that ends in NUL; 0 at its end. */
+static inline int bare_next_map(char **at, struct bare_map *ret)
+{
+        const char *p = *at;
+        if (!*p)
+                return 0;
+        ret->start = bare_hex(&p);
+        p++;
+        ret->end = bare_hex(&p);
+        ret->readable = p[1] == 'r';
+        ret->writable = p[2] == 'w';
+        ret->executable = p[3] == 'x';
+        ret->shared = p[4] == 's';
+        p += 6;
+        ret->offset = bare_hex(&p);
+        for (int words = 0; words < 2; words++) { /* device, inode */
+                while (*p == ' ')
+                        p++;
+                while (*p && *p != ' ' && *p != '\n')
+                        p++;
+        }
+        while (*p == ' ')
+                p++;
+        ret->name = p;
+        while (*p && *p != '\n')
+                p++;
+        *at = *p ? (char *)p + 1 : (char *)p;
+        *(char *)p = '\0';
+        return 1;
+}
+
+/* The whole of a small file, with a NUL; -errno. */
+static inline long bare_read_file(const char *path, char *buffer, size_t size)
+{
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, 02000000, 0); /* O_RDONLY | O_CLOEXEC */
+        size_t at = 0;
+        long n = fd;
+        while (n >= 0 && at < size - 1 && (n = sys_call3(SYS_read, fd, buffer + at, size - 1 - at)) > 0)
+                at += (size_t)n;
+        if (fd >= 0)
+                sys_call1(SYS_close, fd);
+        buffer[at] = '\0';
+        return n < 0 ? n : at == size - 1 ? -27 : (long)at; /* EFBIG */
+}

@@ -1,0 +1,1041 @@
+"""context.py -- the stateful Python of a context: takes code on a socket, runs it, and keeps what it made.
+
+It runs inside the sandbox, as `python3 -c`, or exec'd in an interpreter that was forked from a warm one, which
+then calls serve().  The code that it runs may do anything, and shares the interpreter with it.  Hence:
+
+- It looks up no name that the code can change: builtins are a private copy, what is needed of modules was bound
+  at the start.  What is imported later (traceback, asyncio) may have been replaced, and then has a substitute.
+- SIGINT raises KeyboardInterrupt only where the code (or a repr of its making) runs, see interruptible().
+- A message is never cut: see Channel.
+- Nothing that it keeps or sends is without a bound.
+
+Start-up time is the point of all this.  So the imports at the top are of what an interpreter has loaded anyway or
+has built in, and half of the file is a string, LATE, that is compiled when it is first needed or when nothing is to
+be done: compiling all of it at once would take as long as half the start of the interpreter."""
+
+import builtins
+import sys
+from _io import BufferedReader, BufferedWriter, BytesIO, FileIO, open as open_file
+from _signal import SIGINT, default_int_handler, signal
+from posix import _exit, access, close, dup2, fstat, mkdir, register_at_fork, set_inheritable, write
+from sys import getprofile, gettrace, setprofile, settrace
+
+try:
+    from _json import encode_basestring as quote
+except ImportError:  # an interpreter without the accelerator
+
+    def quote(text):
+        from json import dumps
+
+        return dumps(text, ensure_ascii=False)
+
+
+# Functions defined from here on find these, whatever the code does to the real ones.
+__builtins__ = dict(vars(builtins))
+
+DATA_MAX = 4 << 20  # of one representation
+PAYLOAD_MAX = 8 << 20  # the same as JSON, where a control character becomes six
+TEXT_MAX = 64 << 10  # of text/plain, and of an error's message
+TRACEBACK_MAX = 256 << 10
+FRAMES_MAX = 2000  # of a traceback
+RESULTS_MAX = 64  # a run; the last are kept for the value of the run
+RESULTS_FOR_MAIN = 8
+SOURCES_MAX = 16 << 20  # of earlier runs, for tracebacks
+SOCKET_FROM = 100  # away from what code that tidies up descriptors closes
+
+ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
+PLAIN_TYPES = (int, str, float, bool, list, tuple, dict, set, frozenset, bytes, complex)
+BRACKETS = {list: "[]", tuple: "()", set: "{}", dict: "{}", frozenset: ("frozenset({", "})")}
+ORIGINAL_HOOK = sys.__excepthook__
+WATCHED = ("inspect", "linecache", "matplotlib.pyplot")  # see after_import()
+
+
+class State:
+    """Of the context, and of the run that is going on."""
+
+    channel = None
+    namespace = None
+    late = False  # LATE was compiled
+    forked = False  # this is a child that the code forked
+    running = False
+    interrupted = False  # SIGINT came where it could not be raised
+    on_interrupt = default_int_handler  # the code's own, while it is not installed
+    tracers = (None, None)  # the same
+    number = 0
+    values = 0
+    sent = 0
+    full = False
+    shown = None  # figures that were sent in this run
+    future = 0  # compiler flags of `from __future__`, which hold from there on
+    sources = {}  # file name -> code
+    sources_size = 0
+    loop = None
+    old_main = None
+
+
+class Channel:
+    """The control socket.  A signal handler of the code's may raise in the middle of anything, so what was taken
+    from a buffer but not yet sent must be known at all times: BufferedWriter does that in C.  A message is copied
+    to its buffer, which is large enough for any (and costs no memory before it is used), in one step, and what an
+    interrupted flush left goes out with the next."""
+
+    def __init__(self, fd):
+        self.fd = move_up(fd)
+        self.inode = fstat(self.fd).st_ino
+        self.reader = BufferedReader(FileIO(self.fd, "rb", closefd=False))
+        self.writer = BufferedWriter(FileIO(self.fd, "wb", closefd=False), 2 * PAYLOAD_MAX + (64 << 10))
+
+    def send(self, kind, payload=""):
+        data = payload.encode("utf-8", "replace")
+        message = b"%s %d\n%s" % (kind, len(data), data)
+        try:
+            self.writer.flush()
+            self.writer.write(message)
+            self.writer.flush()
+        except (OSError, ValueError):
+            _exit(1)
+
+    def send_surely(self, kind, payload):
+        """For the end of a run: exactly once, whatever handlers raise."""
+        data = payload.encode("utf-8", "replace")
+        message = b"%s %d\n%s" % (kind, len(data), data)
+        written = False
+        while True:
+            try:
+                self.writer.flush()
+                if written:
+                    return
+                written = True  # what raises in the next line does so after the copy
+                self.writer.write(message)
+            except (OSError, ValueError):
+                _exit(1)
+            except BaseException:
+                pass
+
+    def receive(self):
+        """The code of the next run.  Without the daemon there is nothing left to do."""
+        while True:
+            try:
+                if not self.reader.peek(1):
+                    _exit(0)
+                break
+            except (OSError, ValueError):
+                _exit(1)
+            except BaseException:  # of a signal handler; peek() lost nothing
+                pass
+        try:
+            kind, length = self.reader.readline(64).split()
+            data = self.reader.read(int(length))
+            if kind != b"run" or len(data) != int(length):
+                _exit(0)
+            return data
+        except BaseException:  # out of step
+            _exit(1)
+
+    def pending(self):
+        from select import select
+
+        return bool(select([self.fd], [], [], 0)[0])
+
+    def check(self):
+        """That the descriptor is still the socket: never wait for an answer from something else."""
+        try:
+            if fstat(self.fd).st_ino == self.inode:
+                return
+        except OSError:
+            pass
+        _exit(1)
+
+
+def move_up(fd):
+    for number in range(SOCKET_FROM, SOCKET_FROM + 64):
+        try:
+            fstat(number)
+        except OSError:
+            break
+    try:
+        number = dup2(fd, number, inheritable=False)
+        close(fd)
+        return number
+    except OSError:  # RLIMIT_NOFILE
+        set_inheritable(fd, False)
+        return fd
+
+
+# Interrupts
+
+
+def hold_interrupt(signum, frame):
+    """SIGINT where no code runs: for a run that was sent already it counts, between runs it does not."""
+    try:
+        if not State.forked and (State.running or State.channel.pending()):
+            State.interrupted = True
+    except Exception:
+        pass
+
+
+def let_interrupts_in():
+    signal(SIGINT, State.on_interrupt)
+    if State.interrupted:
+        State.interrupted = False
+        raise KeyboardInterrupt
+
+
+def keep_interrupts_out():
+    while True:
+        try:
+            before = signal(SIGINT, hold_interrupt)
+            if before is not hold_interrupt:
+                State.on_interrupt = default_int_handler if before is None else before
+            return
+        except KeyboardInterrupt:  # signal() first runs the handler of a signal that has come
+            State.interrupted = True
+        except BaseException:
+            pass
+
+
+def interruptible(function, *arguments):
+    """(value, None) or (None, exception).  Around all that runs the code or something that it made."""
+    value = failure = None
+    try:
+        try:
+            let_interrupts_in()
+            value = function(*arguments)
+        finally:
+            keep_interrupts_out()
+    except BaseException as e:
+        keep_interrupts_out()  # a second signal may have come before the first call was through
+        failure = e
+    if State.interrupted:
+        State.interrupted = False
+        if failure is None:
+            failure = KeyboardInterrupt()
+    return value, failure
+
+
+# Running code
+
+
+def split_last(text, tree):
+    """Takes the last statement off, if it is an expression whose value is wanted."""
+    from _ast import Expr, Expression
+
+    if not tree.body or type(tree.body[-1]) is not Expr:
+        return None
+    last = tree.body[-1]
+    line = text.split("\n")[last.end_lineno - 1]
+    if line.encode()[last.end_col_offset :].lstrip().startswith(b";"):
+        return None
+    del tree.body[-1]
+    return Expression(last.value)
+
+
+def execute(text, name):
+    """Runs the code; the value of its last expression or None."""
+    flags = TOP_LEVEL_AWAIT | State.future
+    tree = compile(text, name, "exec", flags | ONLY_AST, True)
+    last = split_last(text, tree)
+    code = compile(tree, name, "exec", flags, True) if tree.body else None
+    if code and "__future__" in text:
+        State.future |= future_flags(code)
+    if last:  # before the rest runs: an error in it stops all
+        last = compile(last, name, "eval", flags | State.future, True)
+    if code:
+        perform(code)
+    return perform(last) if last else None
+
+
+def future_flags(code):
+    import __future__
+
+    mask = 0
+    for feature in __future__.all_feature_names:
+        mask |= getattr(__future__, feature).compiler_flag
+    return code.co_flags & mask
+
+
+def perform(code):
+    if State.tracers != (None, None):
+        settrace(State.tracers[0])
+        setprofile(State.tracers[1])
+    try:
+        value = eval(code, State.namespace)
+        return await_here(value) if code.co_flags & COROUTINE else value
+    finally:
+        State.tracers = gettrace(), getprofile()
+        if State.tracers != (None, None):
+            settrace(None)
+            setprofile(None)
+
+
+def await_here(coroutine):
+    import asyncio
+
+    if State.loop is None or State.loop.is_closed():
+        State.loop = asyncio.new_event_loop()
+    loop = State.loop
+    asyncio.set_event_loop(loop)
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except BaseException:
+        if not task.done():  # interrupted
+            task.cancel()
+            try:
+                loop.run_until_complete(task)
+            except BaseException:
+                pass
+        if task.done() and not task.cancelled():
+            task.exception()  # or the loop complains that nobody looked
+        raise
+
+
+def keep_source(name, text):
+    """For linecache, which is filled when somebody imports it."""
+    State.sources[name] = text
+    State.sources_size += len(text)
+    linecache = sys.modules.get("linecache")
+    while State.sources_size > SOURCES_MAX and len(State.sources) > 1:
+        oldest = next(iter(State.sources))
+        State.sources_size -= len(State.sources.pop(oldest))
+        try:
+            linecache.cache.pop(oldest, None)
+        except Exception:
+            pass
+    if linecache:
+        fill_linecache(linecache, name)
+
+
+def fill_linecache(linecache, *names):
+    try:
+        for name in names or State.sources:
+            if name not in linecache.cache:
+                text = State.sources[name]
+                lines = [line + "\n" for line in text.split("\n")]
+                linecache.cache[name] = (len(text), None, lines, name)
+    except Exception:  # not itself any more
+        pass
+
+
+# Values
+
+
+def exact(text):
+    """A str, not a subclass of the code's making."""
+    return str.__add__("", text)
+
+
+def plain(value, room, above=()):
+    """repr(), but of something long no more than about `room` characters are made."""
+    kind = type(value)
+    if kind in (str, bytes) and len(value) > room:
+        return repr(value[: room + 1])
+    if kind not in BRACKETS or not value:
+        text = exact(repr(value))
+        return text if len(text) <= room else text[: room + 1]
+    left, right = BRACKETS[kind]
+    if id(value) in above or len(above) > 40:
+        return left + "..." + right
+    above += (id(value),)
+    parts = []
+    for item in value.items() if kind is dict else value:
+        if kind is dict:
+            name = plain(item[0], room, above)
+            text = name + ": " + plain(item[1], room - len(name), above)
+        else:
+            text = plain(item, room, above)
+        parts.append(text)
+        room -= len(text) + 2
+        if room < 0:
+            return left + ", ".join(parts)
+    if kind is tuple and len(parts) == 1:
+        right = ",)"
+    return left + ", ".join(parts) + right
+
+
+def shorten(text):
+    short = text[:TEXT_MAX]
+    data = short.encode("utf-8", "replace")
+    if len(data) > TEXT_MAX:
+        short = data[:TEXT_MAX].decode("utf-8", "ignore")
+    if len(short) < len(text):
+        short += "\n[the rest is left out]"
+    return short
+
+
+def text_of(value):
+    try:
+        return shorten(plain(value, TEXT_MAX))
+    except Exception as e:
+        return "<%s object at 0x%x, whose repr raised %s>" % (type(value).__name__, id(value), type(e).__name__)
+
+
+def send_result(mime, data, main, value):
+    State.sent += 1
+    State.channel.send(
+        b"result",
+        '{"mime":%s,"data":%s,"main":%s,"value":%d}'
+        % (quote(mime), quote(data), "true" if main else "false", value),
+    )
+
+
+def send_value(value):
+    """The value of the run."""
+    if type(value) in PLAIN_TYPES:
+        send_result("text/plain", text_of(value), True, State.values)
+        State.values += 1
+    else:
+        late()
+        represent(value).send(True)
+
+
+def display(*values, raw=False, **ignored):
+    """Shows values as results of the run, each in all the forms that it has (HTML, PNG, ...).
+    With raw=True a value is a dict from MIME type to data."""
+    late()
+    display_values(values, raw)
+
+
+def print_to_stderr(text):
+    try:
+        sys.stderr.write(text)
+    except Exception:
+        try:
+            write(2, text.encode("utf-8", "replace"))
+        except OSError:
+            pass
+
+
+# What is done when the code imports something
+
+
+class Watcher:
+    """A finder that finds nothing itself."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "matplotlib":
+            late()
+            before_matplotlib()
+        if name not in WATCHED:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                watch_loader(spec.loader, name)
+                return spec
+        return None
+
+
+def watch_loader(loader, name):
+    def exec_module(module):
+        del loader.exec_module
+        loader.exec_module(module)
+        after_import(name, module)
+
+    try:
+        loader.exec_module = exec_module
+    except Exception:  # a loader that is no plain object
+        pass
+
+
+def after_import(name, module):
+    try:
+        if name == "linecache":
+            fill_linecache(module)
+            return
+        late()
+        after_inspect(module) if name == "inspect" else after_pyplot(module)
+    except Exception:
+        pass
+
+
+# The runs
+
+
+def repair_streams():
+    """exit() closes stdin, and some code closes the others; their descriptors are still there."""
+    for name, fd in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name, None)
+        if stream is None or getattr(stream, "closed", False) is not True:
+            continue
+        try:
+            fstat(fd)
+            if fd == 0:
+                sys.stdin = open_file(0, closefd=False)
+            else:
+                errors = "backslashreplace" if fd == 2 else "strict"
+                setattr(sys, name, open_file(fd, "w", 1, encoding="utf-8", errors=errors, closefd=False))
+        except Exception:
+            pass
+
+
+def flush_streams():
+    for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
+        stream = getattr(sys, name, None)
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    if "ctypes" in sys.modules:  # code that has it may have printed by libc
+        try:
+            import ctypes
+
+            libc = ctypes.CDLL(None)
+            libc.fflush(ctypes.c_void_p.in_dll(libc, "stdout"))
+        except Exception:
+            pass
+
+
+def run_and_show(text, name):
+    repair_streams()
+    value = execute(text, name)
+    if value is not None:
+        State.namespace["_"] = value
+        send_value(value)
+    del value
+    send_figures(True)
+
+
+def send_figures(send):
+    if "matplotlib.pyplot" in sys.modules:
+        late()
+        show_figures(send)
+
+
+def answer(failure):
+    """Tells what escaped the code; the payload of `done`."""
+    late()
+    if isinstance(failure, SystemExit):
+        code, second = interruptible(exit_code_of, failure)
+        return '{"status":"exit","exit_code":%d}' % (1 if second else code)
+    told, second = interruptible(report, failure)
+    if isinstance(failure, KeyboardInterrupt):
+        return '{"status":"interrupted"}'
+    if told is None:  # even that failed, or somebody lost patience
+        told = (name_of(failure), "", name_of(failure) + "\n")
+    State.channel.send_surely(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, told)))
+    return '{"status":"error"}'
+
+
+def end_child(failure):
+    """The code forked, and this is the child at the end of the script."""
+    if failure is None:
+        raise SystemExit(0)
+    if isinstance(failure, SystemExit):
+        raise failure
+    late()
+    interruptible(report, failure)
+    raise SystemExit(130 if isinstance(failure, KeyboardInterrupt) else 1)
+
+
+def run(data):
+    State.number += 1
+    State.values = State.sent = 0
+    State.full = False
+    State.shown = set()
+    name = "<run %d>" % State.number
+    text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    keep_source(name, text)
+    failure = interruptible(run_and_show, text, name)[1]
+    if State.forked:
+        end_child(failure)
+    done = '{"status":"ok"}'
+    if failure is not None:
+        done = answer(failure)
+        interruptible(send_figures, not isinstance(failure, KeyboardInterrupt))
+        failure = None
+    interruptible(flush_streams)
+    State.channel.check()
+    State.running = State.interrupted = False
+    State.channel.send_surely(b"done", done)
+
+
+def after_fork():
+    """The child's copy of the socket would hide from the daemon that the context died."""
+    if not State.forked:
+        State.forked = True
+        try:
+            close(State.channel.fd)
+        except OSError:
+            pass
+
+
+def prepare():
+    """The interpreter as the code expects it."""
+    State.old_main = sys.modules.get("__main__")
+    module = type(sys)("__main__")
+    module.__builtins__ = builtins
+    sys.modules["__main__"] = module
+    State.namespace = vars(module)
+    builtins.display = display
+    sys.argv = [""]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv = [sys.executable]
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.reconfigure(line_buffering=True)  # so that output can be followed
+        except Exception:
+            pass
+    sys.meta_path.insert(0, Watcher())
+    if "linecache" in sys.modules:  # 3.13 keeps this file there, as the text of all that is called <string>
+        getattr(sys.modules["linecache"], "cache", {}).pop("<string>", None)
+    for name in WATCHED:
+        if name in sys.modules:
+            after_import(name, sys.modules[name])
+    register_at_fork(after_in_child=after_fork)
+
+
+def serve(fd):
+    """Never returns, but raises SystemExit in a child that the code forked."""
+    signal(SIGINT, hold_interrupt)
+    State.channel = Channel(fd)
+    prepare()
+    State.channel.send(b"ready")
+    if not State.channel.pending():
+        late()
+    compile("0", "<warm>", "exec", ONLY_AST)  # makes the classes of the syntax tree
+    while True:
+        try:
+            serve_one()
+        except BaseException:
+            if State.forked:
+                raise
+
+
+def serve_one():
+    data = State.channel.receive()
+    State.running = True
+    try:
+        run(data)
+    except BaseException:
+        if State.forked:
+            raise
+        if State.running:  # a storm of signals: the daemon must have its answer all the same
+            keep_interrupts_out()
+            State.running = State.interrupted = False
+            State.channel.send_surely(b"done", '{"status":"interrupted"}')
+
+
+def late():
+    if not State.late:
+        exec(compile(LATE, "<late>", "exec", 0, True), globals())
+        State.late = True
+
+
+LATE = r'''
+REPRESENTATIONS = (
+    ("_repr_html_", "text/html"),
+    ("_repr_markdown_", "text/markdown"),
+    ("_repr_svg_", "image/svg+xml"),
+    ("_repr_png_", "image/png"),
+    ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_pdf_", "application/pdf"),
+    ("_repr_json_", "application/json"),
+    ("_repr_latex_", "text/latex"),
+    ("_repr_javascript_", "application/javascript"),
+)
+BINARY = ("image/png", "image/jpeg", "application/pdf")
+PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")
+OUR_GLOBALS = globals()
+
+
+# Errors
+
+
+def is_ours(frame):
+    return frame.f_globals is OUR_GLOBALS
+
+
+def is_loop(frame):
+    return str(frame.f_globals.get("__name__")).startswith(("asyncio.", "selectors"))
+
+
+def users_traceback(tb):
+    """Without the frames of this file, and of the event loop that it started."""
+    while tb is not None and (is_ours(tb.tb_frame) or is_loop(tb.tb_frame)):
+        tb = tb.tb_next
+    kept, depth = tb, 0
+    while tb is not None:
+        while tb.tb_next is not None and is_ours(tb.tb_next.tb_frame):
+            tb.tb_next = tb.tb_next.tb_next
+        tb, depth = tb.tb_next, depth + 1
+    if depth > FRAMES_MAX:  # what a recursion limit of a million leaves
+        tb = kept
+        for _ in range(FRAMES_MAX // 2):
+            tb = tb.tb_next
+        tail = tb
+        for _ in range(depth - FRAMES_MAX):
+            tail = tail.tb_next
+        tb.tb_next = tail
+    return kept
+
+
+def cut(text, room):
+    """Head and tail of what is too long."""
+    if len(text) <= room:
+        return text
+    return text[: room // 2] + "\n[%d characters left out]\n" % (len(text) - room) + text[-(room // 2) :]
+
+
+def message_of(failure):
+    try:
+        if isinstance(failure, SyntaxError) and isinstance(failure.msg, str):
+            return exact(failure.msg)
+        return exact(str(failure))
+    except Exception:
+        return "<exception str() failed>"
+
+
+def name_of(failure):
+    try:
+        return exact(type(failure).__name__)[:200]
+    except Exception:
+        return "Exception"
+
+
+def format_failure(failure, tb):
+    limit = None
+    try:
+        limit = sys.getrecursionlimit()
+        if limit < 1000:
+            sys.setrecursionlimit(1000)
+        import traceback
+
+        if "linecache" in sys.modules:
+            fill_linecache(sys.modules["linecache"])
+        return exact("".join(traceback.TracebackException(type(failure), failure, tb).format()))
+    except Exception:
+        return "%s: %s\n" % (name_of(failure), message_of(failure))
+    finally:
+        if limit and limit < 1000:
+            sys.setrecursionlimit(limit)
+
+
+def describe(failure):
+    """(name, message, traceback) of what escaped the code."""
+    failure.__traceback__ = tb = users_traceback(failure.__traceback__)
+    if isinstance(failure, SyntaxError) and failure.text is None and failure.filename in State.sources:
+        lines = State.sources[failure.filename].split("\n")  # the compiler looked for a file
+        if failure.lineno and failure.lineno <= len(lines):
+            failure.text = lines[failure.lineno - 1] + "\n"
+    message = cut(message_of(failure), TEXT_MAX)  # first: an interrupt here gets through, in traceback it does not
+    return name_of(failure), message, cut(format_failure(failure, tb), TRACEBACK_MAX)
+
+
+def report(failure):
+    told = describe(failure)
+    complain(failure, told[2])
+    return told
+
+
+def complain(failure, text):
+    """To stderr, as the interpreter does at the end of a script."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(failure), failure, failure.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = failure
+    hook = getattr(sys, "excepthook", ORIGINAL_HOOK)
+    if hook is ORIGINAL_HOOK:
+        print_to_stderr(text)
+        return
+    try:
+        hook(type(failure), failure, failure.__traceback__)
+    except Exception:
+        print_to_stderr(text)
+
+
+def exit_code_of(failure):
+    """What `python3 main.py` would exit with.  Prints what it would print."""
+    code = failure.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return int(code) & 0xFF
+    print_to_stderr(str(code) + "\n")
+    return 1
+
+
+# Results
+
+
+class TooMuch(Exception):
+    """A representation outgrew DATA_MAX."""
+
+
+class Bounded(BytesIO):
+    def write(self, data):
+        if self.tell() + len(data) > DATA_MAX:
+            raise TooMuch
+        return super().write(data)
+
+
+def base64(data):
+    from binascii import a2b_base64, b2a_base64
+
+    if isinstance(data, str):
+        data = a2b_base64(data)
+    elif not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError
+    return b2a_base64(data, newline=False).decode()
+
+
+def json_text(value):
+    from json import JSONEncoder
+
+    parts, size = [], 0
+    for part in JSONEncoder(ensure_ascii=False).iterencode(value):
+        parts.append(part)
+        size += len(part)
+        if size > DATA_MAX:
+            raise TooMuch
+    return exact("".join(parts))
+
+
+def as_text(mime, data):
+    """The representation as it is sent, or None."""
+    if isinstance(data, tuple) and len(data) == 2:  # with metadata
+        data = data[0]
+    if data is None:
+        return None
+    if mime in BINARY:
+        return base64(data)
+    if isinstance(data, str):
+        return exact(data)
+    if mime == "application/json" or mime.endswith("+json"):
+        return json_text(data)
+    return None
+
+
+class Bundle:
+    """The representations of one value."""
+
+    def __init__(self):
+        self.parts = {}
+        self.left_out = []
+
+    def add(self, mime, make, *arguments):
+        """What make() returns, or nothing, if it cannot be had."""
+        try:
+            data = as_text(mime, make(*arguments))
+            if data is None:
+                return
+            size = len(data.encode("utf-8", "replace"))
+            if size > DATA_MAX:
+                self.left_out.append("%s of %.1f MB left out" % (mime, size / 1e6))
+            elif 6 * size > PAYLOAD_MAX - 4096 and len(quote(data).encode("utf-8", "replace")) > PAYLOAD_MAX - 4096:
+                self.left_out.append("%s of %.1f MB left out" % (mime, size / 1e6))
+            else:
+                self.parts[mime] = data
+        except TooMuch:
+            self.left_out.append("%s of more than %d MB left out" % (mime, DATA_MAX >> 20))
+        except Exception:
+            pass
+
+    def send(self, main):
+        """text/plain last: it tells what is missing."""
+        text = self.parts.pop("text/plain")
+        if self.left_out:
+            text += "\n[" + "; ".join(self.left_out) + "]"
+        self.parts["text/plain"] = text
+        room = RESULTS_MAX if main else RESULTS_MAX - RESULTS_FOR_MAIN
+        if State.sent >= room:
+            if not State.full:
+                State.full = True
+                print_to_stderr("display: more than %d results in a run, the rest is left out\n" % room)
+            return
+        value = State.values
+        State.values += 1
+        for mime, data in self.parts.items():
+            if State.sent < room - 1 or mime == "text/plain":
+                send_result(mime, data, main, value)
+
+
+def is_instance(value, module, name):
+    """isinstance() of a class in a module that may not have been imported."""
+    try:
+        return isinstance(value, getattr(sys.modules[module], name))
+    except Exception:
+        return False
+
+
+def image_png(image):
+    data = Bounded()
+    if image.mode not in PNG_MODES:
+        image = image.convert("RGB")
+    image.save(data, "PNG")
+    return data.getvalue()
+
+
+def figure_as(figure, format):
+    data = Bounded()
+    figure.savefig(data, format=format, bbox_inches="tight")
+    return data.getvalue() if format == "png" else data.getvalue().decode()
+
+
+def add_figure(bundle, figure):
+    try:
+        png = figure_as(figure, "png")  # may raise what is wrong with the figure: that is the code's error
+        bundle.add("image/png", lambda: png)
+    except TooMuch:
+        bundle.left_out.append("image/png of more than %d MB left out" % (DATA_MAX >> 20))
+    bundle.add("image/svg+xml", figure_as, figure, "svg")
+    State.shown.add(id(figure))
+
+
+def add_parts(bundle, parts):
+    """Of a dict from MIME type to data."""
+    for mime, data in list(parts.items())[:16]:
+        if isinstance(mime, str) and "/" in mime and len(mime) <= 100 and mime.isprintable():
+            bundle.add(exact(mime), lambda: data)
+
+
+def add_representations(bundle, value):
+    try:
+        if callable(getattr(value, "_repr_mimebundle_", None)):
+            parts = value._repr_mimebundle_(include=None, exclude=None)
+            add_parts(bundle, parts[0] if isinstance(parts, tuple) else parts)
+    except Exception:
+        pass
+    for name, mime in REPRESENTATIONS:
+        try:
+            method = getattr(value, name, None)
+        except Exception:
+            continue
+        if mime not in bundle.parts and callable(method):
+            bundle.add(mime, method)
+
+
+def represent(value):
+    bundle = Bundle()
+    if type(value) in PLAIN_TYPES or isinstance(value, type):
+        pass
+    elif is_instance(value, "matplotlib.figure", "Figure"):
+        add_figure(bundle, value)
+    elif is_instance(value, "PIL.Image", "Image"):
+        bundle.add("image/png", image_png, value)
+    else:
+        add_representations(bundle, value)
+    text = bundle.parts.get("text/plain")
+    bundle.parts["text/plain"] = text_of(value) if text is None else shorten(text)
+    return bundle
+
+
+def display_values(values, raw):
+    for value in values:
+        if not State.running or State.forked:  # a thread between runs, a child
+            print(text_of(value))
+            continue
+        if raw and isinstance(value, dict):
+            bundle = Bundle()
+            add_parts(bundle, value)
+            bundle.parts.setdefault("text/plain", "")
+        else:
+            bundle = represent(value)
+        bundle.send(False)
+
+
+# matplotlib, which this file never imports itself
+
+
+def open_figures():
+    try:
+        managers = sys.modules["matplotlib._pylab_helpers"].Gcf.get_all_fig_managers()
+        return [manager.canvas.figure for manager in managers]
+    except Exception:
+        return []
+
+
+def show_figures(send):
+    """Sends the open ones, unless they were shown and did not change since, and closes all."""
+    for figure in open_figures():
+        try:
+            if send and State.running and not State.forked and (id(figure) not in State.shown or figure.stale):
+                represent(figure).send(False)
+        finally:
+            sys.modules["matplotlib.pyplot"].close(figure)
+
+
+def before_matplotlib():
+    """There is no window to draw in, and without a place for its font cache it prints a warning."""
+    try:
+        from os import environ
+
+        environ.setdefault("MPLBACKEND", "agg")
+        if "MPLCONFIGDIR" in environ:
+            return
+        home = environ.get("HOME", "/")
+        config = environ.get("XDG_CONFIG_HOME") or home + "/.config"
+        cache = environ.get("XDG_CACHE_HOME") or home + "/.cache"
+        if can_make(config + "/matplotlib") and can_make(cache + "/matplotlib"):
+            return
+        path = (environ.get("TMPDIR") or "/tmp") + "/matplotlib-cache"
+        try:
+            mkdir(path, 0o700)
+        except OSError:
+            pass
+        if access(path, 2):
+            environ["MPLCONFIGDIR"] = path
+    except Exception:
+        pass
+
+
+def can_make(path):
+    while not access(path, 0) and "/" in path:
+        path = path.rpartition("/")[0] or "/"
+    return access(path, 2)
+
+
+def after_pyplot(pyplot):
+    original = pyplot.show
+    if getattr(original, "__globals__", None) is OUR_GLOBALS:
+        return
+
+    def show(*args, **kwargs):
+        show_figures(True)
+
+    show.__module__, show.__doc__, show.__wrapped__ = original.__module__, original.__doc__, original
+    pyplot.show = show
+    settings = sys.modules["matplotlib"].rcParams
+    if not isinstance(dict.__getitem__(settings, "backend"), str):  # imported before serve(), and none chosen
+        settings["backend"] = "agg"
+
+
+# inspect
+
+
+def after_inspect(inspect):
+    """inspect.getsource() of a class looks for the file of its module, and __main__ has none."""
+    original = inspect.getfile
+    if getattr(original, "__globals__", None) is OUR_GLOBALS:
+        return
+
+    def getfile(object):
+        try:
+            return original(object)
+        except (OSError, TypeError):
+            name = source_of_class(object)
+            if name is None:
+                raise
+            return name
+
+    getfile.__module__, getfile.__doc__, getfile.__wrapped__ = original.__module__, original.__doc__, original
+    inspect.getfile = getfile
+
+
+def source_of_class(cls):
+    if not isinstance(cls, type) or cls.__module__ != "__main__":
+        return None
+    for member in list(vars(cls).values()):
+        code = getattr(getattr(member, "__func__", member), "__code__", None)
+        if code is not None and code.co_filename in State.sources:
+            return code.co_filename
+    for name in reversed(list(State.sources)):
+        if "class " + cls.__name__ in State.sources[name]:
+            return name
+    return None
+'''
+
+if __name__ == "__main__":
+    # Python 3.9 gives a call the builtins of its caller if both have the same globals: this caller has its own.
+    eval("serve(3)", {"serve": serve, "__builtins__": __builtins__})

@@ -1,0 +1,204 @@
+/* warm/hold.c -- a program that was started ahead, and waits for what it is to do.
+ *
+ * Loaded into it by LD_PRELOAD.  A shell waits before its main(): the dynamic linker calls us when all
+ * libraries are there, we put the arguments and the environment where the program is about to look for
+ * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
+ * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
+ * strange descriptor, nothing in its environment. */
+#include "warm/receive.h"
+
+#define WEAK __attribute__((weak))
+#define PUBLIC __attribute__((visibility("default")))
+#define PROT_READ_WRITE 3
+#define MAP_PRIVATE_ANONYMOUS 0x22
+#define NEXT_LIBRARY ((void *)-1l)
+#define O_NEW 02001101      /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
+#define O_MAKE 02000100     /* O_RDONLY | O_CREAT | O_CLOEXEC */
+#define O_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
+
+extern char **environ;
+extern void *dlsym(void *, const char *) WEAK;
+extern int setenv(const char *, const char *, int);
+extern char *strchr(const char *, int);
+
+static char script[256]; /* "": waits before main() */
+static int waits;
+
+static __attribute__((noreturn)) void give_up(void)
+{
+        for (;;)
+                sys_call1(SYS_exit_group, RESTORE_FAILED);
+}
+
+/* Waits for the release; its strings stay where they are for ever. */
+static char *receive(struct release_head *ret)
+{
+        long body = receive_release(ret) < 0 ? -1
+                                             : sys_call6(SYS_mmap, 0, (long)ret->length + 1, PROT_READ_WRITE,
+                                                         MAP_PRIVATE_ANONYMOUS, -1, 0);
+        if ((body < 0 && body > -4096) || receive_all((char *)body, ret->length) < 0)
+                give_up();
+        sys_call1(SYS_close, WARM_CONTROL_FD);
+        const char *cwd = (const char *)body;
+        if (cwd[0] && sys_call1(SYS_chdir, cwd) < 0)
+                give_up();
+        return (char *)body + bare_strlen(cwd) + 1;
+}
+
+/* ---- before main() ---- */
+
+/* What /proc shows as the command line and the environment: a stretch of memory, overwritten with as
+ * much as fits. */
+static char *show(char *from, char *to, char *strings, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                size_t length = bare_strlen(strings) + 1;
+                for (size_t j = 0; j < length; j++)
+                        if (from < to)
+                                *from++ = strings[j];
+                strings += length;
+        }
+        while (from < to)
+                *from++ = '\0';
+        return strings;
+}
+
+/* The words of the kernel's block: argc, argv, NULL, environment, NULL.  There is room for as many as
+ * we were executed with; what is behind them does not move. */
+static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings)
+{
+        char **at = argv;
+        for (uint32_t i = 0; i < argc; i++, strings += bare_strlen(strings) + 1)
+                *at++ = strings;
+        *at++ = 0;
+        environ = at;
+        for (uint32_t i = 0; i < envc; i++, strings += bare_strlen(strings) + 1)
+                *at++ = strings;
+        *at = 0;
+        ((long *)argv)[-1] = argc;
+}
+
+static void hold_main(int argc, char **argv, char **envp)
+{
+        struct release_head head;
+        uint32_t n_env = 0;
+        while (envp[n_env])
+                n_env++;
+        char *arguments = argv[0], *variables = envp[0];
+        char *end = envp[n_env - 1] + bare_strlen(envp[n_env - 1]) + 1;
+        char *strings = receive(&head);
+        if (head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
+                give_up();
+        show(variables, end, show(arguments, variables, strings, head.argc), head.envc);
+        place_words(argv, head.argc, head.envc, strings);
+}
+
+/* ---- when the script is opened ---- */
+
+static void write_script(const char *code, size_t length)
+{
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_NEW, 0644);
+        while (fd >= 0 && length > 0) {
+                long n = sys_call3(SYS_write, fd, code, length);
+                if (n <= 0)
+                        give_up();
+                code += n;
+                length -= (size_t)n;
+        }
+        if (fd < 0 || sys_call1(SYS_close, fd) < 0)
+                give_up();
+}
+
+static void hold_script(void)
+{
+        struct release_head head;
+        char *strings = receive(&head);
+        for (uint32_t i = 0; i < head.envc; i++) {
+                char *value = strchr(strings, '=');
+                size_t length = bare_strlen(strings) + 1;
+                if (value) {
+                        *value = '\0';
+                        setenv(strings, value + 1, 1);
+                }
+                strings += length;
+        }
+        write_script(strings, head.code_length);
+}
+
+static int open_next(const char *name, const char *path, int flags, unsigned mode)
+{
+        int (*next)(const char *, int, ...) = 0;
+        if (waits && bare_same(path, script)) {
+                waits = 0;
+                hold_script();
+        }
+        *(void **)&next = dlsym(NEXT_LIBRARY, name);
+        return next ? next(path, flags, mode) : -1;
+}
+
+PUBLIC int open(const char *path, int flags, ...);
+PUBLIC int open64(const char *path, int flags, ...);
+
+#define MODE(flags, mode)                                                                                    \
+        __builtin_va_list arguments;                                                                         \
+        __builtin_va_start(arguments, flags);                                                                \
+        unsigned mode = (flags)&O_TAKES_MODE ? __builtin_va_arg(arguments, unsigned) : 0;                    \
+        __builtin_va_end(arguments)
+
+int open(const char *path, int flags, ...)
+{
+        MODE(flags, mode);
+        return open_next("open", path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+        MODE(flags, mode);
+        return open_next("open64", path, flags, mode);
+}
+
+/* ---- */
+
+/* Takes a variable out, and what /proc/self/environ shows of it. */
+static const char *take_variable(char **envp, const char *name, char *ret, size_t size)
+{
+        size_t length = bare_strlen(name), at = 0;
+        char **from = envp, **to = envp;
+        for (; *from; from++) {
+                char *pair = *from;
+                size_t same = 0;
+                while (same < length && pair[same] == name[same])
+                        same++;
+                if (same < length || pair[length] != '=') {
+                        *to++ = pair;
+                        continue;
+                }
+                for (size_t i = 0; pair[i]; i++) {
+                        if (i > length && at < size - 1)
+                                ret[at++] = pair[i];
+                        pair[i] = '\0';
+                }
+        }
+        *to = 0;
+        if (size > 0)
+                ret[at] = '\0';
+        return ret;
+}
+
+__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+{
+        char unused[64];
+        sys_call1(SYS_close, WARM_TEMPLATE_FD); /* ourselves */
+        take_variable(envp, "HOLD_AT", script, sizeof script);
+        if (!script[0]) {
+                hold_main(argc, argv, envp);
+                return;
+        }
+        take_variable(envp, "LD_PRELOAD", unused, sizeof unused);
+        /* It is looked for before it is opened. */
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_MAKE, 0644);
+        if (fd < 0)
+                give_up();
+        sys_call1(SYS_close, fd);
+        waits = 1;
+}

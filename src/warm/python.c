@@ -1,0 +1,289 @@
+/* warm/python.c -- what makes a template of a Python interpreter, and what a restored one does first.
+ *
+ * Loaded into the image's own python3 (LD_PRELOAD), which is started as `python3 main.py`.  When it
+ * has initialised itself and is about to open that file, there is no Python frame on its stack and
+ * nothing of ours in it: this is where we take over.  We run python.py, which imports what is to be
+ * ready; then the process is written down (snapshot.c).  A restored one waits here for its code, runs
+ * it with nothing below it, does what the interpreter does at its end, and exits.
+ *
+ * Only functions of the interpreter's stable interface are used, by name: one build is for every
+ * Python from 3.9 on, with whatever libc it has. */
+#include <stddef.h>
+
+#include "warm/receive.h"
+#include "warm/snapshot.h"
+
+#define WEAK __attribute__((weak))
+#define PUBLIC __attribute__((visibility("default")))
+
+/* ---- the interpreter's ---- */
+
+typedef struct py PyObject; /* NOLINT: their name */
+extern PyObject *PyImport_AddModule(const char *) WEAK;
+extern PyObject *PyModule_GetDict(PyObject *) WEAK;
+extern PyObject *PyDict_New(void) WEAK;
+extern int PyDict_SetItemString(PyObject *, const char *, PyObject *) WEAK;
+extern PyObject *PyDict_GetItemString(PyObject *, const char *) WEAK;
+extern PyObject *PyEval_GetBuiltins(void) WEAK;
+extern PyObject *Py_CompileString(const char *, const char *, int) WEAK;
+extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *) WEAK;
+extern PyObject *PyObject_CallFunction(PyObject *, const char *, ...) WEAK;
+extern PyObject *PyErr_Occurred(void) WEAK;
+extern void PyErr_Print(void) WEAK;
+extern void PyErr_Clear(void) WEAK;
+extern int PyErr_ExceptionMatches(PyObject *) WEAK;
+extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **) WEAK;
+extern void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **) WEAK;
+extern PyObject *PyExc_SystemExit WEAK, *PyExc_KeyboardInterrupt WEAK;
+extern int PyObject_IsTrue(PyObject *) WEAK;
+extern long PyLong_AsLong(PyObject *) WEAK;
+extern PyObject *PyBytes_FromStringAndSize(const char *, long) WEAK;
+extern const char *PyUnicode_AsUTF8AndSize(PyObject *, long *) WEAK;
+extern void Py_DecRef(PyObject *) WEAK;
+extern int PyGILState_Ensure(void) WEAK;
+extern void PyOS_BeforeFork(void) WEAK;
+extern void PyOS_AfterFork_Parent(void) WEAK;
+extern void PyOS_AfterFork_Child(void) WEAK;
+#define FILE_INPUT 257
+
+/* ---- libc's ---- */
+
+extern int fork(void);
+extern void *malloc(size_t);
+extern void *dlsym(void *, const char *) WEAK;
+extern int unsetenv(const char *);
+
+#define NEXT_LIBRARY ((void *)-1l)
+
+/* ---- descriptors of one that is to become a template ---- */
+
+#define O_WRITE_NEW 02001101 /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
+#define BOOT_FD 5    /* python.py */
+#define RESTORE_FD 6 /* restore.c's program */
+#define BOOT_MAX (256u * 1024)
+
+static char boot[BOOT_MAX];
+static PyObject *names; /* what python.py defined */
+
+static __attribute__((noreturn)) void leave(int code)
+{
+        for (;;)
+                sys_call1(SYS_exit_group, code);
+}
+
+static int send_all(const void *data, size_t length)
+{
+        const char *p = data;
+        while (length > 0) {
+                long n = sys_call3(SYS_write, WARM_CONTROL_FD, p, length);
+                if (n <= 0)
+                        return -1;
+                p += n;
+                length -= (size_t)n;
+        }
+        return 0;
+}
+
+static __attribute__((noreturn)) void tell(int failed, const char *text)
+{
+        const struct warm_made made = {(uint32_t)failed, (uint32_t)bare_strlen(text)};
+        send_all(&made, sizeof made);
+        send_all(text, made.text_length);
+        leave(failed);
+}
+
+/* Calls a function of python.py. */
+#define CALL(name, ...) PyObject_CallFunction(PyDict_GetItemString(names, (name)), __VA_ARGS__)
+
+/* ---- a restored process ---- */
+
+/* As the interpreter ends, with what the code left on its way out. */
+static int exit_code_of_error(int *ret_interrupted)
+{
+        PyObject *type, *value, *traceback;
+        if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
+                PyErr_Fetch(&type, &value, &traceback);
+                PyErr_NormalizeException(&type, &value, &traceback);
+                PyObject *code = CALL("exit_code", "O", value);
+                return code ? (int)PyLong_AsLong(code) : 1;
+        }
+        *ret_interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+        PyErr_Print();
+        return 1;
+}
+
+static int run(const char *code, const char *path)
+{
+        PyObject *globals = PyModule_GetDict(PyImport_AddModule("__main__"));
+        PyObject *compiled = Py_CompileString(code, path, FILE_INPUT), *result = 0;
+        int exit_code = 0, interrupted = 0;
+        if (compiled) {
+                result = PyEval_EvalCode(compiled, globals, globals);
+                Py_DecRef(compiled);
+        }
+        if (result)
+                Py_DecRef(result);
+        else
+                exit_code = exit_code_of_error(&interrupted);
+        PyObject *after = CALL("finish", "ii", exit_code, interrupted);
+        return after ? (int)PyLong_AsLong(after) : exit_code;
+}
+
+/* Where tracebacks and child processes look for it. */
+static int write_script(const char *path, const char *code, size_t length)
+{
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, O_WRITE_NEW, 0644);
+        while (fd >= 0 && length > 0) {
+                long n = sys_call3(SYS_write, fd, code, length);
+                if (n <= 0)
+                        return -1;
+                code += n;
+                length -= (size_t)n;
+        }
+        return fd < 0 ? -1 : (int)sys_call1(SYS_close, fd);
+}
+
+/* refresh: what gives it random numbers of its own; NULL if nothing that is loaded has any yet. */
+static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
+{
+        struct release_head head;
+        if (refresh && !PyObject_CallFunction(refresh, ""))
+                leave(RESTORE_FAILED);
+        if (receive_release(&head) < 0)
+                leave(RESTORE_FAILED);
+        char *body = malloc(head.length + 1);
+        if (!body || receive_all(body, head.length) < 0)
+                leave(RESTORE_FAILED);
+        body[head.length] = '\0';
+        const char *code = body + (head.length - head.code_length);
+        if (head.mode != RELEASE_CONTEXT) /* the code is not to see it */
+                sys_call1(SYS_close, WARM_CONTROL_FD);
+        if (head.mode != RELEASE_TRIAL)
+                sys_call1(SYS_close, WARM_TEMPLATE_FD);
+        const long words = (long)(head.length - head.code_length);
+        if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
+                                PyBytes_FromStringAndSize(body, words))) ||
+            (head.mode != RELEASE_CONTEXT && write_script(path, code, head.code_length) < 0)) {
+                PyErr_Print();
+                leave(RESTORE_FAILED);
+        }
+        if (head.mode == RELEASE_CONTEXT) {
+                CALL("drive", "N", PyBytes_FromStringAndSize(code, (long)head.code_length));
+                leave(0);
+        }
+        int exit_code = run(code, path);
+        if (head.mode == RELEASE_TRIAL && snapshot_touched(WARM_TEMPLATE_FD) < 0)
+                exit_code = 1;
+        leave(exit_code);
+}
+
+/* ---- the one that becomes a template ---- */
+
+/* In a child of the interpreter: it has one thread, and every library knows that it was forked. */
+static __attribute__((noreturn)) void write_down(void)
+{
+        PyOS_AfterFork_Child();
+        const char *path = PyUnicode_AsUTF8AndSize(PyDict_GetItemString(names, "SCRIPT"), 0);
+        PyObject *refresh = CALL("settle", "");
+        if (!refresh)
+                leave(1);
+        refresh = PyObject_IsTrue(refresh) ? refresh : 0;
+        int r = snapshot(WARM_TEMPLATE_FD);
+        if (r > 0) /* somewhere else, some time later */
+                serve(path, refresh);
+        if (r < 0)
+                sys_call3(SYS_write, 2, snapshot_problem, bare_strlen(snapshot_problem));
+        leave(r < 0);
+}
+
+static int load_boot(void)
+{
+        size_t at = 0;
+        long n;
+        while ((n = sys_call3(SYS_read, BOOT_FD, boot + at, sizeof boot - 1 - at)) > 0)
+                at += (size_t)n;
+        sys_call1(SYS_close, BOOT_FD);
+        names = PyDict_New();
+        PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
+        PyObject *code = Py_CompileString(boot, "<cella>", FILE_INPUT);
+        return code && PyEval_EvalCode(code, names, names) ? 0 : -1;
+}
+
+/* Why not; "" if all is imported, NULL if there is an exception. */
+static const char *receive_preload(void)
+{
+        struct release_head head;
+        static char list[RELEASE_MAX];
+        if (receive_all(&head, sizeof head) < 0 || head.length > sizeof list ||
+            receive_all(list, head.length) < 0)
+                return 0;
+        PyObject *why = CALL("preload", "N", PyBytes_FromStringAndSize(list, (long)head.length));
+        return why ? PyUnicode_AsUTF8AndSize(why, 0) : 0;
+}
+
+static __attribute__((noreturn)) void make_template(void)
+{
+        int status = -1;
+        PyGILState_Ensure(); /* the interpreter lets go of it around fopen() */
+        const char *why = load_boot() < 0 ? 0 : receive_preload();
+        if (!why || why[0])
+                tell(1, why ? why : "the interpreter cannot be prepared");
+        PyOS_BeforeFork();
+        int pid = fork();
+        if (pid == 0)
+                write_down();
+        PyOS_AfterFork_Parent();
+        if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid || status != 0)
+                tell(1, "the interpreter cannot be written down");
+        PyObject *trial = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);
+        why = trial ? PyUnicode_AsUTF8AndSize(trial, 0) : 0;
+        if (!why)
+                tell(1, "what was written down cannot be tried");
+        tell(why[0] == '!', why[0] == '!' ? why + 1 : why);
+}
+
+static int is_script(const char *path)
+{
+        static const char script[] = "main.py";
+        size_t length = bare_strlen(path);
+        return length >= sizeof script - 1 && bare_same(path + length - (sizeof script - 1), script);
+}
+
+static int seen;
+
+static void *open_script(const char *name, const char *path, const char *mode)
+{
+        void *(*next)(const char *, const char *) = 0;
+        if (!seen && is_script(path)) {
+                seen = 1;
+                make_template();
+        }
+        *(void **)&next = dlsym(NEXT_LIBRARY, name);
+        return next ? next(path, mode) : 0;
+}
+
+PUBLIC void *fopen(const char *path, const char *mode);
+PUBLIC void *fopen64(const char *path, const char *mode);
+
+void *fopen(const char *path, const char *mode)
+{
+        return open_script("fopen", path, mode);
+}
+
+void *fopen64(const char *path, const char *mode)
+{
+        return open_script("fopen64", path, mode);
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+        unsetenv("LD_PRELOAD");
+        if (!PyOS_AfterFork_Child) {
+                seen = 1; /* no Python of ours */
+                return;
+        }
+        /* It is looked for before it is opened. */
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", O_WRITE_NEW, 0644);
+        if (fd >= 0)
+                sys_call1(SYS_close, fd);
+}

@@ -1,0 +1,241 @@
+/* warm/restore.c -- turns into the process that a template holds.
+ *
+ * An ordinary command of an ordinary sandbox, behind every wall.  Nothing is ever mapped over
+ * something else (MAP_FIXED_NOREPLACE): where the kernel happened to put our stack on an address that
+ * the template needs, or where a file has changed since, we say so and end, and the code is started
+ * in the plain way. */
+#include "warm/template.h"
+
+#include "warm/bare.h"
+
+#define PROT_READ 1
+#define PROT_WRITE 2
+#define MAP_SHARED 0x01
+#define MAP_PRIVATE 0x02
+#define MAP_FIXED 0x10
+#define MAP_ANONYMOUS 0x20
+#define MAP_GROWSDOWN 0x100
+#define MAP_NORESERVE 0x4000
+#define MAP_FIXED_NOREPLACE 0x100000
+#define MREMAP_MAYMOVE 1
+#define MREMAP_FIXED 2
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#define PR_SET_NAME 15
+#define ARCH_SET_FS 0x1002
+
+static char maps[16384];
+static char stack[16384] __attribute__((aligned(16), used));
+
+/* The compiler may ask for these by itself. */
+void *memset(void *to, int c, size_t n);
+void *memcpy(void *restrict to, const void *restrict from, size_t n);
+
+void *memset(void *to, int c, size_t n)
+{
+        char *p = to;
+        while (n--)
+                *p++ = (char)c;
+        return to;
+}
+
+void *memcpy(void *restrict to, const void *restrict from, size_t n)
+{
+        char *p = to;
+        const char *q = from;
+        while (n--)
+                *p++ = *q++;
+        return to;
+}
+
+static __attribute__((noreturn)) void give_up(const char *why)
+{
+        sys_call3(SYS_write, WARM_CONTROL_FD, why, bare_strlen(why));
+        for (;;)
+                sys_call1(SYS_exit_group, RESTORE_FAILED);
+}
+
+static long map_at(uint64_t address, uint64_t length, unsigned protection, int flags, int fd, uint64_t offset)
+{
+        long r = sys_call6(SYS_mmap, (long)address, (long)length, (long)protection, flags | MAP_FIXED_NOREPLACE,
+                           fd, (long)offset);
+        return r == (long)address ? 0 : r < 0 ? r : -17; /* EEXIST */
+}
+
+static const struct template_head *map_head(void)
+{
+        const struct template_head *head = (void *)RESTORE_HEAD;
+        uint64_t length;
+        if (map_at(RESTORE_HEAD, TEMPLATE_PAGE * 2, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0 ||
+            head->magic != TEMPLATE_MAGIC)
+                give_up("Fthere is no template");
+        length = head->head_length;
+        if (length > RESTORE_END - RESTORE_HEAD)
+                give_up("Fthe template is too large");
+        sys_call2(SYS_munmap, RESTORE_HEAD, TEMPLATE_PAGE * 2);
+        if (map_at(RESTORE_HEAD, length, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0)
+                give_up("Fno memory for the template's head");
+        return head;
+}
+
+static const void *part(const struct template_head *head, uint64_t offset)
+{
+        return (const char *)head + offset;
+}
+
+/* The kernel's own pages, to where libc has noted them. */
+static void move_specials(const struct template_head *head)
+{
+        char *at = maps;
+        struct bare_map map;
+        uint32_t moved = 0;
+        if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
+                give_up("F/proc/self/maps cannot be read");
+        while (bare_next_map(&at, &map))
+                for (uint32_t i = 0; i < head->n_specials; i++) {
+                        const struct template_special *s = &head->specials[i];
+                        if (!bare_same(map.name, s->name) || map.end - map.start != s->length)
+                                continue;
+                        if (map.start != s->address &&
+                            sys_call5(SYS_mremap, map.start, s->length, s->length,
+                                      MREMAP_MAYMOVE | MREMAP_FIXED, s->address) != (long)s->address)
+                                give_up("Fthe kernel does not let its pages be moved");
+                        moved++;
+                }
+        if (moved != head->n_specials)
+                give_up("Fthe kernel has other pages than when the template was made");
+}
+
+static int open_file(const struct template_head *head, const struct template_file *file)
+{
+        struct bare_status status;
+        const char *name = (const char *)part(head, head->names) + file->name;
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, name, 02000000, 0);
+        if (fd < 0 || bare_status((int)fd, &status) != 0 ||
+            status.inode != file->inode || status.size != file->size ||
+            (uint64_t)status.modified.s != file->modified_s || status.modified.ns != file->modified_ns ||
+            ((uint64_t)status.device[0] << 32 | status.device[1]) != file->device)
+                give_up("Ca file has changed since the template was made");
+        return (int)fd;
+}
+
+static void map_stack(const struct template_piece *piece)
+{
+        uint64_t done = 0;
+        if (map_at(piece->address, piece->length, piece->protection,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE, -1, 0) < 0)
+                give_up("Aan address is taken");
+        while (done < piece->length) {
+                long n = sys_call4(SYS_pread64, WARM_TEMPLATE_FD, piece->address + done, piece->length - done,
+                                   piece->offset + done);
+                if (n <= 0)
+                        give_up("Fthe template is cut off");
+                done += (uint64_t)n;
+        }
+}
+
+static void map_pieces(const struct template_head *head)
+{
+        const struct template_piece *pieces = part(head, head->pieces);
+        const struct template_file *files = part(head, head->files);
+        int file = -1, fd = -1;
+        for (uint32_t i = 0; i < head->n_pieces; i++) {
+                const struct template_piece *p = &pieces[i];
+                int from = -1, flags = MAP_PRIVATE;
+                if (p->source == TEMPLATE_STACK) {
+                        map_stack(p);
+                        continue;
+                }
+                if (p->source == TEMPLATE_FILE || p->source == TEMPLATE_SHARED) {
+                        if (p->file != file) {
+                                if (fd >= 0)
+                                        sys_call1(SYS_close, fd);
+                                fd = open_file(head, &files[p->file]);
+                                file = p->file;
+                        }
+                        from = fd;
+                        flags = p->source == TEMPLATE_SHARED ? MAP_SHARED : MAP_PRIVATE;
+                } else if (p->source == TEMPLATE_PAGES) {
+                        from = WARM_TEMPLATE_FD;
+                } else {
+                        flags |= MAP_ANONYMOUS | (p->protection ? 0 : MAP_NORESERVE);
+                }
+                if (map_at(p->address, p->length, p->protection, flags, from, p->offset) < 0)
+                        give_up("Aan address is taken");
+        }
+        if (fd >= 0)
+                sys_call1(SYS_close, fd);
+}
+
+/* What was looked at or written to when code was tried is going to be again: done now, while nobody
+ * waits. */
+static void touch(const struct template_head *head)
+{
+        const struct template_range *hot = part(head, head->hot);
+        for (uint32_t i = 0; i < head->n_hot; i++)
+                if (sys_call3(SYS_madvise, hot[i].address, hot[i].length / 2 * TEMPLATE_PAGE,
+                              hot[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
+                        return; /* before Linux 5.14: it will be slower */
+}
+
+static void restore_kernel(const struct template_head *head)
+{
+        for (int s = 1; s <= TEMPLATE_SIGNALS; s++) {
+                const uint64_t *action = (const void *)head->actions[s - 1];
+                if (action[0]) /* all are at their default here */
+                        sys_call4(SYS_rt_sigaction, s, action, 0, 8);
+        }
+        if (!(head->alternate_stack[1] & 2)) /* SS_DISABLE */
+                sys_call2(SYS_sigaltstack, head->alternate_stack, 0);
+        sys_call4(SYS_rt_sigprocmask, 2, &head->signal_mask, 0, 8);
+        sys_call1(SYS_set_tid_address, head->tid_address);
+        *(int *)head->tid_address = (int)sys_call0(SYS_gettid);
+        if (head->robust_list)
+                sys_call2(SYS_set_robust_list, head->robust_list, head->robust_length);
+        if (head->rseq)
+                sys_call4(SYS_rseq, head->rseq, head->rseq_length, 0, RSEQ_SIGNATURE);
+}
+
+static __attribute__((noreturn)) void jump(const struct template_head *head)
+{
+        const struct template_registers *r = &head->registers;
+#if defined __x86_64__
+        sys_call2(SYS_arch_prctl, ARCH_SET_FS, head->thread_pointer);
+        __asm__ volatile("mov 0(%0), %%rbx\nmov 8(%0), %%rbp\nmov 16(%0), %%r12\nmov 24(%0), %%r13\n"
+                         "mov 32(%0), %%r14\nmov 40(%0), %%r15\nmov 48(%0), %%rsp\n"
+                         "mov $1, %%eax\njmp *56(%0)"
+                         :
+                         : "D"(r));
+#else
+        __asm__ volatile("msr tpidr_el0, %1\n"
+                         "mov x9, %0\n"
+                         "ldp x19, x20, [x9]\nldp x21, x22, [x9, 16]\nldp x23, x24, [x9, 32]\n"
+                         "ldp x25, x26, [x9, 48]\nldp x27, x28, [x9, 64]\nldp x29, x30, [x9, 80]\n"
+                         "ldr x10, [x9, 96]\nmov sp, x10\n"
+                         "ldp d8, d9, [x9, 104]\nldp d10, d11, [x9, 120]\nldp d12, d13, [x9, 136]\n"
+                         "ldp d14, d15, [x9, 152]\nmov x0, 1\nret"
+                         :
+                         : "r"(r), "r"(head->thread_pointer));
+#endif
+        __builtin_unreachable();
+}
+
+__attribute__((used)) static void restore(void)
+{
+        sys_call2(SYS_prctl, PR_SET_NAME, "python3");
+        const struct template_head *head = map_head();
+        move_specials(head);
+        map_pieces(head);
+        touch(head);
+        restore_kernel(head);
+        jump(head);
+}
+
+/* On a stack of our own: the one that the kernel made stays as it is, with the arguments and the
+ * environment that /proc shows. */
+#if defined __x86_64__
+__asm__(".text\n.globl _start\n_start:\nlea stack+16384(%rip), %rsp\nxor %ebp, %ebp\ncall restore\n");
+#else
+__asm__(".text\n.globl _start\n_start:\nadrp x0, stack\nadd x0, x0, :lo12:stack\nmov x1, 16384\n"
+        "add sp, x0, x1\nmov x29, 0\nbl restore\n");
+#endif

@@ -1,0 +1,344 @@
+/* warm/snapshot.c -- writes the process it was loaded into as a template.
+ *
+ * Called in the child of a fork, from the first handler that libc calls there: so what is restored
+ * later goes on as the child of that fork, and every library that wants to know of one is told.  The
+ * child has one thread.  The memory is written as /proc/self/maps has it: read-only pages of files by
+ * the file's name, everything else as bytes. */
+#include "warm/snapshot.h"
+
+#include "warm/bare.h"
+#include "warm/capture.h"
+
+#define O_RDONLY_CLOEXEC 02000000
+#define PROT_READ 1
+#define PROT_WRITE 2
+#define PROT_EXEC 4
+#define ZERO_RUN 16 /* pages; shorter runs are not worth a mapping of their own */
+#define PR_GET_TID_ADDRESS 40
+#define MAPS_MAX (1024u * 1024)
+
+static struct template_head head;
+static struct template_piece pieces[TEMPLATE_PIECES_MAX];
+static struct template_file files[TEMPLATE_FILES_MAX];
+static char names[TEMPLATE_NAMES_MAX];
+static struct template_range hot[TEMPLATE_HOT_MAX];
+static size_t names_length;
+static uint64_t pages_at; /* where the next pages go, from the first of them on */
+static char maps[MAPS_MAX];
+static char page_of_file[TEMPLATE_PAGE] __attribute__((aligned(4096)));
+
+const char *snapshot_problem = "";
+
+static int problem(const char *what)
+{
+        snapshot_problem = what;
+        return -1;
+}
+
+/* ---- what is where ---- */
+
+static int add_piece(uint64_t address, uint64_t length, unsigned source, uint64_t offset,
+                     const struct bare_map *map)
+{
+        unsigned protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
+                              (map->executable ? PROT_EXEC : 0u);
+        struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
+        if (source == TEMPLATE_PAGES || source == TEMPLATE_STACK) {
+                offset = pages_at;
+                pages_at += length;
+        }
+        if (last && last->source == source && (source == TEMPLATE_PAGES || source == TEMPLATE_ZERO) &&
+            last->protection == protection && last->address + last->length == address) {
+                last->length += length;
+                return 0;
+        }
+        if (head.n_pieces == TEMPLATE_PIECES_MAX)
+                return problem("it has too many mappings");
+        pieces[head.n_pieces++] = (struct template_piece){.address = address,
+                                                          .length = length,
+                                                          .offset = offset,
+                                                          .protection = protection,
+                                                          .source = (uint16_t)source,
+                                                          .file = (uint16_t)(head.n_files - 1)};
+        return 0;
+}
+
+/* Long stretches that are all zero take no room. */
+static int add_pages(const struct bare_map *map)
+{
+        uint64_t start = map->start;
+        while (start < map->end) {
+                uint64_t end = start, zeros = 0;
+                for (; end < map->end; end += TEMPLATE_PAGE) {
+                        zeros = bare_is_zero((void *)end, TEMPLATE_PAGE) ? zeros + 1 : 0;
+                        if (zeros == ZERO_RUN)
+                                break;
+                }
+                if (zeros == ZERO_RUN)
+                        end -= (ZERO_RUN - 1) * (uint64_t)TEMPLATE_PAGE;
+                else
+                        zeros = 0;
+                if (end > start && add_piece(start, end - start, TEMPLATE_PAGES, 0, map) < 0)
+                        return -1;
+                start = end;
+                if (!zeros)
+                        continue;
+                while (end < map->end && bare_is_zero((void *)end, TEMPLATE_PAGE))
+                        end += TEMPLATE_PAGE;
+                if (add_piece(start, end - start, TEMPLATE_ZERO, 0, map) < 0)
+                        return -1;
+                start = end;
+        }
+        return 0;
+}
+
+static int same_as_file(const struct bare_map *map, int fd)
+{
+        for (uint64_t at = map->start; at < map->end; at += TEMPLATE_PAGE) {
+                long n = sys_call4(SYS_pread64, fd, page_of_file, TEMPLATE_PAGE, map->offset + at - map->start);
+                if (n < 0)
+                        return 0;
+                for (; n < (long)TEMPLATE_PAGE; n++)
+                        page_of_file[n] = 0;
+                if (!bare_same_bytes(page_of_file, (void *)at, TEMPLATE_PAGE))
+                        return 0;
+        }
+        return 1;
+}
+
+/* The file's number in the table; neighbours are mostly of the same. */
+static int add_file(const char *name, const struct bare_status *status)
+{
+        size_t length = bare_strlen(name) + 1;
+        if (head.n_files && bare_same(names + files[head.n_files - 1].name, name))
+                return 0;
+        if (head.n_files == TEMPLATE_FILES_MAX || names_length + length > sizeof names)
+                return problem("it has too many files open");
+        files[head.n_files++] = (struct template_file){
+                .device = (uint64_t)status->device[0] << 32 | status->device[1],
+                .inode = status->inode,
+                .size = status->size,
+                .modified_s = (uint64_t)status->modified.s,
+                .modified_ns = status->modified.ns,
+                .name = names_length,
+        };
+        for (size_t i = 0; i < length; i++)
+                names[names_length++] = name[i];
+        return 0;
+}
+
+static int add_file_map(const struct bare_map *map)
+{
+        struct bare_status status;
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, map->name, O_RDONLY_CLOEXEC, 0);
+        int same = fd >= 0 && bare_status((int)fd, &status) == 0 &&
+                   same_as_file(map, (int)fd);
+        if (fd >= 0)
+                sys_call1(SYS_close, fd);
+        if (!same)
+                return add_pages(map);
+        if (add_file(map->name, &status) < 0)
+                return -1;
+        return add_piece(map->start, map->end - map->start, map->shared ? TEMPLATE_SHARED : TEMPLATE_FILE,
+                         map->offset, map);
+}
+
+static int add_special(const struct bare_map *map)
+{
+        struct template_special *s = &head.specials[head.n_specials];
+        if (head.n_specials == TEMPLATE_SPECIALS_MAX || bare_strlen(map->name) >= sizeof s->name)
+                return problem("the kernel has mappings that are not known here");
+        head.n_specials++;
+        s->address = map->start;
+        s->length = map->end - map->start;
+        for (size_t i = 0; map->name[i]; i++)
+                s->name[i] = map->name[i];
+        return 0;
+}
+
+static int add_stack(const struct bare_map *map)
+{
+        struct bare_map used = *map;
+        /* What is below belongs to calls that have returned, or to us. */
+        used.start = (CAPTURE_STACK(&head.registers) - 256) & ~(uint64_t)(TEMPLATE_PAGE - 1);
+        return add_piece(used.start, used.end - used.start, TEMPLATE_STACK, 0, &used);
+}
+
+static int add_map(const struct bare_map *map)
+{
+        if (map->name[0] == '[' && map->name[1] == 'v')
+                return bare_same(map->name, "[vsyscall]") ? 0 : add_special(map);
+        if (bare_same(map->name, "[stack]"))
+                return add_stack(map);
+        if (!map->readable)
+                return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, 0, map);
+        if (map->shared && map->writable)
+                return problem("it shares memory with others");
+        if (map->name[0] == '/' && !map->writable)
+                return add_file_map(map);
+        return add_pages(map);
+}
+
+static int survey(void)
+{
+        char *at = maps;
+        struct bare_map map;
+        if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
+                return problem("/proc/self/maps cannot be read");
+        while (bare_next_map(&at, &map))
+                if (add_map(&map) < 0)
+                        return -1;
+        return 0;
+}
+
+/* ---- what the kernel keeps for it ---- */
+
+extern const long __rseq_offset __attribute__((weak)); /* glibc 2.35 */
+extern const unsigned __rseq_size __attribute__((weak));
+
+static uint64_t thread_pointer(void)
+{
+        uint64_t value;
+#if defined __x86_64__
+        __asm__("mov %%fs:0, %0" : "=r"(value));
+#else
+        __asm__("mrs %0, tpidr_el0" : "=r"(value));
+#endif
+        return value;
+}
+
+static int survey_kernel(void)
+{
+        uint64_t *tid = 0;
+        int self = (int)sys_call0(SYS_gettid);
+        head.thread_pointer = thread_pointer();
+        if (sys_call5(SYS_prctl, PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0)
+                return problem("the kernel has no CONFIG_CHECKPOINT_RESTORE");
+        /* Where libc keeps the thread's number: it is not asked for again. */
+        if (!tid || *(int *)tid != self)
+                return problem("its libc keeps the number of a thread where we do not know");
+        head.tid_address = (uint64_t)tid;
+        sys_call3(SYS_get_robust_list, 0, &head.robust_list, &head.robust_length);
+        if (&__rseq_offset && &__rseq_size && __rseq_size > 0) {
+                head.rseq = head.thread_pointer + (uint64_t)__rseq_offset;
+                head.rseq_length = 32;
+        }
+        sys_call2(SYS_sigaltstack, 0, head.alternate_stack);
+        sys_call4(SYS_rt_sigprocmask, 0, 0, &head.signal_mask, 8);
+        for (int s = 1; s <= TEMPLATE_SIGNALS; s++)
+                sys_call4(SYS_rt_sigaction, s, 0, head.actions[s - 1], 8);
+        return 0;
+}
+
+/* ---- writing ---- */
+
+static int put(int fd, const void *data, uint64_t length)
+{
+        const char *p = data;
+        while (length > 0) {
+                long n = sys_call3(SYS_write, fd, p, length);
+                if (n <= 0)
+                        return problem("the template does not fit into the memory there is");
+                p += n;
+                length -= (uint64_t)n;
+        }
+        return 0;
+}
+
+static uint64_t place(uint64_t *at, uint64_t length)
+{
+        uint64_t offset = *at;
+        *at += (length + 15) & ~15u;
+        return offset;
+}
+
+static int write_template(int fd)
+{
+        uint64_t at = 0;
+        head.magic = TEMPLATE_MAGIC;
+        place(&at, sizeof head);
+        head.pieces = place(&at, head.n_pieces * sizeof *pieces);
+        head.files = place(&at, head.n_files * sizeof *files);
+        head.names = place(&at, names_length);
+        head.hot = place(&at, sizeof hot); /* filled in later */
+        head.head_length = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if (pieces[i].source == TEMPLATE_PAGES || pieces[i].source == TEMPLATE_STACK)
+                        pieces[i].offset += head.head_length;
+        /* Aligned by seeking: a hole reads as zero. */
+        const struct {
+                uint64_t offset;
+                const void *data;
+                uint64_t length;
+        } parts[] = {{0, &head, sizeof head},
+                     {head.pieces, pieces, head.n_pieces * sizeof *pieces},
+                     {head.files, files, head.n_files * sizeof *files},
+                     {head.names, names, names_length}};
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+                sys_call3(SYS_lseek, fd, parts[i].offset, 0);
+                if (put(fd, parts[i].data, parts[i].length) < 0)
+                        return -1;
+        }
+        sys_call3(SYS_lseek, fd, head.head_length, 0);
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if ((pieces[i].source == TEMPLATE_PAGES || pieces[i].source == TEMPLATE_STACK) &&
+                    put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
+                        return -1;
+        return 0;
+}
+
+int snapshot(int fd)
+{
+        if (capture(&head.registers)) {
+                sys_call2(SYS_munmap, RESTORE_BASE, RESTORE_END - RESTORE_BASE);
+                return 1;
+        }
+        return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
+}
+
+/* ---- which pages it touches ---- */
+
+#define PAGEMAP_PRESENT (1ull << 63)
+#define PAGEMAP_FILE (1ull << 61)
+
+static uint64_t entries[512];
+
+static void note_touched(uint64_t address, unsigned written)
+{
+        struct template_range *last = head.n_hot ? &hot[head.n_hot - 1] : 0;
+        if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address && last->length % 2 == written)
+                last->length += 2;
+        else if (head.n_hot < TEMPLATE_HOT_MAX)
+                hot[head.n_hot++] = (struct template_range){address, 2 + written};
+}
+
+/* A page is our own when something was written there, and the file's when it was looked at. */
+static void find_touched(int pagemap, const struct template_piece *piece)
+{
+        uint64_t end = piece->address + piece->length;
+        for (uint64_t at = piece->address; at < end; at += sizeof entries / 8 * TEMPLATE_PAGE) {
+                long n = sys_call4(SYS_pread64, pagemap, entries, sizeof entries, at / TEMPLATE_PAGE * 8);
+                for (long i = 0; i < n / 8 && at + (uint64_t)i * TEMPLATE_PAGE < end; i++)
+                        if (entries[i] & PAGEMAP_PRESENT)
+                                note_touched(at + (uint64_t)i * TEMPLATE_PAGE, !(entries[i] & PAGEMAP_FILE));
+        }
+}
+
+int snapshot_touched(int fd)
+{
+        long pagemap = sys_call4(SYS_openat, BARE_AT_FDCWD, "/proc/self/pagemap", O_RDONLY_CLOEXEC, 0);
+        if (pagemap < 0)
+                return problem("/proc/self/pagemap cannot be read");
+        if (sys_call4(SYS_pread64, fd, &head, sizeof head, 0) != sizeof head ||
+            head.n_pieces > TEMPLATE_PIECES_MAX ||
+            sys_call4(SYS_pread64, fd, pieces, head.n_pieces * sizeof *pieces, head.pieces) < 0)
+                return problem("the template cannot be read");
+        head.n_hot = 0;
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if (pieces[i].source == TEMPLATE_PAGES || pieces[i].source == TEMPLATE_FILE)
+                        find_touched((int)pagemap, &pieces[i]);
+        sys_call1(SYS_close, pagemap);
+        sys_call4(SYS_pwrite64, fd, hot, head.n_hot * sizeof *hot, head.hot);
+        sys_call4(SYS_pwrite64, fd, &head, sizeof head, 0);
+        return 0;
+}

@@ -1,0 +1,93 @@
+/* warm/template.h -- a process as data: an initialised interpreter that many sandboxes start from.
+ *
+ * snapshot.c, loaded into the interpreter, writes one; restore.c, executed in a sandbox, turns into
+ * it.  Both run behind all walls, as any other command does: a template is bytes, and whoever made it
+ * has no say over who starts from it.  One machine, one boot, one kernel: native byte order.
+ *
+ *   head | pieces | files | their names | ranges that are touched first | pages
+ *
+ * Both are built without a libc, because the one in the image is not known. */
+#pragma once
+#include <stdint.h>
+
+#define TEMPLATE_MAGIC 0x316574616c706d74u /* "tmplate1" */
+#define TEMPLATE_PAGE 4096u
+#define TEMPLATE_PIECES_MAX 8192u
+#define TEMPLATE_FILES_MAX 1024u
+#define TEMPLATE_NAMES_MAX (128u * 1024)
+#define TEMPLATE_HOT_MAX 4096u
+#define TEMPLATE_SPECIALS_MAX 6u
+#define TEMPLATE_SIGNALS 64
+#define TEMPLATE_ACTION_SIZE 32 /* the kernel's struct sigaction, at most */
+
+/* Where restore.c lives: no kernel puts a program, a heap, a stack or a mapping there by itself,
+ * with 39 bits of addresses or more.  Its own memory, then the head. */
+#define RESTORE_BASE 0x2000000000u
+#define RESTORE_HEAD (RESTORE_BASE + 0x1000000u)
+#define RESTORE_END (RESTORE_BASE + 0x2000000u)
+
+/* Descriptors of what is being restored. */
+#define WARM_CONTROL_FD 3
+#define WARM_TEMPLATE_FD 4
+
+/* What a restored process exits with when it cannot be one; nothing of the code ran then. */
+#define RESTORE_FAILED 125
+
+enum template_source {
+        TEMPLATE_ZERO,   /* nothing was ever written there */
+        TEMPLATE_PAGES,  /* copied from the template when written to */
+        TEMPLATE_FILE,   /* a file that is the same in every sandbox of this image */
+        TEMPLATE_SHARED, /* the same, read-only and mapped as shared */
+        TEMPLATE_STACK,  /* grows; its pages are read, not mapped */
+};
+
+struct template_piece {
+        uint64_t address, length;
+        uint64_t offset; /* in the template or the file */
+        uint32_t protection;
+        uint16_t source;
+        uint16_t file;
+};
+
+/* If one of them has changed meanwhile, there is no going back to what was. */
+struct template_file {
+        uint64_t device, inode, size, modified_s, modified_ns;
+        uint64_t name; /* offset among the names */
+};
+
+/* The kernel's own mappings (vdso and its data): moved to where the interpreter's libc knows them. */
+struct template_special {
+        uint64_t address, length;
+        char name[16];
+};
+
+struct template_range {
+        uint64_t address;
+        uint64_t length; /* in pages, times two; odd: written to */
+};
+
+struct template_registers {
+        uint64_t saved[24]; /* see capture() */
+};
+
+struct template_head {
+        uint64_t magic;
+        uint64_t head_length; /* up to the pages */
+        uint32_t n_pieces, n_files, n_specials, n_hot;
+        uint64_t pieces, files, names, hot; /* offsets */
+        struct template_registers registers;
+        uint64_t thread_pointer;
+        uint64_t tid_address;
+        uint64_t robust_list, robust_length;
+        uint64_t rseq, rseq_length;
+        uint64_t signal_mask;
+        uint64_t alternate_stack[3];
+        uint8_t actions[TEMPLATE_SIGNALS][TEMPLATE_ACTION_SIZE];
+        struct template_special specials[TEMPLATE_SPECIALS_MAX];
+};
+
+#if defined __x86_64__
+#define RSEQ_SIGNATURE 0x53053053
+#else
+#define RSEQ_SIGNATURE 0xd428bc00
+#endif
