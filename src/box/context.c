@@ -396,7 +396,7 @@ void context_interrupt(struct context *c)
         if (!run || run->over || run->done || c->killing)
                 return;
         run->interrupted = true;
-        driver_signal(c->driver, SIGINT);
+        context_run_interrupt(run);
         if (now - run->started_us < INTERRUPT_AGAIN_US && c->clocks[WHEN_AGAIN] == CONTEXT_NEVER)
                 context_set_clock(c, WHEN_AGAIN, now + INTERRUPT_AGAIN_US);
 }

@@ -86,7 +86,9 @@ struct context_run {
         char *error; /* JSON; NULL: none */
         size_t error_len;
         bool interrupted; /* by a caller who means the code only */
+        bool signalled;   /* SIGINT was sent */
         bool done;        /* the driver said so */
+        bool fence;       /* it is at the empty run behind it */
         bool over;        /* what follows is paperwork */
         struct verdict_facts facts;
         struct keeper_counted before; /* the sandbox's counters when it began */

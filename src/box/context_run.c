@@ -3,8 +3,9 @@
  *   sent -> (output, results, an error) -> done, or the context dies -> counted -> finished
  *
  * Ending one is SIGINT first, so that the context survives it, and when that does not help SIGKILL to the
- * whole context.  A signal that was on its way when the code ended must not reach the next run: so a run
- * is over only when all that were sent have arrived. */
+ * whole context.  A signal that was on its way when the code ended must not reach the next run.  So a run
+ * that was interrupted is over only when init has said that the signal was sent, and an empty run behind it
+ * is through: whatever was pending then came before its end. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define CPU_CHECK_MIN_US 5000
+#define FENCE_US 5000000 /* for an empty run */
 
 /* ---- the end ---- */
 
@@ -144,7 +146,8 @@ static void over(struct context_run *run)
         struct box_sandbox *sb = c->task.sandbox;
         if (run->over)
                 return;
-        driver_drain(c->driver);
+        if (!run->done)
+                driver_drain(c->driver);
         run->over = true;
         stop_clocks(run);
         driver_wait(c->driver, false);
@@ -203,23 +206,39 @@ static void broke(struct context_run *run, const char *what)
         context_kill(run->context, why);
 }
 
+/* Every signal has been sent: those that have not been handled will be in this. */
+static void fence(struct context_run *run)
+{
+        struct context *c = run->context;
+        run->fence = true;
+        driver_expect(c->driver, DRIVER_MAY(DRIVER_DONE) | DRIVER_MAY(DRIVER_ERROR));
+        if (driver_run(c->driver, "", 0) < 0)
+                context_kill(c, "it could not be told to go on");
+}
+
 static void done(struct context_run *run, char *body, size_t len)
 {
+        struct context *c = run->context;
         enum driver_status status;
         int code = 0;
         if (driver_read_done(body, len, &status, &code) < 0) {
                 broke(run, "an end that is none");
                 return;
         }
+        driver_expect(c->driver, 0);
+        if (run->fence) {
+                over(run);
+                return;
+        }
+        driver_drain(c->driver);
         run->done = true;
         run->facts.reported = true;
         run->facts.exited = (struct init_exited){.disk_bytes_free = UINT64_MAX, .disk_inodes_free = UINT64_MAX};
         switch (status) {
-        case DRIVER_OK:
-                break;
         case DRIVER_FAILED:
                 run->facts.exited.wait_status = 1 << 8;
                 break;
+        case DRIVER_OK:
         case DRIVER_EXIT:
                 run->facts.exited.wait_status = code << 8;
                 break;
@@ -228,15 +247,27 @@ static void done(struct context_run *run, char *body, size_t len)
                 if (run->interrupted && run->facts.ending == END_BY_ITSELF)
                         run->facts.ending = END_CANCELLED;
         }
-        driver_expect(run->context->driver, 0);
-        if (!driver_signalling(run->context->driver))
+        stop_clocks(run);
+        if (!run->signalled) {
                 over(run);
+                return;
+        }
+        driver_wait(c->driver, false);
+        context_set_clock(c, WHEN_KILL, clock_us() + FENCE_US);
+        if (!driver_signalling(c->driver))
+                fence(run);
 }
 
 void context_run_signalled(struct context_run *run)
 {
-        if (run->done)
-                over(run);
+        if (run->done && !run->fence && !run->over)
+                fence(run);
+}
+
+void context_run_interrupt(struct context_run *run)
+{
+        run->signalled = true;
+        driver_signal(run->context->driver, SIGINT);
 }
 
 static void take_result(struct context_run *run, char *body, size_t len)
@@ -272,7 +303,7 @@ static void take_error(struct context_run *run, char *body, size_t len)
 
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len)
 {
-        if (run->over || run->done)
+        if (run->over || (run->done && word != DRIVER_DONE))
                 return;
         if (word == DRIVER_DONE)
                 done(run, body, len);
@@ -294,7 +325,7 @@ static void stop(struct context_run *run, enum ending why)
         run->facts.ending = why;
         stop_clocks(run);
         if (grace > 0) {
-                driver_signal(c->driver, SIGINT);
+                context_run_interrupt(run);
                 context_set_clock(c, WHEN_AGAIN, now + (int64_t)grace * 500);
         }
         context_set_clock(c, WHEN_KILL, now + (int64_t)grace * 1000);
@@ -302,7 +333,7 @@ static void stop(struct context_run *run, enum ending why)
 
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len)
 {
-        if (run->over)
+        if (run->done || run->over)
                 return;
         run->total[stream] += len;
         keep_add(&run->keep[stream], data, len);
@@ -341,10 +372,11 @@ void context_run_due(struct context_run *run, enum context_clock clock)
                 break;
         case WHEN_AGAIN:
                 if (!run->done)
-                        driver_signal(c->driver, SIGINT);
+                        context_run_interrupt(run);
                 break;
         case WHEN_KILL:
-                context_kill(c, "it did not stop when it was interrupted, and was killed");
+                context_kill(c, run->done ? "it did not go on after it was interrupted"
+                                          : "it did not stop when it was interrupted");
                 break;
         case WHEN_CPU:
                 if (c->task.sandbox)

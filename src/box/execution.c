@@ -20,6 +20,7 @@
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define PROCESSES_KEPT 64
+#define EARLY_US 5000 /* counters that are older say nothing of the end */
 
 const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
                                                      25000,   50000,   100000,   250000,   500000,
@@ -233,7 +234,7 @@ void execution_list_given_up(struct execution *ex)
 static void list_or_finish(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (!ex->request.list_files || !sb || !sb->channel || sb->died) {
+        if (!ex->request.list_files || ex->listed || !sb || !sb->channel || sb->died) {
                 finish(ex);
                 return;
         }
@@ -260,6 +261,40 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
         list_or_finish(ex);
 }
 
+static void on_early(void *context, const union keeper_packet *packet, int fd)
+{
+        struct execution *ex = context;
+        if (ex->early_wanted) {
+                on_counted(ex, packet, fd);
+        } else if (packet->type == KEEPER_COUNTED) {
+                ex->early = packet->counted;
+                ex->early_known = true;
+        }
+}
+
+void execution_output_ended(struct execution *ex)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        if (ex->over || !ex->spawned || ex->early_us || !sb || !sb->one_shot || !sb->counted || sb->died)
+                return;
+        if (sandbox_count(sb, on_early, ex) == 0)
+                ex->early_us = clock_us();
+}
+
+/* Whether what was asked for when the output ended will do; on_early() goes on if it has yet to come. */
+static bool counted_early(struct execution *ex, const struct box_sandbox *sb)
+{
+        if (!ex->early_us || clock_us() - ex->early_us > EARLY_US)
+                return false;
+        ex->early_wanted = !ex->early_known;
+        if (ex->early_known) {
+                use_counters(ex, sb, &ex->early);
+                fill_result(ex);
+                list_or_finish(ex);
+        }
+        return true;
+}
+
 void execution_over(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
@@ -268,6 +303,8 @@ void execution_over(struct execution *ex)
         ex->over = true;
         execution_clock_stop(ex);
         execution_drain(ex);
+        if (sb && sb->counted && counted_early(ex, sb))
+                return;
         if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
                 return;
         fill_result(ex);
@@ -315,6 +352,22 @@ void execution_started(struct execution *ex, const struct message *m, int32_t pi
                 close(terminal);
 }
 
+/* What init says of its files unasked. */
+static void hear_file(struct execution *ex, const struct message *m, const char *data)
+{
+        uint32_t incomplete = 1;
+        if (!ex->lists)
+                return;
+        if (m->type == INIT_FILE) {
+                keep_file(ex, data, m->len);
+                return;
+        }
+        if (m->len == sizeof incomplete)
+                memcpy(&incomplete, data, sizeof incomplete);
+        ex->result.files_truncated = incomplete != 0;
+        ex->listed = true;
+}
+
 static void on_message(void *context, const struct message *message, const char *data)
 {
         struct execution *ex = context;
@@ -331,6 +384,8 @@ static void on_message(void *context, const struct message *message, const char 
         const bool failed = m.type == INIT_FAILED && m.len == sizeof(struct cella_err);
         if (ex->over) {
                 return; /* it has said all that counts */
+        } else if (ex->spawned && (m.type == INIT_FILE || m.type == INIT_DONE)) {
+                hear_file(ex, &m, data);
         } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;

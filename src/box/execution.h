@@ -92,11 +92,17 @@ struct execution {
         uint32_t due; /* before that: the enum init_reply that init owes us, 0 if none */
         bool spawned; /* the command was sent */
         bool logged;  /* the log knows of it */
+        bool lists;   /* init tells of its files without being asked, */
+        bool listed;  /* and has */
         bool over;    /* it has ended; what follows is paperwork */
         bool done;
         uv_timer_t timer;
         struct verdict_facts facts;
         uint64_t cpu_before_us;       /* of the interpreter, while it waited */
+        /* Counters asked for when its output ended: mostly it ends then. */
+        int64_t early_us; /* 0: not asked */
+        bool early_known, early_wanted;
+        struct keeper_counted early;
         struct keeper_counted before; /* the sandbox's counters when it began */
         struct cella_result result;
         struct cella_err failure;

@@ -40,7 +40,7 @@ static void watch_output(struct execution *ex)
         }
 }
 
-static void close_output(struct stream_out *out)
+static void close_output(struct execution *ex, struct stream_out *out)
 {
         if (out->fd < 0)
                 return;
@@ -48,6 +48,8 @@ static void close_output(struct stream_out *out)
         close(out->fd);
         out->fd = -1;
         execution_drop_handle((uv_handle_t *)&out->poll);
+        if (ex->out[0].fd < 0 && ex->out[1].fd < 0)
+                execution_output_ended(ex);
 }
 
 static void take(struct execution *ex, struct stream_out *out, const char *data, size_t len)
@@ -77,7 +79,7 @@ static bool read_once(struct execution *ex, struct stream_out *out)
         if (n < 0 && errno == EINTR)
                 return true;
         if (n == 0 || errno != EAGAIN)
-                close_output(out);
+                close_output(ex, out);
         return false;
 }
 
@@ -238,5 +240,5 @@ void execution_close_io(struct execution *ex)
 {
         close_input(ex);
         for (int i = 0; i < 2; i++)
-                close_output(&ex->out[i]);
+                close_output(ex, &ex->out[i]);
 }

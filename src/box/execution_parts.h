@@ -7,6 +7,7 @@ void execution_over(struct execution *ex);                              /* every
 void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
 void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */
 void execution_started(struct execution *ex, const struct message *message, int32_t pid);
+void execution_output_ended(struct execution *ex);
 void execution_list_given_up(struct execution *ex);
 
 /* execution_start.c: the messages that start it. */

@@ -42,12 +42,19 @@ static void fail(struct execution *ex, int r, const char *what)
         execution_fail(ex, &err);
 }
 
+/* Every file that is there in the end is the command's. */
+static bool lists_all(const struct execution *ex, const struct box_sandbox *sb)
+{
+        return ex->request.list_files && ex->request.n_files == 0 && sb->workspace == WORKSPACE_NONE;
+}
+
 static int send_spawn(struct execution *ex, struct command_form *form, struct cella_err *err)
 {
         struct box_sandbox *sb = ex->task.sandbox;
         int theirs[3];
-        form->head.flags =
-                (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) | (sb->one_shot ? INIT_ALONE : 0);
+        ex->lists = sb->one_shot && lists_all(ex, sb);
+        form->head.flags = (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) |
+                           (sb->one_shot ? INIT_ALONE : 0) | (ex->lists ? INIT_LIST_ADDED : 0);
         if (ex->kind == EXECUTION_TERMINAL) {
                 form->head.flags |= INIT_TERMINAL;
                 form->head.columns = ex->columns;
@@ -122,6 +129,7 @@ static void release(struct execution *ex, bool waited)
                 return;
         }
         snprintf(ex->script, sizeof ex->script, "%s", script ? script : "");
+        ex->lists = lists_all(ex, sb);
         ex->spawned = true;
         execution_log_begin(ex);
         if (sb->ready)

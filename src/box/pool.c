@@ -15,6 +15,7 @@
 #include "warm/release.h"
 
 #define MAKING_AT_ONCE 2          /* of all pools: requests have the rest of the machine */
+#define FRONT_MAX 8
 #define RETRY_US INT64_C(60000000) /* a template that cannot be made */
 #define BACKOFF_US INT64_C(250000) /* members that fail; doubled each time */
 #define BACKOFF_DOUBLINGS 8
@@ -287,8 +288,24 @@ static bool wants_member(const struct pool *pool)
                box->alive + 1 < box->settings.sandboxes_max && making(box) < MAKING_AT_ONCE;
 }
 
+/* Those that are taken next get ready in earnest, which takes memory; the others wait as they are. */
+static void ready_front(struct pool *pool)
+{
+        unsigned n = pool->size < 16 ? 1 : pool->size / 8 < FRONT_MAX ? pool->size / 8 : FRONT_MAX;
+        list_each (at, &pool->ready, other) {
+                struct waiting *w = list_entry(at, struct waiting, link);
+                if (n-- == 0)
+                        break;
+                if (!w->soon && w->how.kind == WAITING_TEMPLATE)
+                        waiting_soon(w->control);
+                w->soon = true;
+        }
+}
+
 void pools_refill(struct box *box)
 {
+        list_each (at, &box->pools, other)
+                ready_front(list_entry(at, struct pool, link));
         bool more = !box->stopping && box->probed && !box->unable.kind;
         if (more)
                 list_each (at, &box->pools, other) {

@@ -45,7 +45,7 @@ struct waiting {
         uint64_t cpu_us; /* that it took to get ready */
         int control;
         uv_poll_t poll;
-        bool polls, ready;
+        bool polls, ready, soon;
         int64_t begun_us;
 };
 

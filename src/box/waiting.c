@@ -212,7 +212,7 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js", NULL};
         const char *argv[3] = {how->program, waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
-        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED;
+        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED;
         const int null = open_null(), standard[] = {null, null, null};
         if (null < 0)
                 return err_set(err, CELLA_INTERNAL, null, "/dev/null");
@@ -372,6 +372,12 @@ int waiting_release(int control, const struct waiting_how *how, const struct exe
 {
         int e = how->kind == WAITING_SHELL ? release_shell(control, r, fds, err) : release_code(control, r, fds);
         return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
+}
+
+void waiting_soon(int control)
+{
+        const struct release_head head = {.mode = RELEASE_SOON};
+        (void)!send(control, &head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int waiting_release_driver(int control, const char *source, size_t len, int fds[3])

@@ -36,6 +36,8 @@ int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *p
 /* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
                     int fds[3], struct cella_err *err);
+/* It is going to be next. */
+void waiting_soon(int control);
 /* A driver of contexts instead (see context.h), which keeps the socket. */
 int waiting_release_driver(int control, const char *source, size_t len, int fds[3]);
 

@@ -41,6 +41,7 @@ FRAMES_MAX = 2000  # of a traceback
 RESULTS_MAX = 64  # a run; the last are kept for the value of the run
 RESULTS_FOR_MAIN = 8
 SOURCES_MAX = 16 << 20  # of earlier runs, for tracebacks
+GONE = (5, 6, 9, 21, 22, 32, 104, 107)  # EIO ENXIO EBADF EISDIR EINVAL EPIPE ECONNRESET ENOTCONN
 SOCKET_FROM = 100  # away from what code that tidies up descriptors closes
 
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
@@ -92,8 +93,9 @@ class Channel:
             self.writer.flush()
             self.writer.write(message)
             self.writer.flush()
-        except (OSError, ValueError):
-            _exit(1)
+        except BaseException as e:
+            self.end_if_gone(e)
+            raise
 
     def send_surely(self, kind, payload):
         """For the end of a run: exactly once, whatever handlers raise."""
@@ -107,22 +109,31 @@ class Channel:
                     return
                 written = True  # what raises in the next line does so after the copy
                 self.writer.write(message)
-            except (OSError, ValueError):
-                _exit(1)
-            except BaseException:
-                pass
+            except BaseException as e:
+                self.end_if_gone(e)
 
     def receive(self):
         """The code of the next run.  Without the daemon there is nothing left to do."""
         while True:
             try:
-                if not self.reader.peek(1):
+                window = self.reader.peek(1)
+                if not window:
                     _exit(0)
+                header, newline, data = window.partition(b"\n")
+                length = int(header[4:]) if newline and header[4:].isdigit() and header[:4] == b"run " else len(window)
                 break
-            except (OSError, ValueError):
-                _exit(1)
-            except BaseException:  # of a signal handler; peek() lost nothing
-                pass
+            except BaseException as e:  # if it is of a signal handler, peek() lost nothing
+                self.end_if_gone(e)
+        if len(data) < length:
+            return self.receive_long()
+        data = data[:length]
+        try:
+            self.reader.read(len(header) + 1 + length)
+        except BaseException:  # of a handler, after the bytes were taken
+            pass
+        return data
+
+    def receive_long(self):
         try:
             kind, length = self.reader.readline(64).split()
             data = self.reader.read(int(length))
@@ -130,6 +141,11 @@ class Channel:
                 _exit(0)
             return data
         except BaseException:  # out of step
+            _exit(1)
+
+    def end_if_gone(self, failure):
+        """A handler of the code's may raise an OSError, too: TimeoutError is one."""
+        if isinstance(failure, OSError) and failure.errno in GONE or self.reader.closed or self.writer.closed:
             _exit(1)
 
     def pending(self):
@@ -881,6 +897,7 @@ def add_figure(bundle, figure):
         bundle.left_out.append("image/png of more than %d MB left out" % (DATA_MAX >> 20))
     bundle.add("image/svg+xml", figure_as, figure, "svg")
     State.shown.add(id(figure))
+    figure.stale = False  # savefig() leaves it as if it had changed
 
 
 def add_parts(bundle, parts):

@@ -33,7 +33,10 @@ static __attribute__((noreturn)) void give_up(void)
 /* Waits for the release; its strings stay where they are for ever. */
 static char *receive(struct release_head *ret)
 {
-        long body = receive_release(ret) < 0 ? -1
+        int r = receive_ready();
+        while (r == 0 && (r = receive_release(ret)) == 0 && ret->mode == RELEASE_SOON)
+                continue;
+        long body = r < 0 ? -1
                                              : sys_call6(SYS_mmap, 0, (long)ret->length + 1, PROT_READ_WRITE,
                                                          MAP_PRIVATE_ANONYMOUS, -1, 0);
         if ((body < 0 && body > -4096) || receive_all((char *)body, ret->length) < 0)

@@ -149,7 +149,10 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         struct release_head head;
         if (refresh && !PyObject_CallFunction(refresh, ""))
                 leave(RESTORE_FAILED);
-        if (receive_release(&head) < 0)
+        int r = receive_ready();
+        while (r == 0 && (r = receive_release(&head)) == 0 && head.mode == RELEASE_SOON)
+                snapshot_touch(WARM_TEMPLATE_FD);
+        if (r < 0)
                 leave(RESTORE_FAILED);
         char *body = malloc(head.length + 1);
         if (!body || receive_all(body, head.length) < 0)

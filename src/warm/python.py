@@ -185,7 +185,7 @@ def trial(restore_fd, template_fd):
     if first[:1] != b"R":
         return "!" + (first[1:].decode() or "a restored process ended at once")
     code = (usual() + "print(1 + 1, 'ok')\n").encode()
-    ours.sendall(struct.pack("=IIIII", 1 + len(code), 2, 0, 0, len(code)) + b"\0" + code)
+    ours.sendall(struct.pack("=IIIII", 1 + len(code), 3, 0, 0, len(code)) + b"\0" + code)
     output = b""
     while True:
         more = os.read(out, 1000)

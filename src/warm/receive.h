@@ -45,22 +45,28 @@ static inline int receive_all(void *data, size_t length)
         return 0;
 }
 
-/* Says that we wait; then takes the head, and the descriptors that come with it as 0, 1 and 2. */
-static inline int receive_release(struct release_head *ret)
+/* Says that we wait. */
+static inline int receive_ready(void)
 {
         struct warm_ready ready = {.ready = WARM_READY};
         struct {
                 int64_t s, ns;
         } cpu = {0, 0};
+        sys_call2(SYS_clock_gettime, 2, &cpu); /* CLOCK_PROCESS_CPUTIME_ID */
+        ready.cpu_us = (uint64_t)(cpu.s * 1000000 + cpu.ns / 1000);
+        if (sys_call3(SYS_write, WARM_CONTROL_FD, &ready, sizeof ready) != sizeof ready)
+                return -1;
+        return 0;
+}
+
+/* Takes the head, and the descriptors that come with it as 0, 1 and 2. */
+static inline int receive_release(struct release_head *ret)
+{
         struct receive_rights rights = {0};
         struct receive_vector vector = {ret, sizeof *ret};
         struct receive_message message = {
                 .vectors = &vector, .n_vectors = 1, .control = &rights, .control_length = sizeof rights};
         long n;
-        sys_call2(SYS_clock_gettime, 2, &cpu); /* CLOCK_PROCESS_CPUTIME_ID */
-        ready.cpu_us = (uint64_t)(cpu.s * 1000000 + cpu.ns / 1000);
-        if (sys_call3(SYS_write, WARM_CONTROL_FD, &ready, sizeof ready) != sizeof ready)
-                return -1;
         do {
                 n = sys_call3(SYS_recvmsg, WARM_CONTROL_FD, &message, RECEIVE_CLOEXEC);
         } while (n == RECEIVE_EINTR);
@@ -72,5 +78,7 @@ static inline int receive_release(struct release_head *ret)
                                 return -1;
                         sys_call1(SYS_close, rights.fds[i]);
                 }
+        if (ret->mode == RELEASE_SOON)
+                return 0;
         return ret->length > RELEASE_MAX || ret->code_length >= ret->length ? -1 : 0;
 }

@@ -19,8 +19,6 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
 #define PR_SET_NAME 15
 #define ARCH_SET_FS 0x1002
 
@@ -167,17 +165,6 @@ static void map_pieces(const struct template_head *head)
                 sys_call1(SYS_close, fd);
 }
 
-/* What was looked at or written to when code was tried is going to be again: done now, while nobody
- * waits. */
-static void touch(const struct template_head *head)
-{
-        const struct template_range *hot = part(head, head->hot);
-        for (uint32_t i = 0; i < head->n_hot; i++)
-                if (sys_call3(SYS_madvise, hot[i].address, hot[i].length / 2 * TEMPLATE_PAGE,
-                              hot[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
-                        return; /* before Linux 5.14: it will be slower */
-}
-
 static void restore_kernel(const struct template_head *head)
 {
         for (int s = 1; s <= TEMPLATE_SIGNALS; s++) {
@@ -226,7 +213,6 @@ __attribute__((used)) static void restore(void)
         const struct template_head *head = map_head();
         move_specials(head);
         map_pieces(head);
-        touch(head);
         restore_kernel(head);
         jump(head);
 }

@@ -13,6 +13,9 @@
 #define PROT_READ 1
 #define PROT_WRITE 2
 #define PROT_EXEC 4
+#define MAP_PRIVATE 2
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
 #define ZERO_RUN 16 /* pages; shorter runs are not worth a mapping of their own */
 #define PR_GET_TID_ADDRESS 40
 #define MAPS_MAX (1024u * 1024)
@@ -341,4 +344,25 @@ int snapshot_touched(int fd)
         sys_call4(SYS_pwrite64, fd, hot, head.n_hot * sizeof *hot, head.hot);
         sys_call4(SYS_pwrite64, fd, &head, sizeof head, 0);
         return 0;
+}
+
+/* ---- and touching them ahead ---- */
+
+void snapshot_touch(int fd)
+{
+        long at = sys_call6(SYS_mmap, 0, sizeof head, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (at < 0 && at > -4096)
+                return;
+        const uint64_t length = ((const struct template_head *)at)->head_length;
+        sys_call2(SYS_munmap, at, sizeof head);
+        at = sys_call6(SYS_mmap, 0, (long)length, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (at < 0 && at > -4096)
+                return;
+        const struct template_head *h = (const struct template_head *)at;
+        const struct template_range *ranges = (const void *)((const char *)h + h->hot);
+        for (uint32_t i = 0; i < h->n_hot; i++)
+                if (sys_call3(SYS_madvise, ranges[i].address, ranges[i].length / 2 * TEMPLATE_PAGE,
+                              ranges[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
+                        break; /* before Linux 5.14: it will be slower */
+        sys_call2(SYS_munmap, at, length);
 }

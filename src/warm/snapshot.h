@@ -9,4 +9,7 @@ int snapshot(int fd);
 /* In a restored process: notes in the template which of its pages have been written to since. */
 int snapshot_touched(int fd);
 
+/* Has those pages at hand before they are needed: copied, or mapped. */
+void snapshot_touch(int fd);
+
 extern const char *snapshot_problem;
