@@ -72,6 +72,7 @@ enum target {
         TO_PRIORITY,
         TO_IO_PRIORITY,
         TO_PRCTL,
+        TO_SET_MM,
         TO_SECCOMP,
         TO_SECCOMP_FLAGS,
         N_TARGETS,
@@ -166,9 +167,11 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                             {IF_EQUAL, 1, TO_NOT_INIT_2ND},
                             {ELSE, 0, TO_EPERM}}, /* IOPRIO_WHO_PROCESS */
         [TO_PRCTL] = {{LOAD, 0, 0},
-                      {IF_EQUAL, PR_SET_MM, TO_EPERM},
+                      {IF_EQUAL, PR_SET_MM, TO_SET_MM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
+        /* What else it does needs privilege; this lets a process say where its heap is (warm/restore.c). */
+        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_ALLOW}, {ELSE, 0, TO_EPERM}},
         [TO_SECCOMP] = {{LOAD, 0, 0},
                         {IF_EQUAL, SECCOMP_SET_MODE_STRICT, TO_ALLOW},
                         {IF_EQUAL, SECCOMP_SET_MODE_FILTER, TO_SECCOMP_FLAGS},

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "box/context.h"
 #include "box/execution.h"
 #include "box/pool.h"
 #include "box/queue.h"
@@ -78,7 +79,7 @@ static void check_stopping(struct box *box)
         int64_t now = clock_us();
         if (!box->stopping)
                 return;
-        if (list_empty(&box->executions) && now < box->stop_at_us)
+        if (list_empty(&box->executions) && !context_run_cancel_all(box) && now < box->stop_at_us)
                 box->stop_at_us = now; /* nobody is left who could use the time */
         if (now >= box->stop_at_us)
                 list_each (at, &box->sandboxes, other) {
@@ -271,7 +272,7 @@ void box_stop(struct box *box, void (*drained)(struct box *, void *), void *cont
         box->stop_at_us = clock_us() + (int64_t)box->settings.limits.grace_ms * 1000;
         list_each (at, &box->executions, other)
                 execution_terminate(list_entry(at, struct execution, link));
-        if (list_empty(&box->executions))
+        if (!context_run_cancel_all(box) && list_empty(&box->executions))
                 box->stop_at_us = clock_us();
         check_stopping(box);
 }

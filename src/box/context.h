@@ -14,7 +14,7 @@
 #include "box/sandbox.h"
 #include "engine/verdict.h"
 
-#define CONTEXT_RESULTS_MAX 64                  /* in one run; more ends the context */
+#define CONTEXT_RESULTS_MAX 64                   /* in one run; more ends the context */
 #define CONTEXT_RESULTS_BYTES (16 * 1024 * 1024) /* of one run; what is more is left out */
 
 enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING, CONTEXT_DEAD };
@@ -41,8 +41,8 @@ struct context {
         char id[ID_SIZE], sandbox_id[ID_SIZE];
         char runtime[65];
         enum context_state state;
-        char why[200];       /* it is dead; "": it is not */
-        char said[160];      /* on standard error, before it was ready */
+        char why[200];  /* it is dead; "": it is not */
+        char said[160]; /* on standard error, before it was ready */
         int64_t created_ms;
         uint64_t runs;
         struct driver *driver; /* NULL: no process */
@@ -124,6 +124,7 @@ void context_run_release(struct context_run *run); /* no more events */
 void context_run_wait(struct context_run *run, bool wait);
 /* SIGINT, and after the grace time the whole context is killed. */
 void context_run_cancel(struct context_run *run);
+bool context_run_cancel_all(const struct box *box); /* whether there are any */
 struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id);
 /* Calls each(run, …) for every run that is under way. */
 void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what);

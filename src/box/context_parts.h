@@ -19,3 +19,9 @@ void context_run_signalled(struct context_run *run);
 void context_run_due(struct context_run *run, enum context_clock clock);
 void context_run_died(struct context_run *run, const struct init_exited *exited);
 void context_run_lost(struct context_run *run, const struct box_sandbox *sandbox);
+
+/* context_result.c */
+struct audit_begin context_run_log(const struct context_run *run);
+void context_run_count(struct context_run *run, const struct keeper_counted *now); /* its end's counters */
+void context_run_conclude(struct context_run *run);                                /* fills in its result */
+void context_run_record(const struct context_run *run); /* for the log and the metrics */

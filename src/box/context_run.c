@@ -14,8 +14,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/context_parts.h"
-#include "engine/isolation.h"
-#include "engine/result.h"
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define CPU_CHECK_MIN_US 5000
@@ -35,94 +33,16 @@ static void run_free(struct context_run *run)
         free(run);
 }
 
-static struct audit_begin log_begin(const struct context_run *run)
-{
-        return (struct audit_begin){
-                .id = run->id,
-                .sandbox = run->sandbox_id,
-                .runtime = run->request.runtime,
-                .key = run->key[0] ? run->key : NULL,
-                .input = run->request.log_input,
-                .input_len = run->request.log_input_len,
-                .started_ms = run->started_ms,
-        };
-}
-
-static void write_log(struct context_run *run)
-{
-        const struct cella_result *r = &run->result;
-        const struct audit_begin begin = log_begin(run);
-        const struct audit_end end = {
-                .status = cella_status_name(r->status),
-                .exit_code = r->exit_code,
-                .signal = r->signal,
-                .duration_us = r->duration_us,
-                .cpu_us = r->cpu_us,
-                .memory_peak_bytes = r->memory_peak_bytes,
-                .processes_peak = r->processes_peak,
-                .output = {r->output[0], r->output[1]},
-                .output_len = {r->output_len[0], r->output_len[1]},
-                .output_total = {r->output_total[0], r->output_total[1]},
-        };
-        audit_end(run->box->audit, run->audit_slot, &begin, &end);
-}
-
-static void count(const struct context_run *run)
-{
-        struct metrics *m = &run->box->metrics;
-        size_t i = 0;
-        m->executions[run->result.status]++;
-        m->latency_sum_us += run->result.duration_us;
-        while (i < METRICS_BUCKETS && run->result.duration_us > metrics_bounds_us[i])
-                i++;
-        m->latency[i]++;
-}
-
-static void fill_result(struct context_run *run)
-{
-        struct cella_result *r = &run->result;
-        r->duration_us = (uint64_t)(clock_us() - run->started_us);
-        verdict(&run->facts, r);
-        memcpy(r->id, run->id, sizeof r->id);
-        memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
-        for (int i = 0; i < 2; i++) {
-                r->output_total[i] = run->total[i];
-                r->output_truncated[i] = !run->streamed && keep_truncated(&run->keep[i]);
-                keep_take(&run->keep[i], &r->output[i], &r->output_len[i]);
-        }
-}
-
 /* The answer goes out first, the log is written behind it. */
 static void finish(struct context_run *run)
 {
         keeper_link_forget(run->box->keeper, run);
-        fill_result(run);
+        context_run_conclude(run);
         context_run_finished(run->context);
         if (run->events && run->events->on_end)
                 run->events->on_end(run, run->caller);
-        write_log(run);
-        count(run);
+        context_run_record(run);
         run_free(run);
-}
-
-/* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
-static void use_counters(struct context_run *run, const struct keeper_counted *now)
-{
-        const struct keeper_counted *before = &run->before;
-        struct cgroup_usage *u = &run->facts.usage;
-        if (!now->known || !before->known)
-                return;
-        run->facts.counted = true;
-        u->oom_kills = now->oom_kills - before->oom_kills;
-        u->forks_refused = now->forks_refused - before->forks_refused;
-        u->cpu_known = now->known & KEEPER_KNOWS_CPU;
-        u->cpu_us = now->cpu_us - before->cpu_us;
-        u->memory_known =
-                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
-        u->memory_peak_bytes = now->memory_peak_bytes;
-        u->processes_known =
-                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
-        u->processes_peak = now->processes_peak;
 }
 
 static void on_counted(void *context, const union keeper_packet *packet, int fd)
@@ -130,7 +50,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
         struct context_run *run = context;
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
-                use_counters(run, &packet->counted);
+                context_run_count(run, &packet->counted);
         finish(run);
 }
 
@@ -167,8 +87,8 @@ static void explain_death(struct context_run *run)
                 snprintf(message, sizeof message, "the context %s was %s", c->id,
                          c->home ? "restarted" : "removed");
         else
-                snprintf(message, sizeof message, "the context %s has ended (%s): it must be restarted", c->id,
-                         c->why);
+                snprintf(message, sizeof message, "the context %s has ended (%s): it must be restarted",
+                         c->id, c->why);
         driver_make_error("ContextEnded", message, &run->error, &run->error_len);
 }
 
@@ -192,7 +112,7 @@ void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
                 explain_death(run);
         }
         run->over = true;
-        use_counters(run, &sb->counters);
+        context_run_count(run, &sb->counters);
         finish(run);
 }
 
@@ -232,8 +152,10 @@ static void done(struct context_run *run, char *body, size_t len)
         }
         driver_drain(c->driver);
         run->done = true;
+        run->result.duration_us = (uint64_t)(clock_us() - run->started_us);
         run->facts.reported = true;
-        run->facts.exited = (struct init_exited){.disk_bytes_free = UINT64_MAX, .disk_inodes_free = UINT64_MAX};
+        run->facts.exited =
+                (struct init_exited){.disk_bytes_free = UINT64_MAX, .disk_inodes_free = UINT64_MAX};
         switch (status) {
         case DRIVER_FAILED:
                 run->facts.exited.wait_status = 1 << 8;
@@ -275,15 +197,16 @@ static void take_result(struct context_run *run, char *body, size_t len)
         char *text = NULL;
         size_t text_len = 0;
         driver_drain(run->context->driver); /* what was printed before it is shown before it */
-        int r = ++run->heard_results > CONTEXT_RESULTS_MAX ? -E2BIG
-                                                           : driver_read_result(body, len, &text, &text_len);
-        if (r < 0) {
-                broke(run, r == -E2BIG ? "too many results" : "a result that is none");
+        if (++run->heard_results > CONTEXT_RESULTS_MAX) {
+                broke(run, "too many results");
                 return;
         }
-        if (run->results_bytes + text_len > CONTEXT_RESULTS_BYTES) {
+        if (run->results_bytes + len > CONTEXT_RESULTS_BYTES) { /* not even looked at */
                 run->results_truncated = true;
-                free(text);
+                return;
+        }
+        if (driver_read_result(body, len, &text, &text_len) < 0) {
+                broke(run, "a result that is none");
                 return;
         }
         run->results[run->n_results] = text;
@@ -406,7 +329,8 @@ static int check_idle(const struct context *c, struct cella_err *err)
                 return err_hint(err, "POST /v1/sandboxes/%s/contexts/%s/restart", sandbox, c->id);
         }
         if (c->run) {
-                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is running %s", c->id, c->run->id);
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is running %s", c->id,
+                        c->run->id);
                 return err_hint(err, "wait for it, or POST /v1/sandboxes/%s/contexts/%s/interrupt", sandbox,
                                 c->id);
         }
@@ -425,7 +349,7 @@ static int start(struct context_run *run, struct cella_err *err)
 {
         struct context *c = run->context;
         struct box_sandbox *sb = c->task.sandbox;
-        const struct audit_begin begin = log_begin(run);
+        const struct audit_begin begin = context_run_log(run);
         driver_drain(c->driver); /* what came since the last run is not of this one */
         if (sb->counted)
                 sandbox_count(sb, on_before, run);
@@ -515,63 +439,16 @@ void context_run_cancel(struct context_run *run)
         stop(run, END_CANCELLED);
 }
 
-/* ---- looking at it ---- */
-
-void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what)
+static void cancel(struct context_run *run, void *what)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
-                        if (sb->contexts[i] && sb->contexts[i]->run)
-                                each(sb->contexts[i]->run, what);
-        }
+        bool *any = what;
+        *any = true;
+        context_run_cancel(run);
 }
 
-struct search {
-        const struct caller *caller;
-        const char *id;
-        struct context_run *found;
-};
-
-static void compare(struct context_run *run, void *what)
+bool context_run_cancel_all(const struct box *box)
 {
-        struct search *s = what;
-        if (!strcmp(run->id, s->id) &&
-            (caller_sees(s->caller, run->key) || (s->caller->capabilities & MAY_AUDIT)))
-                s->found = run;
-}
-
-struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id)
-{
-        struct search search = {.caller = caller, .id = id};
-        context_run_each(box, compare, &search);
-        return search.found;
-}
-
-json_t *context_run_to_json(const struct context_run *run)
-{
-        return json_pack("{s:s, s:s, s:s, s:s?, s:n, s:s, s:n, s:n, s:s?, s:o}", "id", run->id, "sandbox",
-                         run->sandbox_id, "context", run->context_id, "runtime", run->request.runtime,
-                         "command", "status", "running", "session", "agent", "key",
-                         run->key[0] ? run->key : NULL, "started", box_time(run->started_ms));
-}
-
-char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len)
-{
-        struct cella_isolation isolation;
-        char *text = NULL;
-        struct json j = {.out = open_memstream(&text, ret_len)};
-        const struct result_run extra = {.context = run->context_id,
-                                         .results = (const char *const *)run->results,
-                                         .result_lens = run->result_lens,
-                                         .n_results = run->n_results,
-                                         .results_truncated = run->results_truncated,
-                                         .error = run->error,
-                                         .error_len = run->error_len};
-        if (!j.out)
-                return NULL;
-        isolation_fill(run->walls, run->missing, &isolation);
-        result_write_run(&j, &run->result, run->request.runtime, &isolation, flags, &extra);
-        fclose(j.out);
-        return text;
+        bool any = false;
+        context_run_each(box, cancel, &any);
+        return any;
 }

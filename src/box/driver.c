@@ -100,11 +100,16 @@ static void close_end(struct end *end)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
+static bool is_read(const struct driver *d, int i)
+{
+        return d->ends[i].fd >= 0 && !(i == CONTROL ? d->deaf : d->waits);
+}
+
 static void watch(struct driver *d)
 {
         for (int i = 0; i < ENDS; i++) {
-                bool reads = !d->waits && !(i == CONTROL && d->deaf);
-                int events = (reads ? UV_READABLE : 0) | (i == CONTROL && d->out_len ? UV_WRITABLE : 0);
+                int events =
+                        (is_read(d, i) ? UV_READABLE : 0) | (i == CONTROL && d->out_len ? UV_WRITABLE : 0);
                 if (d->ends[i].fd < 0)
                         continue;
                 if (events)
@@ -160,11 +165,6 @@ static bool read_once(struct driver *d, int i)
         else
                 close_end(&d->ends[i]);
         return false;
-}
-
-static bool is_read(const struct driver *d, int i)
-{
-        return d->ends[i].fd >= 0 && !(i == CONTROL && d->deaf);
 }
 
 void driver_drain(struct driver *d)
@@ -238,7 +238,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         }
         /* An error shows when we read. */
         if (status < 0 || (events & UV_READABLE))
-                for (int n = 0; n < READS_AT_ONCE && is_read(d, i) && !d->waits; n++)
+                for (int n = 0; n < READS_AT_ONCE && is_read(d, i); n++)
                         if (!read_once(d, i))
                                 break;
         if (status < 0)

@@ -38,7 +38,7 @@ int driver_run(struct driver *driver, const char *code, size_t len);
 /* SIGKILL reaches everything it started, others its process group.  on_signalled follows. */
 void driver_signal(struct driver *driver, int signal);
 bool driver_signalling(const struct driver *driver);
-/* Whoever wants the output has no room: reads nothing until it is told to go on. */
+/* Whoever wants the output has no room: reads none until it is told to go on. */
 void driver_wait(struct driver *driver, bool wait);
 /* Takes what is in the pipes now. */
 void driver_drain(struct driver *driver);

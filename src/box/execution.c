@@ -132,6 +132,8 @@ static void finish(struct execution *ex)
         if (sb) {
                 if (ex->tag && sb->channel)
                         channel_forget(sb->channel, ex->tag);
+                if (ex->put_tag && ex->put_tag != ex->tag && sb->channel)
+                        channel_forget(sb->channel, ex->put_tag);
                 sandbox_slot_give(sb, ex->slot);
                 sandbox_detach(&ex->task);
         }
@@ -418,10 +420,11 @@ static void take_over(struct execution *ex, struct box_sandbox *sb)
         ex->pid = w->pid;
         ex->cpu_before_us = w->cpu_us;
         ex->tag = w->tag;
+        ex->put_tag = channel_open_tag(sb->channel, on_message, ex);
         if (ex->tag)
                 channel_hand_over(sb->channel, ex->tag, on_message, ex);
         else
-                ex->tag = channel_open_tag(sb->channel, on_message, ex);
+                ex->tag = ex->put_tag;
         ex->control = TAKE_FD(w->control);
         waiting_free(w);
 }
@@ -434,9 +437,9 @@ static void on_channel(struct task *task)
         if (sb->waiting)
                 take_over(ex, sb);
         else
-                ex->tag = channel_open_tag(sb->channel, on_message, ex);
+                ex->tag = ex->put_tag = channel_open_tag(sb->channel, on_message, ex);
         ex->slot = sandbox_slot_take(sb);
-        if (ex->tag == 0 || ex->slot < 0) {
+        if (ex->tag == 0 || ex->put_tag == 0 || ex->slot < 0) {
                 err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "too many executions at once in this sandbox");
                 execution_fail(ex, &err);
                 return;

@@ -74,7 +74,7 @@ struct execution {
         struct exec_request request;
         struct cella_limits limits;
         bool no_deadline;
-        uint32_t tag;
+        uint32_t tag, put_tag; /* the second for what is put there before, if something has the first */
         int slot;
         uint16_t columns, rows;
         struct waiting_how how; /* kind WAITING_NOT: started plainly */

@@ -198,7 +198,7 @@ static void put_next(struct execution *ex)
 {
         struct put_file *f = &ex->request.files[ex->files_put];
         ex->due = INIT_EXITED;
-        int r = operation_put(ex->task.sandbox, ex->tag, f->path, f->data, f->len);
+        int r = operation_put(ex->task.sandbox, ex->put_tag, f->path, f->data, f->len);
         if (r < 0)
                 fail(ex, r, "cannot send a file");
 }

@@ -82,7 +82,7 @@ static const struct field sandboxes_fields[] = {
         {.name = "max",
          .type = FIELD_INTEGER,
          .min = 1,
-         .max = 4000,
+         .max = 20000,
          .standard = "100",
          .help = "sandboxes alive at once, those of single executions included"},
         {.name = "idle_timeout_ms",
@@ -117,7 +117,7 @@ static const struct field sandboxes_fields[] = {
          .help = "how long the workspace of a session, agent or shared sandbox outlives its last use"},
         {0}};
 
-static const struct field pool_fields[] = {
+static struct field pool_fields[] = {
         {.name = "runtime",
          .type = FIELD_STRING,
          .flags = FIELD_REQUIRED | FIELD_NO_NUL,
@@ -128,14 +128,15 @@ static const struct field pool_fields[] = {
          .type = FIELD_INTEGER,
          .flags = FIELD_REQUIRED,
          .min = 0,
-         .max = 1000,
-         .help = "how many"},
+         .max = 10000,
+         .help = "how many wait; 0: only what makes the first of each fast"},
         {.name = "preload",
          .type = FIELD_ARRAY,
          .item = &word,
          .max = 100,
-         .help = "modules imported already"},
-        {.name = "image", .type = FIELD_STRING, .max = 256, .help = "image"},
+         .help = "modules that Python has imported already"},
+        {.name = "image", .type = FIELD_STRING, .max = 256, .check = check_image, .help = "image"},
+        {.name = "limits", .type = FIELD_OBJECT, .help = "of these sandboxes, where they differ"},
         {0}};
 static const struct field pool = {.name = "", .type = FIELD_OBJECT, .fields = pool_fields};
 
@@ -274,8 +275,9 @@ const struct field *settings_fields(void)
                  .type = FIELD_ARRAY,
                  .item = &pool,
                  .max = 100,
-                 .standard = "[]",
-                 .help = "sandboxes made ahead of time"},
+                 .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": [\"json\", \"re\", "
+                             "\"math\"]}, {\"runtime\": \"sh\", \"size\": 4}]",
+                 .help = "sandboxes made ahead of time, each with an interpreter that waits in it"},
                 {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
                 {.name = "audit",
                  .type = FIELD_OBJECT,
@@ -290,6 +292,9 @@ const struct field *settings_fields(void)
         for (struct field *f = fields; f->name; f++)
                 if (!strcmp(f->name, "limits"))
                         f->fields = limits_fields();
+        for (struct field *f = pool_fields; f->name; f++)
+                if (!strcmp(f->name, "limits"))
+                        f->fields = limits_bare_fields();
         return fields;
 }
 

@@ -61,7 +61,7 @@ const char *waiting_script(const struct waiting_how *how)
 static bool belongs_to_start(const char *pair)
 {
         static const char *const prefixes[] = {"PYTHON",  "LD_",  "LC_",   "LANG",   "MALLOC_", "GLIBC_", "TZ",
-                                               "OPENSSL", "NODE", "OMP_",  "OPENBLAS", "MKL_",    "BASH",   "ENV=",
+                                               "OPENSSL", "NODE", "OMP_",  "OPENBLAS", "MKL_",    "BASH",   "ENV=", "HOME=",
                                                "UV_",     "SHELLOPTS", "POSIXLY_", "NO_COLOR", "FORCE_COLOR", "HOLD_"};
         for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
                 if (!strncmp(pair, prefixes[i], strlen(prefixes[i])))
@@ -98,6 +98,16 @@ static bool shadows(const struct waiting_how *how, const char *path)
         return strstr(how->modules, name) != NULL;
 }
 
+/* A script says how it is encoded in its first lines; what the interpreter says when it cannot be read
+ * depends on where it comes from. */
+static bool declares_encoding(const char *code, size_t len)
+{
+        const char *end = memchr(code, '\n', len);
+        end = end ? memchr(end + 1, '\n', (size_t)(code + len - end - 1)) : NULL;
+        size_t n = end ? (size_t)(end - code) : len;
+        return memmem(code, n, "coding", 6) || (len > 0 && (unsigned char)code[0] == 0xef);
+}
+
 bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
 {
         const char *script = waiting_script(how);
@@ -106,6 +116,8 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
                 return false;
         if (how->kind == WAITING_NOT)
                 return true;
+        if (how->kind == WAITING_TEMPLATE && declares_encoding(r->code, r->code_len))
+                return false;
         if (how->kind == WAITING_SCRIPT && n_args > 0) /* its own objects have them by now */
                 return false;
         if (how->kind == WAITING_SHELL && n_args + count((const char *const *)r->env) + 16 > HOLD_ROOM)
@@ -187,24 +199,15 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         return 0;
 }
 
-/* Room in the kernel's block of words, and in what /proc shows of arguments and environment. */
+/* Room in the kernel's block of words. */
 static const char *const *shell_environment(void)
 {
-        static const char *list[HOLD_ROOM + 3];
-        static char wide[300];
-        if (!list[0]) {
-                memset(wide, '_', sizeof wide - 1);
-                wide[1] = '=';
-                list[0] = PRELOAD_HOLD;
-                for (size_t i = 1; i < HOLD_ROOM + 2; i++)
-                        list[i] = i == 1 ? wide : "_=";
-        }
+        static const char *list[HOLD_ROOM + 2];
+        for (size_t i = 0; !list[0] && i < HOLD_ROOM; i++)
+                list[1 + i] = "_=";
+        list[0] = PRELOAD_HOLD;
         return list;
 }
-
-#define SHELL_ARGUMENT                                                                                       \
-        "................................................................................................"   \
-        "................................................................................................"
 
 int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err)
@@ -229,7 +232,6 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
                 command.env = node_env;
                 break;
         case WAITING_SHELL:
-                argv[1] = SHELL_ARGUMENT;
                 command.env = shell_environment();
                 break;
         case WAITING_NOT:

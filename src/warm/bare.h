@@ -77,6 +77,29 @@ static inline long bare_status(int fd, struct bare_status *ret)
         return sys_call5(SYS_statx, fd, "", 0x1000, 0x7ff, ret); /* AT_EMPTY_PATH, the basic ones */
 }
 
+/* Field N of /proc/self/stat, counted from 1 as in proc(5); N > 2. */
+static inline uint64_t bare_stat_field(const char *stat, int n)
+{
+        const char *p = stat;
+        uint64_t value = 0;
+        for (const char *q = stat; *q; q++)
+                if (*q == ')') /* the last one: the name before it may have any */
+                        p = q;
+        for (int field = 2; field < n && *p; p++)
+                field += *p == ' ';
+        while (*p >= '0' && *p <= '9')
+                value = value * 10 + (uint64_t)(*p++ - '0');
+        return value;
+}
+
+/* As the kernel has it: where the parts of a process are. */
+struct bare_layout {
+        uint64_t start_code, end_code, start_data, end_data, start_brk, brk, start_stack;
+        uint64_t arg_start, arg_end, env_start, env_end;
+        uint64_t auxv;
+        uint32_t auxv_size, exe_fd;
+};
+
 /* One line of /proc/self/maps. */
 struct bare_map {
         uint64_t start, end, offset;

@@ -10,7 +10,7 @@
  * it lacks is import, so `import(...)` and import statements are rewritten: see rewrite_imports().
  *
  * SIGINT: while the code runs synchronously, vm's breakOnSigint stops it, even in `while (true) {}`; while it
- * awaits, a listener ends the run.  A loop without end that begins after the code came back from a timer
+ * awaits, a timer looks for it (was_interrupted()).  A loop without end that begins after the code came back from a timer
  * or from I/O cannot be stopped but by ending the process: Node has nothing for that. */
 (() => {
 'use strict';
@@ -33,11 +33,12 @@ const trim = uncurry(String.prototype.trim), test = uncurry(RegExp.prototype.exe
 const bytes = uncurry(Buffer.prototype.subarray), decode = uncurry(Buffer.prototype.toString);
 const findByte = uncurry(Buffer.prototype.indexOf), then = uncurry(Promise.prototype.then);
 const isArray = Array.isArray, toText = String, toBig = BigInt, toNumber = Number, parse = parseInt;
-const later = setImmediate;
+const later = setImmediate, startTimer = setInterval, stopTimer = clearInterval;
 const reallyExit = process.reallyExit.bind(process), cwd = process.cwd;
 const listenerCount = process.listenerCount.bind(process), on = process.on.bind(process);
 const listeners = process.listeners.bind(process);
-const tick = typeof process._tickCallback === 'function' ? process._tickCallback : () => {};
+const fatal = typeof process._fatalException === 'function' ? process._fatalException.bind(process) : null;
+const tick = fatal && typeof process._tickCallback === 'function' ? process._tickCallback : () => {};
 
 const session = new inspector.Session();
 session.connect();
@@ -46,6 +47,7 @@ const post = session.post.bind(session);
 /* The run that is going on, or null. */
 let run = null;
 let number = 0;
+let poll; /* for SIGINT, while the run awaits something */
 
 // Messages
 
@@ -118,34 +120,77 @@ const BREAK = { __proto__: null, breakOnSigint: true };
 let inside = false;
 
 /* Calls f() so that SIGINT ends it, whatever it does, and says whether that happened.  f() may be
- * cut off at any point, so it sends nothing.  What it throws is as what a timer's callback throws. */
-function interruptible(f) {
-        let error, failed = false;
+ * cut off at any point, so it sends nothing.  What it throws goes to failed(). */
+function interruptible(f, failed) {
+        let error, threw = false;
         hub.step = f;
         inside = true;
         try {
                 runScript(BREAK);
         } catch (e) {
                 error = e;
-                failed = true;
+                threw = true;
         }
         inside = false;
         hub.step = null;
-        keep_listening();
-        if (failed && error !== null && typeof error === 'object' && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+        if (threw && error !== null && typeof error === 'object' && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
                 return true;
-        if (failed)
-                uncaught(error);
+        if (threw && failed)
+                failed(error);
         return false;
 }
 
+/* vm takes SIGINT over when it runs something and gives it back afterwards, and in between the signal would
+ * kill the process.  Not if vm's own watchdog runs all the time: then SIGINT is noted between runs, and vm
+ * changes nothing.  Node does not document that, so there is a way without: a listener, and those moments.  Where the
+ * code has listeners of its own for SIGINT, they are what is called while nothing runs. */
+const watchdog = (() => {
+        try {
+                const found = process.binding('contextify');
+                return found.startSigintWatchdog && found.stopSigintWatchdog ? found : null;
+        } catch {
+                return null;
+        }
+})();
+const watch = watchdog?.startSigintWatchdog, unwatch = watchdog?.stopSigintWatchdog;
+let watching = false, touched = false;
+
+function on_new_listener(name) {
+        if (name === 'SIGINT')
+                touched = true; /* Node has set its own handler, or is about to */
+}
+
 function on_interrupt() {
-        if (!run)
-                return;
-        if (run.code === undefined)
+        if (run && run.code === undefined)
                 run.how = 'interrupted';
-        else
+        else if (run)
                 settle(run, 'interrupted');
+}
+
+/* Whether SIGINT came since somebody asked. */
+function was_interrupted() {
+        if (!watching)
+                return false;
+        watch();
+        return unwatch();
+}
+
+function keep_watching() {
+        if (!watchdog) {
+                if (!includes(listeners('SIGINT'), on_interrupt))
+                        on('SIGINT', on_interrupt);
+                return;
+        }
+        const alone = listenerCount('SIGINT') === 0;
+        if (watching && (touched || !alone)) {
+                unwatch();
+                watching = false;
+        }
+        if (alone && !watching) {
+                watch();
+                watching = true;
+        }
+        touched = false;
 }
 
 // The end of a run
@@ -162,6 +207,7 @@ function finish(mine, payload) {
                 if (run !== mine)
                         return;
                 run = null;
+                stopTimer(poll);
                 post('Runtime.releaseObjectGroup', RUN_OBJECTS);
                 keep_listening();
                 check_socket();
@@ -218,26 +264,53 @@ function exit(code) {
         throw new Exit(status);
 }
 
+/* For when describe() fails. */
+function briefly(error) {
+        try {
+                return cut(types.isNativeError(error) ? toText(error.stack) : 'Error', TEXT_MAX);
+        } catch {
+                return 'Error';
+        }
+}
+
 function tell_error(error, place) {
-        let told = { name: 'Error', message: '', traceback: 'Error' };
+        let told = { name: 'Error', message: '', traceback: briefly(error) };
         interruptible(() => { told = describe(error, place); });
         say(told.traceback + '\n');
         send('error', '{"name":' + quote(told.name) + ',"message":' + quote(told.message) + ',"traceback":' +
                 quote(told.traceback) + '}');
 }
 
+const STRAY_MAX = 1000;
+let stray = 0; /* errors since the last run */
+
 /* From a timer, a callback, a promise that nobody looks at. */
 function uncaught(error) {
         if (run && run.code !== undefined && !run.how) {
                 settle(run, 'error', error);
+        } else if (++stray > STRAY_MAX) {
+                reallyExit(1); /* the code has broken something that Node needs, and it will not end */
         } else if (!(error instanceof Exit)) {
-                let text = 'Error';
+                let text = briefly(error);
                 interruptible(() => { text = describe(error).traceback; });
                 say(text + '\n');
         }
 }
 
+/* What left tick() by force did not restore what Node knows of asynchronous calls, and Node would end the
+ * process over that.  It tidies up where it handles what nobody caught. */
+const STOPPED = new Error('interrupted');
+
+function unwind(error) {
+        if (fatal && typeof process.emit === 'function')
+                fatal(error, false);
+        else
+                uncaught(error);
+}
+
 function on_uncaught(error) {
+        if (error === STOPPED)
+                return;
         if (listenerCount('uncaughtException') <= 1 || error instanceof Exit) /* else the code has its own */
                 uncaught(error);
 }
@@ -413,7 +486,8 @@ function is_object(code) {
 function start(code) {
         if (globalThis.module === Module) /* Node did that after `-e` had run */
                 globalThis.module = here;
-        if (run.how) { /* interrupted before it began */
+        if (run.how || was_interrupted()) { /* before it began */
+                run.how = 'interrupted';
                 conclude(run);
                 return;
         }
@@ -425,11 +499,17 @@ function start(code) {
                 post('Runtime.evaluate', { expression: text + '\n//# sourceURL=' + mine.name, replMode: true,
                         objectGroup: 'run', silent: true }, (error, answer) => evaluated(mine, error, answer));
                 tick(); /* what the code awaits may be there already: go on where SIGINT can stop it */
-        });
-        if (stopped)
+        }, unwind);
+        if (stopped) {
                 mine.how = 'interrupted';
-        if (mine.how && run === mine)
+                unwind(STOPPED);
+        }
+        if (run !== mine)
+                return;
+        if (mine.how)
                 conclude(mine);
+        else
+                poll = startTimer(() => { if (was_interrupted()) on_interrupt(); }, 20);
 }
 
 // Imports
@@ -569,6 +649,7 @@ function prepare() {
         stdout._handle?.setBlocking?.(true);
         stderr._handle?.setBlocking?.(true);
         process.exit = exit;
+        delete process._eval; /* this file */
         process.argv.length = 1;
         process.execArgv.length = 0;
         /* `node -e` made these; they follow the process from directory to directory. */
@@ -588,12 +669,13 @@ function includes(list, item) {
 
 /* Code that removes all listeners would otherwise die of its next mistake. */
 function keep_listening() {
-        if (inside) /* vm has taken the listeners away for the time being */
+        if (inside) /* vm may have taken listeners away for the time being */
                 return;
-        if (!includes(listeners('SIGINT'), on_interrupt))
-                on('SIGINT', on_interrupt);
         if (!includes(listeners('uncaughtException'), on_uncaught))
                 on('uncaughtException', on_uncaught);
+        if (watchdog && !includes(listeners('newListener'), on_new_listener))
+                on('newListener', on_new_listener);
+        keep_watching();
 }
 
 // The socket
@@ -620,16 +702,22 @@ function next_message() {
                 return;
         const code = decode(input, 'utf8', end + 1, end + 1 + length);
         input = toBuffer(bytes(input, end + 1 + length));
-        run = { code: undefined, how: '', exit_code: undefined }; /* the place is taken; SIGINT counts from now on */
-        later(start, code);
+        stray = 0;
+        was_interrupted(); /* between runs it does not count */
+        run = { code: undefined, how: '', exit_code: undefined }; /* the place is taken; from now on it does */
+        later(() => start(code)); /* with arguments Node would spread them, by what the code may have replaced */
 }
 
 prepare();
-const socket = new net.Socket({ fd: SOCKET, readable: true, writable: false });
-socket.on('data', (data) => {
-        input = input.length ? concat([input, data]) : data;
+/* With a buffer of our own nothing of what Node's streams need of the language lies between. */
+function arrived(n, buffer) {
+        input = concat([input, bytes(buffer, 0, n)]);
         next_message();
-});
+        return true;
+}
+
+const socket = new net.Socket({ fd: SOCKET, readable: true, writable: false,
+                                onread: { buffer: Buffer.alloc(64 << 10), callback: arrived } });
 socket.on('error', () => reallyExit(1));
 socket.on('end', () => reallyExit(0));
 socket.on('close', () => reallyExit(0));

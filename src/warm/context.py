@@ -18,7 +18,8 @@ import sys
 from _io import BufferedReader, BufferedWriter, BytesIO, FileIO, open as open_file
 from _signal import SIGINT, default_int_handler, signal
 from posix import _exit, access, close, dup2, fstat, mkdir, register_at_fork, set_inheritable, write
-from sys import getprofile, gettrace, setprofile, settrace
+from select import select
+from sys import getprofile, gettrace, modules, setprofile, settrace
 
 try:
     from _json import encode_basestring as quote
@@ -48,6 +49,7 @@ ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
 PLAIN_TYPES = (int, str, float, bool, list, tuple, dict, set, frozenset, bytes, complex)
 BRACKETS = {list: "[]", tuple: "()", set: "{}", dict: "{}", frozenset: ("frozenset({", "})")}
 ORIGINAL_HOOK = sys.__excepthook__
+INTERRUPTED = '{"status":"interrupted"}'
 WATCHED = ("inspect", "linecache", "matplotlib.pyplot")  # see after_import()
 
 
@@ -58,7 +60,9 @@ class State:
     namespace = None
     late = False  # LATE was compiled
     forked = False  # this is a child that the code forked
-    running = False
+    running = False  # from the message to the answer
+    code = None  # that was received, and not yet run
+    owed = None  # the answer that is to be sent
     interrupted = False  # SIGINT came where it could not be raised
     on_interrupt = default_int_handler  # the code's own, while it is not installed
     tracers = (None, None)  # the same
@@ -83,6 +87,8 @@ class Channel:
     def __init__(self, fd):
         self.fd = move_up(fd)
         self.inode = fstat(self.fd).st_ino
+        self.waiting = True  # for a message, and has none yet
+        self.read_ahead = False  # the reader has more than it gave
         self.reader = BufferedReader(FileIO(self.fd, "rb", closefd=False))
         self.writer = BufferedWriter(FileIO(self.fd, "wb", closefd=False), 2 * PAYLOAD_MAX + (64 << 10))
 
@@ -97,49 +103,58 @@ class Channel:
             self.end_if_gone(e)
             raise
 
-    def send_surely(self, kind, payload):
-        """For the end of a run: exactly once, whatever handlers raise."""
-        data = payload.encode("utf-8", "replace")
-        message = b"%s %d\n%s" % (kind, len(data), data)
-        written = False
-        while True:
+    def send_owed(self):
+        """The end of the run: exactly once, whatever handlers raise.  They run at calls and jumps, so not between
+        the three lines below, and after the copy if in the last of them."""
+        while State.owed is not None:
             try:
+                data = State.owed.encode()
+                message = b"done %d\n%s" % (len(data), data)
                 self.writer.flush()
-                if written:
-                    return
-                written = True  # what raises in the next line does so after the copy
+                State.owed = None
+                State.running = State.interrupted = False
                 self.writer.write(message)
             except BaseException as e:
                 self.end_if_gone(e)
 
     def receive(self):
-        """The code of the next run.  Without the daemon there is nothing left to do."""
+        """Puts the code of the next run into State.  Without the daemon there is nothing left to do.  What
+        a handler raises here loses nothing: bytes are taken in one step with the note that they were."""
+        self.waiting = True
         while True:
             try:
+                self.writer.flush()
+                if not self.read_ahead:  # wait with the message still in the socket, where pending() sees it
+                    select([self.fd], [], [])
+                self.waiting = False
+                self.read_ahead = True
                 window = self.reader.peek(1)
-                if not window:
-                    _exit(0)
-                header, newline, data = window.partition(b"\n")
-                length = int(header[4:]) if newline and header[4:].isdigit() and header[:4] == b"run " else len(window)
                 break
-            except BaseException as e:  # if it is of a signal handler, peek() lost nothing
+            except BaseException as e:
                 self.end_if_gone(e)
+        if not window:
+            _exit(0)
+        header, newline, data = window.partition(b"\n")
+        length = int(header[4:]) if newline and header[4:].isdigit() and header[:4] == b"run " else len(window)
         if len(data) < length:
-            return self.receive_long()
+            self.receive_long()
+            return
+        whole, more = len(header) + 1 + length, len(data) > length
         data = data[:length]
-        try:
-            self.reader.read(len(header) + 1 + length)
-        except BaseException:  # of a handler, after the bytes were taken
-            pass
-        return data
+        State.code = data
+        State.running = True
+        self.read_ahead = more
+        self.reader.read(whole)
 
     def receive_long(self):
+        """The same, of what is not all there yet."""
         try:
             kind, length = self.reader.readline(64).split()
             data = self.reader.read(int(length))
             if kind != b"run" or len(data) != int(length):
                 _exit(0)
-            return data
+            State.code = data
+            State.running = True
         except BaseException:  # out of step
             _exit(1)
 
@@ -149,9 +164,7 @@ class Channel:
             _exit(1)
 
     def pending(self):
-        from select import select
-
-        return bool(select([self.fd], [], [], 0)[0])
+        return not self.waiting or bool(select([self.fd], [], [], 0)[0])
 
     def check(self):
         """That the descriptor is still the socket: never wait for an answer from something else."""
@@ -184,7 +197,7 @@ def move_up(fd):
 def hold_interrupt(signum, frame):
     """SIGINT where no code runs: for a run that was sent already it counts, between runs it does not."""
     try:
-        if not State.forked and (State.running or State.channel.pending()):
+        if not State.forked and State.channel.pending():
             State.interrupted = True
     except Exception:
         pass
@@ -234,16 +247,14 @@ def interruptible(function, *arguments):
 
 def split_last(text, tree):
     """Takes the last statement off, if it is an expression whose value is wanted."""
-    from _ast import Expr, Expression
-
-    if not tree.body or type(tree.body[-1]) is not Expr:
+    if not tree.body or type(tree.body[-1]) is not State.Expr:
         return None
     last = tree.body[-1]
     line = text.split("\n")[last.end_lineno - 1]
     if line.encode()[last.end_col_offset :].lstrip().startswith(b";"):
         return None
     del tree.body[-1]
-    return Expression(last.value)
+    return State.Expression(last.value)
 
 
 def execute(text, name):
@@ -310,7 +321,7 @@ def keep_source(name, text):
     """For linecache, which is filled when somebody imports it."""
     State.sources[name] = text
     State.sources_size += len(text)
-    linecache = sys.modules.get("linecache")
+    linecache = modules.get("linecache")
     while State.sources_size > SOURCES_MAX and len(State.sources) > 1:
         oldest = next(iter(State.sources))
         State.sources_size -= len(State.sources.pop(oldest))
@@ -494,7 +505,7 @@ def flush_streams():
             stream.flush()
         except Exception:
             pass
-    if "ctypes" in sys.modules:  # code that has it may have printed by libc
+    if "ctypes" in modules:  # code that has it may have printed by libc
         try:
             import ctypes
 
@@ -515,7 +526,7 @@ def run_and_show(text, name):
 
 
 def send_figures(send):
-    if "matplotlib.pyplot" in sys.modules:
+    if "matplotlib.pyplot" in modules:
         late()
         show_figures(send)
 
@@ -528,10 +539,10 @@ def answer(failure):
         return '{"status":"exit","exit_code":%d}' % (1 if second else code)
     told, second = interruptible(report, failure)
     if isinstance(failure, KeyboardInterrupt):
-        return '{"status":"interrupted"}'
+        return INTERRUPTED
     if told is None:  # even that failed, or somebody lost patience
         told = (name_of(failure), "", name_of(failure) + "\n")
-    State.channel.send_surely(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, told)))
+    State.channel.send(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, told)))
     return '{"status":"error"}'
 
 
@@ -547,6 +558,7 @@ def end_child(failure):
 
 
 def run(data):
+    """The payload of `done`."""
     State.number += 1
     State.values = State.sent = 0
     State.full = False
@@ -564,8 +576,7 @@ def run(data):
         failure = None
     interruptible(flush_streams)
     State.channel.check()
-    State.running = State.interrupted = False
-    State.channel.send_surely(b"done", done)
+    return done
 
 
 def after_fork():
@@ -580,10 +591,10 @@ def after_fork():
 
 def prepare():
     """The interpreter as the code expects it."""
-    State.old_main = sys.modules.get("__main__")
+    State.old_main = modules.get("__main__")
     module = type(sys)("__main__")
     module.__builtins__ = builtins
-    sys.modules["__main__"] = module
+    modules["__main__"] = module
     State.namespace = vars(module)
     builtins.display = display
     sys.argv = [""]
@@ -595,11 +606,11 @@ def prepare():
         except Exception:
             pass
     sys.meta_path.insert(0, Watcher())
-    if "linecache" in sys.modules:  # 3.13 keeps this file there, as the text of all that is called <string>
-        getattr(sys.modules["linecache"], "cache", {}).pop("<string>", None)
+    if "linecache" in modules:  # 3.13 keeps this file there, as the text of all that is called <string>
+        getattr(modules["linecache"], "cache", {}).pop("<string>", None)
     for name in WATCHED:
-        if name in sys.modules:
-            after_import(name, sys.modules[name])
+        if name in modules:
+            after_import(name, modules[name])
     register_at_fork(after_in_child=after_fork)
 
 
@@ -611,7 +622,9 @@ def serve(fd):
     State.channel.send(b"ready")
     if not State.channel.pending():
         late()
-    compile("0", "<warm>", "exec", ONLY_AST)  # makes the classes of the syntax tree
+    import _ast  # while nobody waits: it makes all classes of the syntax tree
+
+    State.Expr, State.Expression = _ast.Expr, _ast.Expression
     while True:
         try:
             serve_one()
@@ -621,17 +634,19 @@ def serve(fd):
 
 
 def serve_one():
-    data = State.channel.receive()
-    State.running = True
-    try:
-        run(data)
-    except BaseException:
-        if State.forked:
-            raise
-        if State.running:  # a storm of signals: the daemon must have its answer all the same
+    """May be left at any point by what a signal handler raises, and then goes on where it was."""
+    if not State.running:
+        State.channel.receive()
+    if State.owed is None:
+        code, State.code = State.code, None
+        try:
+            State.owed = INTERRUPTED if code is None else run(code)
+        except BaseException:
+            if State.forked:
+                raise
             keep_interrupts_out()
-            State.running = State.interrupted = False
-            State.channel.send_surely(b"done", '{"status":"interrupted"}')
+            State.owed = INTERRUPTED
+    State.channel.send_owed()
 
 
 def late():
@@ -719,8 +734,8 @@ def format_failure(failure, tb):
             sys.setrecursionlimit(1000)
         import traceback
 
-        if "linecache" in sys.modules:
-            fill_linecache(sys.modules["linecache"])
+        if "linecache" in modules:
+            fill_linecache(modules["linecache"])
         return exact("".join(traceback.TracebackException(type(failure), failure, tb).format()))
     except Exception:
         return "%s: %s\n" % (name_of(failure), message_of(failure))
@@ -870,7 +885,7 @@ class Bundle:
 def is_instance(value, module, name):
     """isinstance() of a class in a module that may not have been imported."""
     try:
-        return isinstance(value, getattr(sys.modules[module], name))
+        return isinstance(value, getattr(modules[module], name))
     except Exception:
         return False
 
@@ -957,7 +972,7 @@ def display_values(values, raw):
 
 def open_figures():
     try:
-        managers = sys.modules["matplotlib._pylab_helpers"].Gcf.get_all_fig_managers()
+        managers = modules["matplotlib._pylab_helpers"].Gcf.get_all_fig_managers()
         return [manager.canvas.figure for manager in managers]
     except Exception:
         return []
@@ -970,7 +985,7 @@ def show_figures(send):
             if send and State.running and not State.forked and (id(figure) not in State.shown or figure.stale):
                 represent(figure).send(False)
         finally:
-            sys.modules["matplotlib.pyplot"].close(figure)
+            modules["matplotlib.pyplot"].close(figure)
 
 
 def before_matplotlib():
@@ -1013,7 +1028,7 @@ def after_pyplot(pyplot):
 
     show.__module__, show.__doc__, show.__wrapped__ = original.__module__, original.__doc__, original
     pyplot.show = show
-    settings = sys.modules["matplotlib"].rcParams
+    settings = modules["matplotlib"].rcParams
     if not isinstance(dict.__getitem__(settings, "backend"), str):  # imported before serve(), and none chosen
         settings["backend"] = "agg"
 

@@ -11,6 +11,8 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
+#define PR_SET_MM 35
+#define PR_SET_MM_MAP 14
 #define NEXT_LIBRARY ((void *)-1l)
 #define O_NEW 02001101      /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
 #define O_MAKE 02000100     /* O_RDONLY | O_CREAT | O_CLOEXEC */
@@ -50,20 +52,35 @@ static char *receive(struct release_head *ret)
 
 /* ---- before main() ---- */
 
-/* What /proc shows as the command line and the environment: a stretch of memory, overwritten with as
- * much as fits. */
-static char *show(char *from, char *to, char *strings, uint32_t n)
+/* What /proc shows as the command line and the environment: where they are now. */
+static void show(struct bare_layout *layout, const char *strings, uint32_t argc, uint32_t envc)
 {
-        for (uint32_t i = 0; i < n; i++) {
-                size_t length = bare_strlen(strings) + 1;
-                for (size_t j = 0; j < length; j++)
-                        if (from < to)
-                                *from++ = strings[j];
-                strings += length;
+        layout->arg_start = layout->arg_end = (uint64_t)strings;
+        for (uint32_t i = 0; i < argc + envc; i++) {
+                strings += bare_strlen(strings) + 1;
+                if (i < argc)
+                        layout->arg_end = (uint64_t)strings;
         }
-        while (from < to)
-                *from++ = '\0';
-        return strings;
+        layout->env_start = layout->arg_end;
+        layout->env_end = (uint64_t)strings;
+        sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, layout, sizeof *layout, 0);
+}
+
+static void read_layout(struct bare_layout *ret)
+{
+        char stat[2048];
+        if (bare_read_file("/proc/self/stat", stat, sizeof stat) < 0)
+                give_up();
+        *ret = (struct bare_layout){
+                .start_code = bare_stat_field(stat, 26),
+                .end_code = bare_stat_field(stat, 27),
+                .start_data = bare_stat_field(stat, 45),
+                .end_data = bare_stat_field(stat, 46),
+                .start_brk = bare_stat_field(stat, 47),
+                .brk = (uint64_t)sys_call1(SYS_brk, 0),
+                .start_stack = bare_stat_field(stat, 28),
+                .exe_fd = ~0u,
+        };
 }
 
 /* The words of the kernel's block: argc, argv, NULL, environment, NULL.  There is room for as many as
@@ -84,15 +101,15 @@ static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings
 static void hold_main(int argc, char **argv, char **envp)
 {
         struct release_head head;
+        struct bare_layout layout;
         uint32_t n_env = 0;
         while (envp[n_env])
                 n_env++;
-        char *arguments = argv[0], *variables = envp[0];
-        char *end = envp[n_env - 1] + bare_strlen(envp[n_env - 1]) + 1;
+        read_layout(&layout);
         char *strings = receive(&head);
         if (head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
                 give_up();
-        show(variables, end, show(arguments, variables, strings, head.argc), head.envc);
+        show(&layout, strings, head.argc, head.envc);
         place_words(argv, head.argc, head.envc, strings);
 }
 

@@ -22,6 +22,8 @@ typedef struct py PyObject; /* NOLINT: their name */
 extern PyObject *PyImport_AddModule(const char *) WEAK;
 extern PyObject *PyModule_GetDict(PyObject *) WEAK;
 extern PyObject *PyDict_New(void) WEAK;
+extern int PyDict_DelItemString(PyObject *, const char *) WEAK;
+extern PyObject *PySys_GetObject(const char *) WEAK;
 extern int PyDict_SetItemString(PyObject *, const char *, PyObject *) WEAK;
 extern PyObject *PyDict_GetItemString(PyObject *, const char *) WEAK;
 extern PyObject *PyEval_GetBuiltins(void) WEAK;
@@ -33,7 +35,9 @@ extern void PyErr_Print(void) WEAK;
 extern void PyErr_Clear(void) WEAK;
 extern int PyErr_ExceptionMatches(PyObject *) WEAK;
 extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **) WEAK;
-extern void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **) WEAK;
+extern int Py_FinalizeEx(void) WEAK;
+extern PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *)) WEAK;
+extern char _Py_NoneStruct WEAK;
 extern PyObject *PyExc_SystemExit WEAK, *PyExc_KeyboardInterrupt WEAK;
 extern int PyObject_IsTrue(PyObject *) WEAK;
 extern long PyLong_AsLong(PyObject *) WEAK;
@@ -49,6 +53,7 @@ extern void PyOS_AfterFork_Child(void) WEAK;
 /* ---- libc's ---- */
 
 extern int fork(void);
+extern void exit(int) __attribute__((noreturn));
 extern void *malloc(size_t);
 extern void *dlsym(void *, const char *) WEAK;
 extern int unsetenv(const char *);
@@ -60,6 +65,7 @@ extern int unsetenv(const char *);
 #define O_WRITE_NEW 02001101 /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
 #define BOOT_FD 5    /* python.py */
 #define RESTORE_FD 6 /* restore.c's program */
+#define FLUSH_FAILED 120 /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
 
 static char boot[BOOT_MAX];
@@ -97,26 +103,87 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 
 /* ---- a restored process ---- */
 
-/* As the interpreter ends, with what the code left on its way out. */
-static int exit_code_of_error(int *ret_interrupted)
+static int exit_code, interrupted, trial;
+
+/* What the interpreter does about what the code left on its way out. */
+static void see_error(void)
 {
         PyObject *type, *value, *traceback;
-        if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
-                PyErr_Fetch(&type, &value, &traceback);
-                PyErr_NormalizeException(&type, &value, &traceback);
-                PyObject *code = CALL("exit_code", "O", value);
-                return code ? (int)PyLong_AsLong(code) : 1;
+        exit_code = 1;
+        if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
+                interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+                PyErr_Print();
+                return;
         }
-        *ret_interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-        PyErr_Print();
-        return 1;
+        PyErr_Fetch(&type, &value, &traceback); /* its value may be anything yet */
+        PyObject *code = CALL("exit_code", "(O)", value ? value : (PyObject *)&_Py_NoneStruct);
+        if (code)
+                exit_code = (int)PyLong_AsLong(code);
+        PyErr_Clear();
 }
 
-static int run(const char *code, const char *path)
+static __attribute__((noreturn)) void end(void)
+{
+        static const uint64_t default_action[4];
+        if (interrupted) {
+                sys_call4(SYS_rt_sigaction, 2, default_action, 0, 8); /* SIGINT */
+                sys_call2(SYS_kill, sys_call0(SYS_getpid), 2);
+        }
+        exit(exit_code); /* what C code printed, and wants to have called */
+}
+
+/* Everything of the code's is gone, and what it printed is written.  What would follow is the
+ * interpreter's own, which the kernel does as well, and faster. */
+static void ended(PyObject *capsule)
+{
+        (void)capsule;
+        if (!PyObject_IsTrue(PyDict_GetItemString(names, "flushed")))
+                exit_code = FLUSH_FAILED;
+        end();
+}
+
+static int is_none(PyObject *object)
+{
+        return !object || object == (PyObject *)&_Py_NoneStruct;
+}
+
+/* Whoever follows each line is not to see ours. */
+static int is_traced(void)
+{
+        PyObject *trace = PySys_GetObject("gettrace"), *profile = PySys_GetObject("getprofile");
+        return !is_none(trace ? PyObject_CallFunction(trace, "") : 0) ||
+               !is_none(profile ? PyObject_CallFunction(profile, "") : 0);
+}
+
+static int answers_yes(const char *function)
+{
+        PyObject *answer = CALL(function, "");
+        int yes = answer && PyObject_IsTrue(answer) == 1;
+        PyErr_Clear();
+        return yes;
+}
+
+/* Ends the interpreter: not at all, where nobody would notice; up to what is its own; or as it does
+ * by itself. */
+static __attribute__((noreturn)) void finish(void)
+{
+        int traced = is_traced();
+        if (!interrupted && !traced && answers_yes("simple")) {
+                if (trial && snapshot_touched(WARM_TEMPLATE_FD) < 0)
+                        exit_code = 1;
+                end();
+        }
+        if (!traced && answers_yes("hide")) /* the last that it lets go of */
+                PyDict_SetItemString(PyEval_GetBuiltins(), "~", PyCapsule_New(&exit_code, 0, ended));
+        if (Py_FinalizeEx() < 0)
+                exit_code = FLUSH_FAILED;
+        end();
+}
+
+static __attribute__((noreturn)) void run(const char *code, const char *path)
 {
         PyObject *globals = PyModule_GetDict(PyImport_AddModule("__main__"));
         PyObject *compiled = Py_CompileString(code, path, FILE_INPUT), *result = 0;
-        int exit_code = 0, interrupted = 0;
         if (compiled) {
                 result = PyEval_EvalCode(compiled, globals, globals);
                 Py_DecRef(compiled);
@@ -124,9 +191,11 @@ static int run(const char *code, const char *path)
         if (result)
                 Py_DecRef(result);
         else
-                exit_code = exit_code_of_error(&interrupted);
-        PyObject *after = CALL("finish", "ii", exit_code, interrupted);
-        return after ? (int)PyLong_AsLong(after) : exit_code;
+                see_error();
+        for (int i = 0; i < 2; i++)
+                if (PyDict_DelItemString(globals, i ? "__cached__" : "__file__") < 0)
+                        PyErr_Clear();
+        finish();
 }
 
 /* Where tracebacks and child processes look for it. */
@@ -174,10 +243,8 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 CALL("drive", "N", PyBytes_FromStringAndSize(code, (long)head.code_length));
                 leave(0);
         }
-        int exit_code = run(code, path);
-        if (head.mode == RELEASE_TRIAL && snapshot_touched(WARM_TEMPLATE_FD) < 0)
-                exit_code = 1;
-        leave(exit_code);
+        trial = head.mode == RELEASE_TRIAL;
+        run(code, path);
 }
 
 /* ---- the one that becomes a template ---- */
@@ -238,8 +305,8 @@ static __attribute__((noreturn)) void make_template(void)
         PyOS_AfterFork_Parent();
         if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid || status != 0)
                 tell(1, "the interpreter cannot be written down");
-        PyObject *trial = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);
-        why = trial ? PyUnicode_AsUTF8AndSize(trial, 0) : 0;
+        PyObject *tried = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);
+        why = tried ? PyUnicode_AsUTF8AndSize(tried, 0) : 0;
         if (!why)
                 tell(1, "what was written down cannot be tried");
         tell(why[0] == '!', why[0] == '!' ? why + 1 : why);

@@ -2,17 +2,20 @@
 #
 # Run once, before the template is written, in a namespace that code never sees.  What the functions
 # need is looked up beforehand: code may change what it likes.
+import _thread
+import _weakref
 import atexit
 import gc
 import os
 import sys
-import threading
 
 SCRIPT = os.path.join(os.getcwd(), "main.py")
 
 
 def preload(names):
     import importlib
+
+    seen = set(sys.path_importer_cache)
 
     for name in names.decode().split("\0"):
         try:
@@ -22,8 +25,10 @@ def preload(names):
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
     become_main()
     warm_up()
-    global baseline
-    baseline = len(sys.modules) - 1  # without __main__
+    for path in set(sys.path_importer_cache) - seen:
+        del sys.path_importer_cache[path]
+    global ahead
+    ahead = [name for name in sys.modules if name not in ("sys", "builtins", "__main__")]
     gc.collect()
     gc.freeze()
     return ""
@@ -58,7 +63,11 @@ def usual():
 
 
 def warm_up():
+    patterns = sys.modules["re"]._cache if "re" in sys.modules else {}
+    known = set(patterns)
     exec(compile(usual(), SCRIPT, "exec"), {"__name__": "warm"})
+    for key in set(patterns) - known:
+        del patterns[key]
     sys.stdout.write("")
     sys.stdout.flush()
 
@@ -74,6 +83,11 @@ def settle():
     if "_ssl" in sys.modules:
         add, urandom = sys.modules["_ssl"].RAND_add, os.urandom
         seeds.append(lambda: add(urandom(32), 32.0))
+
+    process = sys.modules.get("multiprocessing.process")
+    if process:
+        config, kind, urandom = process._current_process._config, process.AuthenticationString, os.urandom
+        seeds.append(lambda: config.__setitem__("authkey", kind(urandom(32))))
 
     def refresh():
         for seed in seeds:
@@ -99,66 +113,62 @@ def drive(code):
     exec(compile(code, "<context>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
 
 
-def exit_code(error):
-    code = error.code
-    if code is None:
+def exit_code(value):
+    # What SystemExit was raised with, or the exception itself.
+    if isinstance(value, BaseException):
+        value = getattr(value, "code", value)
+    if value is None:
         return 0
-    if isinstance(code, int):
-        return code & 0xffffffff if -0x80000000 <= code <= 0x7fffffff else 0xffffffff
-    stderr = sys.stderr
+    if isinstance(value, int):
+        return (value + 0x80000000) % 0x100000000 - 0x80000000 if -1 << 63 <= value < 1 << 63 else -1
     try:
-        if stderr is not None:
-            sys.stdout.flush()
-            stderr.write(str(code) + "\n")
+        sys.stderr.write(str(value))
+        sys.stderr.write("\n")
     except Exception:
         pass
     return 1
 
 
-def flush(status):
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except BaseException as error:
-            if stream is sys.stdout:
-                sys.unraisablehook  # the interpreter tells of it, and exits with 120
-                try:
-                    sys.stderr.write("Exception ignored in: %r\n%s: %s\n" % (stream, type(error).__name__, error))
-                    sys.stderr.flush()
-                except BaseException:
-                    pass
-                status = 120
-    return status
+def simple(get_objects=gc.get_objects, stdout=sys.stdout, stderr=sys.stderr, callbacks=atexit._ncallbacks,
+           threads=_thread._count, reference=_weakref.ReferenceType):
+    # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
+    # and the kernel may have it all as it is.  What was there before the code is not among these.
+    if callbacks() or threads() or sys.stdout is not stdout or sys.stderr is not stderr:
+        return False
+    kinds = set()
+    for o in get_objects():
+        kind = type(o)
+        kinds.add(kind)
+        if kind is reference and o.__callback__ is not None or kind is type and "__del__" in o.__dict__:
+            return False
+    for kind in kinds:
+        if hasattr(kind, "__del__") or issubclass(kind, reference) and kind is not reference:
+            return False
+    stdout.flush()
+    stderr.flush()
+    return True
 
 
-def finish(status, interrupted, shutdown=threading._shutdown, run_exit=atexit._run_exitfuncs, collect=gc.collect, count=gc.get_count):
-    # In the order in which the interpreter does it: threads, atexit, output, then objects.
+flushed = True
+
+
+def hide(callbacks=atexit._ncallbacks, threads=_thread._count):
+    # Takes what was imported ahead out of the interpreter's sight: to take it apart would be a waste.
+    # Not if something of the code's is still going to run that may want it.
+    global flushed, kept
+    if callbacks() or threads():
+        return False
     try:
-        shutdown()
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-    try:
-        run_exit()
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
     except BaseException:
-        pass
-    status = flush(status)
+        flushed = False  # the interpreter says so when it tries again
     modules = sys.modules
-    modules.pop("__main__", None)
-    # Those that the code imported come last.  The others are left alone: to look at one is to copy
-    # its page.
-    for _ in range(len(modules) - baseline):
-        modules.popitem()
-    # What was made since has never been older, unless there was a collection.
-    young, middle, old = count()
-    collect(2 if middle or old else 0)
-    status = flush(status)
-    if interrupted:
-        import signal
-
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    return status
+    kept = {}
+    for name in ahead:
+        if name in modules:
+            kept[name] = modules.pop(name)
+    return True
 
 
 def trial(restore_fd, template_fd):

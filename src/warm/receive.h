@@ -6,6 +6,7 @@
 
 #define RECEIVE_EINTR (-4)
 #define RECEIVE_RIGHTS 1            /* SCM_RIGHTS, of SOL_SOCKET */
+#define RECEIVE_DUP_CLOEXEC 02000000 /* O_CLOEXEC */
 #define RECEIVE_CLOEXEC 0x40000000 /* MSG_CMSG_CLOEXEC */
 
 /* As the kernel has them on 64 bits. */
@@ -74,7 +75,9 @@ static inline int receive_release(struct release_head *ret)
                 return -1;
         if (message.control_length >= 28 && rights.type == RECEIVE_RIGHTS)
                 for (int i = 0; i < 3; i++) {
-                        if (sys_call3(SYS_dup3, rights.fds[i], i, 0) < 0)
+                        /* Whether it goes to children, the program may have decided already. */
+                        long flags = sys_call3(SYS_fcntl, i, 1, 0); /* F_GETFD */
+                        if (sys_call3(SYS_dup3, rights.fds[i], i, flags == 1 ? RECEIVE_DUP_CLOEXEC : 0) < 0)
                                 return -1;
                         sys_call1(SYS_close, rights.fds[i]);
                 }

@@ -20,6 +20,8 @@
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
 #define PR_SET_NAME 15
+#define PR_SET_MM 35
+#define PR_SET_MM_MAP 14
 #define ARCH_SET_FS 0x1002
 
 static char maps[16384];
@@ -165,6 +167,29 @@ static void map_pieces(const struct template_head *head)
                 sys_call1(SYS_close, fd);
 }
 
+/* Where its heap goes on: libc takes the kernel's word for it.  Arguments and environment stay ours. */
+static void restore_layout(const struct template_head *head)
+{
+        struct bare_layout layout = {
+                .start_code = head->start_code,
+                .end_code = head->end_code,
+                .start_data = head->start_data,
+                .end_data = head->end_data,
+                .start_brk = head->start_brk,
+                .brk = head->brk,
+                .start_stack = head->start_stack,
+                .exe_fd = ~0u,
+        };
+        if (bare_read_file("/proc/self/stat", maps, sizeof maps) < 0)
+                give_up("F/proc/self/stat cannot be read");
+        layout.arg_start = bare_stat_field(maps, 48);
+        layout.arg_end = bare_stat_field(maps, 49);
+        layout.env_start = bare_stat_field(maps, 50);
+        layout.env_end = bare_stat_field(maps, 51);
+        if (sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &layout, sizeof layout, 0) < 0)
+                give_up("Fthe kernel does not let a process say where its heap is");
+}
+
 static void restore_kernel(const struct template_head *head)
 {
         for (int s = 1; s <= TEMPLATE_SIGNALS; s++) {
@@ -213,6 +238,7 @@ __attribute__((used)) static void restore(void)
         const struct template_head *head = map_head();
         move_specials(head);
         map_pieces(head);
+        restore_layout(head);
         restore_kernel(head);
         jump(head);
 }

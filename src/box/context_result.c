@@ -1,0 +1,152 @@
+/* box/context_result.c -- what is told of a run in a context: its result, the log, the metrics. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "box/context_parts.h"
+#include "engine/isolation.h"
+#include "engine/result.h"
+
+struct audit_begin context_run_log(const struct context_run *run)
+{
+        return (struct audit_begin){
+                .id = run->id,
+                .sandbox = run->sandbox_id,
+                .runtime = run->request.runtime,
+                .key = run->key[0] ? run->key : NULL,
+                .input = run->request.log_input,
+                .input_len = run->request.log_input_len,
+                .started_ms = run->started_ms,
+        };
+}
+
+static void write_log(const struct context_run *run)
+{
+        const struct cella_result *r = &run->result;
+        const struct audit_begin begin = context_run_log(run);
+        const struct audit_end end = {
+                .status = cella_status_name(r->status),
+                .exit_code = r->exit_code,
+                .signal = r->signal,
+                .duration_us = r->duration_us,
+                .cpu_us = r->cpu_us,
+                .memory_peak_bytes = r->memory_peak_bytes,
+                .processes_peak = r->processes_peak,
+                .output = {r->output[0], r->output[1]},
+                .output_len = {r->output_len[0], r->output_len[1]},
+                .output_total = {r->output_total[0], r->output_total[1]},
+        };
+        audit_end(run->box->audit, run->audit_slot, &begin, &end);
+}
+
+static void count(const struct context_run *run)
+{
+        struct metrics *m = &run->box->metrics;
+        size_t i = 0;
+        m->executions[run->result.status]++;
+        m->latency_sum_us += run->result.duration_us;
+        while (i < METRICS_BUCKETS && run->result.duration_us > metrics_bounds_us[i])
+                i++;
+        m->latency[i]++;
+}
+
+void context_run_conclude(struct context_run *run)
+{
+        struct cella_result *r = &run->result;
+        if (r->duration_us == 0)
+                r->duration_us = (uint64_t)(clock_us() - run->started_us);
+        verdict(&run->facts, r);
+        memcpy(r->id, run->id, sizeof r->id);
+        memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
+        for (int i = 0; i < 2; i++) {
+                r->output_total[i] = run->total[i];
+                r->output_truncated[i] = !run->streamed && keep_truncated(&run->keep[i]);
+                keep_take(&run->keep[i], &r->output[i], &r->output_len[i]);
+        }
+}
+
+void context_run_record(const struct context_run *run)
+{
+        write_log(run);
+        count(run);
+}
+
+/* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
+void context_run_count(struct context_run *run, const struct keeper_counted *now)
+{
+        const struct keeper_counted *before = &run->before;
+        struct cgroup_usage *u = &run->facts.usage;
+        if (!now->known || !before->known)
+                return;
+        run->facts.counted = true;
+        u->oom_kills = now->oom_kills - before->oom_kills;
+        u->forks_refused = now->forks_refused - before->forks_refused;
+        u->cpu_known = now->known & KEEPER_KNOWS_CPU;
+        u->cpu_us = now->cpu_us - before->cpu_us;
+        u->memory_known =
+                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
+        u->memory_peak_bytes = now->memory_peak_bytes;
+        u->processes_known =
+                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
+        u->processes_peak = now->processes_peak;
+}
+
+/* ---- looking at it ---- */
+
+void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                        if (sb->contexts[i] && sb->contexts[i]->run)
+                                each(sb->contexts[i]->run, what);
+        }
+}
+
+struct search {
+        const struct caller *caller;
+        const char *id;
+        struct context_run *found;
+};
+
+static void compare(struct context_run *run, void *what)
+{
+        struct search *s = what;
+        if (!strcmp(run->id, s->id) &&
+            (caller_sees(s->caller, run->key) || (s->caller->capabilities & MAY_AUDIT)))
+                s->found = run;
+}
+
+struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id)
+{
+        struct search search = {.caller = caller, .id = id};
+        context_run_each(box, compare, &search);
+        return search.found;
+}
+
+json_t *context_run_to_json(const struct context_run *run)
+{
+        return json_pack("{s:s, s:s, s:s, s:s?, s:n, s:s, s:n, s:n, s:s?, s:o}", "id", run->id, "sandbox",
+                         run->sandbox_id, "context", run->context_id, "runtime", run->request.runtime,
+                         "command", "status", "running", "session", "agent", "key",
+                         run->key[0] ? run->key : NULL, "started", box_time(run->started_ms));
+}
+
+char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len)
+{
+        struct cella_isolation isolation;
+        char *text = NULL;
+        struct json j = {.out = open_memstream(&text, ret_len)};
+        const struct result_run extra = {.context = run->context_id,
+                                         .results = (const char *const *)run->results,
+                                         .result_lens = run->result_lens,
+                                         .n_results = run->n_results,
+                                         .results_truncated = run->results_truncated,
+                                         .error = run->error,
+                                         .error_len = run->error_len};
+        if (!j.out)
+                return NULL;
+        isolation_fill(run->walls, run->missing, &isolation);
+        result_write_run(&j, &run->result, run->request.runtime, &isolation, flags, &extra);
+        fclose(j.out);
+        return text;
+}
