@@ -12,7 +12,6 @@
 #define START_US 30000000
 #define GONE_US 1000000   /* from the end of its socket to that of its process */
 #define KILLED_US 5000000 /* or the sandbox has to go: it holds other contexts, so be patient */
-#define INTERRUPT_AGAIN_US 100000
 
 /* ---- its clocks; while the sandbox is paused they stand still ---- */
 
@@ -350,7 +349,7 @@ int context_new(struct box_sandbox *sb, const char *runtime, struct context **re
                                 .on_paused = on_paused,
                                 .idle_matters_not = true};
         list_init(&c->task.link);
-        uv_timer_init(c->box->loop, &c->timer);
+        uv_timer_init(sb->box->loop, &c->timer);
         c->timer.data = c;
         stop_clocks(c);
         sb->contexts[place] = c;
@@ -387,18 +386,6 @@ int context_start(struct context *c, void (*on_ready)(struct context *, const st
 void context_let_be(struct context *c)
 {
         c->on_ready = NULL;
-}
-
-void context_interrupt(struct context *c)
-{
-        struct context_run *run = c->run;
-        int64_t now = clock_us();
-        if (!run || run->over || run->done || c->killing)
-                return;
-        run->interrupted = true;
-        context_run_interrupt(run);
-        if (now - run->started_us < INTERRUPT_AGAIN_US && c->clocks[WHEN_AGAIN] == CONTEXT_NEVER)
-                context_set_clock(c, WHEN_AGAIN, now + INTERRUPT_AGAIN_US);
 }
 
 void context_remove(struct context *c)

@@ -26,7 +26,7 @@ enum context_clock {
         WHEN_KILLED,  /* init has ended it by then, or never will */
         /* of the run: */
         WHEN_DEADLINE,
-        WHEN_AGAIN, /* the first SIGINT may have come before the code had begun */
+        WHEN_AGAIN, /* for SIGINT: it was too early, or may have been */
         WHEN_KILL,
         WHEN_CPU,
         CONTEXT_CLOCKS
@@ -87,6 +87,8 @@ struct context_run {
         size_t error_len;
         bool interrupted; /* by a caller who means the code only */
         bool signalled;   /* SIGINT was sent */
+        bool deferred;    /* it is to be, as soon as there is code for it */
+        int64_t again_us; /* so long after the first comes a second; 0: none does */
         bool done;        /* the driver said so */
         bool fence;       /* it is at the empty run behind it */
         bool over;        /* what follows is paperwork */

@@ -14,7 +14,6 @@ void context_run_finished(struct context *context);
 /* context_run.c: what its context hears. */
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len);
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len);
-void context_run_interrupt(struct context_run *run);
 void context_run_signalled(struct context_run *run);
 void context_run_due(struct context_run *run, enum context_clock clock);
 void context_run_died(struct context_run *run, const struct init_exited *exited);

@@ -18,6 +18,8 @@
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define CPU_CHECK_MIN_US 5000
 #define FENCE_US 5000000 /* for an empty run */
+#define EARLY_US 100000  /* into a run; see interrupt() */
+#define DEFER_US 5000
 
 /* ---- the end ---- */
 
@@ -186,10 +188,37 @@ void context_run_signalled(struct context_run *run)
                 fence(run);
 }
 
-void context_run_interrupt(struct context_run *run)
+/* A driver that has not taken the code yet takes SIGINT for an idle one's, and one that has just taken it
+ * may: to whom it came so early it comes again. */
+static void interrupt(struct context_run *run)
 {
+        struct context *c = run->context;
+        int64_t now = clock_us(), again = CONTEXT_NEVER;
+        if (!driver_took(c->driver)) {
+                run->deferred = true;
+                context_set_clock(c, WHEN_AGAIN, now + DEFER_US);
+                return;
+        }
+        if (run->again_us == 0 && run->deferred)
+                run->again_us = EARLY_US;
+        if (run->again_us > 0)
+                again = now + run->again_us;
+        run->again_us = 0;
+        run->deferred = false;
         run->signalled = true;
-        driver_signal(run->context->driver, SIGINT);
+        driver_signal(c->driver, SIGINT);
+        context_set_clock(c, WHEN_AGAIN, again);
+}
+
+void context_interrupt(struct context *c)
+{
+        struct context_run *run = c->run;
+        if (!run || run->over || run->done || c->killing || run->deferred)
+                return;
+        run->interrupted = true;
+        if (clock_us() - run->started_us < EARLY_US)
+                run->again_us = EARLY_US;
+        interrupt(run);
 }
 
 static void take_result(struct context_run *run, char *body, size_t len)
@@ -248,8 +277,8 @@ static void stop(struct context_run *run, enum ending why)
         run->facts.ending = why;
         stop_clocks(run);
         if (grace > 0) {
-                context_run_interrupt(run);
-                context_set_clock(c, WHEN_AGAIN, now + (int64_t)grace * 500);
+                run->again_us = (int64_t)grace * 500;
+                interrupt(run);
         }
         context_set_clock(c, WHEN_KILL, now + (int64_t)grace * 1000);
 }
@@ -295,7 +324,7 @@ void context_run_due(struct context_run *run, enum context_clock clock)
                 break;
         case WHEN_AGAIN:
                 if (!run->done)
-                        context_run_interrupt(run);
+                        interrupt(run);
                 break;
         case WHEN_KILL:
                 context_kill(c, run->done ? "it did not go on after it was interrupted"
@@ -393,7 +422,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
                 r = check_cpu_time(c, request, err);
         if (r == 0 && (!(run = calloc(1, sizeof *run)) || id_make("exe_", run->id) < 0))
                 r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
-        if (r < 0) {
+        if (r < 0 || !run) {
                 free(run);
                 exec_request_done(request);
                 return r;

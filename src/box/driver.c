@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -225,6 +227,14 @@ int driver_run(struct driver *d, const char *code, size_t len)
                 watch(d);
         }
         return 0;
+}
+
+bool driver_took(const struct driver *d)
+{
+        int unread = 0;
+        if (d->out_len > 0)
+                return false;
+        return d->ends[CONTROL].fd < 0 || ioctl(d->ends[CONTROL].fd, SIOCOUTQ, &unread) < 0 || unread == 0;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

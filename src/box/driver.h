@@ -35,6 +35,8 @@ int driver_pid(const struct driver *driver); /* inside; 0: not known yet */
 void driver_expect(struct driver *driver, unsigned words);
 /* Sends code; never blocks: what it does not take waits here. */
 int driver_run(struct driver *driver, const char *code, size_t len);
+/* It has taken all of the code, and is about to run it: SIGINT before that would be for nothing. */
+bool driver_took(const struct driver *driver);
 /* SIGKILL reaches everything it started, others its process group.  on_signalled follows. */
 void driver_signal(struct driver *driver, int signal);
 bool driver_signalling(const struct driver *driver);

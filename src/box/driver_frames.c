@@ -55,7 +55,7 @@ static int read_header(struct driver_frames *f, unsigned may, const char **ret_w
                (strlen(words[word].word) != word_len || memcmp(words[word].word, f->header, word_len) != 0))
                 word++;
         *ret_why = "a message of a kind that there is not";
-        if (word == DRIVER_WORDS)
+        if (!digit || word == DRIVER_WORDS)
                 return -EPROTO;
         *ret_why = "a message without a length";
         if (digit == end)
@@ -97,12 +97,12 @@ static int take_header(struct driver_frames *f, unsigned may, const char **data,
 
 static int make_room(struct driver_frames *f, size_t n)
 {
-        if (f->have + n <= f->size)
+        if (n == 0 || f->have + n <= f->size)
                 return 0;
-        size_t size = (f->have + n) * 2;
-        if (size > f->want)
-                size = f->want;
-        char *body = realloc(f->body, size);
+        size_t need = f->have + n, size = need * 2 < f->want ? need * 2 : f->want;
+        if (size < need)
+                size = need;
+        char *body = realloc(f->body, size ? size : 1);
         if (!body)
                 return -ENOMEM;
         f->body = body;

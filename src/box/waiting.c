@@ -98,14 +98,14 @@ static bool shadows(const struct waiting_how *how, const char *path)
         return strstr(how->modules, name) != NULL;
 }
 
-/* A script says how it is encoded in its first lines; what the interpreter says when it cannot be read
- * depends on where it comes from. */
+/* A script says how it is encoded in its first lines; what the interpreter says when it cannot be read,
+ * or ends too early, depends on where it comes from. */
 static bool declares_encoding(const char *code, size_t len)
 {
         const char *end = memchr(code, '\n', len);
         end = end ? memchr(end + 1, '\n', (size_t)(code + len - end - 1)) : NULL;
         size_t n = end ? (size_t)(end - code) : len;
-        return memmem(code, n, "coding", 6) || (len > 0 && (unsigned char)code[0] == 0xef);
+        return memmem(code, n, "coding", 6) || (len > 0 && ((unsigned char)code[0] == 0xef || code[len - 1] == '\\'));
 }
 
 bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)

@@ -26,13 +26,13 @@ const SHOW = { __proto__: null, depth: 4, maxArrayLength: 100, maxStringLength: 
 
 const uncurry = (method) => Function.prototype.call.bind(method);
 const { stringify } = JSON, { inspect, types } = util, { from: toBuffer, concat, alloc } = Buffer;
-const { writeSync, fstatSync } = fs, { isFinite, isSafeInteger } = Number, { getPrototypeOf } = Object, { wait } = Atomics;
+const { writeSync, fstatSync } = fs, { isFinite, isSafeInteger } = Number, { wait } = Atomics;
 const indexOf = uncurry(String.prototype.indexOf), slice = uncurry(String.prototype.slice);
 const split = uncurry(String.prototype.split), startsWith = uncurry(String.prototype.startsWith);
 const trim = uncurry(String.prototype.trim), test = uncurry(RegExp.prototype.exec);
 const bytes = uncurry(Buffer.prototype.subarray), decode = uncurry(Buffer.prototype.toString);
 const findByte = uncurry(Buffer.prototype.indexOf), then = uncurry(Promise.prototype.then);
-const isArray = Array.isArray, toText = String, toBig = BigInt, toNumber = Number, parse = parseInt;
+const toText = String, toBig = BigInt, toNumber = Number, parse = parseInt;
 const later = setImmediate, startTimer = setInterval, stopTimer = clearInterval;
 const reallyExit = process.reallyExit.bind(process), cwd = process.cwd;
 const listenerCount = process.listenerCount.bind(process), on = process.on.bind(process);

@@ -15,9 +15,9 @@ be done: compiling all of it at once would take as long as half the start of the
 
 import builtins
 import sys
-from _io import BufferedReader, BufferedWriter, BytesIO, FileIO, open as open_file
+from _io import BufferedReader, BufferedWriter, FileIO, open as open_file
 from _signal import SIGINT, default_int_handler, signal
-from posix import _exit, access, close, dup2, fstat, mkdir, register_at_fork, set_inheritable, write
+from posix import _exit, close, dup2, fstat, register_at_fork, set_inheritable, write
 from select import select
 from sys import getprofile, gettrace, modules, setprofile, settrace
 
@@ -33,6 +33,10 @@ except ImportError:  # an interpreter without the accelerator
 
 # Functions defined from here on find these, whatever the code does to the real ones.
 __builtins__ = dict(vars(builtins))
+
+# These are in LATE.
+after_inspect = after_pyplot = before_matplotlib = display_values = exit_code_of = name_of = report = represent = None
+show_figures = None
 
 DATA_MAX = 4 << 20  # of one representation
 PAYLOAD_MAX = 8 << 20  # the same as JSON, where a control character becomes six
@@ -656,6 +660,9 @@ def late():
 
 
 LATE = r'''
+from _io import BytesIO
+from posix import access
+
 REPRESENTATIONS = (
     ("_repr_html_", "text/html"),
     ("_repr_markdown_", "text/markdown"),
@@ -999,23 +1006,24 @@ def before_matplotlib():
         home = environ.get("HOME", "/")
         config = environ.get("XDG_CONFIG_HOME") or home + "/.config"
         cache = environ.get("XDG_CACHE_HOME") or home + "/.cache"
-        if can_make(config + "/matplotlib") and can_make(cache + "/matplotlib"):
+        if have_directory(config + "/matplotlib") and have_directory(cache + "/matplotlib"):
             return
         path = (environ.get("TMPDIR") or "/tmp") + "/matplotlib-cache"
-        try:
-            mkdir(path, 0o700)
-        except OSError:
-            pass
-        if access(path, 2):
+        if have_directory(path):
             environ["MPLCONFIGDIR"] = path
     except Exception:
         pass
 
 
-def can_make(path):
-    while not access(path, 0) and "/" in path:
-        path = path.rpartition("/")[0] or "/"
-    return access(path, 2)
+def have_directory(path):
+    """Makes it, as matplotlib would."""
+    from os import makedirs
+
+    try:
+        makedirs(path, exist_ok=True)
+        return access(path, 2)
+    except OSError:
+        return False
 
 
 def after_pyplot(pyplot):

@@ -120,6 +120,9 @@ static void see_error(void)
         if (code)
                 exit_code = (int)PyLong_AsLong(code);
         PyErr_Clear();
+        Py_DecRef(type);
+        Py_DecRef(value);
+        Py_DecRef(traceback); /* with every frame on the way, and what is in them */
 }
 
 static __attribute__((noreturn)) void end(void)

@@ -23,7 +23,6 @@ def preload(names):
                 importlib.import_module(name)
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
-    become_main()
     warm_up()
     for path in set(sys.path_importer_cache) - seen:
         del sys.path_importer_cache[path]
@@ -35,8 +34,13 @@ def preload(names):
 
 
 def become_main():
-    # What the interpreter itself does between opening the script and running it.
-    main = sys.modules["__main__"].__dict__
+    # A module that the collector knows, unlike what it was told to leave alone; in it, what the
+    # interpreter puts there between opening the script and running it.
+    module = type(sys)("__main__")
+    main = module.__dict__
+    main.clear()
+    main.update(sys.modules["__main__"].__dict__)
+    sys.modules["__main__"] = module
     loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
     main["__file__"] = SCRIPT
     main["__cached__"] = None
@@ -73,7 +77,9 @@ def warm_up():
 
 
 def settle():
-    # In the child that is written down.  What gives a restored one random numbers of its own, if
+    # In the child that is written down.
+    become_main()
+    # What gives a restored one random numbers of its own, if
     # anything that is loaded has some already; what is imported later asks the kernel.
     seeds = []
     if "random" in sys.modules:
@@ -129,10 +135,12 @@ def exit_code(value):
     return 1
 
 
-def simple(get_objects=gc.get_objects, stdout=sys.stdout, stderr=sys.stderr, callbacks=atexit._ncallbacks,
-           threads=_thread._count, reference=_weakref.ReferenceType):
+def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
+           reference=_weakref.ReferenceType):
     # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
-    # and the kernel may have it all as it is.  What was there before the code is not among these.
+    # and the kernel may have it all as it is.  What was there before the code is not among these.  We
+    # keep no reference to the streams ourselves: they are flushed when the last is gone.
+    stdout, stderr = sys.__stdout__, sys.__stderr__
     if callbacks() or threads() or sys.stdout is not stdout or sys.stderr is not stderr:
         return False
     kinds = set()
