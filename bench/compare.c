@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,7 +210,8 @@ static double once(enum peer peer, const char *const *command)
         return r == 0 && status == 0 ? t : -1;
 }
 
-static void measure(size_t load, int asked)
+/* How many rounds it were. */
+static int measure(size_t load, int asked)
 {
         int rounds = asked * loads[load].rounds / 100;
         rounds = rounds < 5 ? 5 : rounds;
@@ -227,6 +229,14 @@ static void measure(size_t load, int asked)
                         if (times[p][r] < 0)
                                 why_not[p] = "failed in between";
                 }
+        for (enum peer p = 0; p < N_PEERS; p++)
+                if (!why_not[p])
+                        qsort(times[p], (size_t)rounds, sizeof times[p][0], compare);
+        return rounds;
+}
+
+static void print_table(size_t load, int rounds)
+{
         printf("\n%-26s %12s %12s %10s %12s\n", loads[load].name, "median ms", "p99 ms", "x bare",
                "bare + ms");
         for (enum peer p = 0; p < N_PEERS; p++) {
@@ -234,19 +244,37 @@ static void measure(size_t load, int asked)
                         printf("  %-24s %s\n", peer_names[p], why_not[p]);
                         continue;
                 }
-                qsort(times[p], (size_t)rounds, sizeof times[p][0], compare);
                 double median = times[p][rounds / 2], bare = times[BARE][rounds / 2];
                 printf("  %-24s %12.2f %12.2f %10.2f %12.2f\n", peer_names[p], median / 1000,
                        times[p][rounds * 99 / 100] / 1000, median / bare, (median - bare) / 1000);
         }
 }
 
+/* One object for each; names and reasons have nothing in them to escape. */
+static void print_json(size_t load, int rounds)
+{
+        printf("%s{\"load\": \"%s\", \"rounds\": %d, \"peers\": [", load ? ", " : "", loads[load].name,
+               rounds);
+        for (enum peer p = 0; p < N_PEERS; p++) {
+                printf("%s{\"name\": \"%s\", ", p ? ", " : "", peer_names[p]);
+                if (why_not[p])
+                        printf("\"skipped\": \"%s\"}", why_not[p]);
+                else
+                        printf("\"skipped\": null, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"min_ms\": %.3f, "
+                               "\"x_bare\": %.4f}",
+                               times[p][rounds / 2] / 1000, times[p][rounds * 99 / 100] / 1000,
+                               times[p][0] / 1000, times[p][rounds / 2] / times[BARE][rounds / 2]);
+        }
+        printf("]}");
+}
+
 int main(int argc, char **argv)
 {
-        int rounds = argc > 1 ? atoi(argv[1]) : 500;
+        bool json = argc > 1 && !strcmp(argv[1], "--json");
+        int rounds = argc > 1 + json ? atoi(argv[1 + json]) : 500;
         char command[64];
         if (rounds < 5 || rounds > ROUNDS_MAX) {
-                fprintf(stderr, "usage: compare [ROUNDS, 5 to %d]\n", ROUNDS_MAX);
+                fprintf(stderr, "usage: compare [--json] [ROUNDS, 5 to %d]\n", ROUNDS_MAX);
                 return 2;
         }
         ssize_t n = readlink("/proc/self/exe", cella_path, sizeof cella_path - 32);
@@ -256,8 +284,10 @@ int main(int argc, char **argv)
         char *slash = strrchr(cella_path, '/');
         snprintf(slash, sizeof cella_path - (size_t)(slash - cella_path), "/../src/cella");
         make_rootfs();
+        printf(json ? "[" : "");
         for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
-                measure(i, rounds);
+                (json ? print_json : print_table)(i, measure(i, rounds));
+        printf(json ? "]\n" : "");
         snprintf(command, sizeof command, "rm -rf %s", bundle);
         return system(command) != 0;
 }

@@ -127,3 +127,9 @@ void json_put_null(struct json *j, const char *key)
         begin(j, key);
         fputs("null", j->out);
 }
+
+void json_put_raw(struct json *j, const char *key, const char *json, size_t len)
+{
+        begin(j, key);
+        fwrite(json, 1, len, j->out);
+}

@@ -21,3 +21,4 @@ void json_put_number(struct json *j, const char *key, uint64_t value);
 void json_put_real(struct json *j, const char *key, double value); /* three decimals */
 void json_put_bool(struct json *j, const char *key, bool value);
 void json_put_null(struct json *j, const char *key);
+void json_put_raw(struct json *j, const char *key, const char *json, size_t len); /* a value as it is */

@@ -304,8 +304,9 @@ static void ready_front(struct pool *pool)
 
 void pools_refill(struct box *box)
 {
-        list_each (at, &box->pools, other)
-                ready_front(list_entry(at, struct pool, link));
+        if (list_empty(&box->executions)) /* else there is better use for the time */
+                list_each (at, &box->pools, other)
+                        ready_front(list_entry(at, struct pool, link));
         bool more = !box->stopping && box->probed && !box->unable.kind;
         if (more)
                 list_each (at, &box->pools, other) {

@@ -98,14 +98,30 @@ static bool shadows(const struct waiting_how *how, const char *path)
         return strstr(how->modules, name) != NULL;
 }
 
-/* A script says how it is encoded in its first lines; what the interpreter says when it cannot be read,
- * or ends too early, depends on where it comes from. */
-static bool declares_encoding(const char *code, size_t len)
+/* "# -*- coding: latin-1 -*-" */
+static bool declares_encoding(const char *line, size_t len)
 {
-        const char *end = memchr(code, '\n', len);
-        end = end ? memchr(end + 1, '\n', (size_t)(code + len - end - 1)) : NULL;
-        size_t n = end ? (size_t)(end - code) : len;
-        return memmem(code, n, "coding", 6) || (len > 0 && ((unsigned char)code[0] == 0xef || code[len - 1] == '\\'));
+        const char *word;
+        while (len > 0 && (*line == ' ' || *line == '\t' || *line == '\f'))
+                line++, len--;
+        if (len == 0 || *line != '#' || !(word = memmem(line, len, "coding", 6)))
+                return false;
+        return word + 6 < line + len && (word[6] == ':' || word[6] == '=');
+}
+
+/* A script says how it is encoded in its first two lines; what the interpreter says when it cannot be
+ * read, or ends too early, depends on where it comes from. */
+static bool depends_on_file(const char *code, size_t len)
+{
+        size_t at = 0;
+        for (int lines = 0; lines < 2 && at < len; lines++) {
+                const char *end = memchr(code + at, '\n', len - at);
+                size_t n = end ? (size_t)(end - code) - at : len - at;
+                if (declares_encoding(code + at, n))
+                        return true;
+                at += n + 1;
+        }
+        return len > 0 && code[len - 1] == '\\';
 }
 
 bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
@@ -116,7 +132,7 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
                 return false;
         if (how->kind == WAITING_NOT)
                 return true;
-        if (how->kind == WAITING_TEMPLATE && declares_encoding(r->code, r->code_len))
+        if (how->kind == WAITING_TEMPLATE && depends_on_file(r->code, r->code_len))
                 return false;
         if (how->kind == WAITING_SCRIPT && n_args > 0) /* its own objects have them by now */
                 return false;

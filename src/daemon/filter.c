@@ -152,16 +152,17 @@ static int add_conditional(scmp_filter_ctx filter)
                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-        /* Of terminals: their size; of connections: how much waits. */
+        /* Of terminals: their size; of connections: how much waits, on either side. */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
                               SCMP_A1(SCMP_CMP_EQ, 0x5414)); /* TIOCSWINSZ */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
                               SCMP_A1(SCMP_CMP_EQ, 0x5421)); /* FIONBIO */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
                               SCMP_A1(SCMP_CMP_EQ, 0x541b)); /* FIONREAD */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                              SCMP_A1(SCMP_CMP_EQ, 0x5411)); /* SIOCOUTQ */
         /* Between a context and us; not to anywhere. */
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-                              SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
                               SCMP_A2(SCMP_CMP_EQ, 0)); /* only looks */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,

@@ -5,6 +5,7 @@
 
 #define SANDBOX "/v1/sandboxes/{id}"
 #define PROCESS SANDBOX "/processes/{pid}"
+#define CONTEXT SANDBOX "/contexts/{context}"
 #define ANY_SIZE ((size_t)1 << 50)
 
 const struct api_route api_routes[] = {
@@ -50,6 +51,19 @@ const struct api_route api_routes[] = {
          "sends a signal", NULL, "process"},
         {HTTP_GET, PROCESS "/output", MAY_EXEC, 0, 0, NULL, rest_process_output,
          "what it printed; as events with Accept: text/event-stream", "stdout, stderr", "output"},
+        {HTTP_POST, SANDBOX "/contexts", MAY_EXEC, 0, 4096, context_fields, rest_context_create,
+         "starts an interpreter that keeps what runs in it make", NULL, "context"},
+        {HTTP_GET, SANDBOX "/contexts", MAY_EXEC, 0, 0, NULL, rest_context_list, "its contexts", NULL,
+         "contexts"},
+        {HTTP_GET, CONTEXT, MAY_EXEC, 0, 0, NULL, rest_context_get, "one of them", NULL, "context"},
+        {HTTP_DELETE, CONTEXT, MAY_EXEC, 0, 0, NULL, rest_context_delete, "kills it and all it started", NULL,
+         "nothing"},
+        {HTTP_POST, CONTEXT "/run", MAY_EXEC, 0, 0, context_run_fields, rest_context_run,
+         "runs code in it; as events with Accept: text/event-stream", NULL, "result"},
+        {HTTP_POST, CONTEXT "/interrupt", MAY_EXEC, API_RAW, 4096, NULL, rest_context_interrupt,
+         "interrupts what runs in it; the context lives on", NULL, "context"},
+        {HTTP_POST, CONTEXT "/restart", MAY_EXEC, API_RAW, 4096, NULL, rest_context_restart,
+         "kills it and starts it anew, with nothing of what was", NULL, "context"},
         {HTTP_GET, SANDBOX "/files", MAY_FILES, 0, 0, NULL, rest_files_get,
          "a file's bytes; list=1 a directory; watch=1 changes as events", "path, list, watch, recursive",
          "bytes"},

@@ -127,6 +127,7 @@ int spawn_alone(struct task *task, struct request_spawn *what)
                 return pid;
         task->pid = pid;
         task->final = what->flags & INIT_FINAL;
+        task->lists = what->flags & INIT_LIST_ADDED;
         spawn_tell(task->tag, what, pid, master);
         return 0;
 }

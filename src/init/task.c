@@ -130,6 +130,7 @@ static void fill_disk(struct init_exited *exited)
 
 static void report(struct task *task)
 {
+        static const struct init_list everything = {.all_added = 1};
         struct init_exited exited = {
                 .wait_status = task->status,
                 .cpu_us = task->cpu_us,
@@ -139,6 +140,8 @@ static void report(struct task *task)
                 reply_failed(task->tag, CELLA_NOT_FOUND, task->failure, "cannot start the command");
                 return;
         }
+        if (task->lists)
+                list_files(task->tag, &everything, tasks_count() > 1);
         fill_disk(&exited);
         reply(INIT_EXITED, task->tag, &exited, sizeof exited);
 }

@@ -32,6 +32,7 @@ struct task {
         void *memory; /* what a supervisor lives on: freed when nobody can be in it any more */
         size_t memory_len;
         bool final; /* we end with it */
+        bool lists; /* INIT_LIST_ADDED */
         /* Written by the supervisor, which shares our memory. */
         volatile bool command_ended;
         volatile int command_status;

@@ -89,6 +89,8 @@ enum init_spawn_flag {
                                   * -ENODEV: not in this sandbox */
         INIT_ALONE = 1u << 3, /* as INIT_FINAL, but init stays: no supervisor beside it, which is faster, and
                                * no other command (-EBUSY) */
+        INIT_LIST_ADDED = 1u << 5, /* with INIT_ALONE: when it has ended, INIT_FILE for each file in the
+                                    * workspace and INIT_DONE come before INIT_EXITED, unasked */
         INIT_PROGRAM = 1u << 4, /* the last descriptor is the program; argv[0] is only its name */
 };
 

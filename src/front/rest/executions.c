@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "box/context.h"
 #include "box/execution.h"
 #include "front/rest/rest.h"
 
@@ -201,6 +202,20 @@ static bool is_wanted(const struct query *q, const struct execution *ex)
                ex->started_ms >= f->since_ms;
 }
 
+struct wanted {
+        const struct query *query;
+        json_t *list;
+};
+
+static void add_context_run(struct context_run *run, void *what)
+{
+        struct wanted *w = what;
+        const struct audit_filter *f = &w->query->filter;
+        if ((w->query->all || !strcmp(run->key, w->query->key)) && is_or_any(f->sandbox, run->sandbox_id) &&
+            !f->session && !f->agent && run->started_ms >= f->since_ms)
+                json_array_insert_new(w->list, 0, context_run_to_json(run));
+}
+
 static json_t *running_list(const struct call *call, const struct query *q)
 {
         json_t *list = json_array();
@@ -209,6 +224,8 @@ static json_t *running_list(const struct call *call, const struct query *q)
                 if (is_wanted(q, ex))
                         json_array_insert_new(list, 0, execution_to_json(ex));
         }
+        struct wanted wanted = {q, list};
+        context_run_each(call->box, add_context_run, &wanted);
         return list;
 }
 
@@ -249,9 +266,10 @@ static void look_up(struct call *call, int kind)
 void rest_execution_get(struct call *call, json_t *body)
 {
         struct execution *ex = execution_find(call->box, &call->caller, http_param(call->request, 0));
+        struct context_run *run = context_run_find(call->box, &call->caller, http_param(call->request, 0));
         (void)body;
-        if (ex)
-                api_reply(call, 200, execution_to_json(ex));
+        if (ex || run)
+                api_reply(call, 200, ex ? execution_to_json(ex) : context_run_to_json(run));
         else
                 look_up(call, QUERY_GET);
 }
@@ -259,19 +277,23 @@ void rest_execution_get(struct call *call, json_t *body)
 void rest_execution_cancel(struct call *call, json_t *body)
 {
         struct execution *ex = execution_find(call->box, &call->caller, http_param(call->request, 0));
+        struct context_run *run = context_run_find(call->box, &call->caller, http_param(call->request, 0));
         (void)body;
-        if (!ex) {
+        if (!ex && !run) {
                 look_up(call, QUERY_CANCELLED);
                 return;
         }
-        if (!caller_sees(&call->caller, ex->key)) { /* "audit" is for looking */
+        if (!caller_sees(&call->caller, ex ? ex->key : run->key)) { /* "audit" is for looking */
                 struct cella_err err = {0};
                 err_say(&err, CELLA_ACCESS_DENIED, -EACCES, "access denied: the execution is another key's");
                 api_reply_err(call, &err);
                 return;
         }
-        api_reply(call, 202, json_pack("{s:s, s:s}", "id", ex->id, "status", "cancelled"));
-        execution_cancel(ex);
+        api_reply(call, 202, json_pack("{s:s, s:s}", "id", ex ? ex->id : run->id, "status", "cancelled"));
+        if (ex)
+                execution_cancel(ex);
+        else
+                context_run_cancel(run);
 }
 
 void rest_execution_verify(struct call *call, json_t *body)

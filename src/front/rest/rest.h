@@ -23,6 +23,16 @@ void rest_process_signal(struct call *call, json_t *body);
 void rest_process_output(struct call *call, json_t *body);
 void rest_process_delete(struct call *call, json_t *body);
 const struct field *signal_fields(void);
+/* contexts.c */
+void rest_context_create(struct call *call, json_t *body);
+void rest_context_list(struct call *call, json_t *body);
+void rest_context_get(struct call *call, json_t *body);
+void rest_context_delete(struct call *call, json_t *body);
+void rest_context_run(struct call *call, json_t *body);
+void rest_context_interrupt(struct call *call, json_t *body);
+void rest_context_restart(struct call *call, json_t *body);
+const struct field *context_fields(void);
+const struct field *context_run_fields(void);
 /* files.c, files_stream.c */
 void rest_files_get(struct call *call, json_t *body);
 void rest_files_put(struct call *call, json_t *body);

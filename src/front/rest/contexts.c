@@ -1,0 +1,348 @@
+/* front/rest/contexts.c -- contexts: made, restarted, interrupted, removed; and code that runs in them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "box/context.h"
+#include "engine/result.h"
+#include "front/rest/rest.h"
+#include "front/sse.h"
+
+#define CODE_MAX (4 * 1024 * 1024 - 4096)
+
+static const char *const encoding_words[] = {"utf-8", "base64", NULL};
+static const char *const output_words[] = {"drain", "kill", NULL};
+
+static int check_runtime(const json_t *value, const char *path, struct cella_err *err)
+{
+        return driver_knows(json_string_value(value))
+                       ? 0
+                       : err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                 "%s must be python3, node or bash, or a version of one (python3.12)", path);
+}
+
+const struct field *context_fields(void)
+{
+        static const struct field fields[] = {{.name = "runtime",
+                                               .type = FIELD_STRING,
+                                               .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+                                               .min = 1,
+                                               .max = 64,
+                                               .help = "python3, node or bash",
+                                               .check = check_runtime},
+                                              {0}};
+        return fields;
+}
+
+const struct field *context_run_fields(void)
+{
+        static struct field fields[] = {
+                {.name = "code",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+                 .max = CODE_MAX,
+                 .help = "the snippet to run"},
+                {.name = "limits",
+                 .type = FIELD_OBJECT,
+                 .help = "timeout_ms, grace_ms, cpu_time_ms and output_bytes, not above the sandbox's"},
+                {.name = "timeout_ms",
+                 .type = FIELD_INTEGER,
+                 .min = 1,
+                 .max = 7 * INT64_C(86400000),
+                 .help = "short for limits.timeout_ms"},
+                {.name = "encoding",
+                 .type = FIELD_WORD,
+                 .words = encoding_words,
+                 .help = "of stdout and stderr in the answer"},
+                {.name = "on_output_limit",
+                 .type = FIELD_WORD,
+                 .words = output_words,
+                 .help = "what output past limits.output_bytes does; kill: it is interrupted"},
+                {.name = "detach", .type = FIELD_BOOLEAN, .help = "goes on when the client goes away"},
+                {0}};
+        fields[1].fields = limits_bare_fields();
+        return fields;
+}
+
+/* The context in the path; answers 404 itself if there is none. */
+static struct context *find(struct call *call)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        struct context *c = sb ? context_find(sb, http_param(call->request, 1)) : NULL;
+        struct cella_err err = {0};
+        if (sb && !c) {
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no context '%.40s' in this sandbox",
+                        http_param(call->request, 1));
+                api_reply_err(call, &err);
+        }
+        return c;
+}
+
+/* ---- starting and restarting ---- */
+
+struct starting {
+        struct call *call;
+        struct context *context;
+        bool made; /* for this call: if it does not start, it has never been */
+};
+
+static void on_ready(struct context *c, const struct cella_err *err, void *waiter)
+{
+        struct starting *s = waiter;
+        struct call *call = s->call;
+        bool made = s->made;
+        http_on_gone(call->request, NULL, NULL);
+        free(s);
+        if (!err) {
+                api_reply(call, made ? 201 : 200, context_to_json(c));
+                return;
+        }
+        api_reply_err(call, err);
+        if (made && c->home)
+                context_remove(c);
+}
+
+static void start_gone(struct http_request *request, void *context)
+{
+        struct starting *s = context;
+        struct context *c = s->context;
+        (void)request;
+        context_let_be(c);
+        if (s->made)
+                context_remove(c); /* nobody knows its name */
+        free(s);
+}
+
+static void start(struct call *call, struct context *c, bool made)
+{
+        struct cella_err err = {0};
+        struct starting *s = calloc(1, sizeof *s);
+        if (s) {
+                *s = (struct starting){call, c, made};
+                http_on_gone(call->request, start_gone, s);
+                if (context_start(c, on_ready, s, &err) == 0)
+                        return;
+                http_on_gone(call->request, NULL, NULL);
+        } else {
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "context");
+        }
+        free(s);
+        if (made)
+                context_remove(c);
+        api_reply_err(call, &err);
+}
+
+void rest_context_create(struct call *call, json_t *body)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        struct context *c = NULL;
+        struct cella_err err = {0};
+        int r = sb ? context_new(sb, json_string_value(json_object_get(body, "runtime")), &c, &err) : 0;
+        json_decref(body);
+        if (!sb)
+                return;
+        if (r < 0)
+                api_reply_err(call, &err);
+        else
+                start(call, c, true);
+}
+
+void rest_context_restart(struct call *call, json_t *body)
+{
+        struct context *c = find(call);
+        (void)body;
+        if (c)
+                start(call, c, false);
+}
+
+/* ---- looking, interrupting, removing ---- */
+
+void rest_context_list(struct call *call, json_t *body)
+{
+        struct box_sandbox *sb = api_sandbox(call);
+        (void)body;
+        if (!sb)
+                return;
+        json_t *list = json_array();
+        for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                if (sb->contexts[i])
+                        json_array_append_new(list, context_to_json(sb->contexts[i]));
+        api_reply(call, 200, json_pack("{s:o}", "contexts", list));
+}
+
+void rest_context_get(struct call *call, json_t *body)
+{
+        struct context *c = find(call);
+        (void)body;
+        if (c)
+                api_reply(call, 200, context_to_json(c));
+}
+
+void rest_context_interrupt(struct call *call, json_t *body)
+{
+        struct context *c = find(call);
+        (void)body;
+        if (!c)
+                return;
+        context_interrupt(c);
+        api_reply(call, 200, context_to_json(c));
+}
+
+void rest_context_delete(struct call *call, json_t *body)
+{
+        struct context *c = find(call);
+        (void)body;
+        if (!c)
+                return;
+        context_remove(c);
+        api_reply_nothing(call);
+}
+
+/* ---- running ---- */
+
+struct running {
+        struct call *call;
+        struct context_run *run;
+        struct sse sse;
+        bool streams, detach, base64;
+};
+
+static void run_gone(struct http_request *request, void *context)
+{
+        struct running *r = context;
+        struct context_run *run = r->run;
+        bool detach = r->detach;
+        (void)request;
+        if (r->streams)
+                sse_forget(&r->sse);
+        free(r);
+        context_run_release(run);
+        if (!detach)
+                context_run_cancel(run);
+}
+
+static void run_room(struct http_request *request, void *context)
+{
+        struct running *r = context;
+        (void)request;
+        context_run_wait(r->run, false);
+}
+
+static void wait_for_room(struct running *r)
+{
+        if (http_stream_room(r->call->request) == 0)
+                context_run_wait(r->run, true);
+}
+
+static void run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len,
+                       void *caller)
+{
+        struct running *r = caller;
+        (void)run;
+        sse_output(&r->sse, stream, data, len);
+        wait_for_room(r);
+}
+
+static void run_result(struct context_run *run, const char *json, size_t len, void *caller)
+{
+        struct running *r = caller;
+        (void)run;
+        sse_event_text(&r->sse, "result", json, len);
+        wait_for_room(r);
+}
+
+static void run_end(struct context_run *run, void *caller)
+{
+        struct running *r = caller;
+        struct call *call = r->call;
+        unsigned flags = r->streams ? RESULT_WITHOUT_OUTPUT : r->base64 ? RESULT_BASE64 : 0;
+        size_t len;
+        char *text = context_run_text(run, flags, &len);
+        http_on_gone(call->request, NULL, NULL);
+        http_on_room(call->request, NULL, NULL);
+        if (r->streams) {
+                sse_flush(&r->sse);
+                if (text)
+                        sse_event_text(&r->sse, "exit", text, len);
+                free(text);
+                sse_end(&r->sse);
+        } else if (text) {
+                api_reply_text(call, 200, text, len);
+        } else {
+                struct cella_err err = {0};
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "result");
+                api_reply_err(call, &err);
+        }
+        free(r);
+}
+
+static const struct context_run_events plain_events = {.on_end = run_end};
+static const struct context_run_events stream_events = {run_output, run_result, run_end};
+
+static void follow(struct running *r)
+{
+        const struct context_run *run = r->run;
+        if (r->streams) {
+                sse_begin(&r->sse, r->call, r->base64);
+                http_on_room(r->call->request, run_room, r);
+                sse_event(&r->sse, "start",
+                          json_pack("{s:s, s:s, s:s, s:i}", "id", run->id, "sandbox", run->sandbox_id,
+                                    "context", run->context_id, "pid", run->pid));
+        }
+        http_on_gone(r->call->request, run_gone, r);
+}
+
+/* Nothing comes from within context_run_new(): what it is about to say is not read yet. */
+static int run(struct call *call, struct context *c, struct exec_request *request, struct cella_err *err)
+{
+        struct cella_limits limits;
+        struct context_run *run = NULL;
+        const struct running about = {.call = call,
+                                      .streams = api_wants_events(call),
+                                      .detach = request->detach,
+                                      .base64 = request->base64};
+        const bool forget = about.detach && !about.streams;
+        struct running *r = forget ? NULL : calloc(1, sizeof *r);
+        int e = r || forget ? exec_request_limits(request, c->home, &limits, err)
+                            : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        if (e == 0)
+                e = context_run_new(c, &call->caller, request, &limits, about.streams,
+                                    forget          ? NULL
+                                    : about.streams ? &stream_events
+                                                    : &plain_events,
+                                    r, &run, err);
+        else
+                exec_request_done(request);
+        if (e < 0 || !run) {
+                free(r);
+                return e;
+        }
+        if (!r) {
+                api_reply(call, 202,
+                          json_pack("{s:s, s:s, s:s, s:s}", "id", run->id, "sandbox", run->sandbox_id,
+                                    "context", run->context_id, "status", "running"));
+                return 0;
+        }
+        *r = about;
+        r->run = run;
+        follow(r);
+        return 0;
+}
+
+void rest_context_run(struct call *call, json_t *body)
+{
+        struct context *c = find(call);
+        struct exec_request request;
+        struct cella_err err = {0};
+        if (!c) {
+                json_decref(body);
+                return;
+        }
+        json_object_set_new(body, "runtime", json_string(c->runtime));
+        int r = exec_request_from(body, &request, &err);
+        if (r == 0)
+                r = run(call, c, &request, &err);
+        if (r < 0)
+                api_reply_err(call, &err);
+}

@@ -1,0 +1,448 @@
+"""Code that a warm interpreter runs behaves as when it is run by hand; is as random; and finds nothing of others.
+
+Each case of the tables (warm_cases*.py) is run twice: as {runtime, code} by a daemon whose pools are full, and
+as a command, `python3 main.py`, in a fresh sandbox: the genuine thing.  What they write, how they end and what they
+leave in the workspace must be equal.
+
+CELLA_FIDELITY=self in the environment of the runner runs the genuine thing twice instead: this checks the tables."""
+
+import base64
+import difflib
+import json
+import os
+import re
+import secrets
+import sys
+import time
+
+import support
+import warm_cases
+import warm_cases_other
+import warm_cases_system
+from daemon import Daemon
+from support import Skip, ensure, same, shorten, test, until
+
+POOLS = {
+    "python3": {"runtime": "python3", "size": 3, "preload": ["json", "re", "math"]},
+    "node": {"runtime": "node", "size": 2},
+    "sh": {"runtime": "sh", "size": 2},
+    "bash": {"runtime": "bash", "size": 2},
+}
+FILE = {"python3": ["python3", "main.py"], "node": ["node", "main.js"]}
+TOLD = 12  # failed cases whose difference is shown, of one test
+SELF = os.environ.get("CELLA_FIDELITY") == "self"
+VERSION = (3, 11)  # of python, whose ways of ending the tables tell
+
+
+# Pools.
+
+
+class Pool:
+    """A runtime's pool of a daemon, as GET /v1/pools shows it."""
+
+    def __init__(self, daemon, runtime):
+        self.daemon, self.runtime = daemon, runtime
+
+    def look(self):
+        """Its object; None when there is none."""
+        if SELF:
+            return {"available": 1, "hits": 0}
+        pools = self.daemon.get("/v1/pools")
+        pools = pools["pools"] if isinstance(pools, dict) else pools
+        return next((p for p in pools if p["runtime"] == self.runtime), None)
+
+    def ready(self):
+        """Waits until one can be had; its object."""
+        return until(lambda: (p := self.look()) and p["available"] > 0 and p, 20, f"a pool with a ready {self.runtime}")
+
+    def exec(self, code, **fields):
+        """The result of code that it must have served."""
+        before = self.ready()["hits"]
+        result = self.daemon.exec(self.runtime, code, **fields)
+        ensure(SELF or self.look()["hits"] > before, f"not served by the pool: {shorten(code, 200)}")
+        return result
+
+
+def daemon_with(*pools, **kwargs):
+    limits = {"output_bytes": 8 << 20}  # in the settings: a request with limits of its own is none for the pool
+    return Daemon(settings={"pools": list(pools), "limits": limits}, **kwargs)
+
+
+# Fidelity.
+
+
+def genuine(case, runtime):
+    """The request that runs it by hand."""
+    request = dict(case.request)
+    runtime = {"python": "python3"}.get(request.pop("runtime", runtime), runtime)
+    args = request.pop("args", [])
+    if runtime in FILE:
+        program, name = FILE[runtime]
+        path = os.path.join(request["cwd"], name) if "cwd" in request else name
+        return {**request, "command": [program, name, *args], "files": {**request.get("files", {}), path: case.code}}
+    return {**request, "command": [runtime, "-c", case.code, *([runtime, *args] if args else [])]}
+
+
+def outcome(case, answer, sent):
+    """What of an answer must be equal, as {part: text}.  A file that came with the request is no change of the code's."""
+    if answer.status != 200:
+        return {"end": f"{answer.status} {answer.text}"}
+    result = answer.json()
+
+    def text(stream):
+        if case.request.get("encoding") == "base64":
+            return repr(base64.b64decode(result[stream]))
+        return result[stream]
+
+    ended = {k: result[k] for k in ("status", "exit_code", "signal", "timed_out", "stdout_truncated", "stderr_truncated")}
+    files = sorted(f"{f['path']} {f['change']} {f['bytes']}" for f in result["files"] if f["path"] not in sent)
+    parts = {"end": json.dumps(ended), "stdout": text("stdout"), "stderr": text("stderr"),
+             "files": "\n".join(files), "violations": json.dumps(result["violations"], indent=0)}  # fmt: skip
+    for pattern, replacement in [(r"\b0x[0-9a-f]{5,}", "0xADDRESS"), *case.normal]:
+        parts = {k: re.sub(pattern, replacement, v) if k != "end" else v for k, v in parts.items()}
+    return parts
+
+
+def difference(expected, got):
+    lines = []
+    for part, text in expected.items():
+        if got.get(part, "") != text:
+            other = got.get(part, "")
+            diff = difflib.unified_diff(text[:200000].splitlines(), other[:200000].splitlines(), f"{part}, by hand", f"{part}, warm", lineterm="", n=1)
+            lines += [shorten(line, 400) for line in list(diff)[:24]] or [f"{part}: newlines differ: {shorten(text[-80:])!r}, {shorten(other[-80:])!r}"]
+    return "\n".join("  " + line for line in lines)
+
+
+def check_reference(case, answer):
+    """A case that does not do what it is meant to proves nothing."""
+    if answer.status != 200:
+        return f"by hand it is refused\n{answer}"
+    result = answer.json()
+    if sys.version_info[:2] != VERSION:
+        return None
+    if case.exit is not None and result["exit_code"] != case.exit:
+        return f"by hand it ends with {result['exit_code']}, not {case.exit}: {shorten(result['stderr'], 600)}"
+    if case.exit == 0 and not case.err and result["stderr"]:
+        return f"by hand it writes to standard error: {shorten(result['stderr'], 600)}"
+    return None
+
+
+def run_case(daemon, pool, case, runtime, compared=True):
+    """(what is wrong with it, or None; whether the pool served it)"""
+    by_hand = genuine(case, runtime)
+    if SELF:
+        hit, warm = True, daemon.request("POST", "/v1/exec", by_hand)
+    else:
+        time.sleep(case.aged)
+        before = pool.ready()["hits"]
+        warm = daemon.request("POST", "/v1/exec", {"runtime": runtime, "code": case.code, **case.request})
+        hit = pool.look()["hits"] > before
+    cold = daemon.request("POST", "/v1/exec", by_hand)
+    problem = check_reference(case, cold)
+    if problem:
+        return problem, hit
+    sent = by_hand.get("files", {})
+    expected, got = outcome(case, cold, sent), outcome(case, warm, sent)
+    if compared and expected != got or expected["end"] != got["end"]:
+        return "\n" + difference(expected, got), hit
+    return None, hit
+
+
+def run_table(cases, runtime, known, every):
+    names = [case.name for case in cases]
+    same([n for n in names if names.count(n) > 1], [], "names of two cases")
+    chosen = [(c, True) for c in cases[::every]] + [(c, False) for _, c in known]
+    wrong, missed = {}, []
+    with daemon_with(POOLS[runtime]) as d:
+        pool = Pool(d, runtime)
+        ensure(pool.look(), f"GET /v1/pools shows no pool for {runtime}: nothing can be served warm")
+        for case, compared in chosen:
+            if support.user in case.users:
+                problem, hit = run_case(d, pool, case, runtime, compared)
+                if problem:
+                    wrong[case.name] = problem if hit else f"(not served by the pool) {problem}"
+                elif case.warm and not hit:
+                    missed.append(case.name)
+        lines = [f"{len(wrong)} of {len(chosen)} cases differ, {len(missed)} were not served by the pool"]
+        lines += [f"{name}: {problem}" for name, problem in list(wrong.items())[:TOLD]]
+        lines += [f"also different: {'; '.join(list(wrong)[TOLD:])}"] if len(wrong) > TOLD else []
+        lines += [f"alike, but not served by the pool: {'; '.join(missed)}"] if missed else []
+        ensure(not wrong and not missed, "\n".join(lines))
+
+
+def table(name, cases, runtime, known=(), every=3):
+    """every: the ordinary user, for whom the same is built of less, runs only each so manieth case."""
+
+    def run():
+        run_table(cases, runtime, known, 1 if support.is_root() else every)
+
+    test(run, name=f"warm_{runtime}_as_by_hand_{name}", timeout=90)
+
+
+table("names", warm_cases.NAMES, "python3", warm_cases_system.KNOWN)
+table("source", warm_cases.SOURCE, "python3")
+table("errors", warm_cases.ERRORS, "python3")
+table("exits", warm_cases.EXITS, "python3")
+table("signals", warm_cases.SIGNALS, "python3")
+table("endings", warm_cases.ENDINGS, "python3")
+table("processes", warm_cases_system.PROCESSES, "python3")
+table("streams", warm_cases_system.STREAMS, "python3")
+table("imports", warm_cases_system.IMPORTS, "python3")
+table("state", warm_cases_system.STATE, "python3", every=1)
+table("libraries", warm_cases_system.LIBRARIES, "python3")
+table("environment", warm_cases_system.ENVIRONMENT, "python3")
+table("code", warm_cases_other.NODE, "node", warm_cases_other.KNOWN_NODE)
+table("code", warm_cases_other.SHELL + warm_cases_other.SH, "sh")
+table("code", warm_cases_other.SHELL + warm_cases_other.BASH, "bash")
+
+
+# Freshness: {name of the column: an expression}, each evaluated twice in each of 100 executions.
+
+TIMES = 100
+
+PYTHON_RANDOM = {
+    "random.random": "__import__('random').random()", "random.Random": "__import__('random').Random().random()",
+    "uuid.uuid4": "__import__('uuid').uuid4()", "uuid.uuid1": "__import__('uuid').uuid1()", "secrets": "__import__('secrets').token_hex(8)",
+    "os.urandom": "__import__('os').urandom(8).hex()", "os.getrandom": "__import__('os').getrandom(8).hex()",
+    "SystemRandom": "__import__('random').SystemRandom().random()",
+}  # fmt: skip
+PRELOADED_RANDOM = {
+    **PYTHON_RANDOM, "tempfile.mktemp": "__import__('tempfile').mktemp()", "a TemporaryDirectory": "__import__('tempfile').mkdtemp()",
+    "ssl.RAND_bytes": "__import__('ssl').RAND_bytes(8).hex()",
+    "the authkey of multiprocessing": "bytes(__import__('multiprocessing').current_process().authkey).hex() + str(i)",
+    "C's arc4random": "(lambda c: (c.arc4random(), c.arc4random()))(__import__('ctypes').CDLL(None))",
+    "a name in shared memory": "__import__('multiprocessing.shared_memory').shared_memory._make_filename()",
+}  # fmt: skip
+NUMPY_RANDOM = {
+    "numpy.random.random": "__import__('numpy').random.random()", "numpy's default_rng": "__import__('numpy').random.default_rng().random()",
+    "numpy's RandomState": "__import__('numpy').random.RandomState().random()", "numpy's SeedSequence": "__import__('numpy').random.SeedSequence().entropy",
+    "numpy.random.bytes": "__import__('numpy').random.bytes(8).hex()",
+}  # fmt: skip
+
+
+def python_of(columns):
+    return "import sys\n" + "".join(f"print({name!r}, *[{e} for i in range(2)], sep='\\t')\n" for name, e in columns.items())
+
+
+NODE_RANDOM = """for (const [name, f] of Object.entries({
+    'Math.random': Math.random, 'crypto.randomUUID': () => crypto.randomUUID(), 'crypto.randomBytes': () => require('crypto').randomBytes(8).toString('hex'),
+    'getRandomValues': () => crypto.getRandomValues(new Uint32Array(4)).join(), 'mkdtemp': () => require('fs').mkdtempSync('/tmp/x')}))
+  console.log([name, f(), f()].join('\\t'))"""
+
+BASH_RANDOM = """printf '%s\\t' '$RANDOM'; echo "$RANDOM $RANDOM $RANDOM $RANDOM\t$RANDOM $RANDOM $RANDOM $RANDOM"
+printf '%s\\t' '$SRANDOM'; echo "$SRANDOM $SRANDOM\t$SRANDOM $SRANDOM"
+printf '%s\\t' mktemp; echo "$(mktemp)\t$(mktemp)\""""
+
+
+def fresh(pool, code):
+    """100 executions: no value comes twice in a column, neither in one execution nor in two."""
+    runtime = pool["runtime"]
+    with daemon_with(pool) as d:
+        ready = Pool(d, runtime)
+        seen = {}
+        for i in range(TIMES):
+            r = ready.exec(code)
+            same((r["exit_code"], r["stderr"]), (0, ""), f"execution {i}")
+            for line in r["stdout"].splitlines():
+                name, *values = line.split("\t")
+                for value in values:
+                    first = seen.setdefault(name, {}).setdefault(value, i)
+                    ensure(first == i and len(set(values)) == 2, f"{name}: {value} came in execution {first} and again in {i}")
+        ensure(seen and all(len(values) == 2 * TIMES for values in seen.values()), f"values seen: { {k: len(v) for k, v in seen.items()} }")
+
+
+@test(timeout=60)
+def warm_python_is_random_each_time():
+    fresh(POOLS["python3"], python_of(PYTHON_RANDOM))
+
+
+@test(timeout=60)
+def warm_python_is_random_each_time_with_what_it_preloaded():
+    preload = ["random", "uuid", "tempfile", "ssl", "secrets", "multiprocessing", "multiprocessing.shared_memory", "ctypes"]
+    fresh({**POOLS["python3"], "preload": preload}, python_of(PRELOADED_RANDOM))
+
+
+@test(timeout=60)
+def warm_numpy_is_random_each_time():
+    if support.cella(["run", "--", "python3", "-c", "import numpy"]).rc != 0:
+        raise Skip("no numpy for python3 in a sandbox")
+    fresh({**POOLS["python3"], "preload": ["random", "numpy", "uuid", "tempfile", "ssl"]}, python_of(NUMPY_RANDOM))
+
+
+@test(timeout=60)
+def warm_node_is_random_each_time():
+    fresh(POOLS["node"], NODE_RANDOM)
+
+
+@test(timeout=60)
+def warm_bash_is_random_each_time():
+    fresh(POOLS["bash"], BASH_RANDOM)
+
+
+# Nothing leaks.
+
+# What a process can see, as {kind: list of texts}.
+LOOK = r"""
+import json, os, re, socket
+def lines(path):
+    try: return open(path, errors='replace').read().split('\n')
+    except OSError as e: return [str(e)]
+def tree(top):
+    return [os.path.join(p, n) for p, ds, fs in os.walk(top) for n in ds + fs]
+seen = {}
+seen['descriptors'] = [n + ' ' + re.sub(r'\d+', 'N', os.readlink('/proc/self/fd/' + n)) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n) or int(n) < 3]
+seen['environment'] = sorted(os.environ) + open('/proc/self/environ').read().split('\0')
+seen['command line'] = open('/proc/self/cmdline').read().split('\0')
+seen['mounts'] = [' '.join(l.split()[3:]) for l in lines('/proc/self/mountinfo')]
+seen['files'] = [f for t in ('/tmp', '/dev', '/workspace', '/run', '/var', '/etc') for f in tree(t)]
+seen['processes'] = ['one' for p in os.listdir('/proc') if p.isdigit()]
+seen['threads'] = [lines(f'/proc/self/task/{t}/comm')[0] for t in os.listdir('/proc/self/task')]
+seen['sockets'] = [l.split()[-1] if '@' in l or '/' in l else 'unnamed' for l in lines('/proc/net/unix')[1:]]
+seen['shared memory'] = [l for n in ('shm', 'sem', 'msg') for l in lines('/proc/sysvipc/' + n)]
+seen['interfaces'] = [n for _, n in socket.if_nameindex()]
+seen['locks'] = [re.sub(r'\d+', 'N', l) for l in lines('/proc/locks')]
+seen['links'] = [os.readlink('/proc/self/' + n) for n in ('exe', 'cwd', 'root')]
+maps = []
+for l in open('/proc/self/maps'):
+    p = l.split(None, 5)
+    if len(p) == 6 and not p[5].startswith(('[', '/memfd:')):
+        name = p[5].rstrip('\n')
+        try: known = os.stat(name).st_ino == int(p[4])
+        except OSError: known = False
+        if not known: maps.append(name)
+seen['mapped files that are not to be seen'] = maps
+print(json.dumps(seen))
+"""
+
+# Looks for a pattern, which must not contain what it finds, in all that a process can read of itself and its sandbox.
+SEARCH = r"""
+import os, re, sys
+pattern = re.compile(os.environ['PATTERN'].encode())
+found = []
+def look(where, data):
+    if pattern.search(data): found.append(where)
+with open('/proc/self/mem', 'rb', 0) as mem:
+    for l in open('/proc/self/maps').read().split('\n'):
+        p = l.split(None, 5)
+        if not p or 'r' not in p[1] or (len(p) > 5 and p[5].startswith(('/usr', '[v'))): continue
+        a, b = (int(x, 16) for x in p[0].split('-'))
+        for at in range(a, b, 1 << 22):
+            try: mem.seek(at); look('memory ' + (p[5] if len(p) > 5 else 'anonymous'), mem.read(min(b - at, (1 << 22) + 100)))
+            except (OSError, ValueError, OverflowError): break
+for top in '/tmp', '/dev/shm', '/workspace', '/run':
+    for d, _, names in os.walk(top):
+        for n in names:
+            path = os.path.join(d, n)
+            look('name of ' + repr(path), path.encode())
+            try: look('file ' + repr(path), open(path, 'rb').read())
+            except OSError: pass
+for path in 'environ', 'cmdline', 'comm', 'maps', 'mountinfo', 'cgroup', 'net/unix', 'limits', 'stat', 'fdinfo/0':
+    try: look(path, open('/proc/self/' + path, 'rb').read())
+    except OSError: pass
+for name in os.listdir('/proc/self/fd'):
+    try: look('descriptor ' + name, os.readlink('/proc/self/fd/' + name).encode())
+    except OSError: pass
+"""
+
+SEARCH_IPC = r"""
+import ctypes, socket
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+print(sorted(set(found)), [l.split() for l in open('/proc/sysvipc/shm')][1:], libc.shmget(0x5eed, 4096, 0o600))
+"""
+
+# Puts a mark wherever it can.
+MARK = r"""
+import ctypes, os, socket, sys
+mark = (sys.stdin.read() or sys.argv[1])
+copies = [(mark + str(i)).encode() * 50 for i in range(2000)]
+for top in '/tmp', '/dev/shm', '/workspace', '/run':
+    open(f'{top}/{mark}', 'w').write(mark)
+s = socket.socket(socket.AF_UNIX); s.bind('\0' + mark); s.listen()
+libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p
+i = libc.shmget(0x5eed, 4096, 0o1600)
+a = libc.shmat(i, None, 0)
+if i >= 0: ctypes.memmove(a, mark.encode(), len(mark))
+os.environ['MARK'] = mark
+import math; math.mark = mark
+ctypes.CDLL(None).prctl(15, mark[:15].encode(), 0, 0, 0)
+print('marked', i >= 0, flush=True)
+"""
+
+
+def pattern_of(text):
+    """An expression that finds a text and does not hold it."""
+    return f"[{text[0]}]{text[1:4]}[{text[4]}]{text[5:]}"
+
+
+@test(timeout=60)
+def a_warm_sandbox_shows_nothing_that_a_fresh_one_does_not():
+    with daemon_with(POOLS["python3"]) as d:
+        cold = d.post("/v1/exec", genuine(warm_cases.Case("look", LOOK), "python3"))
+        same((cold["exit_code"], cold["stderr"]), (0, ""), "a fresh one")
+        expected = json.loads(cold["stdout"])
+        same(expected.pop("mapped files that are not to be seen"), [], "mapped files of a fresh one")
+        for _ in range(5):
+            r = Pool(d, "python3").exec(LOOK)
+            same((r["exit_code"], r["stderr"]), (0, ""), "a warm one")
+            got = json.loads(r["stdout"])
+            same(got.pop("mapped files that are not to be seen"), [], "mapped files that are not to be seen")
+            for kind, things in expected.items():
+                extra = list(got[kind])
+                for thing in things:
+                    if thing in extra:
+                        extra.remove(thing)
+                same(extra, [], f"{kind} that a fresh one lacks")
+            names = [n for n in got["environment"] if re.match("PYTHON|LD_|CELLA|MALLOC|GLIBC", n)]
+            same(names, [], "names in the environment")
+
+
+@test(timeout=60)
+def nothing_of_the_daemon_is_in_a_warm_interpreter():
+    """Neither its environment, nor the paths of its state, nor what its settings say."""
+    canary = "canary-" + secrets.token_hex(8)
+    env = {**os.environ, "CANARY_ENV": canary}
+    with daemon_with(POOLS["python3"], env=env) as d:
+        pool = Pool(d, "python3")
+        for text in (canary, d.home, os.path.basename(d.state) + ".sock", "cella-server"):
+            control = pool.exec(f"x = {text!r} * 3\n" + SEARCH + "print(found != [])", env={"PATTERN": pattern_of(text)})
+            same((control["stdout"], control["stderr"]), ("True\n", ""), "the search finds what is there")
+            for _ in range(2):
+                r = pool.exec(SEARCH + "print(found)", env={"PATTERN": pattern_of(text)})
+                same((r["stdout"], r["stderr"]), ("[]\n", ""), f"where {text} was found")
+
+
+@test(timeout=60)
+def nothing_of_one_warm_execution_is_in_another():
+    """Neither of those before, nor of one that runs at the same time."""
+    with daemon_with(POOLS["python3"]) as d:
+        pool = Pool(d, "python3")
+        mark = "mark" + secrets.token_hex(8)
+        request = {"env": {"MARKED": mark}, "args": [mark], "stdin": mark, "files": {f"{mark}.txt": mark}}
+        for _ in range(4):
+            r = pool.exec(MARK, **request)
+            same((r["exit_code"], r["stderr"]), (0, ""), "the one that marks")
+        pool.ready()
+        with d.events("POST", "/v1/exec", {**request, "runtime": "python3", "code": MARK + "import time\ntime.sleep(30)"}) as running:
+            running.read_until("marked")
+            for _ in range(6):
+                r = pool.exec(SEARCH + SEARCH_IPC, env={"PATTERN": pattern_of(mark)})
+                same((r["stdout"], r["stderr"]), ("[] [] -1\n", ""), "where the mark of another was found")
+
+
+@test(timeout=60)
+def warm_code_cannot_reach_what_made_it():
+    """What it finds of other processes, and what it may do to them: nothing."""
+    code = r"""
+import os, signal
+print(sorted(p == str(os.getpid()) for p in os.listdir('/proc') if p.isdigit()))
+for p in range(1, 200):
+    if p == os.getpid(): continue
+    for what in (lambda: os.kill(p, 0), lambda: os.listdir(f'/proc/{p}/fd'), lambda: open(f'/proc/{p}/mem', 'rb'), lambda: os.pidfd_open(p), lambda: os.setpgid(p, p), lambda: os.sched_getaffinity(p)):
+        try: what(); print(p > 1 or 'init', what.__code__.co_names)
+        except OSError as e: pass
+"""
+    with daemon_with(POOLS["python3"]) as d:
+        cold = d.post("/v1/exec", genuine(warm_cases.Case("reach", code), "python3"))
+        warm = Pool(d, "python3").exec(code)
+        same((warm["stdout"], warm["stderr"]), (cold["stdout"], cold["stderr"]), "what can be reached")
