@@ -18,7 +18,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 def routes():
     """(method, pattern) of all, from the table itself."""
     source = (HERE.parent.parent / "src/front/routes.c").read_text()
-    names = {"SANDBOX": "/v1/sandboxes/{id}", "PROCESS": "/v1/sandboxes/{id}/processes/{pid}"}
+    names = {"SANDBOX": "/v1/sandboxes/{id}", "PROCESS": "/v1/sandboxes/{id}/processes/{pid}",
+             "CONTEXT": "/v1/sandboxes/{id}/contexts/{context}"}  # fmt: skip
     found = []
     for method, words in re.findall(r'\{HTTP_(\w+), ((?:[A-Z]+ ?)?(?:"[^"]*")?),', source):
         name, _, rest = words.partition('"')

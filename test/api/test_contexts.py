@@ -1,13 +1,14 @@
 """Contexts: interpreters that keep what runs in them make; what they say, how they end, and what they cannot do to us."""
 
 import base64
+import contextlib
 import json
 import re
 import threading
 import time
 
 import support
-from daemon import Daemon
+from daemon import Daemon, not_sanitized
 from support import ensure, is_root, same, test, until
 
 
@@ -548,7 +549,8 @@ def hostile_traffic_ends_only_its_context():
             for name in ("endless large results", "garbage", "many values"):
                 d.post(c + "/run", {"code": SOCKET + hostile[name] + "\nwhile True: pass", "timeout_ms": 20000}, timeout=60)
                 d.post(c + "/restart", b"")
-        if "asan" not in support.command[-1]:
+        with contextlib.suppress(support.Skip):
+            not_sanitized()
             ensure(resident(pid) - before < 64 << 20, f"the daemon grew from {before} to {resident(pid)}")
         # Between runs nothing may be said at all.
         ok(run(d, c, SOCKET + "import threading\nthreading.Timer(0.2, lambda: s.sendall(b'result 8000000\\n' + b'x' * 1000000)).start()"))
