@@ -146,8 +146,6 @@ bool execution_start_again(struct execution *ex)
                 return false;
         if (recv(ex->control, &said, 1, MSG_DONTWAIT) == 1 && said == WARM_READY)
                 return false; /* the code's own doing */
-        if (said == WARM_CHANGED)
-                pool_template_stale(ex->box, ex->how.template_fd);
         close(ex->control);
         ex->control = CONTROL_GIVEN_UP;
         ex->how = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};

@@ -135,10 +135,7 @@ static void on_said(uv_poll_t *poll, int status, int events)
         const char why = n > 0 ? *(const char *)&said : '\0';
         if (why != WARM_ADDRESS)
                 failed(pool);
-        int template_fd = w->how.template_fd;
         drop(w);
-        if (why == WARM_CHANGED)
-                pool_template_stale(pool->box, template_fd);
 }
 
 static void on_message(void *context, const struct message *message, const char *data)
@@ -259,15 +256,6 @@ static void drop_template(struct pool *pool)
         sys_close(pool->how.template_fd);
         pool->how.template_fd = -1;
         pool->how.modules = NULL;
-}
-
-void pool_template_stale(struct box *box, int template_fd)
-{
-        list_each (at, &box->pools, other) {
-                struct pool *pool = list_entry(at, struct pool, link);
-                if (template_fd >= 0 && pool->how.template_fd == template_fd)
-                        drop_template(pool);
-        }
 }
 
 /* ---- filling up ---- */

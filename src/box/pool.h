@@ -17,8 +17,6 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
                               const struct exec_request *request);
 /* How a fresh sandbox's interpreter is to be started for this request; kind WAITING_NOT: plainly. */
 void pool_how(const struct box *box, const struct exec_request *request, struct waiting_how *ret);
-/* A template turned out not to fit any more. */
-void pool_template_stale(struct box *box, int template_fd);
 /* Somebody needs room: ends a member that waits.  False: there is none. */
 bool pool_give_way(struct box *box);
 /* A sandbox that was taken is gone. */

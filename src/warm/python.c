@@ -308,6 +308,7 @@ static __attribute__((noreturn)) void make_template(void)
         PyOS_AfterFork_Parent();
         if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid || status != 0)
                 tell(1, "the interpreter cannot be written down");
+        snapshot_pack(WARM_TEMPLATE_FD);
         PyObject *tried = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);
         why = tried ? PyUnicode_AsUTF8AndSize(tried, 0) : 0;
         if (!why)

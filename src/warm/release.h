@@ -17,7 +17,6 @@ struct warm_ready {
 
 enum warm_refusal {
         WARM_ADDRESS = 'A', /* an address was taken by chance: another may have more luck */
-        WARM_CHANGED = 'C', /* a file has changed since the template was made */
         WARM_FAILED = 'F',
 };
 

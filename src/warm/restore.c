@@ -2,15 +2,13 @@
  *
  * An ordinary command of an ordinary sandbox, behind every wall.  Nothing is ever mapped over
  * something else (MAP_FIXED_NOREPLACE): where the kernel happened to put our stack on an address that
- * the template needs, or where a file has changed since, we say so and end, and the code is started
- * in the plain way. */
+ * the template needs we say so and end, and the code is started in the plain way. */
 #include "warm/template.h"
 
 #include "warm/bare.h"
 
 #define PROT_READ 1
 #define PROT_WRITE 2
-#define MAP_SHARED 0x01
 #define MAP_PRIVATE 0x02
 #define MAP_FIXED 0x10
 #define MAP_ANONYMOUS 0x20
@@ -106,19 +104,6 @@ static void move_specials(const struct template_head *head)
                 give_up("Fthe kernel has other pages than when the template was made");
 }
 
-static int open_file(const struct template_head *head, const struct template_file *file)
-{
-        struct bare_status status;
-        const char *name = (const char *)part(head, head->names) + file->name;
-        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, name, 02000000, 0);
-        if (fd < 0 || bare_status((int)fd, &status) != 0 ||
-            status.inode != file->inode || status.size != file->size ||
-            (uint64_t)status.modified.s != file->modified_s || status.modified.ns != file->modified_ns ||
-            ((uint64_t)status.device[0] << 32 | status.device[1]) != file->device)
-                give_up("Ca file has changed since the template was made");
-        return (int)fd;
-}
-
 static void map_stack(const struct template_piece *piece)
 {
         uint64_t done = 0;
@@ -137,34 +122,20 @@ static void map_stack(const struct template_piece *piece)
 static void map_pieces(const struct template_head *head)
 {
         const struct template_piece *pieces = part(head, head->pieces);
-        const struct template_file *files = part(head, head->files);
-        int file = -1, fd = -1;
         for (uint32_t i = 0; i < head->n_pieces; i++) {
                 const struct template_piece *p = &pieces[i];
-                int from = -1, flags = MAP_PRIVATE;
+                int from = WARM_TEMPLATE_FD, flags = MAP_PRIVATE;
                 if (p->source == TEMPLATE_STACK) {
                         map_stack(p);
                         continue;
                 }
-                if (p->source == TEMPLATE_FILE || p->source == TEMPLATE_SHARED) {
-                        if (p->file != file) {
-                                if (fd >= 0)
-                                        sys_call1(SYS_close, fd);
-                                fd = open_file(head, &files[p->file]);
-                                file = p->file;
-                        }
-                        from = fd;
-                        flags = p->source == TEMPLATE_SHARED ? MAP_SHARED : MAP_PRIVATE;
-                } else if (p->source == TEMPLATE_PAGES) {
-                        from = WARM_TEMPLATE_FD;
-                } else {
+                if (p->source == TEMPLATE_ZERO) {
                         flags |= MAP_ANONYMOUS | (p->protection ? 0 : MAP_NORESERVE);
+                        from = -1;
                 }
                 if (map_at(p->address, p->length, p->protection, flags, from, p->offset) < 0)
                         give_up("Aan address is taken");
         }
-        if (fd >= 0)
-                sys_call1(SYS_close, fd);
 }
 
 /* Where its heap goes on: libc takes the kernel's word for it.  Arguments and environment stay ours. */

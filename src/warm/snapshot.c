@@ -2,8 +2,9 @@
  *
  * Called in the child of a fork, from the first handler that libc calls there: so what is restored
  * later goes on as the child of that fork, and every library that wants to know of one is told.  The
- * child has one thread.  The memory is written as /proc/self/maps has it: read-only pages of files by
- * the file's name, everything else as bytes. */
+ * child has one thread.  Everything that /proc/self/maps lists is written, program text and libraries
+ * too: so a template needs nothing but itself, whatever is upgraded meanwhile, and its pages can be
+ * large ones, which the kernel maps and unmaps in one go. */
 #include "warm/snapshot.h"
 
 #include "warm/bare.h"
@@ -13,7 +14,12 @@
 #define PROT_READ 1
 #define PROT_WRITE 2
 #define PROT_EXEC 4
+#define MAP_SHARED 1
 #define MAP_PRIVATE 2
+#define MAP_FIXED 0x10
+#define MAP_ANONYMOUS 0x20
+#define MADV_COLLAPSE 25
+#define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #define ZERO_RUN 16 /* pages; shorter runs are not worth a mapping of their own */
@@ -22,13 +28,9 @@
 
 static struct template_head head;
 static struct template_piece pieces[TEMPLATE_PIECES_MAX];
-static struct template_file files[TEMPLATE_FILES_MAX];
-static char names[TEMPLATE_NAMES_MAX];
 static struct template_range hot[TEMPLATE_HOT_MAX];
-static size_t names_length;
 static uint64_t pages_at; /* where the next pages go, from the first of them on */
 static char maps[MAPS_MAX];
-static char page_of_file[TEMPLATE_PAGE] __attribute__((aligned(4096)));
 
 const char *snapshot_problem = "";
 
@@ -40,18 +42,14 @@ static int problem(const char *what)
 
 /* ---- what is where ---- */
 
-static int add_piece(uint64_t address, uint64_t length, unsigned source, uint64_t offset,
-                     const struct bare_map *map)
+static int add_piece(uint64_t address, uint64_t length, unsigned source, const struct bare_map *map)
 {
         unsigned protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
                               (map->executable ? PROT_EXEC : 0u);
         struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
-        if (source == TEMPLATE_PAGES || source == TEMPLATE_STACK) {
-                offset = pages_at;
-                pages_at += length;
-        }
-        if (last && last->source == source && (source == TEMPLATE_PAGES || source == TEMPLATE_ZERO) &&
-            last->protection == protection && last->address + last->length == address) {
+        const uint64_t offset = source == TEMPLATE_ZERO ? 0 : pages_at;
+        pages_at += source == TEMPLATE_ZERO ? 0 : length;
+        if (last && last->source == source && source != TEMPLATE_STACK && last->protection == protection && last->address + last->length == address) {
                 last->length += length;
                 return 0;
         }
@@ -61,8 +59,7 @@ static int add_piece(uint64_t address, uint64_t length, unsigned source, uint64_
                                                           .length = length,
                                                           .offset = offset,
                                                           .protection = protection,
-                                                          .source = (uint16_t)source,
-                                                          .file = (uint16_t)(head.n_files - 1)};
+                                                          .source = source};
         return 0;
 }
 
@@ -81,69 +78,18 @@ static int add_pages(const struct bare_map *map)
                         end -= (ZERO_RUN - 1) * (uint64_t)TEMPLATE_PAGE;
                 else
                         zeros = 0;
-                if (end > start && add_piece(start, end - start, TEMPLATE_PAGES, 0, map) < 0)
+                if (end > start && add_piece(start, end - start, TEMPLATE_PAGES, map) < 0)
                         return -1;
                 start = end;
                 if (!zeros)
                         continue;
                 while (end < map->end && bare_is_zero((void *)end, TEMPLATE_PAGE))
                         end += TEMPLATE_PAGE;
-                if (add_piece(start, end - start, TEMPLATE_ZERO, 0, map) < 0)
+                if (add_piece(start, end - start, TEMPLATE_ZERO, map) < 0)
                         return -1;
                 start = end;
         }
         return 0;
-}
-
-static int same_as_file(const struct bare_map *map, int fd)
-{
-        for (uint64_t at = map->start; at < map->end; at += TEMPLATE_PAGE) {
-                long n = sys_call4(SYS_pread64, fd, page_of_file, TEMPLATE_PAGE, map->offset + at - map->start);
-                if (n < 0)
-                        return 0;
-                for (; n < (long)TEMPLATE_PAGE; n++)
-                        page_of_file[n] = 0;
-                if (!bare_same_bytes(page_of_file, (void *)at, TEMPLATE_PAGE))
-                        return 0;
-        }
-        return 1;
-}
-
-/* The file's number in the table; neighbours are mostly of the same. */
-static int add_file(const char *name, const struct bare_status *status)
-{
-        size_t length = bare_strlen(name) + 1;
-        if (head.n_files && bare_same(names + files[head.n_files - 1].name, name))
-                return 0;
-        if (head.n_files == TEMPLATE_FILES_MAX || names_length + length > sizeof names)
-                return problem("it has too many files open");
-        files[head.n_files++] = (struct template_file){
-                .device = (uint64_t)status->device[0] << 32 | status->device[1],
-                .inode = status->inode,
-                .size = status->size,
-                .modified_s = (uint64_t)status->modified.s,
-                .modified_ns = status->modified.ns,
-                .name = names_length,
-        };
-        for (size_t i = 0; i < length; i++)
-                names[names_length++] = name[i];
-        return 0;
-}
-
-static int add_file_map(const struct bare_map *map)
-{
-        struct bare_status status;
-        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, map->name, O_RDONLY_CLOEXEC, 0);
-        int same = fd >= 0 && bare_status((int)fd, &status) == 0 &&
-                   same_as_file(map, (int)fd);
-        if (fd >= 0)
-                sys_call1(SYS_close, fd);
-        if (!same)
-                return add_pages(map);
-        if (add_file(map->name, &status) < 0)
-                return -1;
-        return add_piece(map->start, map->end - map->start, map->shared ? TEMPLATE_SHARED : TEMPLATE_FILE,
-                         map->offset, map);
 }
 
 static int add_special(const struct bare_map *map)
@@ -164,7 +110,7 @@ static int add_stack(const struct bare_map *map)
         struct bare_map used = *map;
         /* What is below belongs to calls that have returned, or to us. */
         used.start = (CAPTURE_STACK(&head.registers) - 256) & ~(uint64_t)(TEMPLATE_PAGE - 1);
-        return add_piece(used.start, used.end - used.start, TEMPLATE_STACK, 0, &used);
+        return add_piece(used.start, used.end - used.start, TEMPLATE_STACK, &used);
 }
 
 static int add_map(const struct bare_map *map)
@@ -174,11 +120,9 @@ static int add_map(const struct bare_map *map)
         if (bare_same(map->name, "[stack]"))
                 return add_stack(map);
         if (!map->readable)
-                return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, 0, map);
+                return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, map);
         if (map->shared && map->writable)
                 return problem("it shares memory with others");
-        if (map->name[0] == '/' && !map->writable)
-                return add_file_map(map);
         return add_pages(map);
 }
 
@@ -270,12 +214,10 @@ static int write_template(int fd)
         head.magic = TEMPLATE_MAGIC;
         place(&at, sizeof head);
         head.pieces = place(&at, head.n_pieces * sizeof *pieces);
-        head.files = place(&at, head.n_files * sizeof *files);
-        head.names = place(&at, names_length);
         head.hot = place(&at, sizeof hot); /* filled in later */
         head.head_length = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (pieces[i].source == TEMPLATE_PAGES || pieces[i].source == TEMPLATE_STACK)
+                if (pieces[i].source != TEMPLATE_ZERO)
                         pieces[i].offset += head.head_length;
         /* Aligned by seeking: a hole reads as zero. */
         const struct {
@@ -284,8 +226,7 @@ static int write_template(int fd)
                 uint64_t length;
         } parts[] = {{0, &head, sizeof head},
                      {head.pieces, pieces, head.n_pieces * sizeof *pieces},
-                     {head.files, files, head.n_files * sizeof *files},
-                     {head.names, names, names_length}};
+        };
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
                 sys_call3(SYS_lseek, fd, parts[i].offset, 0);
                 if (put(fd, parts[i].data, parts[i].length) < 0)
@@ -293,7 +234,7 @@ static int write_template(int fd)
         }
         sys_call3(SYS_lseek, fd, head.head_length, 0);
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if ((pieces[i].source == TEMPLATE_PAGES || pieces[i].source == TEMPLATE_STACK) &&
+                if (pieces[i].source != TEMPLATE_ZERO &&
                     put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
                         return -1;
         return 0;
@@ -306,6 +247,23 @@ int snapshot(int fd)
                 return 1;
         }
         return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
+}
+
+/* ---- large pages ---- */
+
+void snapshot_pack(int fd)
+{
+        struct bare_status status;
+        if (bare_status(fd, &status) < 0)
+                return;
+        const uint64_t length = (status.size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        long room = sys_call6(SYS_mmap, 0, (long)(length + LARGE_PAGE), 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (sys_call2(SYS_ftruncate, fd, length) < 0 || (room < 0 && room > -4096))
+                return;
+        const uint64_t at = ((uint64_t)room + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        if (sys_call6(SYS_mmap, (long)at, (long)length, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == (long)at)
+                sys_call3(SYS_madvise, at, length, MADV_COLLAPSE); /* before Linux 6.1: it will be slower */
+        sys_call2(SYS_munmap, room, length + LARGE_PAGE);
 }
 
 /* ---- which pages it touches ---- */
@@ -347,7 +305,7 @@ int snapshot_touched(int fd)
                 return problem("the template cannot be read");
         head.n_hot = 0;
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (pieces[i].source == TEMPLATE_PAGES || pieces[i].source == TEMPLATE_FILE)
+                if (pieces[i].source == TEMPLATE_PAGES)
                         find_touched((int)pagemap, &pieces[i]);
         sys_call1(SYS_close, pagemap);
         sys_call4(SYS_pwrite64, fd, hot, head.n_hot * sizeof *hot, head.hot);

@@ -6,6 +6,9 @@
  * process that was restored from there. */
 int snapshot(int fd);
 
+/* Makes its pages large ones, where the kernel can. */
+void snapshot_pack(int fd);
+
 /* In a restored process: notes in the template which of its pages have been written to since. */
 int snapshot_touched(int fd);
 

@@ -4,17 +4,15 @@
  * it.  Both run behind all walls, as any other command does: a template is bytes, and whoever made it
  * has no say over who starts from it.  One machine, one boot, one kernel: native byte order.
  *
- *   head | pieces | files | their names | ranges that are touched first | pages
+ *   head | pieces | ranges that are touched first | pages
  *
  * Both are built without a libc, because the one in the image is not known. */
 #pragma once
 #include <stdint.h>
 
-#define TEMPLATE_MAGIC 0x316574616c706d74u /* "tmplate1" */
+#define TEMPLATE_MAGIC 0x326574616c706d74u /* "tmplate2" */
 #define TEMPLATE_PAGE 4096u
 #define TEMPLATE_PIECES_MAX 8192u
-#define TEMPLATE_FILES_MAX 1024u
-#define TEMPLATE_NAMES_MAX (128u * 1024)
 #define TEMPLATE_HOT_MAX 4096u
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
@@ -34,25 +32,16 @@
 #define RESTORE_FAILED 125
 
 enum template_source {
-        TEMPLATE_ZERO,   /* nothing was ever written there */
-        TEMPLATE_PAGES,  /* copied from the template when written to */
-        TEMPLATE_FILE,   /* a file that is the same in every sandbox of this image */
-        TEMPLATE_SHARED, /* the same, read-only and mapped as shared */
-        TEMPLATE_STACK,  /* grows; its pages are read, not mapped */
+        TEMPLATE_ZERO,  /* nothing was ever written there */
+        TEMPLATE_PAGES, /* copied from the template when written to */
+        TEMPLATE_STACK, /* grows; its pages are read, not mapped */
 };
 
 struct template_piece {
         uint64_t address, length;
-        uint64_t offset; /* in the template or the file */
+        uint64_t offset; /* in the template */
         uint32_t protection;
-        uint16_t source;
-        uint16_t file;
-};
-
-/* If one of them has changed meanwhile, there is no going back to what was. */
-struct template_file {
-        uint64_t device, inode, size, modified_s, modified_ns;
-        uint64_t name; /* offset among the names */
+        uint32_t source;
 };
 
 /* The kernel's own mappings (vdso and its data): moved to where the interpreter's libc knows them. */
@@ -73,8 +62,8 @@ struct template_registers {
 struct template_head {
         uint64_t magic;
         uint64_t head_length; /* up to the pages */
-        uint32_t n_pieces, n_files, n_specials, n_hot;
-        uint64_t pieces, files, names, hot; /* offsets */
+        uint32_t n_pieces, n_specials, n_hot, reserved;
+        uint64_t pieces, hot; /* offsets */
         struct template_registers registers;
         uint64_t thread_pointer;
         uint64_t tid_address;
