@@ -415,7 +415,6 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
 static void take_over(struct execution *ex, struct box_sandbox *sb)
 {
         struct waiting *w = sb->waiting;
-        ex->before = sb->baseline;
         ex->how = w->how;
         ex->pid = w->pid;
         ex->cpu_before_us = w->cpu_us;

@@ -76,7 +76,6 @@ void waiting_free(struct waiting *w)
 static void drop(struct waiting *w)
 {
         struct box_sandbox *sb = w->sandbox;
-        keeper_link_forget(sb->box->keeper, w);
         if (w->tag && sb->channel)
                 channel_forget(sb->channel, w->tag);
         waiting_free(w);
@@ -90,14 +89,10 @@ static void failed(struct pool *pool)
         pool->not_before_us = clock_us() + (BACKOFF_US << doublings);
 }
 
-static void on_baseline(void *context, const union keeper_packet *packet, int fd)
+static void waits_now(struct waiting *w)
 {
-        struct waiting *w = context;
-        (void)fd;
-        if (packet->type == KEEPER_COUNTED)
-                w->sandbox->baseline = packet->counted;
-        w->ready = true;
         struct pool *pool = w->pool;
+        w->ready = true;
         pool->n_making--;
         pool->n_ready++;
         pool->made++;
@@ -105,15 +100,6 @@ static void on_baseline(void *context, const union keeper_packet *packet, int fd
         pool->refill_us = clock_us() - w->begun_us;
         list_add(&pool->ready, &w->link);
         pools_refill(pool->box);
-}
-
-/* Its counters from here on are the code's. */
-static void waits_now(struct waiting *w)
-{
-        static const union keeper_packet nothing;
-        struct box_sandbox *sb = w->sandbox;
-        if (!sb->counted || sandbox_count(sb, on_baseline, w) < 0)
-                on_baseline(w, &nothing, -1);
 }
 
 static void on_said(uv_poll_t *poll, int status, int events)
@@ -188,7 +174,6 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
         (void)sb;
         (void)err;
         failed(pool);
-        keeper_link_forget(pool->box->keeper, w);
         waiting_free(w);
 }
 

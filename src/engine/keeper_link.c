@@ -191,7 +191,7 @@ static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_
                 want = sizeof ret->made;
         else if (n >= 8 && ret->type == KEEPER_FAILED)
                 want = sizeof ret->failed;
-        else if (n >= 8 && (ret->type == KEEPER_COUNTED || ret->type == KEEPER_ENDED))
+        else if (n >= 8 && ret->type == KEEPER_COUNTED)
                 want = sizeof ret->counted;
         return n == 0 ? -EPIPE : (size_t)n == want ? 0 : -EPROTO;
 }

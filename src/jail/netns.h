@@ -1,6 +1,9 @@
 /* jail/netns.h -- a network namespace, made while the view is being built. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #define NETNS_STACK_BYTES 4096
 
 struct netns {
@@ -18,6 +21,17 @@ struct netns_visit {
 };
 int netns_visit(struct netns_visit *visit);
 int netns_leave(struct netns_visit *visit);
+
+/* Everything that a namespace has counted, as text. */
+struct netns_record {
+        char text[32768];
+        size_t len;
+};
+
+/* Reads it; needs privilege, as netns_visit() does. */
+int netns_record(int fd, struct netns_record *ret);
+/* Whether nothing was ever sent in it, nor tried to: it is as it was when *fresh was read. */
+bool netns_is_as_new(int fd, const struct netns_record *fresh);
 
 /* Without privilege over the host: starts a helper in the caller's user namespace
  * that makes it.  *ns must stay where it is until netns_join(). */

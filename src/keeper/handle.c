@@ -60,6 +60,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .workspace_fd = workspace,
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,
+                .keep_netns = k->stocks && !m->long_lived,
                 .home = k->home,
         };
         return sandbox_assemble(&options, &parts, 0, ret, err);

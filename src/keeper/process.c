@@ -140,14 +140,22 @@ static void bury_remains(struct keeper *k, int64_t now)
         }
 }
 
+/* To make a network namespace and to take it down again is the dearest part of a sandbox.  One in which
+ * nothing was sent is as good as new: its processes are dead, and none of them ever had a right over
+ * it. */
+static void reuse_netns(struct keeper *k, struct sandbox *sb)
+{
+        if (sb->netns >= 0 && k->n_netns < KEEPER_NETNS_STOCK && netns_is_as_new(sb->netns, &k->fresh_netns))
+                k->netns[k->n_netns++] = TAKE_FD(sb->netns);
+}
+
 void keeper_finish(struct keeper *k, struct cell *cell)
 {
         struct sandbox *sb = cell->sandbox;
         if (cell->state == CELL_ENDING) {
-                struct keeper_counted ended = {
+                const struct keeper_about ended = {
                         .type = KEEPER_ENDED, .number = cell->number, .sandbox = cell->handle};
                 k->ending--;
-                keeper_count(sb, &ended);
                 keeper_reply(k, &ended, sizeof ended, -1);
         }
         if (sb->pid > 0) { /* when it dies at last, we come back here */
@@ -156,6 +164,7 @@ void keeper_finish(struct keeper *k, struct cell *cell)
                 return;
         }
         struct cgroup *cgroup = TAKE(sb->cgroup);
+        reuse_netns(k, sb);
         cells_drop(&k->cells, cell);
         sandbox_free(sb);
         bury(k, cgroup);
@@ -304,6 +313,8 @@ static void stock_netns(struct keeper *k)
                 k->stocks = false; /* the next sandbox says why */
                 return;
         }
+        if (k->fresh_netns.len == 0 && netns_record(fd, &k->fresh_netns) < 0)
+                k->fresh_netns.len = 0; /* none is used twice then */
         k->netns[k->n_netns++] = fd;
 }
 

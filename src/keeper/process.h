@@ -7,11 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "jail/netns.h"
 #include "keeper/cells.h"
 #include "keeper/outbox.h"
 #include "keeper/workspace.h"
 
-#define KEEPER_NETNS_STOCK 8
+#define KEEPER_NETNS_STOCK 16
 
 struct keeper_setup {
         int socket; /* to the server, see wire/keeper.h */
@@ -39,6 +40,7 @@ struct keeper {
         int netns[KEEPER_NETNS_STOCK];
         unsigned n_netns;
         bool stocks; /* network namespaces are made ahead */
+        struct netns_record fresh_netns; /* what a new one says of itself */
         struct keeper_remains *remains;
         unsigned freezing, ending; /* cells in these states */
         int64_t tick_at;           /* when to look at what no descriptor tells of */

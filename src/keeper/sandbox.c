@@ -357,7 +357,7 @@ static int send_groups(struct sandbox *sb, const struct making *m, struct cella_
         return sent(r, err);
 }
 
-static int send_netns(struct sandbox *sb, struct cella_err *err)
+static int send_netns(struct sandbox *sb, bool keep, struct cella_err *err)
 {
         struct netns_visit visit;
         uint64_t signals;
@@ -366,6 +366,8 @@ static int send_netns(struct sandbox *sb, struct cella_err *err)
         int r = netns_visit(&visit), sending = 0;
         if (r == 0)
                 sending = message_send(sb->control, INIT_GO, 0, &visit.fd, 1, NULL, 0, NULL, 0);
+        if (r == 0 && keep)
+                sb->netns = sys_dup_above(visit.fd, 3);
         int left = netns_leave(&visit);
         sys_restore_signals(&signals);
         if (r == 0)
@@ -377,10 +379,12 @@ static int send_netns(struct sandbox *sb, struct cella_err *err)
 static int send_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
         const int ready = m->parts->netns;
+        if (m->spec.privileged && (m->spec.walls & WALL_NET) && ready >= 0 && m->parts->keep_netns)
+                sb->netns = sys_dup_above(ready, 3);
         if (m->spec.privileged && (m->spec.walls & WALL_NET) && ready >= 0)
                 return sent(message_send(sb->control, INIT_GO, 0, &ready, 1, NULL, 0, NULL, 0), err);
         if (m->spec.privileged && (m->spec.walls & WALL_NET))
-                return send_netns(sb, err);
+                return send_netns(sb, m->parts->keep_netns, err);
         return sent(message_send(sb->control, INIT_GO, 0, NULL, 0, NULL, 0, NULL, 0), err);
 }
 
@@ -401,7 +405,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         AUTO(sandbox_free) struct sandbox *sb = calloc(1, sizeof *sb);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        sb->pidfd = sb->control = -1;
+        sb->pidfd = sb->control = sb->netns = -1;
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
         sb->user_root = options->user_root;
@@ -499,6 +503,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->control);
         sandbox_reap(sb);
         sys_close(sb->pidfd);
+        sys_close(sb->netns);
         cgroup_free(sb->cgroup);
         if (sb->pid <= 0) /* else the kernel could not end it, and it may still be in there */
                 free(sb->nursery);

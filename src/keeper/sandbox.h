@@ -28,6 +28,7 @@ struct sandbox {
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
+        int netns;               /* its network namespace, kept if parts.keep_netns; -1 */
 };
 
 /* What the maker of many has ready, or knows better. */
@@ -38,6 +39,7 @@ struct sandbox_parts {
         int workspace_fd;        /* what options->workspace is the name of; borrowed.  -1: the name decides */
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
         bool freezable;          /* see cgroup_new() */
+        bool keep_netns;         /* sandbox->netns is wanted */
         const struct cgroup_home *home;
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})

@@ -143,15 +143,16 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
     stdout, stderr = sys.__stdout__, sys.__stderr__
     if callbacks() or threads() or sys.stdout is not stdout or sys.stderr is not stderr:
         return False
-    kinds = set()
-    for o in get_objects():
-        kind = type(o)
-        kinds.add(kind)
-        if kind is reference and o.__callback__ is not None or kind is type and "__del__" in o.__dict__:
-            return False
+    objects = get_objects()
+    kinds = set(map(type, objects))
     for kind in kinds:
         if hasattr(kind, "__del__") or issubclass(kind, reference) and kind is not reference:
             return False
+    if reference in kinds or type in kinds:
+        for o in objects:
+            kind = type(o)
+            if kind is reference and o.__callback__ is not None or kind is type and "__del__" in o.__dict__:
+                return False
     stdout.flush()
     stderr.flush()
     return True

@@ -17,7 +17,7 @@
 enum keeper_request {
         KEEPER_MAKE = 1, /* struct keeper_make: KEEPER_MADE or KEEPER_FAILED */
         /* All others: struct keeper_about. */
-        KEEPER_END,        /* kills and removes it: KEEPER_ENDED with the last counters */
+        KEEPER_END,        /* kills and removes it: KEEPER_ENDED */
         KEEPER_KILL,       /* kills everything in it; no answer (KEEPER_DIED follows) */
         KEEPER_COUNT,      /* KEEPER_COUNTED */
         KEEPER_THROTTLE,   /* applies its CPU limit, see cgroup_throttle(); no answer */
@@ -32,7 +32,7 @@ enum keeper_reply {
         KEEPER_MADE = 100, /* struct keeper_made; descriptor: the control socket, see wire/init.h.  The walls
                             * are under way; INIT_READY or INIT_FAILED comes there. */
         KEEPER_FAILED,     /* struct keeper_failed */
-        KEEPER_ENDED,      /* struct keeper_counted */
+        KEEPER_ENDED,      /* struct keeper_about */
         KEEPER_COUNTED,    /* struct keeper_counted */
         KEEPER_DONE,       /* struct keeper_about */
         /* Not asked for; number 0: */
