@@ -138,6 +138,7 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
         if ((r = pools_configure(box, err)) < 0)
                 return r;
         uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
+        pools_give_way(box);
         queue_pump(box);
         return 0;
 }

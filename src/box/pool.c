@@ -31,7 +31,8 @@ struct pool {
         char *modules;
         struct template_maker *maker;
         struct cella_err problem; /* why there is no template; kind CELLA_OK: none */
-        int64_t not_before_us;
+        int64_t retry_us;      /* when to try again to make one */
+        int64_t not_before_us; /* when to try again to make members */
         unsigned failures; /* in a row */
         struct list ready; /* struct waiting, the oldest first */
         unsigned n_ready, n_making, n_in_use;
@@ -196,6 +197,7 @@ static int add_member(struct pool *pool)
         list_init(&w->task.link);
         list_init(&w->link);
         sb->waiting = w;
+        sb->ahead = true;
         pool->n_making++;
         sandbox_attach(sb, &w->task);
         return 0;
@@ -210,7 +212,7 @@ static void on_template(void *context, int fd, char *modules, const struct cella
         if (fd < 0) {
                 pool->problem = *err;
                 pool->how.kind = WAITING_NOT; /* a sandbox that is ready is better than none */
-                pool->not_before_us = clock_us();
+                pool->retry_us = clock_us() + RETRY_US;
         } else {
                 free(pool->modules);
                 pool->problem = (struct cella_err){0};
@@ -232,6 +234,7 @@ static void make_template(struct pool *pool)
                                          &pool->maker, &pool->problem) == 0)
                 return;
         pool->how.kind = WAITING_NOT;
+        pool->retry_us = clock_us() + RETRY_US;
 }
 
 static void drop_template(struct pool *pool)
@@ -284,7 +287,9 @@ void pools_refill(struct box *box)
         if (more)
                 list_each (at, &box->pools, other) {
                         struct pool *pool = list_entry(at, struct pool, link);
-                        if (lacks_template(pool) && clock_us() >= pool->not_before_us)
+                        if (pool->problem.kind && !pool->maker && clock_us() >= pool->retry_us)
+                                pool->how.kind = WAITING_TEMPLATE;
+                        if (lacks_template(pool))
                                 make_template(pool);
                 }
         while (more) { /* one for each in turn */
@@ -297,18 +302,27 @@ void pools_refill(struct box *box)
         }
 }
 
-bool pool_give_way(struct box *box)
+static struct pool *fullest(const struct box *box)
 {
-        struct pool *fullest = NULL;
+        struct pool *found = NULL;
         list_each (at, &box->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
-                if (pool->n_ready > 0 && (!fullest || pool->n_ready > fullest->n_ready))
-                        fullest = pool;
+                if (pool->n_ready > 0 && (!found || pool->n_ready > found->n_ready))
+                        found = pool;
         }
-        if (!fullest)
-                return false;
-        drop(list_entry(fullest->ready.next, struct waiting, link));
-        return true;
+        return found;
+}
+
+void pools_give_way(struct box *box)
+{
+        unsigned ending = 0;
+        struct pool *pool;
+        list_each (at, &box->sandboxes, other)
+                ending += list_entry(at, struct box_sandbox, link)->state == SANDBOX_ENDING;
+        while (box->alive + box->waiting > box->settings.sandboxes_max + ending && (pool = fullest(box))) {
+                drop(list_entry(pool->ready.next, struct waiting, link));
+                ending++; /* its room comes back by queue_release() */
+        }
 }
 
 /* ---- taking ---- */
@@ -355,6 +369,7 @@ static struct box_sandbox *take_from(struct pool *pool, const struct sandbox_spe
         sandbox_detach(&w->task);
         sandbox_adopt(sb, spec);
         sb->pool = pool;
+        sb->ahead = false;
         return sb;
 }
 

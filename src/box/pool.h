@@ -17,8 +17,8 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
                               const struct exec_request *request);
 /* How a fresh sandbox's interpreter is to be started for this request; kind WAITING_NOT: plainly. */
 void pool_how(const struct box *box, const struct exec_request *request, struct waiting_how *ret);
-/* Somebody needs room: ends a member that waits.  False: there is none. */
-bool pool_give_way(struct box *box);
+/* Somebody needs room, or there is less than there was: ends as many members as that takes. */
+void pools_give_way(struct box *box);
 /* A sandbox that was taken is gone. */
 void pool_left(struct box_sandbox *sandbox);
 /* Fills up what is not full.  Called when there may be time or room. */

@@ -126,12 +126,11 @@ void queue_enter(struct box_sandbox *sb)
                 refuse(sb, "out of memory");
                 return;
         }
-        if (box->alive >= box->settings.sandboxes_max)
-                pool_give_way(box); /* its room comes back by queue_release() */
         sb->queued_us = clock_us();
         list_add(&q->waiters, &sb->waiters);
         q->n++;
         box->waiting++;
+        pools_give_way(box);
 }
 
 void queue_leave(struct box_sandbox *sb)

@@ -79,6 +79,7 @@ struct box_sandbox {
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
         struct keeper_counted counters; /* as last read */
+        bool ahead;                     /* made ahead, and nobody's yet */
         struct waiting *waiting;        /* made ahead, not taken yet or not released yet */
         struct pool *pool;              /* that it was taken from */
         uint64_t slots[4];              /* numbers of commands that run, see sandbox_slot() */

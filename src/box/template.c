@@ -215,6 +215,7 @@ int template_make(struct box *box, const char *program, const json_t *preload, t
                 free(m);
                 return r;
         }
+        sb->ahead = true;
         m->preload = json_deep_copy(preload);
         m->task = (struct task){.on_channel = on_channel, .on_lost = on_lost};
         list_init(&m->task.link);

@@ -175,6 +175,11 @@ static int program_fd(int *fd, const char *name, const char *data, uint64_t len)
 
 static int restore_fd = -1, hold_fd = -1, python_fd = -1, null_fd = -1;
 
+int waiting_restore_fd(void)
+{
+        return program_fd(&restore_fd, "python3", warm_restore, warm_restore_len);
+}
+
 static int open_null(void)
 {
         if (null_fd < 0)
@@ -240,8 +245,7 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
                            : program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
         switch (how->kind) {
         case WAITING_TEMPLATE: {
-                const int more[] = {how->template_fd, program_fd(&restore_fd, "python3", warm_restore,
-                                                                 warm_restore_len)};
+                const int more[] = {how->template_fd, waiting_restore_fd()};
                 return send_spawn(sb, tag, &command, flags | INIT_PROGRAM, standard, more, 2, ret_control, err);
         }
         case WAITING_SCRIPT:
@@ -280,13 +284,14 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
         const int standard[] = {pair[0], pair[1], pair[1]};
         /* Read once, from its start: not to be shared. */
         boot = sys_memfd_create("python.py", MFD_CLOEXEC);
-        if (boot < 0 || sys_write_all(boot, warm_python_py, warm_python_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0) {
+        if (boot < 0 || sys_write_all(boot, warm_python_py, warm_python_py_len + 1) < 0 ||
+            sys_write_all(boot, warm_context_py, warm_context_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0) {
                 sys_close(boot);
                 close(pair[0]);
                 close(pair[1]);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
         }
-        const int more[] = {template_fd, boot, program_fd(&restore_fd, "python3", warm_restore, warm_restore_len),
+        const int more[] = {template_fd, boot, waiting_restore_fd(),
                             program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
         int r = send_spawn(sb, tag, &command, INIT_ALONE, standard, more, 4, ret_control, err);
         close(boot);
@@ -398,10 +403,10 @@ void waiting_soon(int control)
         (void)!send(control, &head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-int waiting_release_driver(int control, const char *source, size_t len, int fds[3])
+int waiting_release_driver(int control)
 {
-        const struct release_head head = {
-                .length = (uint32_t)(1 + len), .mode = RELEASE_CONTEXT, .code_length = (uint32_t)len};
-        const struct iovec parts[] = {{"", 1}, {(void *)source, len}};
-        return send_release(control, &head, parts, 2, fds);
+        const struct release_head head = {.length = 1, .mode = RELEASE_CONTEXT};
+        const struct iovec parts[] = {{(void *)&head, sizeof head}, {"", 1}};
+        const struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = 2};
+        return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof head + 1 ? 0 : -EIO;
 }

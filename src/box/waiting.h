@@ -38,8 +38,10 @@ int waiting_release(int control, const struct waiting_how *how, const struct exe
                     int fds[3], struct cella_err *err);
 /* It is going to be next. */
 void waiting_soon(int control);
-/* A driver of contexts instead (see context.h), which keeps the socket. */
-int waiting_release_driver(int control, const char *source, size_t len, int fds[3]);
+/* Makes it the driver of a context (driver.h), which keeps the socket and what descriptors it has. */
+int waiting_release_driver(int control);
+/* The program that restores a template. */
+int waiting_restore_fd(void);
 
 /* What a file's script is called there; NULL: the runtime's code is no file. */
 const char *waiting_script(const struct waiting_how *how);

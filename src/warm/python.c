@@ -243,7 +243,8 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 leave(RESTORE_FAILED);
         }
         if (head.mode == RELEASE_CONTEXT) {
-                CALL("drive", "N", PyBytes_FromStringAndSize(code, (long)head.code_length));
+                if (!CALL("drive", ""))
+                        PyErr_Print(); /* exits, if that is what it was */
                 leave(0);
         }
         trial = head.mode == RELEASE_TRIAL;
@@ -278,6 +279,10 @@ static int load_boot(void)
         sys_call1(SYS_close, BOOT_FD);
         names = PyDict_New();
         PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
+        /* Behind a NUL: the driver of contexts. */
+        const size_t own = bare_strlen(boot);
+        PyDict_SetItemString(names, "DRIVER",
+                             PyBytes_FromStringAndSize(boot + own + (own < at), (long)(at - own - (own < at))));
         PyObject *code = Py_CompileString(boot, "<cella>", FILE_INPUT);
         return code && PyEval_EvalCode(code, names, names) ? 0 : -1;
 }

@@ -23,6 +23,8 @@ def preload(names):
                 importlib.import_module(name)
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
+    global driver
+    driver = compile(DRIVER, "<context>", "exec")
     warm_up()
     for path in set(sys.path_importer_cache) - seen:
         del sys.path_importer_cache[path]
@@ -115,8 +117,10 @@ def prepare(argc, envc, head, chdir=os.chdir, environ=os.environ, decode=os.fsde
         environ[name] = value
 
 
-def drive(code):
-    exec(compile(code, "<context>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+def drive():
+    # As `python3 -c` would.
+    sys.path[0] = ""
+    exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"]})
 
 
 def exit_code(value):

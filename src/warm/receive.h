@@ -83,5 +83,5 @@ static inline int receive_release(struct release_head *ret)
                 }
         if (ret->mode == RELEASE_SOON)
                 return 0;
-        return ret->length > RELEASE_MAX || ret->code_length >= ret->length ? -1 : 0;
+        return ret->length > RELEASE_MAX || ret->code_length > ret->length ? -1 : 0;
 }

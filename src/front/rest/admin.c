@@ -57,8 +57,11 @@ void rest_health(struct call *call, json_t *body)
         const struct box *box = call->box;
         unsigned states[SANDBOX_ENDING + 1] = {0};
         (void)body;
-        list_each (at, &box->sandboxes, other)
-                states[list_entry(at, struct box_sandbox, link)->state]++;
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (!sb->ahead) /* those are told of by their pools */
+                        states[sb->state]++;
+        }
         json_t *o =
                 json_pack("{s:s, s:s, s:{s:o, s:{s:b, s:s}}, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
                           "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "box/pool.h"
 #include "box/sandbox.h"
 #include "front/rest/rest.h"
 
@@ -45,12 +46,40 @@ static void sandboxes(FILE *out, const struct box *box)
         static const char *const names[] = {
                 [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "waiting", [SANDBOX_MAKING] = "making",
                 [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_ENDING] = "ending"};
-        unsigned states[SANDBOX_ENDING + 1] = {0};
-        list_each (at, &box->sandboxes, other)
-                states[list_entry(at, struct box_sandbox, link)->state]++;
+        unsigned states[SANDBOX_ENDING + 1] = {0}, pooled = 0;
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->ahead)
+                        pooled++;
+                else
+                        states[sb->state]++;
+        }
         head(out, "sandboxes", "gauge", "Sandboxes, by state.");
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 fprintf(out, "cella_sandboxes{state=\"%s\"} %u\n", names[i], states[i]);
+        fprintf(out, "cella_sandboxes{state=\"pooled\"} %u\n", pooled);
+}
+
+/* A number of each pool; which one, its place in the settings says. */
+static void pools(FILE *out, const json_t *list, const char *field, const char *name, const char *type,
+                  const char *help)
+{
+        size_t i;
+        json_t *pool;
+        head(out, name, type, help);
+        json_array_foreach ((json_t *)list, i, pool)
+                fprintf(out, "cella_%s{pool=\"%zu\"} %.0f\n", name, i,
+                        json_number_value(json_object_get(pool, field)));
+}
+
+static void all_pools(FILE *out, const struct box *box)
+{
+        json_t *list = pools_to_json(box);
+        pools(out, list, "available", "pool_available", "gauge", "Sandboxes that wait in a pool.");
+        pools(out, list, "in_use", "pool_in_use", "gauge", "Sandboxes taken from a pool.");
+        pools(out, list, "hits", "pool_hits_total", "counter", "Executions served from a pool.");
+        pools(out, list, "misses", "pool_misses_total", "counter", "Executions that found a pool empty.");
+        json_decref(list);
 }
 
 static double resident_bytes(void)
@@ -79,6 +108,7 @@ void rest_metrics(struct call *call, json_t *body)
                 running++;
         executions(out, m);
         sandboxes(out, box);
+        all_pools(out, box);
         one(out, "executions_running", "gauge", "Executions under way.", (double)running);
         one(out, "queue_waiting", "gauge", "Requests that wait for room.", box->waiting);
         one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",

@@ -1,0 +1,510 @@
+"""Pools: sandboxes made ahead, with an interpreter that waits in each.  What they serve, how often, and what nobody may notice."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import support
+from daemon import Daemon, descendants
+from support import ensure, is_root, same, test, until
+
+PYTHON = {"runtime": "python3", "size": 2, "preload": ["json"]}
+SHELL = {"runtime": "sh", "size": 2}
+OF_ITS_OWN = ("id", "sandbox", "duration_ms", "usage")  # fields of a result that differ from run to run
+
+
+def look(d, runtime="python3"):
+    """The runtime's pool."""
+    return next(p for p in d.get("/v1/pools")["pools"] if p["runtime"] == runtime)
+
+
+def full(d, runtime="python3", size=None):
+    """Waits until it has all its members, and makes no more."""
+    return until(lambda: (p := look(d, runtime))["available"] == (p["size"] if size is None else size) and not p["making"] and p,
+                 15, f"a full pool of {runtime}")  # fmt: skip
+
+
+def configure(d, *pools, **settings):
+    d.ok("PATCH", "/v1/settings", {"pools": list(pools), **settings})
+
+
+def pooled(d, runtime, code, **fields):
+    """The result of code that a waiting interpreter ran."""
+    until(lambda: look(d, runtime)["available"], 15, f"a {runtime} that waits")
+    before = look(d, runtime)["hits"]
+    r = d.exec(runtime, code, **fields)
+    same(look(d, runtime)["hits"], before + 1, f"hits after {code!r}")
+    return r
+
+
+def fresh(d, runtime, code, **fields):
+    """The result of the same in a sandbox that is made for it, without a template."""
+    pools = d.get("/v1/settings")["pools"]
+    configure(d)
+    r = d.exec(runtime, code, **fields)
+    configure(d, *pools)
+    return r
+
+
+def members(d):
+    """{pid of an init: pids below it} of the daemon's sandboxes."""
+    parents = {}
+    for pid in descendants(d.process.pid):
+        with contextlib.suppress(OSError):
+            parents.setdefault(int(support.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1]), []).append(pid)
+    server = d.server_pid()
+    return {pid: parents.get(pid, []) for pid in parents.get(d.process.pid, []) if pid != server}
+
+
+def waiting_pids(d):
+    return sorted(pid for below in members(d).values() for pid in below)
+
+
+# What is counted.
+
+
+@test
+def hits_and_misses_are_counted():
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        p = full(d)
+        same({k: p[k] for k in ("image", "preload", "size", "total", "available", "making", "in_use", "hits", "misses", "waits", "problem")},
+             {"image": "host", "preload": ["json"], "size": 2, "total": 2, "available": 2, "making": 0, "in_use": 0, "hits": 0, "misses": 0, "waits": "template", "problem": None},
+             "a pool that nobody has used")  # fmt: skip
+        ensure(p["refill_ms"] > 0, "refill_ms")
+        pooled(d, "python3", "print(1)")
+        pooled(d, "python", "print(1)") if False else d.exec("python", "print(1)")
+        same(look(d)["hits"], 2, "the same program by another name")
+        full(d, "sh")
+        threads = [threading.Thread(target=d.exec, args=("sh", "sleep 0.5")) for _ in range(2)]
+        for t in threads:
+            t.start()
+        until(lambda: look(d, "sh")["in_use"] >= 2, 5, "two that are in use")
+        for t in threads:
+            t.join()
+        same((look(d, "sh")["hits"], look(d, "sh")["misses"]), (2, 0), "hits and misses of sh")
+        until(lambda: look(d, "sh")["in_use"] == 0, 5, "none in use")
+        configure(d, {**PYTHON, "size": 0})
+        until(lambda: look(d)["waits"] == "template", 15, "a template")
+        d.exec("python3", "print(1)")
+        d.exec("python3", "print(1)", env={"PYTHONDONTWRITEBYTECODE": "1"})
+        ensure(look(d)["misses"] >= 1, "misses")
+        same({p["runtime"] for p in d.get("/v1/health")["pools"]}, {"python3"}, "pools in /v1/health")
+
+
+@test
+def it_is_filled_up_again():
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 3}, SHELL)
+        full(d)
+        for _ in range(3):
+            d.exec("python3", "pass")
+        p = full(d)
+        same(p["hits"] + p["misses"], 3, "executions")
+        ensure(len(waiting_pids(d)) >= 3, "interpreters that wait")
+
+
+@test
+def size_zero_restores_on_demand():
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 0})
+        until(lambda: look(d)["waits"] == "template", 15, "a template")
+        same(d.exec("python3", "import sys; print('json' in sys.modules)")["stdout"], "True\n", "imported ahead")
+        p = look(d)
+        same((p["hits"], p["misses"], p["available"]), (0, 1, 0), "the pool")
+
+
+# What nobody may notice.
+
+
+@test
+def a_pooled_execution_equals_a_fresh_one():
+    cases = [
+        ("python3", "print('out'); import sys; print('err', file=sys.stderr); open('made.txt', 'w').write('abc')", {}),
+        ("python3", "1/0", {}),
+        ("python3", "import sys; sys.exit(7)", {}),
+        ("python3", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", {}),
+        ("python3", "def f(:", {}),
+        ("python3", "", {}),
+        ("python3", "import sys; print(sys.argv, sys.stdin.read())", {"args": ["a", "b c", ""], "stdin": "hällo\n"}),
+        ("python3", "import os; print(os.environ['A'], open('in.txt').read()); os.remove('in.txt')", {"env": {"A": "1 2"}, "files": {"in.txt": "text"}}),
+        ("python3", "import os; os.mkdir('d'); open('d/x', 'w').write('1'); os.symlink('/etc/passwd', 'l')", {}),
+        ("python3", "print('\\N{SNOWMAN}' * 3)", {"encoding": "base64"}),
+        ("sh", "echo out; echo err >&2; echo $0 $#; printf x > f; exit 4", {}),
+        ("sh", "cat; echo $A $1", {"stdin": "in\n", "env": {"A": "1 2"}, "args": ["arg"]}),
+        ("sh", "kill -9 $$", {}),
+    ]  # fmt: skip
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        for runtime, code, fields in cases:
+            got = pooled(d, runtime, code, **fields)
+            want = fresh(d, runtime, code, **fields)
+            same({k: v for k, v in got.items() if k not in OF_ITS_OWN}, {k: v for k, v in want.items() if k not in OF_ITS_OWN}, f"result of {code!r}")
+            same(set(got), set(want), "fields")
+            same({k: v is None for k, v in got["usage"].items()}, {k: v is None for k, v in want["usage"].items()}, f"what is known of the usage of {code!r}")
+            same(got["usage"]["processes_peak"], want["usage"]["processes_peak"], f"processes of {code!r}")
+            ensure(got["duration_ms"] > 0, "duration")
+        rows = {r["id"]: r for r in d.rows()}
+        same(len(rows), 2 * len(cases), "rows of the log")
+
+
+@test
+def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
+    litter = (
+        "import os, subprocess\n"
+        "for path in '/workspace/left', '/tmp/left', '/run/left', '/dev/shm/left', '/workspace/json.py':\n"
+        "    try: open(path, 'w').write('left')\n"
+        "    except OSError: pass\n"
+        "found = [p for p in ('/workspace/left', '/tmp/left', '/run/left', '/dev/shm/left') if os.path.exists(p)]\n"
+        "import builtins; seen = hasattr(builtins, 'mark'); builtins.mark = os.environ['MARK'] = '1'\n"
+        "subprocess.Popen(['sleep', '1000'])\n"
+        "print(seen, sorted(p for p in os.listdir('/proc') if p.isdigit() and 'sleep' in open(f'/proc/{p}/comm').read()).__len__(), os.getpid())\n"
+    )
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        ids = []
+        for _ in range(8):
+            r = pooled(d, "python3", "import os; print('MARK' in os.environ, os.listdir('/tmp'), os.listdir('/workspace'))\n" + litter)
+            same(r["stdout"].splitlines()[0], "False [] ['main.py']", "what the one before left")
+            same(r["stdout"].splitlines()[1].split()[:2], ["False", "1"], "what the one before left in memory, and processes")
+            ids.append(r["sandbox"])
+        same(len(set(ids)), len(ids), "sandboxes")
+        until(lambda: not support.with_argument("1000") or not any("sleep" in w[0] for w in map(support.processes().get, waiting_pids(d)) if w), 5, "the end of their processes")
+        full(d)
+        same(len(waiting_pids(d)), 4, "what still waits")
+
+
+@test
+def nothing_can_be_left_on_the_interpreters_program():
+    """What /proc/self/exe leads to is an inode, too: with a mode, times and attributes."""
+    mark = (
+        "import os\n"
+        "print([n for n in os.listxattr('/proc/self/exe') if n.startswith('user.')], os.stat('/proc/self/exe').st_mode & 0o111 != 0)\n"
+        "for f in (lambda: os.setxattr('/proc/self/exe', 'user.left', b'x'), lambda: os.chmod('/proc/self/exe', 0)):\n"
+        "    try: f()\n"
+        "    except OSError: pass\n"
+    )
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        for _ in range(2):
+            same(pooled(d, "python3", mark)["stdout"], "[] True\n", "what the one before left")
+            full(d)
+        same(d.exec("python3", mark, limits={"open_files": 100})["stdout"], "[] True\n", "on demand")
+
+
+@test
+def code_that_exits_with_any_number_runs_once():
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        for number in (125, 126, 127, 1, 255):
+            for runtime, code in (("sh", f"echo once; exit {number}"), ("python3", f"print('once'); raise SystemExit({number})")):
+                for _ in range(3 if number == 125 else 1):
+                    r = pooled(d, runtime, code, timeout_ms=3000)
+                    same((r["status"], r["exit_code"], r["stdout"]), ("exited", number, "once\n"), f"{code!r}")
+                r = d.exec(runtime, code, timeout_ms=3000, limits={"open_files": 100})
+                same((r["status"], r["exit_code"], r["stdout"]), ("exited", number, "once\n"), f"{code!r} on demand")
+        full(d, "sh")
+        with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo once; exit 125"}) as events:
+            same([name for name, _ in events], ["start", "stdout", "exit"], "events")
+
+
+# Settings.
+
+
+@test
+def settings_keep_what_is_the_same_and_drop_the_rest():
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 3})
+        full(d)
+        before = waiting_pids(d)
+        configure(d, {**PYTHON, "size": 4}, SHELL)
+        full(d)
+        full(d, "sh")
+        ensure(set(before) <= set(waiting_pids(d)), "a larger pool keeps those it has")
+        configure(d, {**PYTHON, "size": 1})
+        full(d)
+        until(lambda: len(waiting_pids(d)) == 1, 5, "the end of the others")
+        last = waiting_pids(d)
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 50}})
+        same(waiting_pids(d), last, "another setting")
+        configure(d, {**PYTHON, "size": 1, "preload": ["json", "decimal"]})
+        full(d)
+        until(lambda: not set(waiting_pids(d)) & set(last), 5, "the end of what has other modules")
+        same(pooled(d, "python3", "import sys; print('decimal' in sys.modules)")["stdout"], "True\n", "modules")
+        configure(d)
+        until(lambda: not members(d), 5, "the end of all")
+        same(d.get("/v1/pools"), {"pools": []}, "pools")
+        same(d.exec("python3", "print(1)")["stdout"], "1\n", "without a pool")
+
+
+@test
+def a_pool_that_is_made_smaller_while_it_fills_ends_at_its_size():
+    with Daemon() as d:
+        for _ in range(10):
+            configure(d, {**SHELL, "size": 8})
+            configure(d, {**SHELL, "size": 0})
+        p = until(lambda: (p := look(d, "sh"))["making"] == 0 and p, 10, "a pool at rest")
+        same((p["available"], p["total"]), (0, 0), "members of a pool of none")
+        until(lambda: not members(d), 5, "the end of all")
+
+
+@test
+def a_preload_that_is_missing_is_told_and_the_code_still_runs():
+    with Daemon() as d:
+        for module in ("no_such_module", "no such;module", "..x"):
+            configure(d, {**PYTHON, "preload": ["json", module]})
+            p = until(lambda: (p := look(d))["problem"] and p, 15, "a problem")
+            ensure(module in p["problem"] and "preload" in p["problem"], f"problem is {p['problem']!r}")
+            same(d.exec("python3", "print(6 * 7)")["stdout"], "42\n", "output")
+        same(d.get("/v1/health")["status"], "ok", "health")
+        configure(d, PYTHON)
+        same(full(d)["problem"], None, "problem")
+        pooled(d, "python3", "pass")
+        for bad in ({"size": -1}, {"size": 10001}, {"size": "1"}, {"preload": "json"}, {"preload": [""]}, {"preload": ["a\0b"]}, {"colour": 1}, {"runtime": ""}):
+            d.refused("invalid_request", "PATCH", "/v1/settings", {"pools": [{**SHELL, **bad}]})
+        same(look(d)["size"], 2, "settings that were refused")
+
+
+# Limits.
+
+
+@test
+def other_limits_do_not_come_from_the_pool_and_hold():
+    limit = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    with Daemon() as d:
+        configure(d, PYTHON)
+        full(d)
+        for number in (16, 17, 20, 64):
+            r = d.exec("python3", limit, limits={"open_files": number})
+            same((r["status"], r["stdout"]), ("exited", f"{number}\n"), f"a limit of {number} open files")
+        same(look(d)["hits"], 0, "hits")
+        r = d.exec("python3", "open('x', 'wb').write(b'x' * 300000)", limits={"disk_bytes": 100000})
+        same((r["status"], look(d)["hits"]), ("disk_limit", 0), "a limit on disk")
+        same(pooled(d, "python3", limit, limits={"open_files": 1024})["stdout"], "1024\n", "the pool's own limit, said aloud")
+        configure(d, {**PYTHON, "limits": {"open_files": 64}})
+        full(d)
+        same(d.exec("python3", limit)["stdout"], "1024\n", "the settings' limit")
+        same(look(d)["hits"], 0, "hits")
+        same(pooled(d, "python3", limit, limits={"open_files": 64})["stdout"], "64\n", "a pool with a limit of its own")
+
+
+@test(timing=True)
+def time_output_and_memory_are_limited_in_a_pooled_one():
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        r = pooled(d, "python3", "import time; print('a', flush=True); time.sleep(30)", timeout_ms=200, limits={"grace_ms": 0})
+        same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "a\n"), "time")
+        ensure(r["duration_ms"] < 3000, f"it took {r['duration_ms']} ms")
+        r = pooled(d, "python3", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\ntime.sleep(30)", timeout_ms=300)
+        same((r["status"], r["exit_code"]), ("timeout", 9), "the grace time")
+        r = pooled(d, "python3", "print('x' * 5000)", limits={"output_bytes": 1000})
+        same((r["status"], r["stdout_truncated"], r["stdout_bytes"]), ("exited", True, 5001), "output")
+        r = pooled(d, "sh", "yes", limits={"output_bytes": 1000}, on_output_limit="kill")
+        same(r["status"], "output_limit", "output")
+        if not is_root():
+            return
+        limits = {"memory_bytes": 64 << 20, "cpu_time_ms": 300, "processes": 4}
+        configure(d, {**PYTHON, "limits": limits})
+        same(pooled(d, "python3", "x = bytearray(200 << 20)", limits=limits)["status"], "memory_limit", "memory")
+        same(pooled(d, "python3", "while True: pass", limits=limits)["status"], "cpu_limit", "CPU time")
+        r = pooled(d, "python3", "import os, time\nfor _ in range(9):\n    if os.fork() == 0: time.sleep(9)", limits=limits)
+        same(r["status"], "process_limit", "processes")
+
+
+# Ways to run.
+
+
+@test
+def cancelled_detached_and_streamed_ones():
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 3}, SHELL)
+        full(d)
+        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time\nprint('go', flush=True); time.sleep(30)"}) as events:
+            start = events.wait("start")
+            ensure(start["pid"] > 1, f"start is {start}")
+            events.read_until("go\n")
+            same(d.delete(f"/v1/executions/{start['id']}", 202)["status"], "cancelled", "answer")
+            same(events.wait("exit")["status"], "cancelled", "status")
+        same(look(d)["hits"], 1, "hits")
+        a = d.post("/v1/exec", {"runtime": "python3", "code": "print('done')", "detach": True}, 202)
+        row = until(lambda: (r := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and r, 10, "its end")
+        same((row["status"], row["stdout"], row["sandbox"]), ("exited", "done\n", a["sandbox"]), "the log")
+        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time; time.sleep(30)"}) as events:
+            start = events.wait("start")
+        row = until(lambda: (r := d.get(f"/v1/executions/{start['id']}"))["status"] != "running" and r, 10, "its end")
+        same(row["status"], "cancelled", "one whose client went away")
+        full(d)
+        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import sys\nfor line in sys.stdin: print(line.upper(), end='')", "stdin": "a\nb\n", "files": {"f": "1"}}) as events:
+            events.wait("start")
+            text, end = events.text()
+        same((text, end["status"], end["files"]), ("A\nB\n", "exited", []), "a stream")
+        big = "x = '''" + "y" * 80000 + "'''\nprint(len(x))"
+        same(pooled(d, "python3", big)["stdout"], "80000\n", "code that just fits")
+        same(d.exec("python3", "#" * 200000 + "\nprint(1)")["stdout"], "1\n", "code that does not")
+        s = d.sandbox()
+        hits = look(d)["hits"]
+        same(d.exec("python3", "print(1)", sandbox=s)["stdout"], "1\n", "in a sandbox that is there")
+        same(d.exec("python3", "print(1)", session="s")["stdout"], "1\n", "in a session")
+        same(look(d)["hits"], hits, "hits")
+
+
+# Room.
+
+
+@test
+def members_give_way_to_requests():
+    def sleepers(n):
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(d.exec("sh", "sleep 0.3; echo hi")["stdout"])) for _ in range(n)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return results
+
+    with Daemon(settings={"sandboxes": {"max": 4, "queue_timeout_ms": 5000}}) as d:
+        configure(d, {**PYTHON, "size": 10})
+        full(d, size=3)
+        same(sleepers(4), ["hi\n"] * 4, "four at once, of four")
+        full(d, size=3)
+        # The settings leave less room than there are members.
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 8}})
+        full(d, size=7)
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 2}})
+        same(d.exec("sh", "echo hi")["stdout"], "hi\n", "one, where members had more room than there is now")
+        # Nobody may wait: but there is nobody to wait for.
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_max": 0}})
+        full(d, size=3)
+        same(sorted(sleepers(2)), ["hi\n"] * 2, "two at once, of four, without a queue")
+
+
+@test
+def a_keys_quota_counts_pooled_ones():
+    with Daemon(settings={"sandboxes": {"queue_timeout_ms": 300}}) as d:
+        configure(d, {**SHELL, "size": 4})
+        full(d, "sh")
+        d.key = d.new_key(sandboxes_max=1)["secret"]
+        thread = threading.Thread(target=d.exec, args=("sh", "sleep 1.5"))
+        thread.start()
+        until(lambda: d.get("/v1/executions?status=running")["executions"], 5, "the first")
+        d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "echo 2"})
+        thread.join()
+        same(d.exec("sh", "echo 3")["stdout"], "3\n", "when there is room again")
+
+
+@test
+def a_key_that_waits_for_itself_does_not_stop_the_filling():
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 2})
+        full(d)
+        key = d.new_key(sandboxes_max=1)["secret"]
+        threads = [threading.Thread(target=d.exec, args=("sh", "sleep 2"), kwargs={"key": key}) for _ in range(2)]
+        for t in threads:
+            t.start()
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 5, "one that waits")
+        for _ in range(2):
+            d.exec("python3", "pass", unix=True)
+        until(lambda: next(p for p in d.get("/v1/pools", unix=True)["pools"])["available"] == 2, 1.2, "a pool that fills while a key waits for itself")
+        for t in threads:
+            t.join()
+
+
+# Misfortune.
+
+
+@test
+def a_waiting_interpreter_that_is_killed_costs_only_that_member():
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 3}, SHELL)
+        full(d)
+        full(d, "sh")
+        for pid in waiting_pids(d):
+            os.kill(pid, signal.SIGKILL)
+        for runtime, code in (("python3", "print('hi')"), ("sh", "echo hi")):
+            until(lambda runtime=runtime: look(d, runtime)["available"] == 0 or full(d, runtime), 5, "its notice")
+            same(d.exec(runtime, code)["stdout"], "hi\n", "output")
+            full(d, runtime)
+            pooled(d, runtime, code)
+        for init in members(d):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(init, signal.SIGKILL)
+        full(d)
+        pooled(d, "python3", "print('hi')")
+
+
+@test
+def a_member_that_died_is_not_handed_out():
+    """The server knows of the death before it has the last counters, which the keeper is slow to tell."""
+    with Daemon() as d:
+        configure(d, PYTHON)
+        full(d)
+        n = len(os.listdir(f"/proc/{d.server_pid()}/fd")) if is_root() else 0
+        for _ in range(3):
+            full(d)
+            results = []
+            thread = threading.Thread(target=lambda: results.append(d.request("POST", "/v1/exec", {"runtime": "python3", "code": "print('hi')"})))
+            os.kill(d.process.pid, signal.SIGSTOP)
+            try:
+                for init in members(d):
+                    os.kill(init, signal.SIGKILL)
+                time.sleep(0.1)
+                thread.start()
+                time.sleep(0.1)
+            finally:
+                os.kill(d.process.pid, signal.SIGCONT)
+            thread.join()
+            same((results[0].status, results[0].json().get("stdout")), (200, "hi\n"), "answer", results[0])
+        full(d)
+        if is_root():
+            until(lambda: len(os.listdir(f"/proc/{d.server_pid()}/fd")) <= n, 5, "as few descriptors as before")
+
+
+@test
+def stopping_with_full_pools_leaves_nothing():
+    d = Daemon()
+    configure(d, {**PYTHON, "size": 6}, {**SHELL, "size": 6})
+    full(d)
+    full(d, "sh")
+    same(len(members(d)), 12, "sandboxes")
+    d.exec("python3", "pass")
+    d.stop()
+    d = Daemon()  # and while it fills
+    configure(d, {**PYTHON, "size": 20}, {**SHELL, "size": 20})
+    d.stop()
+    d = Daemon()  # and while the template is made
+    d.stop()
+
+
+@test(users=["root"], timeout=60)
+def descriptors_of_the_server_stay_flat():
+    with Daemon(settings={"sandboxes": {"queue_timeout_ms": 2000}}) as d:
+        configure(d, PYTHON, SHELL)
+        full(d)
+        full(d, "sh")
+        d.exec("python3", "pass")
+        full(d)
+
+        def descriptors():
+            return len(os.listdir(f"/proc/{d.server_pid()}/fd"))
+
+        kinds = [
+            lambda: d.exec("python3", "print(1)"),
+            lambda: d.exec("sh", "echo 1"),
+            lambda: d.exec("python3", "1/0"),
+            lambda: d.exec("sh", "kill -9 $$"),
+            lambda: d.exec("python3", "print(1)", limits={"open_files": 99}),
+            lambda: d.exec("python3", "print(1)", files={"a": "b"}),
+            lambda: d.request("POST", "/v1/exec", {"runtime": "python3", "code": "x", "files": {"/proc/x": ""}}),
+            lambda: d.post("/v1/exec", {"runtime": "sh", "code": "exit 1", "detach": True}, 202),
+            lambda: d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 9"}).close(),
+            lambda: [os.kill(pid, signal.SIGKILL) for pid in waiting_pids(d)[:1]],
+        ]
+        before = descriptors()
+        for i in range(300):
+            with contextlib.suppress(ProcessLookupError):
+                kinds[i % len(kinds)]()
+        full(d)
+        full(d, "sh")
+        until(lambda: descriptors() <= before, 10, f"at most {before} descriptors")
