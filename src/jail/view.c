@@ -76,6 +76,7 @@ static const struct {
         {"etc/alternatives", true},     {"etc/ld.so.cache", false},    {"etc/ssl/certs", true},
         {"etc/ssl/openssl.cnf", false}, {"etc/java-11-openjdk", true}, /* java's own files are links to there
                                                                         */
+        {"etc/matplotlibrc", false},    {"etc/fonts", true}, /* matplotlib does not start without the first */
         {"etc/java-17-openjdk", true},  {"etc/java-21-openjdk", true}, {"etc/java-25-openjdk", true},
 };
 
