@@ -22,7 +22,7 @@ def look(d, runtime="python3"):
 
 def full(d, runtime="python3", size=None):
     """Waits until it has all its members, and makes no more."""
-    return until(lambda: (p := look(d, runtime))["available"] == (p["size"] if size is None else size) and not p["making"] and p,
+    return until(lambda: (p := look(d, runtime))["available"] >= (p["size"] if size is None else size) and not p["making"] and p,
                  15, f"a full pool of {runtime}")  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def hits_and_misses_are_counted():
              "a pool that nobody has used")  # fmt: skip
         ensure(p["refill_ms"] > 0, "refill_ms")
         pooled(d, "python3", "print(1)")
-        pooled(d, "python", "print(1)") if False else d.exec("python", "print(1)")
+        d.exec("python", "print(1)")
         same(look(d)["hits"], 2, "the same program by another name")
         full(d, "sh")
         threads = [threading.Thread(target=d.exec, args=("sh", "sleep 0.5")) for _ in range(2)]
@@ -163,7 +163,7 @@ def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
         "print(seen, sorted(p for p in os.listdir('/proc') if p.isdigit() and 'sleep' in open(f'/proc/{p}/comm').read()).__len__(), os.getpid())\n"
     )
     with Daemon() as d:
-        configure(d, PYTHON, SHELL)
+        configure(d, PYTHON)
         ids = []
         for _ in range(8):
             r = pooled(d, "python3", "import os; print('MARK' in os.environ, os.listdir('/tmp'), os.listdir('/workspace'))\n" + litter)
@@ -171,9 +171,8 @@ def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
             same(r["stdout"].splitlines()[1].split()[:2], ["False", "1"], "what the one before left in memory, and processes")
             ids.append(r["sandbox"])
         same(len(set(ids)), len(ids), "sandboxes")
-        until(lambda: not support.with_argument("1000") or not any("sleep" in w[0] for w in map(support.processes().get, waiting_pids(d)) if w), 5, "the end of their processes")
         full(d)
-        same(len(waiting_pids(d)), 4, "what still waits")
+        until(lambda: len(waiting_pids(d)) == 2, 5, "only what waits")
 
 
 @test
@@ -385,7 +384,7 @@ def a_keys_quota_counts_pooled_ones():
     with Daemon(settings={"sandboxes": {"queue_timeout_ms": 300}}) as d:
         configure(d, {**SHELL, "size": 4})
         full(d, "sh")
-        d.key = d.new_key(sandboxes_max=1)["secret"]
+        d.key = d.new_key(sandboxes_max=1)["key"]
         thread = threading.Thread(target=d.exec, args=("sh", "sleep 1.5"))
         thread.start()
         until(lambda: d.get("/v1/executions?status=running")["executions"], 5, "the first")
@@ -399,7 +398,7 @@ def a_key_that_waits_for_itself_does_not_stop_the_filling():
     with Daemon() as d:
         configure(d, {**PYTHON, "size": 2})
         full(d)
-        key = d.new_key(sandboxes_max=1)["secret"]
+        key = d.new_key(sandboxes_max=1)["key"]
         threads = [threading.Thread(target=d.exec, args=("sh", "sleep 2"), kwargs={"key": key}) for _ in range(2)]
         for t in threads:
             t.start()
