@@ -102,6 +102,8 @@ static bool shadows(const struct waiting_how *how, const char *path)
 static bool declares_encoding(const char *line, size_t len)
 {
         const char *word;
+        if (len > 3 && !memcmp(line, "\xef\xbb\xbf", 3)) /* a byte order mark */
+                line += 3, len -= 3;
         while (len > 0 && (*line == ' ' || *line == '\t' || *line == '\f'))
                 line++, len--;
         if (len == 0 || *line != '#' || !(word = memmem(line, len, "coding", 6)))

@@ -144,7 +144,8 @@ def a_pooled_execution_equals_a_fresh_one():
             same({k: v for k, v in got.items() if k not in OF_ITS_OWN}, {k: v for k, v in want.items() if k not in OF_ITS_OWN}, f"result of {code!r}")
             same(set(got), set(want), "fields")
             same({k: v is None for k, v in got["usage"].items()}, {k: v is None for k, v in want["usage"].items()}, f"what is known of the usage of {code!r}")
-            same(got["usage"]["processes_peak"], want["usage"]["processes_peak"], f"processes of {code!r}")
+            if "files" not in fields:  # what puts them there runs beside an interpreter that waits
+                same(got["usage"]["processes_peak"], want["usage"]["processes_peak"], f"processes of {code!r}")
             ensure(got["duration_ms"] > 0, "duration")
         rows = {r["id"]: r for r in d.rows()}
         same(len(rows), 2 * len(cases), "rows of the log")
@@ -153,22 +154,22 @@ def a_pooled_execution_equals_a_fresh_one():
 @test
 def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
     litter = (
-        "import os, subprocess\n"
-        "for path in '/workspace/left', '/tmp/left', '/run/left', '/dev/shm/left', '/workspace/json.py':\n"
+        "import builtins, os, subprocess\n"
+        "places = ['/workspace/left', '/tmp/left', '/run/left', '/dev/shm/left']\n"
+        "others = [open(f'/proc/{p}/comm').read().strip() for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]\n"
+        "print([p for p in places if os.path.exists(p)], os.listdir('/workspace'), others, 'MARK' in os.environ, hasattr(builtins, 'mark'))\n"
+        "builtins.mark = os.environ['MARK'] = '1'\n"
+        "for path in places:\n"
         "    try: open(path, 'w').write('left')\n"
         "    except OSError: pass\n"
-        "found = [p for p in ('/workspace/left', '/tmp/left', '/run/left', '/dev/shm/left') if os.path.exists(p)]\n"
-        "import builtins; seen = hasattr(builtins, 'mark'); builtins.mark = os.environ['MARK'] = '1'\n"
-        "subprocess.Popen(['sleep', '1000'])\n"
-        "print(seen, sorted(p for p in os.listdir('/proc') if p.isdigit() and 'sleep' in open(f'/proc/{p}/comm').read()).__len__(), os.getpid())\n"
+        "subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
     )
     with Daemon() as d:
         configure(d, PYTHON)
         ids = []
         for _ in range(8):
-            r = pooled(d, "python3", "import os; print('MARK' in os.environ, os.listdir('/tmp'), os.listdir('/workspace'))\n" + litter)
-            same(r["stdout"].splitlines()[0], "False [] ['main.py']", "what the one before left")
-            same(r["stdout"].splitlines()[1].split()[:2], ["False", "1"], "what the one before left in memory, and processes")
+            r = pooled(d, "python3", litter)
+            same(r["stdout"], "[] ['main.py'] [] False False\n", "what the one before left")
             ids.append(r["sandbox"])
         same(len(set(ids)), len(ids), "sandboxes")
         full(d)
@@ -399,7 +400,7 @@ def a_key_that_waits_for_itself_does_not_stop_the_filling():
         configure(d, {**PYTHON, "size": 2})
         full(d)
         key = d.new_key(sandboxes_max=1)["key"]
-        threads = [threading.Thread(target=d.exec, args=("sh", "sleep 2"), kwargs={"key": key}) for _ in range(2)]
+        threads = [threading.Thread(target=d.request, args=("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 2"}), kwargs={"key": key}) for _ in range(2)]
         for t in threads:
             t.start()
         until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 5, "one that waits")

@@ -34,6 +34,44 @@ SELF = os.environ.get("CELLA_FIDELITY") == "self"
 VERSION = (3, 11)  # of python, whose ways of ending the tables tell
 
 
+# Served in the plain way, each for a reason: something in the request belongs to how an interpreter starts, or
+# cannot be told to one that waits (waiting_fits() in src/box/waiting.c).
+COLD = {
+    "python3": {
+        "the file says how it is encoded, or ends in the middle of a line": [
+            "byte order mark and a cookie that agrees", "byte order mark and a cookie that does not", "cookie utf-8",
+            "cookie latin-1 is obeyed", "cookie latin-1 in a traceback", "cookie cp1252 on the second line",
+            "cookie ascii with other text", "cookie of an unknown encoding", "cookie rot13 is no text encoding",
+            "backslash at the end"],
+        "too long for a message, or not a text": ["NUL byte in the code", "NUL byte at the end", "code of 200 KB", "code of 200 KB on one line"],
+        "a file could hide a module that is imported already": [
+            "a file that cannot hide a built-in module", "a file that cannot hide what python begins with",
+            "sitecustomize beside main.py is not run", "__main__.py beside main.py", "a module in another directory"],
+        "a directory to start in": ["current directory asked for"],
+        "a variable that python looks at when it starts": ["HOME=/tmp"],
+    },
+    "node": {
+        "process.argv is made when node starts": ["argv with arguments", "the process"],
+        "package.json is read when node starts": ["node_modules", "package.json with imports"],
+        "too long for a message, or not a text": ["code of 200 KB", "a NUL byte in a text"],
+    },
+    "sh": {"a directory to start in": ["the directory asked for"], "a variable that it looks at when it starts": ["ENV is not read"]},
+    "bash": {"a directory to start in": ["the directory asked for"]},
+}  # fmt: skip
+
+# Cases of the tables whose output cannot be equal; they must end alike.
+KNOWN = {
+    "the program that restores a template is no file": ["/proc/self/exe", "python's binary is mapped as it is", "the stack and the heap have their names"],
+    "/proc tells what the process was executed with": ["/proc/self/environ", "/proc/self/cmdline"],
+    "what was preloaded is not taken apart at the end": ["__del__ in an attribute of a builtin module", "__del__ in an attribute of a preloaded module"],
+    "node is given an epilogue to read, so that it ends sooner": ["arguments of the module's function"],
+}  # fmt: skip
+
+
+def listed(reasons):
+    return {name for names in reasons.values() for name in names}
+
+
 # Pools.
 
 
@@ -151,7 +189,7 @@ def run_case(daemon, pool, case, runtime, compared=True):
 def run_table(cases, runtime, known, every):
     names = [case.name for case in cases]
     same([n for n in names if names.count(n) > 1], [], "names of two cases")
-    chosen = [(c, True) for c in cases[::every]] + [(c, False) for _, c in known]
+    chosen = [(c, c.name not in listed(KNOWN)) for c in cases[::every]] + [(c, False) for _, c in known]
     wrong, missed = {}, []
     with daemon_with(POOLS[runtime]) as d:
         pool = Pool(d, runtime)
@@ -161,7 +199,7 @@ def run_table(cases, runtime, known, every):
                 problem, hit = run_case(d, pool, case, runtime, compared)
                 if problem:
                     wrong[case.name] = problem if hit else f"(not served by the pool) {problem}"
-                elif case.warm and not hit:
+                elif case.warm and not hit and case.name not in listed(COLD[runtime]):
                     missed.append(case.name)
         lines = [f"{len(wrong)} of {len(chosen)} cases differ, {len(missed)} were not served by the pool"]
         lines += [f"{name}: {problem}" for name, problem in list(wrong.items())[:TOLD]]
@@ -392,6 +430,7 @@ def a_warm_sandbox_shows_nothing_that_a_fresh_one_does_not():
                 for thing in things:
                     if thing in extra:
                         extra.remove(thing)
+                extra = [thing for thing in extra if thing != "/memfd:python3 (deleted)"]  # /proc/self/exe
                 same(extra, [], f"{kind} that a fresh one lacks")
             names = [n for n in got["environment"] if re.match("PYTHON|LD_|CELLA|MALLOC|GLIBC", n)]
             same(names, [], "names in the environment")

@@ -140,7 +140,7 @@ SOURCE = [
     Case("cookie latin-1 is obeyed", "# -*- coding: latin-1 -*-\nprint(len('é€😀'), ascii('é€😀'))"),
     Case("cookie latin-1 in a traceback", "# coding: latin-1\nraise ValueError('é')", exit=1),
     Case("cookie cp1252 on the second line", "#!/usr/bin/python3\n# vim: set fileencoding=cp1252 :\nprint(ascii('é'))"),
-    Case("cookie on the third line is none", "\n\n# coding: latin-1\nprint(ascii('é'))"),
+    Case("cookie on the third line is none", "\n\n\n# coding: latin-1\nprint(ascii('é'))"),
     Case("cookie ascii with other text", "# coding: ascii\nprint('é')", exit=1),
     Case("cookie of an unknown encoding", "# coding: klingon\nprint(1)", exit=1),
     Case("cookie rot13 is no text encoding", "# coding: rot13\ncevag(1)", exit=1),
