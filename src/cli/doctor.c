@@ -8,24 +8,22 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/url.h"
 #include "config.h"
 #include "jail/cgroup.h"
 #include "sys/process.h"
 
 struct doctor_options {
         bool attack;
+        const char *socket;
 };
 
-static int set_attack(void *target, const char *value, struct cella_err *err)
-{
-        (void)value, (void)err;
-        ((struct doctor_options *)target)->attack = true;
-        return 0;
-}
-
 static const struct cli_option options[] = {
-        {"attack", NULL, "try to break out, in every way we know; each must fail", set_attack},
+        {"attack", NULL, "try to break out, in every way we know; each must fail",
+         CLI_INTO(CLI_FLAG, struct doctor_options, attack)},
+        API_SOCKET_OPTION(struct doctor_options),
 };
 
 static const struct {
@@ -70,6 +68,31 @@ static void print_layers(const struct cella_isolation *isolation)
                 if (!strncmp(isolation->missing[i], "limit:", 6))
                         printf("%-10s %-8s cannot be enforced for this user without a delegated cgroup\n",
                                isolation->missing[i] + 6, "MISSING");
+}
+
+/* Whether interpreters can be made ready ahead here: the daemon has tried. */
+static void print_pools(const char *socket)
+{
+        AUTO(client_free) struct client *client = NULL;
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct cella_err err = {0};
+        struct url url;
+        url_init(&url, "/v1/pools");
+        if (client_new(socket, &client, &err) < 0 || api_call(client, "GET", &url, NULL, &answer, &err) < 0) {
+                printf("\npools      no daemon to ask (cella serve)\n");
+                return;
+        }
+        const struct json_value *pools = json_get(answer.root, "pools");
+        putchar('\n');
+        for (const struct json_value *p = json_first(pools); p; p = json_next(pools, p)) {
+                char available[24], size[24], problem[256];
+                api_text(json_get(p, "available"), available, sizeof available);
+                api_text(json_get(p, "size"), size, sizeof size);
+                api_text(json_get(p, "problem"), problem, sizeof problem);
+                printf("%-10s %-8s %s of %s wait, each as: %s%s%s\n", json_get_string(p, "runtime"),
+                       problem[0] ? "SLOWER" : "ok", available, size, json_get_string(p, "waits"),
+                       problem[0] ? "; no template: " : "", problem);
+        }
 }
 
 /* Runs one command in a sandbox of its own.  The caller frees *result. */
@@ -154,6 +177,7 @@ static int doctor_main(const struct cli_command *self, int argc, char **argv)
                 return cli_fail(&err, EXIT_CELLA);
         cella_result_done(&result);
         print_layers(&isolation);
+        print_pools(doctor.socket);
         fflush(stdout);
         if (!doctor.attack)
                 return 0;
@@ -163,7 +187,7 @@ static int doctor_main(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_doctor = {
         .name = "doctor",
-        .usage = "[--attack]",
+        .usage = "[OPTIONS]",
         .summary = "show what this host can enforce, layer by layer",
         .options = options,
         .n_options = ARRAY_LEN(options),
