@@ -29,6 +29,7 @@ extern PyObject *PyDict_GetItemString(PyObject *, const char *) WEAK;
 extern PyObject *PyEval_GetBuiltins(void) WEAK;
 extern PyObject *Py_CompileString(const char *, const char *, int) WEAK;
 extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *) WEAK;
+extern PyObject *PyObject_CallMethod(PyObject *, const char *, const char *, ...) WEAK;
 extern PyObject *PyObject_CallFunction(PyObject *, const char *, ...) WEAK;
 extern PyObject *PyErr_Occurred(void) WEAK;
 extern void PyErr_Print(void) WEAK;
@@ -65,6 +66,7 @@ extern int unsetenv(const char *);
 #define O_WRITE_NEW 02001101 /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
 #define BOOT_FD 5    /* python.py */
 #define RESTORE_FD 6 /* restore.c's program */
+#define PLAIN_MAX 4096 /* it is looked at once for each word */
 #define FLUSH_FAILED 120 /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
 
@@ -166,10 +168,52 @@ static int answers_yes(const char *function)
         return yes;
 }
 
+static int has_word(const char *text, const char *word)
+{
+        const size_t length = bare_strlen(word);
+        for (; *text; text++) {
+                size_t same = 0;
+                while (same < length && text[same] == word[same])
+                        same++;
+                if (same == length)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Code that names none of these has made nothing that could notice the end.  To look through what it has
+ * made (python.py) would cost more than to run it. */
+static int is_plain(const char *code)
+{
+        static const char *const words[] = {"import", "open",  "class",   "yield", "exec",     "eval", "compile",
+                                            "__",     "attr",  "vars",    "type",  "globals",  "locals",
+                                            "async",  "await", "builtin", "help",  "exit",     "quit"};
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+                if (has_word(code, words[i]))
+                        return 0;
+        return bare_strlen(code) < PLAIN_MAX;
+}
+
+/* What the interpreter does first of all at its end, and all it does that can be seen then. */
+static int flush_both(void)
+{
+        static const char *const streams[] = {"stdout", "stderr"};
+        for (int i = 0; i < 2; i++) {
+                PyObject *stream = PySys_GetObject(streams[i]);
+                if (is_none(stream) || !PyObject_CallMethod(stream, "flush", 0)) {
+                        PyErr_Clear();
+                        return 0;
+                }
+        }
+        return 1;
+}
+
 /* Ends the interpreter: not at all, where nobody would notice; up to what is its own; or as it does
  * by itself. */
-static __attribute__((noreturn)) void finish(void)
+static __attribute__((noreturn)) void finish(const char *code)
 {
+        if (!interrupted && !trial && is_plain(code) && flush_both())
+                end();
         int traced = is_traced();
         if (!interrupted && !traced && answers_yes("simple")) {
                 if (trial && snapshot_touched(WARM_TEMPLATE_FD) < 0)
@@ -198,7 +242,7 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
         for (int i = 0; i < 2; i++)
                 if (PyDict_DelItemString(globals, i ? "__cached__" : "__file__") < 0)
                         PyErr_Clear();
-        finish();
+        finish(code);
 }
 
 /* Where tracebacks and child processes look for it. */
