@@ -112,7 +112,7 @@ static void on_tick(uv_timer_t *timer)
                 if (sb->state == SANDBOX_MAKING && now - sb->making_us > MAKING_MAX_US && sb->handle)
                         keeper_link_ask(box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
         }
-        pools_refill(box);
+        pools_tick(box);
         check_stopping(box);
 }
 
@@ -138,7 +138,7 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
         if ((r = pools_configure(box, err)) < 0)
                 return r;
         uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
-        pools_give_way(box);
+        pools_give_way(box, queue_wants(box));
         queue_pump(box);
         return 0;
 }

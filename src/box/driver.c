@@ -43,7 +43,7 @@ struct driver {
         unsigned may;
         bool waits, deaf;
         size_t skip; /* of struct warm_ready, which comes before the first frame */
-        char *out; /* what waits to be sent */
+        char *out;   /* what waits to be sent */
         size_t out_len, out_at;
 };
 
@@ -380,15 +380,15 @@ static void close_all(const int *fds, int n)
 }
 
 /* Sends INIT_SPAWN with the ends, and with what restores it from a template if there is one. */
-static int send_spawn(struct driver *d, struct command_form *form, int theirs[4], const struct waiting_how *how,
-                      struct cella_err *err)
+static int send_spawn(struct driver *d, struct command_form *form, int theirs[4],
+                      const struct waiting_how *how, struct cella_err *err)
 {
         int fds[6] = {theirs[0], theirs[1], theirs[2], theirs[3], -1, -1}, n = 4;
         form->head.flags = INIT_TELL_STARTED;
         if (how) {
-                form->head.flags |= INIT_PROGRAM;
+                form->head.flags |= INIT_PROGRAM | INIT_NARROWS;
                 fds[n++] = dup(how->template_fd);
-                fds[n++] = dup(waiting_restore_fd());
+                fds[n++] = waiting_restore_make();
                 if (fds[4] < 0 || fds[5] < 0) {
                         close_all(fds, n);
                         return err_set(err, CELLA_OVER_CAPACITY, -EMFILE, "context");

@@ -286,7 +286,8 @@ void execution_output_ended(struct execution *ex)
 /* Whether what was asked for when the output ended will do; on_early() goes on if it has yet to come. */
 static bool counted_early(struct execution *ex, const struct box_sandbox *sb)
 {
-        if (!ex->early_us || clock_us() - ex->early_us > EARLY_US)
+        /* What it died of may have happened since; of one that ended well only a peak can be missed. */
+        if (!ex->early_us || clock_us() - ex->early_us > EARLY_US || ex->facts.exited.wait_status != 0)
                 return false;
         ex->early_wanted = !ex->early_known;
         if (ex->early_known) {
@@ -348,10 +349,11 @@ void execution_started(struct execution *ex, const struct message *m, int32_t pi
         for (unsigned i = wanted; m && i < m->n_fds; i++)
                 close(m->fds[i]);
         ex->pid = pid;
-        if (ex->events && ex->events->on_started)
+        if (ex->events && ex->events->on_started && !ex->announced)
                 ex->events->on_started(ex, terminal, ex->context);
         else if (terminal >= 0)
                 close(terminal);
+        ex->announced = true;
 }
 
 /* What init says of its files unasked. */
@@ -395,6 +397,8 @@ static void on_message(void *context, const struct message *message, const char 
                         ex->facts.exited.cpu_us -= ex->cpu_before_us;
                 if (!execution_start_again(ex))
                         execution_over(ex);
+        } else if (failed && ex->spawned && execution_start_again(ex)) {
+                return;
         } else if ((failed && (ex->spawned || ex->due)) ||
                    (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);
@@ -425,6 +429,7 @@ static void take_over(struct execution *ex, struct box_sandbox *sb)
         else
                 ex->tag = ex->put_tag;
         ex->control = TAKE_FD(w->control);
+        ex->waited = ex->control >= 0;
         waiting_free(w);
 }
 

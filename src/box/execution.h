@@ -79,6 +79,8 @@ struct execution {
         uint16_t columns, rows;
         struct waiting_how how; /* kind WAITING_NOT: started plainly */
         int control;            /* of an interpreter that waits; -1: none */
+        bool waited;            /* it has said that it does: what it exits with is the code's */
+        bool announced;         /* that it has started */
         char script[16];        /* the file in the workspace that is ours; "": none */
         size_t files_put;
         int pid;
@@ -98,7 +100,7 @@ struct execution {
         bool done;
         uv_timer_t timer;
         struct verdict_facts facts;
-        uint64_t cpu_before_us;       /* of the interpreter, while it waited */
+        uint64_t cpu_before_us; /* of the interpreter, while it waited */
         /* Counters asked for when its output ended: mostly it ends then. */
         int64_t early_us; /* 0: not asked */
         bool early_known, early_wanted;

@@ -12,7 +12,6 @@
 #include "box/pool.h"
 #include "engine/command.h"
 #include "warm/release.h"
-#include "warm/template.h"
 
 #define SPAWN_TICK_US 1000
 #define CONTROL_GIVEN_UP (-2)
@@ -124,6 +123,10 @@ static void release(struct execution *ex, bool waited)
                 r = execution_open_io(ex, theirs, &err);
         if (r == 0)
                 r = waiting_release(ex->control, &ex->how, &ex->request, theirs, &err);
+        if (waited && (r == -EPIPE || r == -ECONNRESET)) {
+                ex->waited = false; /* it has died; init is about to say so, and it is started again */
+                r = 0;
+        }
         if (r < 0) {
                 execution_fail(ex, &err);
                 return;
@@ -138,13 +141,17 @@ static void release(struct execution *ex, bool waited)
                 execution_started(ex, NULL, ex->pid);
 }
 
+/* What was to be restored has ended, or could not be started, before it said that it waits; or what
+ * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: the handles
+ * of its pipes have to be closed first. */
 bool execution_start_again(struct execution *ex)
 {
         char said = 0;
-        if (ex->control < 0 || !WIFEXITED(ex->facts.exited.wait_status) ||
-            WEXITSTATUS(ex->facts.exited.wait_status) != RESTORE_FAILED)
+        if (ex->control < 0 || ex->facts.ending != END_BY_ITSELF)
                 return false;
-        if (recv(ex->control, &said, 1, MSG_DONTWAIT) == 1 && said == WARM_READY)
+        ssize_t n = recv(ex->control, &said, 1, MSG_DONTWAIT);
+        const bool unread = n < 0 && errno == ECONNRESET; /* it never took its release, or not all of it */
+        if ((ex->waited && !unread) || (n == 1 && said == WARM_READY))
                 return false; /* the code's own doing */
         close(ex->control);
         ex->control = CONTROL_GIVEN_UP;
@@ -153,7 +160,10 @@ bool execution_start_again(struct execution *ex)
         ex->facts.reported = false;
         ex->pid = 0;
         execution_close_io(ex);
-        spawn(ex, false);
+        ex->in.at = ex->in.len = 0;
+        ex->spawned = ex->listed = false;
+        ex->early_us = 0;
+        execution_clock_spawn(ex, 0);
         return true;
 }
 

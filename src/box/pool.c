@@ -9,13 +9,15 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "box/queue.h"
 #include "box/template.h"
 #include "engine/runtime.h"
 #include "sys/file.h"
 #include "warm/release.h"
 
-#define MAKING_AT_ONCE 2          /* of all pools: requests have the rest of the machine */
+#define MAKING_AT_ONCE 2 /* of all pools: requests have the rest of the machine */
 #define FRONT_MAX 8
+#define OVERDUE_US INT64_C(60000000)
 #define RETRY_US INT64_C(60000000) /* a template that cannot be made */
 #define BACKOFF_US INT64_C(250000) /* members that fail; doubled each time */
 #define BACKOFF_DOUBLINGS 8
@@ -30,11 +32,11 @@ struct pool {
         struct waiting_how how;
         char *modules;
         struct template_maker *maker;
-        struct cella_err problem; /* why there is no template; kind CELLA_OK: none */
-        int64_t retry_us;      /* when to try again to make one */
-        int64_t not_before_us; /* when to try again to make members */
-        unsigned failures; /* in a row */
-        struct list ready; /* struct waiting, the oldest first */
+        struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */
+        int64_t retry_us;           /* when to try again to make one */
+        int64_t not_before_us;      /* when to try again to make members */
+        unsigned failures, unlucky; /* in a row */
+        struct list ready;          /* struct waiting, the oldest first */
         unsigned n_ready, n_making, n_in_use;
         uint64_t hits, misses, made;
         int64_t refill_us; /* of the last member, from asking for it to being ready */
@@ -93,13 +95,18 @@ static void failed(struct pool *pool)
 static void waits_now(struct waiting *w)
 {
         struct pool *pool = w->pool;
+        if (pool->n_ready >= pool->size) { /* it was made smaller meanwhile */
+                drop(w);
+                return;
+        }
         w->ready = true;
         pool->n_making--;
         pool->n_ready++;
         pool->made++;
-        pool->failures = 0;
+        pool->failures = pool->unlucky = 0;
         pool->refill_us = clock_us() - w->begun_us;
         list_add(&pool->ready, &w->link);
+        pools_give_way(pool->box, queue_wants(pool->box)); /* who came meanwhile may need the room */
         pools_refill(pool->box);
 }
 
@@ -120,7 +127,7 @@ static void on_said(uv_poll_t *poll, int status, int events)
                 return;
         }
         const char why = n > 0 ? *(const char *)&said : '\0';
-        if (why != WARM_ADDRESS)
+        if (why != WARM_ADDRESS || pool->unlucky++ > 2)
                 failed(pool);
         drop(w);
 }
@@ -260,8 +267,8 @@ static bool wants_member(const struct pool *pool)
 {
         const struct box *box = pool->box;
         return pool->n_ready + pool->n_making < pool->size && !lacks_template(pool) &&
-               clock_us() >= pool->not_before_us && box->waiting == 0 &&
-               box->alive + 1 < box->settings.sandboxes_max && making(box) < MAKING_AT_ONCE;
+               clock_us() >= pool->not_before_us && box->alive + 1 < box->settings.sandboxes_max &&
+               making(box) < MAKING_AT_ONCE;
 }
 
 /* Those that are taken next get ready in earnest, which takes memory; the others wait as they are. */
@@ -276,6 +283,27 @@ static void ready_front(struct pool *pool)
                         waiting_soon(w->control);
                 w->soon = true;
         }
+}
+
+/* One that never says that it waits must not keep the others from being made. */
+static void drop_overdue(struct box *box)
+{
+        const int64_t oldest = clock_us() - OVERDUE_US;
+        list_each (at, &box->sandboxes, other) {
+                struct waiting *w = list_entry(at, struct box_sandbox, link)->waiting;
+                if (!w || w->ready || !w->pool || w->begun_us > oldest)
+                        continue;
+                failed(w->pool);
+                drop(w);
+                return; /* the list has changed; the next turn has the next */
+        }
+}
+
+void pools_tick(struct box *box)
+{
+        if (making(box) > 0)
+                drop_overdue(box);
+        pools_refill(box);
 }
 
 void pools_refill(struct box *box)
@@ -313,16 +341,19 @@ static struct pool *fullest(const struct box *box)
         return found;
 }
 
-void pools_give_way(struct box *box)
+bool pools_give_way(struct box *box, unsigned wanted)
 {
+        bool gave = false;
         unsigned ending = 0;
         struct pool *pool;
         list_each (at, &box->sandboxes, other)
                 ending += list_entry(at, struct box_sandbox, link)->state == SANDBOX_ENDING;
-        while (box->alive + box->waiting > box->settings.sandboxes_max + ending && (pool = fullest(box))) {
+        while (box->alive + wanted > box->settings.sandboxes_max + ending && (pool = fullest(box))) {
+                gave = true;
                 drop(list_entry(pool->ready.next, struct waiting, link));
                 ending++; /* its room comes back by queue_release() */
         }
+        return gave;
 }
 
 /* ---- taking ---- */
@@ -341,7 +372,8 @@ static bool same_limits(const struct cella_limits *a, const struct cella_limits 
 static bool serves(const struct pool *pool, const struct sandbox_spec *spec, const struct exec_request *r)
 {
         struct runtime runtime;
-        if (!r->runtime || runtime_find(r->runtime, &runtime) < 0 || strcmp(runtime.program, pool->how.program) != 0)
+        if (!r->runtime || runtime_find(r->runtime, &runtime) < 0 ||
+            strcmp(runtime.program, pool->how.program) != 0)
                 return false;
         if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing)))
                 return false;
@@ -358,9 +390,19 @@ static unsigned alive_of_key(const struct box *box, const char *key)
         return n;
 }
 
-static struct box_sandbox *take_from(struct pool *pool, const struct sandbox_spec *spec)
+/* The oldest; not one that has died, of which on_lost() is going to hear. */
+static struct waiting *first_alive(const struct pool *pool)
 {
-        struct waiting *w = list_entry(pool->ready.next, struct waiting, link);
+        list_each (at, &pool->ready, other) {
+                struct waiting *w = list_entry(at, struct waiting, link);
+                if (!w->sandbox->died)
+                        return w;
+        }
+        return NULL;
+}
+
+static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const struct sandbox_spec *spec)
+{
         struct box_sandbox *sb = w->sandbox;
         list_remove(&w->link);
         pool->n_ready--;
@@ -384,8 +426,9 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, 
                 struct pool *pool = list_entry(at, struct pool, link);
                 if (!serves(pool, spec, r))
                         continue;
-                if (pool->n_ready > 0)
-                        return take_from(pool, spec);
+                struct waiting *w = first_alive(pool);
+                if (w)
+                        return take_from(pool, w, spec);
                 missed = missed ? missed : pool;
         }
         if (missed)
@@ -405,7 +448,8 @@ void pool_how(const struct box *box, const struct exec_request *r, struct waitin
         *ret = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
         list_each (at, &box->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
-                if (pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd >= 0 && serves(pool, NULL, r)) {
+                if (pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd >= 0 &&
+                    serves(pool, NULL, r)) {
                         *ret = pool->how;
                         return;
                 }
@@ -537,15 +581,16 @@ json_t *pools_to_json(const struct box *box)
                                                    [WAITING_SHELL] = "started",
                                                    [WAITING_SCRIPT] = "started",
                                                    [WAITING_TEMPLATE] = "template"};
-                json_t *o = json_pack(
-                        "{s:s, s:s, s:O, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s?}", "image", "host",
-                        "runtime", p->runtime, "preload", p->preload, "limits", limits_to_json(&p->limits),
-                        "size", (json_int_t)p->size, "total", (json_int_t)(p->n_ready + p->n_making + p->n_in_use),
-                        "available", (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
-                        (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
-                        "refill_ms", (double)p->refill_us / 1000, "waits",
-                        lacks_template(p) ? "making the template" : ways[p->how.kind], "problem",
-                        p->problem.kind ? p->problem.msg : NULL);
+                json_t *o =
+                        json_pack("{s:s, s:s, s:O, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s?}",
+                                  "image", "host", "runtime", p->runtime, "preload", p->preload, "limits",
+                                  limits_to_json(&p->limits), "size", (json_int_t)p->size, "total",
+                                  (json_int_t)(p->n_ready + p->n_making + p->n_in_use), "available",
+                                  (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
+                                  (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses",
+                                  (json_int_t)p->misses, "refill_ms", (double)p->refill_us / 1000, "waits",
+                                  lacks_template(p) ? "making the template" : ways[p->how.kind], "problem",
+                                  p->problem.kind ? p->problem.msg : NULL);
                 json_array_append_new(list, o);
         }
         return list;

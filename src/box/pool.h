@@ -17,12 +17,15 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
                               const struct exec_request *request);
 /* How a fresh sandbox's interpreter is to be started for this request; kind WAITING_NOT: plainly. */
 void pool_how(const struct box *box, const struct exec_request *request, struct waiting_how *ret);
-/* Somebody needs room, or there is less than there was: ends as many members as that takes. */
-void pools_give_way(struct box *box);
+/* So many want room, or there is less than there was: ends as many members as that takes.  Whether there
+ * were any. */
+bool pools_give_way(struct box *box, unsigned wanted);
 /* A sandbox that was taken is gone. */
 void pool_left(struct box_sandbox *sandbox);
 /* Fills up what is not full.  Called when there may be time or room. */
 void pools_refill(struct box *box);
+/* The same, now and then; and ends what takes too long. */
+void pools_tick(struct box *box);
 
 /* The template of a runtime, for contexts; false: there is none (yet). */
 bool pool_template(const struct box *box, const char *runtime, struct waiting_how *ret);

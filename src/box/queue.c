@@ -26,12 +26,27 @@ static unsigned alive_of_key(const struct box *box, const char *key)
         return n;
 }
 
+static bool key_has_room(const struct box_sandbox *sb)
+{
+        return sb->key_sandboxes_max == 0 || alive_of_key(sb->box, sb->key) < sb->key_sandboxes_max;
+}
+
 static bool has_room(const struct box_sandbox *sb)
 {
-        const struct box *box = sb->box;
-        if (box->alive >= box->settings.sandboxes_max)
-                return false;
-        return sb->key_sandboxes_max == 0 || alive_of_key(box, sb->key) < sb->key_sandboxes_max;
+        return sb->box->alive < sb->box->settings.sandboxes_max && key_has_room(sb);
+}
+
+unsigned queue_wants(const struct box *box)
+{
+        unsigned n = 0;
+        list_each (at, &box->queue, other) {
+                const struct queue_key *q = list_entry(at, struct queue_key, link);
+                const struct box_sandbox *sb = list_entry(q->waiters.next, struct box_sandbox, waiters);
+                unsigned max = sb->key_sandboxes_max, alive = max ? alive_of_key(box, q->key) : 0;
+                unsigned room = max == 0 ? q->n : alive < max ? max - alive : 0;
+                n += q->n < room ? q->n : room;
+        }
+        return n;
 }
 
 static struct queue_key *find_key(struct box *box, const char *key)
@@ -117,7 +132,8 @@ void queue_enter(struct box_sandbox *sb)
                 grant(sb);
                 return;
         }
-        if (box->waiting >= box->settings.queue_max && !make_place(box, sb->key)) {
+        const bool gave = key_has_room(sb) && pools_give_way(box, queue_wants(box) + 1);
+        if (!gave && box->waiting >= box->settings.queue_max && !make_place(box, sb->key)) {
                 refuse(sb, "too many wait already");
                 return;
         }
@@ -130,7 +146,6 @@ void queue_enter(struct box_sandbox *sb)
         list_add(&q->waiters, &sb->waiters);
         q->n++;
         box->waiting++;
-        pools_give_way(box);
 }
 
 void queue_leave(struct box_sandbox *sb)

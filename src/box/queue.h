@@ -13,6 +13,8 @@ void queue_leave(struct box_sandbox *sandbox);
 void queue_release(struct box *box);
 /* Settings may have made room. */
 void queue_pump(struct box *box);
+/* Those that wait for nothing but room. */
+unsigned queue_wants(const struct box *box);
 /* Refuses those who waited too long; to be called now and then. */
 void queue_expire(struct box *box);
 /* For the header Retry-After. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -96,7 +97,10 @@ void template_cancel(struct template_maker *m)
 /* Nobody can change it any more, whoever still has it open. */
 static int seal(int fd)
 {
-        return fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0 ? -errno : 0;
+        if (fchmod(fd, 0444) < 0)
+                return -errno;
+        return fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0 ? -errno
+                                                                                                    : 0;
 }
 
 static void answered(struct template_maker *m, const struct warm_made *head)
@@ -209,7 +213,8 @@ int template_make(struct box *box, const char *program, const json_t *preload, t
         *m = (struct template_maker){.box = box, .made = made, .context = context, .control = -1};
         snprintf(m->program, sizeof m->program, "%s", program);
         m->fd = sys_memfd_create("template", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        int r = m->fd < 0 ? err_set(err, CELLA_INTERNAL, m->fd, "template") : sandbox_add(box, &spec, &sb, err);
+        int r = m->fd < 0 ? err_set(err, CELLA_INTERNAL, m->fd, "template")
+                          : sandbox_add(box, &spec, &sb, err);
         if (r < 0) {
                 sys_close(m->fd);
                 free(m);

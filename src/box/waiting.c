@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -60,9 +61,10 @@ const char *waiting_script(const struct waiting_how *how)
 /* Variables that an interpreter, its libc or its linker looks at when it starts. */
 static bool belongs_to_start(const char *pair)
 {
-        static const char *const prefixes[] = {"PYTHON",  "LD_",  "LC_",   "LANG",   "MALLOC_", "GLIBC_", "TZ",
-                                               "OPENSSL", "NODE", "OMP_",  "OPENBLAS", "MKL_",    "BASH",   "ENV=", "HOME=",
-                                               "UV_",     "SHELLOPTS", "POSIXLY_", "NO_COLOR", "FORCE_COLOR", "HOLD_"};
+        static const char *const prefixes[] = {
+                "PYTHON",  "LD_",  "LC_",       "LANG",     "MALLOC_",  "GLIBC_",      "TZ",
+                "OPENSSL", "NODE", "OMP_",      "OPENBLAS", "MKL_",     "BASH",        "ENV=",
+                "HOME=",   "UV_",  "SHELLOPTS", "POSIXLY_", "NO_COLOR", "FORCE_COLOR", "HOLD_"};
         for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
                 if (!strncmp(pair, prefixes[i], strlen(prefixes[i])))
                         return true;
@@ -157,29 +159,36 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
 
 /* ---- starting ---- */
 
-/* The programs as files that can be handed to a sandbox; made once. */
-static int program_fd(int *fd, const char *name, const char *data, uint64_t len)
+/* A program as a file that can be handed to a sandbox.  What /proc/self/exe of code leads to is a new one
+ * each time: whatever can be left on a file, its mode, attributes, locks, the next would find. */
+static int make_program(const char *name, const char *data, uint64_t len)
 {
-        if (*fd >= 0)
-                return *fd;
         int made = sys_memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (made < 0)
                 return made;
         int r = sys_write_all(made, data, len);
+        if (r == 0 && fchmod(made, 0555) < 0)
+                r = -errno;
         if (r == 0 && fcntl(made, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
                 r = -errno;
         if (r < 0)
                 close(made);
-        else
-                *fd = made;
         return r < 0 ? r : made;
 }
 
-static int restore_fd = -1, hold_fd = -1, python_fd = -1, null_fd = -1;
-
-int waiting_restore_fd(void)
+/* One that code never gets hold of is made once. */
+static int program_fd(int *fd, const char *name, const char *data, uint64_t len)
 {
-        return program_fd(&restore_fd, "python3", warm_restore, warm_restore_len);
+        if (*fd < 0)
+                *fd = make_program(name, data, len);
+        return *fd;
+}
+
+static int hold_fd = -1, python_fd = -1, null_fd = -1;
+
+int waiting_restore_make(void)
+{
+        return make_program("python3", warm_restore, warm_restore_len);
 }
 
 static int open_null(void)
@@ -211,6 +220,14 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         fds[n++] = pair[1];
         for (unsigned i = 0; i < n_more; i++)
                 fds[n++] = dup(more[i]);
+        for (unsigned i = 0; i < n && r == 0; i++)
+                r = fds[i] < 0 ? -EMFILE : 0;
+        if (r < 0) {
+                close(pair[0]);
+                for (unsigned i = 0; i < n; i++)
+                        sys_close(fds[i]);
+                return err_set(err, CELLA_OVER_CAPACITY, r, "the server has no descriptors left");
+        }
         form.head.flags = flags;
         r = channel_send(sb->channel, INIT_SPAWN, tag, fds, n, &form.head, sizeof form.head, form.data,
                          form.len);
@@ -238,7 +255,7 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js", NULL};
         const char *argv[3] = {how->program, waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
-        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED;
+        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS;
         const int null = open_null(), standard[] = {null, null, null};
         if (null < 0)
                 return err_set(err, CELLA_INTERNAL, null, "/dev/null");
@@ -247,8 +264,11 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
                            : program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
         switch (how->kind) {
         case WAITING_TEMPLATE: {
-                const int more[] = {how->template_fd, waiting_restore_fd()};
-                return send_spawn(sb, tag, &command, flags | INIT_PROGRAM, standard, more, 2, ret_control, err);
+                const int more[] = {how->template_fd, waiting_restore_make()};
+                int r = send_spawn(sb, tag, &command, flags | INIT_PROGRAM, standard, more, 2, ret_control,
+                                   err);
+                sys_close(more[1]);
+                return r;
         }
         case WAITING_SCRIPT:
                 command.env = node_env;
@@ -293,9 +313,10 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
                 close(pair[1]);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
         }
-        const int more[] = {template_fd, boot, waiting_restore_fd(),
+        const int more[] = {template_fd, boot, waiting_restore_make(),
                             program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
-        int r = send_spawn(sb, tag, &command, INIT_ALONE, standard, more, 4, ret_control, err);
+        int r = send_spawn(sb, tag, &command, INIT_ALONE | INIT_NARROWS, standard, more, 4, ret_control, err);
+        sys_close(more[2]);
         close(boot);
         close(pair[0]);
         close(pair[1]);
@@ -369,9 +390,8 @@ static int release_shell(int control, const struct exec_request *r, int fds[3], 
                         close(fds[i]);
                 return e;
         }
-        const struct release_head head = {.length = (uint32_t)form.len,
-                                          .argc = form.head.argc,
-                                          .envc = form.head.envc};
+        const struct release_head head = {
+                .length = (uint32_t)form.len, .argc = form.head.argc, .envc = form.head.envc};
         const struct iovec part = {form.data, form.len};
         return send_release(control, &head, &part, 1, fds);
 }
@@ -395,7 +415,8 @@ static int release_code(int control, const struct exec_request *r, int fds[3])
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r, int fds[3],
                     struct cella_err *err)
 {
-        int e = how->kind == WAITING_SHELL ? release_shell(control, r, fds, err) : release_code(control, r, fds);
+        int e = how->kind == WAITING_SHELL ? release_shell(control, r, fds, err)
+                                           : release_code(control, r, fds);
         return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
 }
 

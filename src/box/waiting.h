@@ -40,8 +40,8 @@ int waiting_release(int control, const struct waiting_how *how, const struct exe
 void waiting_soon(int control);
 /* Makes it the driver of a context (driver.h), which keeps the socket and what descriptors it has. */
 int waiting_release_driver(int control);
-/* The program that restores a template. */
-int waiting_restore_fd(void);
+/* The program that restores a template, a new file each time; the caller closes it. */
+int waiting_restore_make(void);
 
 /* What a file's script is called there; NULL: the runtime's code is no file. */
 const char *waiting_script(const struct waiting_how *how);

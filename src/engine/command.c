@@ -132,7 +132,8 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                 snprintf(b->file_name, sizeof b->file_name, "main.%s", runtime.extension);
                 b->in_workspace = true;
                 snprintf(path, sizeof path, "%s%s", command->cwd ? "/workspace/" : "", b->file_name);
-                return command->code_len > INIT_REQUEST_MAX - 1024 ? too_long(err) : add_argument(b, path, err);
+                return command->code_len > INIT_REQUEST_MAX - 1024 ? too_long(err)
+                                                                   : add_argument(b, path, err);
         }
         if (fits_argument(&runtime, command)) {
                 AUTO(command_form_done)

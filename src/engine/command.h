@@ -8,9 +8,9 @@
 struct command_place {
         bool foreign_home; /* the workspace is a directory of the host: no place for a home */
         bool user_root;
-        bool inherits; /* our own environment too: only a test without that wall */
+        bool inherits;      /* our own environment too: only a test without that wall */
         bool own_workspace; /* nobody else's, and empty: code may be a file in it */
-        unsigned slot; /* tells apart the files of commands that run at once */
+        unsigned slot;      /* tells apart the files of commands that run at once */
 };
 
 /* The body of an INIT_SPAWN, of at most INIT_REQUEST_MAX bytes. */

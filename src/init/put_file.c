@@ -10,7 +10,8 @@ int put_file(const char *data, size_t len)
         if (r < 0)
                 return r;
         AUTO(sys_close)
-        int dir = sys_openat(AT_FDCWD, file.mode & INIT_IN_WORKSPACE ? "/workspace" : "/run", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        int dir = sys_openat(AT_FDCWD, file.mode & INIT_IN_WORKSPACE ? "/workspace" : "/run",
+                             O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
         if (dir < 0)
                 return dir;
         /* A second run in the same sandbox brings its own. */

@@ -9,6 +9,7 @@
 #include "init/task.h"
 #include "init/terminal.h"
 #include "sys/file.h"
+#include "sys/narrow.h"
 #include "sys/process.h"
 #include "sys/raw.h"
 
@@ -45,15 +46,13 @@ static int exec_search(char **argv, char **env)
         return worst;
 }
 
-#define ABOVE_TARGETS 16 /* no descriptor of the command gets a number like this */
-
 /* Puts them at 0, 1, 2, ...  A program's own is not among them: it closes when it is executed. */
 static int place_descriptors(const struct request_spawn *what, int *ret_program)
 {
         int from[MESSAGE_FDS_MAX], r = 0;
         unsigned n = what->n_fds;
         for (unsigned i = 3; i < n && r >= 0; i++) /* out of the way of each other */
-                r = from[i] = (int)sys_call3(SYS_fcntl, what->fds[i], F_DUPFD_CLOEXEC, ABOVE_TARGETS);
+                r = from[i] = (int)sys_call3(SYS_fcntl, what->fds[i], F_DUPFD_CLOEXEC, n);
         if (r >= 0 && (what->flags & INIT_PROGRAM))
                 *ret_program = from[--n];
         for (unsigned i = 0; i < n && r >= 0; i++)
@@ -75,6 +74,8 @@ int spawn_become(const struct request_spawn *what)
         if ((r = sys_chdir(what->cwd)) < 0)
                 return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
         sys_restore_signals(&none);
+        if (!(what->flags & INIT_NARROWS) && (r = sys_narrow()) < 0 && r != -EINVAL && r != -ENOSYS)
+                return r; /* without the wall, in a test, there is nothing to narrow */
         if (program >= 0)
                 return (int)sys_call5(SYS_execveat, program, "", what->argv, what->env, AT_EMPTY_PATH);
         return exec_search(what->argv, what->env);

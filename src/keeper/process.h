@@ -39,7 +39,7 @@ struct keeper {
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         int netns[KEEPER_NETNS_STOCK];
         unsigned n_netns;
-        bool stocks; /* network namespaces are made ahead */
+        bool stocks;                     /* network namespaces are made ahead */
         struct netns_record fresh_netns; /* what a new one says of itself */
         struct keeper_remains *remains;
         unsigned freezing, ending; /* cells in these states */

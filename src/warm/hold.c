@@ -5,17 +5,16 @@
  * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
  * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
  * strange descriptor, nothing in its environment. */
+#include "sys/narrow.h"
 #include "warm/receive.h"
 
 #define WEAK __attribute__((weak))
 #define PUBLIC __attribute__((visibility("default")))
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
-#define PR_SET_MM 35
-#define PR_SET_MM_MAP 14
 #define NEXT_LIBRARY ((void *)-1l)
-#define O_NEW 02001101      /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
-#define O_MAKE 02000100     /* O_RDONLY | O_CREAT | O_CLOEXEC */
+#define O_NEW 02001101         /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
+#define O_MAKE 02000100        /* O_RDONLY | O_CREAT | O_CLOEXEC */
 #define O_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
 
 extern char **environ;
@@ -39,8 +38,8 @@ static char *receive(struct release_head *ret)
         while (r == 0 && (r = receive_release(ret)) == 0 && ret->mode == RELEASE_SOON)
                 continue;
         long body = r < 0 ? -1
-                                             : sys_call6(SYS_mmap, 0, (long)ret->length + 1, PROT_READ_WRITE,
-                                                         MAP_PRIVATE_ANONYMOUS, -1, 0);
+                          : sys_call6(SYS_mmap, 0, (long)ret->length + 1, PROT_READ_WRITE,
+                                      MAP_PRIVATE_ANONYMOUS, -1, 0);
         if ((body < 0 && body > -4096) || receive_all((char *)body, ret->length) < 0)
                 give_up();
         sys_call1(SYS_close, WARM_CONTROL_FD);
@@ -64,6 +63,8 @@ static void show(struct bare_layout *layout, const char *strings, uint32_t argc,
         layout->env_start = layout->arg_end;
         layout->env_end = (uint64_t)strings;
         sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, layout, sizeof *layout, 0);
+        if (sys_narrow() < 0)
+                give_up();
 }
 
 static void read_layout(struct bare_layout *ret)
@@ -257,6 +258,8 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
                 return;
         }
         take_variable(envp, "LD_PRELOAD", unused, sizeof unused);
+        if (sys_narrow() < 0)
+                give_up();
         /* It is looked for before it is opened. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_MAKE, 0644);
         if (fd < 0)

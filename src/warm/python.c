@@ -64,10 +64,10 @@ extern int unsetenv(const char *);
 /* ---- descriptors of one that is to become a template ---- */
 
 #define O_WRITE_NEW 02001101 /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
-#define BOOT_FD 5    /* python.py */
-#define RESTORE_FD 6 /* restore.c's program */
-#define PLAIN_MAX 4096 /* it is looked at once for each word */
-#define FLUSH_FAILED 120 /* what Python exits with then */
+#define BOOT_FD 5            /* python.py */
+#define RESTORE_FD 6         /* restore.c's program */
+#define PLAIN_MAX 4096       /* it is looked at once for each word */
+#define FLUSH_FAILED 120     /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
 
 static char boot[BOOT_MAX];
@@ -185,9 +185,9 @@ static int has_word(const char *text, const char *word)
  * made (python.py) would cost more than to run it. */
 static int is_plain(const char *code)
 {
-        static const char *const words[] = {"import", "open",  "class",   "yield", "exec",     "eval", "compile",
-                                            "__",     "attr",  "vars",    "type",  "globals",  "locals",
-                                            "async",  "await", "builtin", "help",  "exit",     "quit"};
+        static const char *const words[] = {
+                "import", "open",    "class",  "yield", "exec",  "eval",    "compile", "__",   "attr", "vars",
+                "type",   "globals", "locals", "async", "await", "builtin", "help",    "exit", "quit"};
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
                 if (has_word(code, words[i]))
                         return 0;
@@ -325,8 +325,9 @@ static int load_boot(void)
         PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
         /* Behind a NUL: the driver of contexts. */
         const size_t own = bare_strlen(boot);
-        PyDict_SetItemString(names, "DRIVER",
-                             PyBytes_FromStringAndSize(boot + own + (own < at), (long)(at - own - (own < at))));
+        PyDict_SetItemString(
+                names, "DRIVER",
+                PyBytes_FromStringAndSize(boot + own + (own < at), (long)(at - own - (own < at))));
         PyObject *code = Py_CompileString(boot, "<cella>", FILE_INPUT);
         return code && PyEval_EvalCode(code, names, names) ? 0 : -1;
 }

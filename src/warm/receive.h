@@ -5,9 +5,9 @@
 #include "warm/template.h"
 
 #define RECEIVE_EINTR (-4)
-#define RECEIVE_RIGHTS 1            /* SCM_RIGHTS, of SOL_SOCKET */
+#define RECEIVE_RIGHTS 1             /* SCM_RIGHTS, of SOL_SOCKET */
 #define RECEIVE_DUP_CLOEXEC 02000000 /* O_CLOEXEC */
-#define RECEIVE_CLOEXEC 0x40000000 /* MSG_CMSG_CLOEXEC */
+#define RECEIVE_CLOEXEC 0x40000000   /* MSG_CMSG_CLOEXEC */
 
 /* As the kernel has them on 64 bits. */
 struct receive_vector {

@@ -5,6 +5,7 @@
  * the template needs we say so and end, and the code is started in the plain way. */
 #include "warm/template.h"
 
+#include "sys/narrow.h"
 #include "warm/bare.h"
 
 #define PROT_READ 1
@@ -17,9 +18,6 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
-#define PR_SET_NAME 15
-#define PR_SET_MM 35
-#define PR_SET_MM_MAP 14
 #define ARCH_SET_FS 0x1002
 
 static char maps[16384];
@@ -55,9 +53,9 @@ static __attribute__((noreturn)) void give_up(const char *why)
 
 static long map_at(uint64_t address, uint64_t length, unsigned protection, int flags, int fd, uint64_t offset)
 {
-        long r = sys_call6(SYS_mmap, (long)address, (long)length, (long)protection, flags | MAP_FIXED_NOREPLACE,
-                           fd, (long)offset);
-        return r == (long)address ? 0 : r < 0 ? r : -17; /* EEXIST */
+        long r = sys_call6(SYS_mmap, (long)address, (long)length, (long)protection,
+                           flags | MAP_FIXED_NOREPLACE, fd, (long)offset);
+        return r == (long)address ? 0 : r < 0 ? r : -EEXIST;
 }
 
 static const struct template_head *map_head(void)
@@ -133,8 +131,9 @@ static void map_pieces(const struct template_head *head)
                         flags |= MAP_ANONYMOUS | (p->protection ? 0 : MAP_NORESERVE);
                         from = -1;
                 }
-                if (map_at(p->address, p->length, p->protection, flags, from, p->offset) < 0)
-                        give_up("Aan address is taken");
+                long r = map_at(p->address, p->length, p->protection, flags, from, p->offset);
+                if (r < 0)
+                        give_up(r == -EEXIST ? "Aan address is taken" : "Fno memory for the template");
         }
 }
 
@@ -159,6 +158,8 @@ static void restore_layout(const struct template_head *head)
         layout.env_end = bare_stat_field(maps, 51);
         if (sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &layout, sizeof layout, 0) < 0)
                 give_up("Fthe kernel does not let a process say where its heap is");
+        if (sys_narrow() < 0)
+                give_up("Fthe filter cannot be narrowed");
 }
 
 static void restore_kernel(const struct template_head *head)

@@ -49,7 +49,8 @@ static int add_piece(uint64_t address, uint64_t length, unsigned source, const s
         struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
         const uint64_t offset = source == TEMPLATE_ZERO ? 0 : pages_at;
         pages_at += source == TEMPLATE_ZERO ? 0 : length;
-        if (last && last->source == source && source != TEMPLATE_STACK && last->protection == protection && last->address + last->length == address) {
+        if (last && last->source == source && source != TEMPLATE_STACK && last->protection == protection &&
+            last->address + last->length == address) {
                 last->length += length;
                 return 0;
         }
@@ -126,10 +127,34 @@ static int add_map(const struct bare_map *map)
         return add_pages(map);
 }
 
+/* A libc may keep the state of its random numbers in memory that the kernel wipes in children and may drop
+ * at any time (glibc 2.41, Linux 6.11): written down, it would give all who are restored the same. */
+static int has_secrets(const char *smaps)
+{
+        for (const char *p = smaps; *p; p++) {
+                static const char flags[] = "VmFlags:";
+                size_t same = 0;
+                while (same < sizeof flags - 1 && p[same] == flags[same])
+                        same++;
+                if (same < sizeof flags - 1)
+                        continue;
+                for (p += same; *p && *p != '\n'; p++)
+                        if (p[0] == ' ' && ((p[1] == 'w' && p[2] == 'f') || (p[1] == 'd' && p[2] == 'p')))
+                                return 1;
+                if (!*p)
+                        break;
+        }
+        return 0;
+}
+
 static int survey(void)
 {
         char *at = maps;
         struct bare_map map;
+        if (bare_read_file("/proc/self/smaps", maps, sizeof maps) < 0)
+                return problem("/proc/self/smaps cannot be read");
+        if (has_secrets(maps))
+                return problem("its libc keeps random numbers in memory");
         if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
                 return problem("/proc/self/maps cannot be read");
         while (bare_next_map(&at, &map))
@@ -224,8 +249,9 @@ static int write_template(int fd)
                 uint64_t offset;
                 const void *data;
                 uint64_t length;
-        } parts[] = {{0, &head, sizeof head},
-                     {head.pieces, pieces, head.n_pieces * sizeof *pieces},
+        } parts[] = {
+                {0, &head, sizeof head},
+                {head.pieces, pieces, head.n_pieces * sizeof *pieces},
         };
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
                 sys_call3(SYS_lseek, fd, parts[i].offset, 0);
@@ -257,7 +283,8 @@ void snapshot_pack(int fd)
         if (bare_status(fd, &status) < 0)
                 return;
         const uint64_t length = (status.size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
-        long room = sys_call6(SYS_mmap, 0, (long)(length + LARGE_PAGE), 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        long room =
+                sys_call6(SYS_mmap, 0, (long)(length + LARGE_PAGE), 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (sys_call2(SYS_ftruncate, fd, length) < 0 || (room < 0 && room > -4096))
                 return;
         const uint64_t at = ((uint64_t)room + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
@@ -276,7 +303,8 @@ static uint64_t entries[512];
 static void note_touched(uint64_t address, unsigned written)
 {
         struct template_range *last = head.n_hot ? &hot[head.n_hot - 1] : 0;
-        if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address && last->length % 2 == written)
+        if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address &&
+            last->length % 2 == written)
                 last->length += 2;
         else if (head.n_hot < TEMPLATE_HOT_MAX)
                 hot[head.n_hot++] = (struct template_range){address, 2 + written};

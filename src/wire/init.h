@@ -91,6 +91,8 @@ enum init_spawn_flag {
                                * no other command (-EBUSY) */
         INIT_LIST_ADDED = 1u << 5, /* with INIT_ALONE: when it has ended, INIT_FILE for each file in the
                                     * workspace and INIT_DONE come before INIT_EXITED, unasked */
+        INIT_NARROWS = 1u << 6, /* it takes PR_SET_MM away from itself before it runs any code (sys/narrow.h);
+                                 * else that is done for it */
         INIT_PROGRAM = 1u << 4, /* the last descriptor is the program; argv[0] is only its name */
 };
 

@@ -43,7 +43,8 @@ def health():
         same((h["sandboxes"]["max"], h["sandboxes"]["running"], h["sandboxes"]["waiting"]), (100, 0, 0), "sandboxes")
         d.sandbox()
         same(d.get("/v1/health")["sandboxes"]["running"], 1, "sandboxes")
-        same(d.get("/v1/pools"), {"pools": []}, "pools")
+        pools = d.get("/v1/pools")["pools"]
+        same([(p["runtime"], p["size"], p["problem"]) for p in pools], [("python3", 4, None), ("sh", 4, None)], "pools")
 
 
 def parse(text):

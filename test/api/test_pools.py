@@ -508,3 +508,23 @@ def descriptors_of_the_server_stay_flat():
         full(d)
         full(d, "sh")
         until(lambda: descriptors() <= before, 10, f"at most {before} descriptors")
+
+
+@test
+def no_code_may_say_where_its_arguments_are():
+    """PR_SET_MM_MAP is for what restores and holds: code could make /proc/PID/cmdline endless for those outside."""
+    code = ("import ctypes, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+            "m = ctypes.create_string_buffer(struct.pack('=12QII', *[0] * 12, 0, 0xffffffff))\n"
+            "print(libc.prctl(35, 14, m, len(m.raw) - 1, 0), ctypes.get_errno())")  # fmt: skip
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL)
+        full(d)
+        same(pooled(d, "python3", code)["stdout"], "-1 1\n", "restored")
+        same(d.exec("python3", code, limits={"processes": 9})["stdout"], "-1 1\n", "restored on demand")
+        same(d.exec("python3", code, env={"PYTHONUTF8": "1"})["stdout"], "-1 1\n", "started plainly")
+        full(d, "sh")
+        same(pooled(d, "sh", "exec python3 -c \"$CODE\"", env={"CODE": code})["stdout"], "-1 1\n", "by a shell that waited")
+        s = d.sandbox()
+        same(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code})["stdout"], "-1 1\n", "in a sandbox that stays")
+        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+        same(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})["stdout"], "-1 1\n", "in a context")

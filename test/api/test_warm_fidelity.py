@@ -208,7 +208,7 @@ def run_table(cases, runtime, known, every):
         ensure(not wrong and not missed, "\n".join(lines))
 
 
-def table(name, cases, runtime, known=(), every=3):
+def table(name, cases, runtime, known=(), every=6):
     """every: the ordinary user, for whom the same is built of less, runs only each so manieth case."""
 
     def run():

@@ -62,15 +62,14 @@ void rest_health(struct call *call, json_t *body)
                 if (!sb->ahead) /* those are told of by their pools */
                         states[sb->state]++;
         }
-        json_t *o =
-                json_pack("{s:s, s:s, s:{s:o, s:{s:b, s:s}}, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
-                          "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
-                          "native", native_engine(box), "docker", "available", 0, "reason",
-                          "not in this version", "pools", pools_to_json(box), "disk", disk(box), "sandboxes", "running",
-                          (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
-                          (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED], "waiting",
-                          (int)box->waiting, "max", (int)box->settings.sandboxes_max, "uptime_ms",
-                          (json_int_t)((clock_us() - box->started_us) / 1000));
+        json_t *o = json_pack("{s:s, s:s, s:{s:o, s:{s:b, s:s}}, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
+                              "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION,
+                              "engines", "native", native_engine(box), "docker", "available", 0, "reason",
+                              "not in this version", "pools", pools_to_json(box), "disk", disk(box),
+                              "sandboxes", "running", (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]),
+                              "paused", (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED],
+                              "waiting", (int)box->waiting, "max", (int)box->settings.sandboxes_max,
+                              "uptime_ms", (json_int_t)((clock_us() - box->started_us) / 1000));
         api_reply(call, 200, o);
 }
 
