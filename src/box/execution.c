@@ -386,9 +386,11 @@ static void on_message(void *context, const struct message *message, const char 
         message_close_fds(&m);
         const bool exited = m.type == INIT_EXITED && m.len == sizeof ex->facts.exited;
         const bool failed = m.type == INIT_FAILED && m.len == sizeof(struct cella_err);
-        if (ex->over) {
-                return; /* it has said all that counts */
-        } else if (ex->spawned && (m.type == INIT_FILE || m.type == INIT_DONE)) {
+        if (ex->over) /* it has said all that counts */
+                return;
+        if (failed && ex->spawned && execution_start_again(ex))
+                return;
+        if (ex->spawned && (m.type == INIT_FILE || m.type == INIT_DONE)) {
                 hear_file(ex, &m, data);
         } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
@@ -397,8 +399,6 @@ static void on_message(void *context, const struct message *message, const char 
                         ex->facts.exited.cpu_us -= ex->cpu_before_us;
                 if (!execution_start_again(ex))
                         execution_over(ex);
-        } else if (failed && ex->spawned && execution_start_again(ex)) {
-                return;
         } else if ((failed && (ex->spawned || ex->due)) ||
                    (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);

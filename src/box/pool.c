@@ -126,7 +126,7 @@ static void on_said(uv_poll_t *poll, int status, int events)
                 waits_now(w);
                 return;
         }
-        const char why = n > 0 ? *(const char *)&said : '\0';
+        const int why = n > 0 ? *(const char *)&said : 0;
         if (why != WARM_ADDRESS || pool->unlucky++ > 2)
                 failed(pool);
         drop(w);
@@ -585,7 +585,7 @@ json_t *pools_to_json(const struct box *box)
                         json_pack("{s:s, s:s, s:O, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s?}",
                                   "image", "host", "runtime", p->runtime, "preload", p->preload, "limits",
                                   limits_to_json(&p->limits), "size", (json_int_t)p->size, "total",
-                                  (json_int_t)(p->n_ready + p->n_making + p->n_in_use), "available",
+                                  (json_int_t)p->n_ready + p->n_making + p->n_in_use, "available",
                                   (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
                                   (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses",
                                   (json_int_t)p->misses, "refill_ms", (double)p->refill_us / 1000, "waits",

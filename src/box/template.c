@@ -215,10 +215,10 @@ int template_make(struct box *box, const char *program, const json_t *preload, t
         m->fd = sys_memfd_create("template", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         int r = m->fd < 0 ? err_set(err, CELLA_INTERNAL, m->fd, "template")
                           : sandbox_add(box, &spec, &sb, err);
-        if (r < 0) {
+        if (r < 0 || !sb) {
                 sys_close(m->fd);
                 free(m);
-                return r;
+                return r < 0 ? r : -ENOMEM;
         }
         sb->ahead = true;
         m->preload = json_deep_copy(preload);

@@ -101,7 +101,7 @@ static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings
 
 static void hold_main(int argc, char **argv, char **envp)
 {
-        struct release_head head;
+        struct release_head head = {0};
         struct bare_layout layout;
         uint32_t n_env = 0;
         while (envp[n_env])
@@ -171,7 +171,7 @@ int chdir(const char *path)
 /* Returns what the program is to read, as a descriptor; -1: the script as it is. */
 static int hold_script(void)
 {
-        struct release_head head;
+        struct release_head head = {0};
         char *strings = receive(&head);
         for (uint32_t i = 0; i < head.envc; i++) {
                 char *value = strchr(strings, '=');
@@ -202,11 +202,14 @@ static int open_next(const char *name, const char *path, int flags, unsigned mod
 PUBLIC int open(const char *path, int flags, ...);
 PUBLIC int open64(const char *path, int flags, ...);
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): names */
 #define MODE(flags, mode)                                                                                    \
         __builtin_va_list arguments;                                                                         \
         __builtin_va_start(arguments, flags);                                                                \
         unsigned mode = (flags)&O_TAKES_MODE ? __builtin_va_arg(arguments, unsigned) : 0;                    \
         __builtin_va_end(arguments)
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 int open(const char *path, int flags, ...)
 {

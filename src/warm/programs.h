@@ -2,6 +2,7 @@
 #pragma once
 #include <stdint.h>
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */
 #define WARM_PROGRAM(name)                                                                                   \
         extern const char name[];                                                                            \
         extern const uint64_t name##_len
@@ -15,3 +16,4 @@ WARM_PROGRAM(warm_context_js);
 WARM_PROGRAM(warm_context_bash);
 
 #undef WARM_PROGRAM
+/* NOLINTEND(bugprone-macro-parentheses) */

@@ -262,7 +262,7 @@ static int write_script(const char *path, const char *code, size_t length)
 /* refresh: what gives it random numbers of its own; NULL if nothing that is loaded has any yet. */
 static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
 {
-        struct release_head head;
+        struct release_head head = {0};
         if (refresh && !PyObject_CallFunction(refresh, ""))
                 leave(RESTORE_FAILED);
         int r = receive_ready();
@@ -335,7 +335,7 @@ static int load_boot(void)
 /* Why not; "" if all is imported, NULL if there is an exception. */
 static const char *receive_preload(void)
 {
-        struct release_head head;
+        struct release_head head = {0};
         static char list[RELEASE_MAX];
         if (receive_all(&head, sizeof head) < 0 || head.length > sizeof list ||
             receive_all(list, head.length) < 0)

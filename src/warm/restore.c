@@ -23,9 +23,14 @@
 static char maps[16384];
 static char stack[16384] __attribute__((aligned(16), used));
 
-/* The compiler may ask for these by itself. */
-void *memset(void *to, int c, size_t n);
-void *memcpy(void *restrict to, const void *restrict from, size_t n);
+/* The compiler may ask for these by itself; not from within them. */
+#ifdef __clang__
+#define NO_LIBRARY_CALLS
+#else
+#define NO_LIBRARY_CALLS __attribute__((optimize("no-tree-loop-distribute-patterns")))
+#endif
+NO_LIBRARY_CALLS void *memset(void *to, int c, size_t n);
+NO_LIBRARY_CALLS void *memcpy(void *restrict to, const void *restrict from, size_t n);
 
 void *memset(void *to, int c, size_t n)
 {

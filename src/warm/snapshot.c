@@ -343,21 +343,26 @@ int snapshot_touched(int fd)
 
 /* ---- and touching them ahead ---- */
 
+static const struct template_head *map_head(int fd, uint64_t length)
+{
+        long at = sys_call6(SYS_mmap, 0, (long)length, PROT_READ, MAP_PRIVATE, fd, 0);
+        return (unsigned long)at > -4096ul ? 0 : (const struct template_head *)at;
+}
+
 void snapshot_touch(int fd)
 {
-        long at = sys_call6(SYS_mmap, 0, sizeof head, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (at < 0 && at > -4096)
+        const struct template_head *h = map_head(fd, sizeof head);
+        if (!h)
                 return;
-        const uint64_t length = ((const struct template_head *)at)->head_length;
-        sys_call2(SYS_munmap, at, sizeof head);
-        at = sys_call6(SYS_mmap, 0, (long)length, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (at < 0 && at > -4096)
+        const uint64_t length = h->head_length;
+        sys_call2(SYS_munmap, h, sizeof head);
+        h = map_head(fd, length);
+        if (!h)
                 return;
-        const struct template_head *h = (const struct template_head *)at;
         const struct template_range *ranges = (const void *)((const char *)h + h->hot);
         for (uint32_t i = 0; i < h->n_hot; i++)
                 if (sys_call3(SYS_madvise, ranges[i].address, ranges[i].length / 2 * TEMPLATE_PAGE,
                               ranges[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
                         break; /* before Linux 5.14: it will be slower */
-        sys_call2(SYS_munmap, at, length);
+        sys_call2(SYS_munmap, h, length);
 }

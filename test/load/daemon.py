@@ -197,7 +197,7 @@ class Daemon:
 
     def idle(self, seconds=15.0, but=()):
         """Waits until nothing is under way; says what still is."""
-        ignore = set(but)
+        ignore = {*but, 'sandboxes{state="pooled"}'}  # those wait for work, and always will
         left = {}
 
         def nothing():

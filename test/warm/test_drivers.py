@@ -1049,6 +1049,8 @@ def measure():
 
 def main():
     global directory
+    # In the background of a shell it is ignored, and what is ignored from the start a shell cannot trap.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description="tests of the interpreters of contexts")
     parser.add_argument("--only", default="", metavar="TEXT", help="run only tests with this in their name")
     parser.add_argument("--python", metavar="PATH", help="another python3")
