@@ -427,9 +427,12 @@ def a_waiting_interpreter_that_is_killed_costs_only_that_member():
             same(d.exec(runtime, code)["stdout"], "hi\n", "output")
             full(d, runtime)
             pooled(d, runtime, code)
-        for init in members(d):
+        killed = members(d)
+        for init in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(init, signal.SIGKILL)
+        until(lambda: not set(killed) & set(members(d)), 5, "the end of the dead")
+        time.sleep(0.1)  # until the server knows
         full(d)
         pooled(d, "python3", "print('hi')")
 
