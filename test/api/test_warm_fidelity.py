@@ -42,7 +42,7 @@ COLD = {
             "byte order mark and a cookie that agrees", "byte order mark and a cookie that does not", "cookie utf-8",
             "cookie latin-1 is obeyed", "cookie latin-1 in a traceback", "cookie cp1252 on the second line",
             "cookie ascii with other text", "cookie of an unknown encoding", "cookie rot13 is no text encoding",
-            "backslash at the end"],
+            "backslash at the end", "the file holds CRLF and mark as sent"],
         "too long for a message, or not a text": ["NUL byte in the code", "NUL byte at the end", "code of 200 KB", "code of 200 KB on one line"],
         "a file could hide a module that is imported already": [
             "a file that cannot hide a built-in module", "a file that cannot hide what python begins with",
