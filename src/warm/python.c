@@ -67,6 +67,7 @@ extern int unsetenv(const char *);
 #define BOOT_FD 5            /* python.py */
 #define RESTORE_FD 6         /* restore.c's program */
 #define PLAIN_MAX 4096       /* it is looked at once for each word */
+#define TOLD 2               /* what the child exits with then */
 #define FLUSH_FAILED 120     /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
 
@@ -310,8 +311,8 @@ static __attribute__((noreturn)) void write_down(void)
         if (r > 0) /* somewhere else, some time later */
                 serve(path, refresh);
         if (r < 0)
-                sys_call3(SYS_write, 2, snapshot_problem, bare_strlen(snapshot_problem));
-        leave(r < 0);
+                tell(TOLD, snapshot_problem);
+        leave(0);
 }
 
 static int load_boot(void)
@@ -356,7 +357,11 @@ static __attribute__((noreturn)) void make_template(void)
         if (pid == 0)
                 write_down();
         PyOS_AfterFork_Parent();
-        if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid || status != 0)
+        if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid)
+                status = -1;
+        if (status == TOLD << 8) /* it has said why */
+                leave(1);
+        if (status != 0)
                 tell(1, "the interpreter cannot be written down");
         snapshot_pack(WARM_TEMPLATE_FD);
         PyObject *tried = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);

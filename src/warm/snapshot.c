@@ -1,10 +1,9 @@
 /* warm/snapshot.c -- writes the process it was loaded into as a template.
  *
- * Called in the child of a fork, from the first handler that libc calls there: so what is restored
- * later goes on as the child of that fork, and every library that wants to know of one is told.  The
- * child has one thread.  Everything that /proc/self/maps lists is written, program text and libraries
- * too: so a template needs nothing but itself, whatever is upgraded meanwhile, and its pages can be
- * large ones, which the kernel maps and unmaps in one go. */
+ * Called in the child of a fork, which has one thread.  What is restored later goes on from the call.
+ * Everything that /proc/self/maps lists is written, program text and libraries too: so a template needs
+ * nothing but itself, whatever is upgraded meanwhile, and its pages can be large ones, which the kernel maps
+ * and unmaps in one go. */
 #include "warm/snapshot.h"
 
 #include "warm/bare.h"
