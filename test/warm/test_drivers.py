@@ -1049,8 +1049,9 @@ def measure():
 
 def main():
     global directory
-    # In the background of a shell it is ignored, and what is ignored from the start a shell cannot trap.
+    # In the background of a shell they are ignored, and what is ignored from the start a shell cannot trap.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description="tests of the interpreters of contexts")
     parser.add_argument("--only", default="", metavar="TEXT", help="run only tests with this in their name")
     parser.add_argument("--python", metavar="PATH", help="another python3")
