@@ -123,7 +123,9 @@ static void on_said(uv_poll_t *poll, int status, int events)
         uv_poll_stop(poll);
         if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
                 w->cpu_us = said.cpu_us;
-                waits_now(w);
+                w->said = true;
+                if (w->pid) /* else init's word that it was started is still on its way */
+                        waits_now(w);
                 return;
         }
         const int why = n > 0 ? *(const char *)&said : 0;
@@ -141,6 +143,8 @@ static void on_message(void *context, const struct message *message, const char 
         if (m.type == INIT_STARTED && m.len == sizeof pid) {
                 memcpy(&pid, data, sizeof pid);
                 w->pid = pid;
+                if (w->said && !w->ready)
+                        waits_now(w);
                 return;
         }
         if (w->control >= 0 && !w->ready && m.type == INIT_EXITED)

@@ -46,7 +46,7 @@ struct waiting {
         uint64_t cpu_us; /* that it took to get ready */
         int control;
         uv_poll_t poll;
-        bool polls, ready, soon;
+        bool polls, said, ready, soon; /* said: that it waits */
         int64_t begun_us;
 };
 

@@ -245,6 +245,8 @@ def stopped_server(t, options):
 def stopped_init(t, options):
     """SIGSTOP of a sandbox's init, from outside: the call returns, the sandbox goes."""
     with Daemon(options.cella) as d:
+        d.call("PATCH", "/v1/settings", {"pools": []})
+        wait_for(lambda: set(children(d.keeper)) == {d.server}, 5)
         sb = d.sandbox()
         before = d.processes()
         result = {}
