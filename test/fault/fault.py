@@ -4,6 +4,7 @@
     fault.py --cella build/src/cella [--rounds 20] [--only NAME]
 """
 import argparse
+import json
 import os
 import random
 import shutil
@@ -245,7 +246,7 @@ def stopped_server(t, options):
 def stopped_init(t, options):
     """SIGSTOP of a sandbox's init, from outside: the call returns, the sandbox goes."""
     with Daemon(options.cella) as d:
-        d.call("PATCH", "/v1/settings", {"pools": []})
+        d.call("PATCH", "/v1/settings", json.dumps({"pools": []}))
         wait_for(lambda: set(children(d.keeper)) == {d.server}, 5)
         sb = d.sandbox()
         before = d.processes()
