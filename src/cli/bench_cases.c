@@ -121,9 +121,9 @@ static void look_for_programs(struct bench *b)
                 if (bench_cases[i].kind == BENCH_SPAWN)
                         look_for_program(&bench_cases[i], &b->series[i]);
         for (size_t i = 0; i < bench_cases_len; i++)
-                snprintf(b->series[i].skipped, sizeof b->series[i].skipped, "%.99s",
-                         b->series[i].skipped[0] ? b->series[i].skipped
-                                                 : group_skipped(b, bench_cases[i].group));
+                if (!b->series[i].skipped[0])
+                        snprintf(b->series[i].skipped, sizeof b->series[i].skipped, "%.99s",
+                                 group_skipped(b, bench_cases[i].group));
 }
 
 /* ---- the daemons ---- */
