@@ -68,6 +68,13 @@ static void on_cleanup(uv_timer_t *timer)
         sandbox_cleanup(timer->data, true);
 }
 
+/* The server's own, which sends the answers, was started later and so comes first: libuv calls the newest
+ * first. */
+static void on_settle(uv_prepare_t *prepare)
+{
+        executions_settle(prepare->data);
+}
+
 static bool has_running(const struct box *box)
 {
         return !list_empty(&box->executions) || box->alive > 0;
@@ -79,6 +86,7 @@ static void check_stopping(struct box *box)
         int64_t now = clock_us();
         if (!box->stopping)
                 return;
+        executions_settle(box);
         if (list_empty(&box->executions) && !context_run_cancel_all(box) && now < box->stop_at_us)
                 box->stop_at_us = now; /* nobody is left who could use the time */
         if (now >= box->stop_at_us)
@@ -174,9 +182,11 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         list_init(&box->executions);
         list_init(&box->queue);
         list_init(&box->pools);
+        list_init(&box->settling);
+        uv_prepare_init(box->loop, &box->settle);
         uv_timer_init(box->loop, &box->cleanup);
         uv_timer_init(box->loop, &box->tick);
-        box->cleanup.data = box->tick.data = box;
+        box->cleanup.data = box->tick.data = box->settle.data = box;
         int r = settings_from(options->settings, &box->settings, err);
         if (r == 0)
                 r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
@@ -189,6 +199,8 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,
                        box->settings.cleanup_interval_ms);
         uv_timer_start(&box->tick, on_tick, TICK_MS, TICK_MS);
+        uv_prepare_start(&box->settle, on_settle);
+        uv_unref((uv_handle_t *)&box->settle);
         *ret = box;
         return 0;
 }
@@ -197,6 +209,8 @@ struct box *box_free(struct box *box)
 {
         if (!box)
                 return NULL;
+        executions_settle(box);
+        uv_prepare_stop(&box->settle);
         audit_close(box->audit);
         keeper_link_free(box->keeper);
         settings_done(&box->settings);

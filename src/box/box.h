@@ -36,6 +36,8 @@ struct box {
         struct settings settings;
         struct list sandboxes;  /* struct box_sandbox */
         struct list executions; /* struct execution, those that are under way */
+        struct list settling;   /* struct execution, answered, with work left that nobody waits for */
+        uv_prepare_t settle;    /* does it */
         struct list pools;      /* struct pool */
         struct list queue;      /* struct queue_key, those with somebody waiting */
         unsigned alive;         /* sandboxes that take up room */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "box/context_parts.h"
+#include "box/record.h"
 #include "engine/isolation.h"
 #include "engine/result.h"
 
@@ -17,36 +18,6 @@ struct audit_begin context_run_log(const struct context_run *run)
                 .input_len = run->request.log_input_len,
                 .started_ms = run->started_ms,
         };
-}
-
-static void write_log(const struct context_run *run)
-{
-        const struct cella_result *r = &run->result;
-        const struct audit_begin begin = context_run_log(run);
-        const struct audit_end end = {
-                .status = cella_status_name(r->status),
-                .exit_code = r->exit_code,
-                .signal = r->signal,
-                .duration_us = r->duration_us,
-                .cpu_us = r->cpu_us,
-                .memory_peak_bytes = r->memory_peak_bytes,
-                .processes_peak = r->processes_peak,
-                .output = {r->output[0], r->output[1]},
-                .output_len = {r->output_len[0], r->output_len[1]},
-                .output_total = {r->output_total[0], r->output_total[1]},
-        };
-        audit_end(run->box->audit, run->audit_slot, &begin, &end);
-}
-
-static void count(const struct context_run *run)
-{
-        struct metrics *m = &run->box->metrics;
-        size_t i = 0;
-        m->executions[run->result.status]++;
-        m->latency_sum_us += run->result.duration_us;
-        while (i < METRICS_BUCKETS && run->result.duration_us > metrics_bounds_us[i])
-                i++;
-        m->latency[i]++;
 }
 
 void context_run_conclude(struct context_run *run)
@@ -66,8 +37,9 @@ void context_run_conclude(struct context_run *run)
 
 void context_run_record(const struct context_run *run)
 {
-        write_log(run);
-        count(run);
+        const struct audit_begin begin = context_run_log(run);
+        record_end(run->box, run->audit_slot, &begin, &run->result);
+        record_count(run->box, &run->result);
 }
 
 /* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */

@@ -2,8 +2,8 @@
  *
  *   new -> attached -> (files) -> (the code's file) -> spawned -> over -> counted -> (listed) -> done
  *
- * How it starts is in execution_start.c, its pipes are in execution_io.c, its deadlines in
- * execution_clock.c. */
+ * How it starts is in execution_start.c, how it ends in execution_end.c, its pipes are in execution_io.c,
+ * its deadlines in execution_clock.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,11 +20,6 @@
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define PROCESSES_KEPT 64
-#define EARLY_US 5000 /* counters that are older say nothing of the end */
-
-const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
-                                                     25000,   50000,   100000,   250000,   500000,
-                                                     1000000, 5000000, 30000000, 120000000};
 
 /* ---- who holds it: the one who asked, the machinery until it is done, each open handle ---- */
 
@@ -69,277 +64,6 @@ void execution_release(struct execution *ex)
         execution_unref(ex);
 }
 
-/* ---- the end ---- */
-
-static struct audit_begin log_begin(const struct execution *ex)
-{
-        return (struct audit_begin){
-                .id = ex->id,
-                .sandbox = ex->sandbox_id,
-                .runtime = ex->request.runtime,
-                .key = ex->key[0] ? ex->key : NULL,
-                .session = ex->request.session,
-                .agent = ex->request.agent,
-                .input = ex->request.log_input,
-                .input_len = ex->request.log_input_len,
-                .started_ms = ex->started_ms,
-        };
-}
-
-static void write_log(struct execution *ex)
-{
-        const struct cella_result *r = &ex->result;
-        const struct audit_begin begin = log_begin(ex);
-        struct audit_end end = {
-                .status = cella_status_name(r->status),
-                .exit_code = r->exit_code,
-                .signal = r->signal,
-                .duration_us = r->duration_us,
-                .cpu_us = r->cpu_us,
-                .memory_peak_bytes = r->memory_peak_bytes,
-                .processes_peak = r->processes_peak,
-        };
-        for (int i = 0; i < 2; i++) {
-                end.output[i] = r->output[i];
-                end.output_len[i] = r->output_len[i];
-                end.output_total[i] = r->output_total[i];
-        }
-        if (ex->failure.kind)
-                audit_cancel(ex->box->audit, ex->audit_slot);
-        else
-                audit_end(ex->box->audit, ex->audit_slot, &begin, &end);
-}
-
-static void count(const struct execution *ex)
-{
-        struct metrics *m = &ex->box->metrics;
-        size_t i = 0;
-        m->executions[ex->result.status]++;
-        m->latency_sum_us += ex->result.duration_us;
-        while (i < METRICS_BUCKETS && ex->result.duration_us > metrics_bounds_us[i])
-                i++;
-        m->latency[i]++;
-}
-
-/* The answer goes out first; the log is written and the sandbox ended behind it. */
-static void finish(struct execution *ex)
-{
-        struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->done)
-                return;
-        ex->done = true;
-        keeper_link_forget(ex->box->keeper, ex);
-        if (sb) {
-                if (ex->tag && sb->channel)
-                        channel_forget(sb->channel, ex->tag);
-                if (ex->put_tag && ex->put_tag != ex->tag && sb->channel)
-                        channel_forget(sb->channel, ex->put_tag);
-                sandbox_slot_give(sb, ex->slot);
-                sandbox_detach(&ex->task);
-        }
-        execution_close_io(ex);
-        execution_clock_done(ex);
-        list_remove(&ex->link);
-        if (ex->events && ex->events->on_end)
-                ex->events->on_end(ex, ex->context);
-        list_each (at, &ex->followers, other)
-                list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
-        if (ex->logged)
-                write_log(ex);
-        if (!ex->failure.kind)
-                count(ex);
-        if (sb && sb->one_shot)
-                sandbox_remove(sb);
-        pools_refill(ex->box);
-        execution_unref(ex);
-}
-
-void execution_fail(struct execution *ex, const struct cella_err *err)
-{
-        ex->failure = *err;
-        finish(ex);
-}
-
-static void fill_result(struct execution *ex)
-{
-        struct cella_result *r = &ex->result;
-        r->duration_us = ex->started_us ? (uint64_t)(clock_us() - ex->started_us) : 0;
-        verdict(&ex->facts, r);
-        memcpy(r->id, ex->id, sizeof r->id);
-        memcpy(r->sandbox, ex->sandbox_id, sizeof r->sandbox);
-        for (int i = 0; i < 2; i++) {
-                r->output_total[i] = ex->out[i].total;
-                r->output_truncated[i] = ex->kind == EXECUTION_PLAIN && keep_truncated(&ex->out[i].keep);
-                keep_take(&ex->out[i].keep, &r->output[i], &r->output_len[i]);
-        }
-}
-
-/* What the sandbox's counters say of this execution.  One of many knows only that a peak of the
- * sandbox rose while it ran; else init has its own. */
-static void use_counters(struct execution *ex, const struct box_sandbox *sb, const struct keeper_counted *now)
-{
-        const struct keeper_counted *before = &ex->before;
-        struct cgroup_usage *u = &ex->facts.usage;
-        ex->facts.counted = now->known != 0;
-        u->oom_kills = now->oom_kills - before->oom_kills;
-        u->forks_refused = now->forks_refused - before->forks_refused;
-        u->cpu_known = sb->one_shot && (now->known & KEEPER_KNOWS_CPU);
-        u->cpu_us = now->cpu_us - before->cpu_us;
-        u->memory_known =
-                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
-        u->memory_peak_bytes = now->memory_peak_bytes;
-        u->processes_known =
-                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
-        u->processes_peak = now->processes_peak;
-}
-
-static void keep_file(struct execution *ex, const char *data, size_t len)
-{
-        struct cella_result *r = &ex->result;
-        struct init_file head;
-        if (len < sizeof head || r->n_files == INIT_FILES_MAX)
-                return;
-        if (!r->files && !(r->files = calloc(INIT_FILES_MAX, sizeof *r->files)))
-                return;
-        memcpy(&head, data, sizeof head);
-        char *path = strndup(data + sizeof head, len - sizeof head);
-        if (path && !strcmp(path, ex->script) && head.bytes == ex->request.code_len)
-                free(path); /* the code itself, as it came */
-        else if (path)
-                r->files[r->n_files++] = (struct cella_file){
-                        .path = path, .change = head.added ? "added" : "modified", .bytes = head.bytes};
-}
-
-static void on_listed(void *context, const struct message *message, const char *data)
-{
-        struct execution *ex = context;
-        struct message m = *message;
-        uint32_t incomplete = 1;
-        message_close_fds(&m);
-        if (m.type == INIT_FILE) {
-                keep_file(ex, data, m.len);
-                return;
-        }
-        if (m.type == INIT_DONE && m.len == sizeof incomplete)
-                memcpy(&incomplete, data, sizeof incomplete);
-        ex->result.files_truncated = incomplete != 0;
-        finish(ex);
-}
-
-void execution_list_given_up(struct execution *ex)
-{
-        ex->result.files_truncated = true;
-        finish(ex);
-}
-
-/* Which files changed, if that was asked for and there is still an init to ask. */
-static void list_or_finish(struct execution *ex)
-{
-        struct box_sandbox *sb = ex->task.sandbox;
-        if (!ex->request.list_files || ex->listed || !sb || !sb->channel || sb->died) {
-                finish(ex);
-                return;
-        }
-        const struct init_list list = {
-                .since_ns = (uint64_t)ex->since.tv_sec * 1000000000u + (uint64_t)ex->since.tv_nsec,
-                .all_added = sb->one_shot && sb->workspace == WORKSPACE_NONE && ex->request.n_files == 0,
-        };
-        channel_forget(sb->channel, ex->tag);
-        ex->tag = channel_open_tag(sb->channel, on_listed, ex);
-        if (sb->throttled && sb->one_shot) /* it is init's work now, not the code's */
-                keeper_link_ask(ex->box->keeper, KEEPER_UNTHROTTLE, sb->handle, NULL, NULL);
-        execution_clock_list(ex);
-        if (channel_send(sb->channel, INIT_LIST, ex->tag, NULL, 0, &list, sizeof list, NULL, 0) < 0)
-                execution_list_given_up(ex);
-}
-
-static void on_counted(void *context, const union keeper_packet *packet, int fd)
-{
-        struct execution *ex = context;
-        (void)fd;
-        if (packet->type == KEEPER_COUNTED && ex->task.sandbox)
-                use_counters(ex, ex->task.sandbox, &packet->counted);
-        fill_result(ex);
-        list_or_finish(ex);
-}
-
-static void on_early(void *context, const union keeper_packet *packet, int fd)
-{
-        struct execution *ex = context;
-        if (ex->early_wanted) {
-                on_counted(ex, packet, fd);
-        } else if (packet->type == KEEPER_COUNTED) {
-                ex->early = packet->counted;
-                ex->early_known = true;
-        }
-}
-
-void execution_output_ended(struct execution *ex)
-{
-        struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->over || !ex->spawned || ex->early_us || !sb || !sb->one_shot || !sb->counted || sb->died)
-                return;
-        if (sandbox_count(sb, on_early, ex) == 0)
-                ex->early_us = clock_us();
-}
-
-/* Whether what was asked for when the output ended will do; on_early() goes on if it has yet to come. */
-static bool counted_early(struct execution *ex, const struct box_sandbox *sb)
-{
-        /* What it died of may have happened since; of one that ended well only a peak can be missed. */
-        if (!ex->early_us || clock_us() - ex->early_us > EARLY_US || ex->facts.exited.wait_status != 0)
-                return false;
-        ex->early_wanted = !ex->early_known;
-        if (ex->early_known) {
-                use_counters(ex, sb, &ex->early);
-                fill_result(ex);
-                list_or_finish(ex);
-        }
-        return true;
-}
-
-void execution_over(struct execution *ex)
-{
-        struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->over)
-                return;
-        ex->over = true;
-        execution_clock_stop(ex);
-        execution_drain(ex);
-        if (sb && sb->counted && counted_early(ex, sb))
-                return;
-        if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
-                return;
-        fill_result(ex);
-        list_or_finish(ex);
-}
-
-static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
-{
-        struct execution *ex = list_entry(task, struct execution, task);
-        struct cella_err gone = {0};
-        if (ex->over) { /* only the paperwork is missing */
-                if (!ex->result.id[0])
-                        fill_result(ex);
-                ex->result.files_truncated = ex->request.list_files;
-                finish(ex);
-                return;
-        }
-        if (ex->facts.ending == END_BY_ITSELF && (!ex->spawned || err)) {
-                err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", ex->sandbox_id);
-                execution_fail(ex, err ? err : &gone);
-                return;
-        }
-        if (ex->facts.ending == END_BY_ITSELF && sb->removing)
-                ex->facts.ending = END_CANCELLED;
-        ex->over = true;
-        execution_clock_stop(ex);
-        execution_drain(ex);
-        use_counters(ex, sb, &sb->counters);
-        fill_result(ex);
-        finish(ex);
-}
-
 /* ---- the beginning ---- */
 
 void execution_started(struct execution *ex, const struct message *m, int32_t pid)
@@ -354,22 +78,6 @@ void execution_started(struct execution *ex, const struct message *m, int32_t pi
         else if (terminal >= 0)
                 close(terminal);
         ex->announced = true;
-}
-
-/* What init says of its files unasked. */
-static void hear_file(struct execution *ex, const struct message *m, const char *data)
-{
-        uint32_t incomplete = 1;
-        if (!ex->lists)
-                return;
-        if (m->type == INIT_FILE) {
-                keep_file(ex, data, m->len);
-                return;
-        }
-        if (m->len == sizeof incomplete)
-                memcpy(&incomplete, data, sizeof incomplete);
-        ex->result.files_truncated = incomplete != 0;
-        ex->listed = true;
 }
 
 static void on_message(void *context, const struct message *message, const char *data)
@@ -391,7 +99,7 @@ static void on_message(void *context, const struct message *message, const char 
         if (failed && ex->spawned && execution_start_again(ex))
                 return;
         if (ex->spawned && (m.type == INIT_FILE || m.type == INIT_DONE)) {
-                hear_file(ex, &m, data);
+                execution_hear_file(ex, &m, data);
         } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
@@ -473,7 +181,7 @@ static void on_ready(struct task *task)
 /* So that a crash from here on finds it in the log. */
 void execution_log_begin(struct execution *ex)
 {
-        const struct audit_begin begin = log_begin(ex);
+        const struct audit_begin begin = execution_log(ex);
         ex->audit_slot = audit_begin(ex->box->audit, &begin);
         ex->logged = true;
 }
@@ -520,7 +228,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         list_init(&ex->followers);
         ex->task = (struct task){.on_channel = on_channel,
                                  .on_ready = on_ready,
-                                 .on_lost = on_lost,
+                                 .on_lost = execution_lost,
                                  .on_paused = execution_paused};
         list_init(&ex->task.link);
         list_add(&box->executions, &ex->link);
@@ -556,9 +264,7 @@ void execution_cancel(struct execution *ex)
         /* Nothing runs yet; a sandbox of its own goes with it. */
         ex->facts.ending = END_CANCELLED;
         ex->over = true;
-        execution_clock_stop(ex);
-        fill_result(ex);
-        finish(ex);
+        execution_conclude(ex);
 }
 
 void execution_terminate(struct execution *ex)

@@ -62,12 +62,13 @@ struct stream_out {
 };
 
 struct execution {
-        struct list link;         /* in the box, while it is under way */
+        struct list link;         /* in the box, while it is under way; then until it is settled */
         struct list process_link; /* in its sandbox, if it is in the background */
         struct list followers;    /* struct follower */
         struct task task;
         struct box *box;
         struct box_sandbox *wanted; /* until it is attached */
+        struct box_sandbox *leaves; /* to be removed behind the answer */
         unsigned refs;
         char id[ID_SIZE], sandbox_id[ID_SIZE], key[ID_SIZE];
         enum execution_kind kind;
@@ -122,6 +123,11 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
                   struct cella_err *err);
 /* Begins.  Events may come from within, the last one too. */
 void execution_start(struct execution *ex);
+
+/* Does what was put off until the answers are out: the log, the ends of sandboxes, new members of pools. */
+void executions_settle(struct box *box);
+/* It is gone already. */
+void executions_forget_sandbox(const struct box_sandbox *sandbox);
 
 /* The one who asked is gone or has what it wants: no more events. */
 void execution_release(struct execution *ex);

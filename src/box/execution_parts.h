@@ -2,13 +2,20 @@
 #pragma once
 #include "box/execution.h"
 
-/* execution.c */
+/* execution_end.c */
 void execution_over(struct execution *ex);                              /* every process of it is gone */
 void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
-void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */
-void execution_started(struct execution *ex, const struct message *message, int32_t pid);
+void execution_conclude(struct execution *ex);                          /* there is nothing to wait for */
+void execution_lost(struct task *task, struct box_sandbox *sandbox, const struct cella_err *err);
+void execution_hear_file(struct execution *ex, const struct message *message, const char *data); /* unasked */
 void execution_output_ended(struct execution *ex);
 void execution_list_given_up(struct execution *ex);
+struct audit_begin execution_log(const struct execution *ex);
+
+/* execution.c */
+void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */
+void execution_started(struct execution *ex, const struct message *message, int32_t pid);
+void execution_log_begin(struct execution *ex);
 
 /* execution_start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox takes messages */
@@ -16,7 +23,6 @@ void execution_spawn(struct execution *ex); /* its files are there */
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
 bool execution_start_again(struct execution *ex); /* its interpreter could not wait: plainly then */
 struct cella_command execution_command(const struct execution *ex);
-void execution_log_begin(struct execution *ex); /* execution.c */
 
 /* execution_io.c */
 int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err);

@@ -34,6 +34,7 @@ static void sandbox_free(struct box_sandbox *sb)
 {
         execution_forget_processes(sb);
         context_remove_all(sb);
+        executions_forget_sandbox(sb);
         if (sb->waiting) /* taken, and nobody came for it */
                 waiting_free(sb->waiting);
         pool_left(sb);

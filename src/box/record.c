@@ -1,0 +1,33 @@
+#include "box/record.h"
+
+const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
+                                                     25000,   50000,   100000,   250000,   500000,
+                                                     1000000, 5000000, 30000000, 120000000};
+
+void record_end(struct box *box, int slot, const struct audit_begin *begin, const struct cella_result *r)
+{
+        const struct audit_end end = {
+                .status = cella_status_name(r->status),
+                .exit_code = r->exit_code,
+                .signal = r->signal,
+                .duration_us = r->duration_us,
+                .cpu_us = r->cpu_us,
+                .memory_peak_bytes = r->memory_peak_bytes,
+                .processes_peak = r->processes_peak,
+                .output = {r->output[0], r->output[1]},
+                .output_len = {r->output_len[0], r->output_len[1]},
+                .output_total = {r->output_total[0], r->output_total[1]},
+        };
+        audit_end(box->audit, slot, begin, &end);
+}
+
+void record_count(struct box *box, const struct cella_result *r)
+{
+        struct metrics *m = &box->metrics;
+        size_t i = 0;
+        m->executions[r->status]++;
+        m->latency_sum_us += r->duration_us;
+        while (i < METRICS_BUCKETS && r->duration_us > metrics_bounds_us[i])
+                i++;
+        m->latency[i]++;
+}
