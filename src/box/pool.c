@@ -15,11 +15,11 @@
 #include "sys/file.h"
 #include "warm/release.h"
 
-#define MAKING_AT_ONCE 2 /* of all pools: requests have the rest of the machine */
-#define FRONT_MAX 8
-#define OVERDUE_US INT64_C(60000000)
-#define RETRY_US INT64_C(60000000) /* a template that cannot be made */
-#define BACKOFF_US INT64_C(250000) /* members that fail; doubled each time */
+#define MAKING_AT_ONCE 2             /* of all pools: requests have the rest of the machine */
+#define FRONT_MAX 8                  /* that get ready in earnest */
+#define OVERDUE_US INT64_C(60000000) /* a member that does not come to wait */
+#define RETRY_US INT64_C(60000000)   /* a template that cannot be made */
+#define BACKOFF_US INT64_C(250000)   /* members that fail; doubled each time */
 #define BACKOFF_DOUBLINGS 8
 
 struct pool {
@@ -30,7 +30,6 @@ struct pool {
         struct cella_limits limits;
         unsigned size;
         struct waiting_how how;
-        char *modules;
         struct template_maker *maker;
         struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */
         int64_t retry_us;           /* when to try again to make one */
@@ -38,7 +37,7 @@ struct pool {
         unsigned failures, unlucky; /* in a row */
         struct list ready;          /* struct waiting, the oldest first */
         unsigned n_ready, n_making, n_in_use;
-        uint64_t hits, misses, made;
+        uint64_t hits, misses;
         int64_t refill_us; /* of the last member, from asking for it to being ready */
 };
 
@@ -102,7 +101,6 @@ static void waits_now(struct waiting *w)
         w->ready = true;
         pool->n_making--;
         pool->n_ready++;
-        pool->made++;
         pool->failures = pool->unlucky = 0;
         pool->refill_us = clock_us() - w->begun_us;
         list_add(&pool->ready, &w->link);
@@ -166,7 +164,11 @@ static void on_channel(struct task *task)
                 drop(w);
                 return;
         }
-        uv_poll_init(sb->box->loop, &w->poll, w->control);
+        if (uv_poll_init(sb->box->loop, &w->poll, w->control) < 0) {
+                failed(w->pool);
+                drop(w);
+                return;
+        }
         w->poll.data = w;
         w->polls = true;
         uv_poll_start(&w->poll, UV_READABLE, on_said);
@@ -225,9 +227,7 @@ static void on_template(void *context, int fd, char *modules, const struct cella
                 pool->how.kind = WAITING_NOT; /* a sandbox that is ready is better than none */
                 pool->retry_us = clock_us() + RETRY_US;
         } else {
-                free(pool->modules);
                 pool->problem = (struct cella_err){0};
-                pool->modules = modules;
                 pool->how.template_fd = fd;
                 pool->how.modules = modules;
         }
@@ -254,6 +254,7 @@ static void drop_template(struct pool *pool)
                 drop(list_entry(pool->ready.next, struct waiting, link));
         sys_close(pool->how.template_fd);
         pool->how.template_fd = -1;
+        free(pool->how.modules);
         pool->how.modules = NULL;
 }
 
@@ -384,16 +385,6 @@ static bool serves(const struct pool *pool, const struct sandbox_spec *spec, con
         return waiting_fits(&pool->how, r);
 }
 
-static unsigned alive_of_key(const struct box *box, const char *key)
-{
-        unsigned n = 0;
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                n += sandbox_alive(sb) && !strcmp(sb->key, key);
-        }
-        return n;
-}
-
 /* The oldest; not one that has died, of which on_lost() is going to hear. */
 static struct waiting *first_alive(const struct pool *pool)
 {
@@ -424,7 +415,7 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, 
         struct pool *missed = NULL;
         if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
             (spec->caller->sandboxes_max && !list_empty(&box->pools) &&
-             alive_of_key(box, spec->caller->key) >= spec->caller->sandboxes_max))
+             sandbox_alive_of_key(box, spec->caller->key) >= spec->caller->sandboxes_max))
                 return NULL;
         list_each (at, &box->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
@@ -490,7 +481,6 @@ static void pool_free(struct pool *pool)
         template_cancel(pool->maker);
         list_remove(&pool->link);
         json_decref(pool->preload);
-        free(pool->modules);
         free(pool);
 }
 
@@ -598,14 +588,4 @@ json_t *pools_to_json(const struct box *box)
                 json_array_append_new(list, o);
         }
         return list;
-}
-
-const char *pools_problem(const struct box *box)
-{
-        list_each (at, &box->pools, other) {
-                const struct pool *pool = list_entry(at, struct pool, link);
-                if (pool->problem.kind)
-                        return pool->problem.msg;
-        }
-        return NULL;
 }

@@ -31,8 +31,6 @@ void pools_tick(struct box *box);
 bool pool_template(const struct box *box, const char *runtime, struct waiting_how *ret);
 
 json_t *pools_to_json(const struct box *box);
-/* Why interpreters cannot be made ready here, for /v1/health; NULL: they can, or nobody asked. */
-const char *pools_problem(const struct box *box);
 
 /* What waits in a sandbox; owned by it until it is taken. */
 struct waiting {

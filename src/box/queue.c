@@ -16,19 +16,9 @@ struct queue_key {
         unsigned n;
 };
 
-static unsigned alive_of_key(const struct box *box, const char *key)
-{
-        unsigned n = 0;
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                n += sandbox_alive(sb) && !strcmp(sb->key, key);
-        }
-        return n;
-}
-
 static bool key_has_room(const struct box_sandbox *sb)
 {
-        return sb->key_sandboxes_max == 0 || alive_of_key(sb->box, sb->key) < sb->key_sandboxes_max;
+        return sb->key_sandboxes_max == 0 || sandbox_alive_of_key(sb->box, sb->key) < sb->key_sandboxes_max;
 }
 
 static bool has_room(const struct box_sandbox *sb)
@@ -42,7 +32,7 @@ unsigned queue_wants(const struct box *box)
         list_each (at, &box->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
                 const struct box_sandbox *sb = list_entry(q->waiters.next, struct box_sandbox, waiters);
-                unsigned max = sb->key_sandboxes_max, alive = max ? alive_of_key(box, q->key) : 0;
+                unsigned max = sb->key_sandboxes_max, alive = max ? sandbox_alive_of_key(box, q->key) : 0;
                 unsigned room = max == 0 ? q->n : alive < max ? max - alive : 0;
                 n += q->n < room ? q->n : room;
         }

@@ -97,6 +97,16 @@ struct box_sandbox *sandbox_find(const struct box *box, const struct caller *cal
         return NULL;
 }
 
+unsigned sandbox_alive_of_key(const struct box *box, const char *key)
+{
+        unsigned n = 0;
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                n += sandbox_alive(sb) && !strcmp(sb->key, key);
+        }
+        return n;
+}
+
 static bool is_of_scope(const struct box_sandbox *sb, const struct sandbox_spec *spec)
 {
         if (sb->scope != spec->scope || sb->removing || sb->one_shot ||

@@ -125,6 +125,7 @@ int sandbox_slot_take(struct box_sandbox *sandbox);
 void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
 
 bool sandbox_alive(const struct box_sandbox *sandbox);
+unsigned sandbox_alive_of_key(const struct box *box, const char *key);
 /* Ends idle and expired ones; removes workspaces that were kept long enough.  Not all: only those
  * with a time of their own, which is meant to the moment. */
 void sandbox_cleanup(struct box *box, bool all);

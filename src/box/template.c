@@ -183,7 +183,13 @@ static void on_channel(struct task *task)
         }
         m->poll.data = m;
         m->handles++;
-        uv_poll_init(m->box->loop, &m->poll, m->control);
+        if ((r = uv_poll_init(m->box->loop, &m->poll, m->control)) < 0) {
+                m->handles--;
+                close(m->control);
+                m->control = -1;
+                fail_saying(m, r, "its socket cannot be watched");
+                return;
+        }
         uv_poll_start(&m->poll, UV_READABLE, on_readable);
 }
 

@@ -206,6 +206,7 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         AUTO(command_form_done) struct command_form form = {0};
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE};
         int pair[2], fds[MESSAGE_FDS_MAX];
+        const int room = 2 * RELEASE_MAX; /* a release goes whole or not at all */
         unsigned n = 0;
         int r = command_fill(&form, &place, command, err);
         if (r < 0)
@@ -215,6 +216,7 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
                         return err_set(err, CELLA_INTERNAL, more[i], "no memory for a program");
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a socket");
+        setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
         for (; n < 3; n++)
                 fds[n] = dup(standard[n]);
         fds[n++] = pair[1];

@@ -16,8 +16,8 @@ enum waiting_kind {
 struct waiting_how {
         enum waiting_kind kind;
         char program[64];
-        int template_fd;     /* borrowed; -1: there is none */
-        const char *modules; /* names that the template has imported, with spaces around; NULL: none */
+        int template_fd; /* borrowed; -1: there is none */
+        char *modules;   /* borrowed: names that the template has imported, with spaces around; NULL: none */
 };
 
 /* How a runtime can wait; kind is WAITING_TEMPLATE also where none has been made yet. */

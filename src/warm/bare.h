@@ -6,6 +6,7 @@
 #include "sys/raw.h"
 
 #define BARE_AT_FDCWD (-100)
+#define BARE_NEW 02001101 /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
 
 static inline size_t bare_strlen(const char *s)
 {
@@ -20,15 +21,6 @@ static inline int bare_same(const char *a, const char *b)
         for (; *a && *a == *b; a++, b++)
                 continue;
         return *a == *b;
-}
-
-static inline int bare_same_bytes(const void *a, const void *b, size_t len)
-{
-        const uint64_t *x = a, *y = b; /* whole pages only */
-        for (size_t i = 0; i < len / 8; i++)
-                if (x[i] != y[i])
-                        return 0;
-        return 1;
 }
 
 static inline int bare_is_zero(const void *page, size_t len)
@@ -55,26 +47,18 @@ static inline uint64_t bare_hex(const char **at)
         }
 }
 
-/* What statx() says, of which we want little. */
-struct bare_status {
-        uint32_t mask, block_size;
-        uint64_t attributes;
-        uint32_t links, uid, gid;
-        uint16_t mode, pad;
-        uint64_t inode, size, blocks, attributes_mask;
-        struct {
-                int64_t s;
-                uint32_t ns, pad;
-        } accessed, born, changed, modified;
-        uint32_t special[2], device[2];
-        uint64_t more[14];
-};
-
-_Static_assert(sizeof(struct bare_status) == 256, "as the kernel has it");
-
-static inline long bare_status(int fd, struct bare_status *ret)
+/* The code's file, where tracebacks and child processes look for it. */
+static inline int bare_write_script(const char *path, const char *code, size_t length)
 {
-        return sys_call5(SYS_statx, fd, "", 0x1000, 0x7ff, ret); /* AT_EMPTY_PATH, the basic ones */
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, BARE_NEW, 0644);
+        while (fd >= 0 && length > 0) {
+                long n = sys_call3(SYS_write, fd, code, length);
+                if (n <= 0)
+                        return -1;
+                code += n;
+                length -= (size_t)n;
+        }
+        return fd < 0 ? -1 : (int)sys_call1(SYS_close, fd);
 }
 
 /* Field N of /proc/self/stat, counted from 1 as in proc(5); N > 2. */

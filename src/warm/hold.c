@@ -13,7 +13,6 @@
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
 #define NEXT_LIBRARY ((void *)-1l)
-#define O_NEW 02001101         /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
 #define O_MAKE 02000100        /* O_RDONLY | O_CREAT | O_CLOEXEC */
 #define O_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
 
@@ -116,29 +115,14 @@ static void hold_main(int argc, char **argv, char **envp)
 
 /* ---- when the script is opened ---- */
 
-static void write_script(const char *code, size_t length)
-{
-        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_NEW, 0644);
-        while (fd >= 0 && length > 0) {
-                long n = sys_call3(SYS_write, fd, code, length);
-                if (n <= 0)
-                        give_up();
-                code += n;
-                length -= (size_t)n;
-        }
-        if (fd < 0 || sys_call1(SYS_close, fd) < 0)
-                give_up();
-}
-
 /* Node takes itself apart when its event loop is done, which takes as long as to run the code.  What
  * it is given to read goes on behind the last line: when everybody who wanted to know of the end
  * was told, it asks for a directory that nobody has, and chdir() ends it. */
-#define THE_END "/proc/self/the-end-of-node/"
+#define THE_END "/proc/self/the-end-of-node"
 static const char epilogue[] =
         "\n;try{((p,e)=>Object.defineProperty(p,'emit',{configurable:true,writable:true,value:function(n,c){"
         "const r=e.apply(this,arguments);if(n==='exit'&&this===p&&!c&&!p.exitCode)try{p.chdir('" THE_END
-        "'+0)}catch{}return r}}))(globalThis.process,"
-        "globalThis.process.emit)}catch{}";
+        "')}catch{}return r}}))(globalThis.process,globalThis.process.emit)}catch{}";
 
 static int give_script(const char *code, size_t length)
 {
@@ -154,16 +138,8 @@ PUBLIC int chdir(const char *path);
 int chdir(const char *path)
 {
         int (*next)(const char *) = 0;
-        size_t at = 0;
-        unsigned code = 0;
-        while (at < sizeof THE_END - 1 && path[at] == THE_END[at])
-                at++;
-        if (script[0] && at == sizeof THE_END - 1) {
-                for (; path[at] >= '0' && path[at] <= '9'; at++)
-                        code = code * 10 + (unsigned)(path[at] - '0');
-                if (path[at] == '\0')
-                        sys_call1(SYS_exit_group, code & 255);
-        }
+        if (script[0] && bare_same(path, THE_END))
+                sys_call1(SYS_exit_group, 0); /* what ends otherwise goes the long way */
         *(void **)&next = dlsym(NEXT_LIBRARY, "chdir");
         return next ? next(path) : -1;
 }
@@ -182,7 +158,8 @@ static int hold_script(void)
                 }
                 strings += length;
         }
-        write_script(strings, head.code_length);
+        if (bare_write_script(script, strings, head.code_length) < 0)
+                give_up();
         return give_script(strings, head.code_length);
 }
 
@@ -226,7 +203,7 @@ int open64(const char *path, int flags, ...)
 /* ---- */
 
 /* Takes a variable out, and what /proc/self/environ shows of it. */
-static const char *take_variable(char **envp, const char *name, char *ret, size_t size)
+static void take_variable(char **envp, const char *name, char *ret, size_t size)
 {
         size_t length = bare_strlen(name), at = 0;
         char **from = envp, **to = envp;
@@ -246,9 +223,7 @@ static const char *take_variable(char **envp, const char *name, char *ret, size_
                 }
         }
         *to = 0;
-        if (size > 0)
-                ret[at] = '\0';
-        return ret;
+        ret[at] = '\0';
 }
 
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)

@@ -63,12 +63,11 @@ extern int unsetenv(const char *);
 
 /* ---- descriptors of one that is to become a template ---- */
 
-#define O_WRITE_NEW 02001101 /* O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC */
-#define BOOT_FD 5            /* python.py */
-#define RESTORE_FD 6         /* restore.c's program */
-#define PLAIN_MAX 4096       /* it is looked at once for each word */
-#define TOLD 2               /* what the child exits with then */
-#define FLUSH_FAILED 120     /* what Python exits with then */
+#define BOOT_FD 5        /* python.py */
+#define RESTORE_FD 6     /* restore.c's program */
+#define PLAIN_MAX 4096   /* it is looked at once for each word */
+#define TOLD 2           /* what the child exits with then */
+#define FLUSH_FAILED 120 /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
 
 static char boot[BOOT_MAX];
@@ -246,20 +245,6 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
         finish(code);
 }
 
-/* Where tracebacks and child processes look for it. */
-static int write_script(const char *path, const char *code, size_t length)
-{
-        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, O_WRITE_NEW, 0644);
-        while (fd >= 0 && length > 0) {
-                long n = sys_call3(SYS_write, fd, code, length);
-                if (n <= 0)
-                        return -1;
-                code += n;
-                length -= (size_t)n;
-        }
-        return fd < 0 ? -1 : (int)sys_call1(SYS_close, fd);
-}
-
 /* refresh: what gives it random numbers of its own; NULL if nothing that is loaded has any yet. */
 static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
 {
@@ -283,7 +268,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
                                 PyBytes_FromStringAndSize(body, words))) ||
-            (head.mode != RELEASE_CONTEXT && write_script(path, code, head.code_length) < 0)) {
+            (head.mode != RELEASE_CONTEXT && bare_write_script(path, code, head.code_length) < 0)) {
                 PyErr_Print();
                 leave(RESTORE_FAILED);
         }
@@ -412,7 +397,7 @@ __attribute__((constructor)) static void loaded(void)
                 return;
         }
         /* It is looked for before it is opened. */
-        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", O_WRITE_NEW, 0644);
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", BARE_NEW, 0644);
         if (fd >= 0)
                 sys_call1(SYS_close, fd);
 }

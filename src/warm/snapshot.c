@@ -278,10 +278,8 @@ int snapshot(int fd)
 
 void snapshot_pack(int fd)
 {
-        struct bare_status status;
-        if (bare_status(fd, &status) < 0)
-                return;
-        const uint64_t length = (status.size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        const uint64_t size = (uint64_t)sys_call3(SYS_lseek, fd, 0, 2); /* SEEK_END */
+        const uint64_t length = (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
         long room =
                 sys_call6(SYS_mmap, 0, (long)(length + LARGE_PAGE), 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (sys_call2(SYS_ftruncate, fd, length) < 0 || (room < 0 && room > -4096))

@@ -89,11 +89,11 @@ enum init_spawn_flag {
                                   * -ENODEV: not in this sandbox */
         INIT_ALONE = 1u << 3, /* as INIT_FINAL, but init stays: no supervisor beside it, which is faster, and
                                * no other command (-EBUSY) */
+        INIT_PROGRAM = 1u << 4,    /* the last descriptor is the program; argv[0] is only its name */
         INIT_LIST_ADDED = 1u << 5, /* with INIT_ALONE: when it has ended, INIT_FILE for each file in the
                                     * workspace and INIT_DONE come before INIT_EXITED, unasked */
         INIT_NARROWS = 1u << 6, /* it takes PR_SET_MM away from itself before it runs any code (sys/narrow.h);
                                  * else that is done for it */
-        INIT_PROGRAM = 1u << 4, /* the last descriptor is the program; argv[0] is only its name */
 };
 
 struct init_spawn {
@@ -140,7 +140,7 @@ enum init_operation {
                         * regular files only (-EISDIR, -EINVAL), links are followed */
         INIT_WRITE,    /* in: the whole content.  Atomic: a temporary file beside it that replaces it
                         * when all of `length` has come (~0: until the end), with its mode kept (unless
-                        * INIT_SET_MODE) if it    existed, else `mode`.  INIT_MAKE_PARENTS.  More than `offset`
+                        * INIT_SET_MODE) if it existed, else `mode`.  INIT_MAKE_PARENTS.  More than `offset`
                         * bytes (0: no such limit): -EFBIG.  Fewer than `length`: -ENODATA.  A link is followed
                         * to what it names.  Killed before: nothing happened. */
         INIT_STAT,     /* out: struct init_stat, then the target of a link */
