@@ -257,7 +257,8 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js", NULL};
         const char *argv[3] = {how->program, waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
-        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS;
+        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS |
+                               (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
         const int null = open_null(), standard[] = {null, null, null};
         if (null < 0)
                 return err_set(err, CELLA_INTERNAL, null, "/dev/null");

@@ -22,6 +22,7 @@
 #include "init/operate.h"
 #include "init/spawn.h"
 #include "init/task.h"
+#include "sys/ending.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -111,6 +112,7 @@ static int open_deaths(void)
         sigset_t children;
         sigemptyset(&children);
         sigaddset(&children, SIGCHLD);
+        sigaddset(&children, ENDING_SIGNAL);
         sigprocmask(SIG_SETMASK, &children, NULL);
         return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -147,7 +149,10 @@ int main(void)
                         return 1;
                 if (ready[1].revents) {
                         struct signalfd_siginfo info[8];
-                        sys_read(deaths, info, sizeof info);
+                        ssize_t n_read = sys_read(deaths, info, sizeof info);
+                        for (ssize_t i = 0; i < n_read / (ssize_t)sizeof *info; i++)
+                                if (info[i].ssi_signo == ENDING_SIGNAL)
+                                        tasks_announced((pid_t)info[i].ssi_pid, info[i].ssi_int);
                         tasks_reap();
                 }
                 if (ready[0].revents) {

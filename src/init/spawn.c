@@ -129,6 +129,7 @@ int spawn_alone(struct task *task, struct request_spawn *what)
         task->pid = pid;
         task->final = what->flags & INIT_FINAL;
         task->lists = what->flags & INIT_LIST_ADDED;
+        task->announces = what->flags & INIT_ANNOUNCES;
         spawn_tell(task->tag, what, pid, master);
         return 0;
 }

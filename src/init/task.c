@@ -131,6 +131,9 @@ static void fill_disk(struct init_exited *exited)
 static void report(struct task *task)
 {
         static const struct init_list everything = {.all_added = 1};
+        if (task->told)
+                return;
+        task->told = true;
         struct init_exited exited = {
                 .wait_status = task->status,
                 .cpu_us = task->cpu_us,
@@ -226,6 +229,15 @@ void tasks_reap(void)
                         charge_stranger(&usage);
         }
         sweep();
+}
+
+void tasks_announced(pid_t pid, int code)
+{
+        struct task *task = find_pid(pid);
+        if (!task || !task->announces || task->kind != TASK_ALONE || tasks_count() > 1)
+                return;
+        task->status = (code & 255) << 8;
+        report(task);
 }
 
 static void signal_command(struct task *task, int signal)

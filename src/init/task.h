@@ -33,6 +33,8 @@ struct task {
         size_t memory_len;
         bool final; /* we end with it */
         bool lists; /* INIT_LIST_ADDED */
+        bool announces; /* INIT_ANNOUNCES */
+        bool told;      /* it has announced its end, and its owner knows */
         /* Written by the supervisor, which shares our memory. */
         volatile bool command_ended;
         volatile int command_status;
@@ -50,5 +52,8 @@ unsigned tasks_count(void);
 
 /* Takes the dead, kills what they left, and tells of those of whom nothing is left. */
 void tasks_reap(void);
+
+/* One of our children, or somebody in its name, says that it ends with this exit code. */
+void tasks_announced(pid_t pid, int code);
 
 void tasks_signal(const struct init_signal *request);

@@ -5,6 +5,7 @@
  * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
  * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
  * strange descriptor, nothing in its environment. */
+#include "sys/ending.h"
 #include "sys/narrow.h"
 #include "warm/receive.h"
 
@@ -23,6 +24,7 @@ extern char *strchr(const char *, int);
 
 static char script[256]; /* "": waits before main() */
 static int waits;
+static uint64_t alone; /* the last process number before the code ran */
 
 static __attribute__((noreturn)) void give_up(void)
 {
@@ -138,8 +140,14 @@ PUBLIC int chdir(const char *path);
 int chdir(const char *path)
 {
         int (*next)(const char *) = 0;
-        if (script[0] && bare_same(path, THE_END))
-                sys_call1(SYS_exit_group, 0); /* what ends otherwise goes the long way */
+        if (script[0] && bare_same(path, THE_END)) { /* what ends otherwise goes the long way */
+                if (alone && alone == bare_last_pid()) { /* whoever was started must be waited for */
+                        for (int i = 0; i < 3; i++)
+                                sys_call1(SYS_close, i);
+                        sys_announce_end(0);
+                }
+                sys_call1(SYS_exit_group, 0);
+        }
         *(void **)&next = dlsym(NEXT_LIBRARY, "chdir");
         return next ? next(path) : -1;
 }
@@ -148,6 +156,7 @@ int chdir(const char *path)
 static int hold_script(void)
 {
         struct release_head head = {0};
+        alone = bare_last_pid();
         char *strings = receive(&head);
         for (uint32_t i = 0; i < head.envc; i++) {
                 char *value = strchr(strings, '=');

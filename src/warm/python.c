@@ -10,6 +10,7 @@
  * Python from 3.9 on, with whatever libc it has. */
 #include <stddef.h>
 
+#include "sys/ending.h"
 #include "warm/receive.h"
 #include "warm/snapshot.h"
 
@@ -58,6 +59,8 @@ extern void exit(int) __attribute__((noreturn));
 extern void *malloc(size_t);
 extern void *dlsym(void *, const char *) WEAK;
 extern int unsetenv(const char *);
+extern int fflush(void *);
+extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not everybody's */
 
 #define NEXT_LIBRARY ((void *)-1l)
 
@@ -106,6 +109,21 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 /* ---- a restored process ---- */
 
 static int exit_code, interrupted, trial;
+static uint64_t alone; /* the last process number before the code ran; 0: no code runs */
+static long self;
+
+/* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
+ * of the code. */
+static void say_goodbye(int code, void *unused)
+{
+        (void)unused;
+        if (!alone || sys_call0(SYS_getpid) != self || bare_last_pid() != alone)
+                return; /* whoever was started must be waited for */
+        fflush(0);
+        for (int i = 0; i < 3; i++)
+                sys_call1(SYS_close, i); /* so that the end of the output is seen, too */
+        sys_announce_end(code);
+}
 
 /* What the interpreter does about what the code left on its way out. */
 static void see_error(void)
@@ -212,8 +230,10 @@ static int flush_both(void)
  * by itself. */
 static __attribute__((noreturn)) void finish(const char *code)
 {
-        if (!interrupted && !trial && is_plain(code) && flush_both())
-                end();
+        if (!interrupted && !trial && is_plain(code) && flush_both()) {
+                say_goodbye(exit_code, 0); /* no C code was reached that exit() could do anything about */
+                leave(exit_code);
+        }
         int traced = is_traced();
         if (!interrupted && !traced && answers_yes("simple")) {
                 if (trial && snapshot_touched(WARM_TEMPLATE_FD) < 0)
@@ -251,6 +271,8 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         struct release_head head = {0};
         if (refresh && !PyObject_CallFunction(refresh, ""))
                 leave(RESTORE_FAILED);
+        self = sys_call0(SYS_getpid);
+        const uint64_t last = bare_last_pid();
         int r = receive_ready();
         while (r == 0 && (r = receive_release(&head)) == 0 && head.mode == RELEASE_SOON)
                 snapshot_touch(WARM_TEMPLATE_FD);
@@ -278,6 +300,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 leave(0);
         }
         trial = head.mode == RELEASE_TRIAL;
+        alone = trial ? 0 : last;
         run(code, path);
 }
 
@@ -396,6 +419,8 @@ __attribute__((constructor)) static void loaded(void)
                 seen = 1; /* no Python of ours */
                 return;
         }
+        if (on_exit) /* as the first, before main(): it is called as the last */
+                on_exit(say_goodbye, 0);
         /* It is looked for before it is opened. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", BARE_NEW, 0644);
         if (fd >= 0)

@@ -94,6 +94,8 @@ enum init_spawn_flag {
                                     * workspace and INIT_DONE come before INIT_EXITED, unasked */
         INIT_NARROWS = 1u << 6, /* it takes PR_SET_MM away from itself before it runs any code (sys/narrow.h);
                                  * else that is done for it */
+        INIT_ANNOUNCES = 1u << 7, /* with INIT_ALONE: it may say that it is about to end (sys/ending.h).  Then
+                                   * INIT_EXITED comes at once, without cpu_us, and its death follows */
 };
 
 struct init_spawn {

@@ -531,3 +531,46 @@ def no_code_may_say_where_its_arguments_are():
         same(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code})["stdout"], "-1 1\n", "in a sandbox that stays")
         c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
         same(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})["stdout"], "-1 1\n", "in a context")
+
+
+# What warm interpreters say to init when they end (src/sys/ending.h), said by the code instead.
+SAY_THE_END = """
+import ctypes, os, struct, time
+def say(code, pid=os.getpid(), count=1):
+    info = struct.pack('iiiiiIq', 64, 0, -1, 0, pid, 0, code).ljust(128, bytes(1))
+    number = {'x86_64': 129, 'aarch64': 138}[os.uname().machine]
+    for _ in range(count):
+        ctypes.CDLL(None).syscall(number, 1, 64, info)
+"""
+
+
+@test(users=["root"])  # whose sandboxes are counted: only these are believed
+def code_that_lies_about_its_end_is_ended():
+    with Daemon(settings={"pools": [PYTHON]}) as d:
+        begun = time.monotonic()
+        r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
+        same((r["status"], r["exit_code"]), ("exited", 7), "what it said")
+        ensure(time.monotonic() - begun < 10, "the answer waited for it")
+        until(lambda: len(members(d)) == PYTHON["size"], 10, "nothing but the pool's members")
+
+
+@test
+def nobody_speaks_for_an_interpreter_that_cannot_announce_its_end():
+    with Daemon(settings={"pools": [PYTHON, SHELL]}) as d:
+        code = SAY_THE_END + "say(7, os.getppid()); say(7, 2); say(7); print('on')"
+        r = fresh(d, "python3", code)
+        same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "in a fresh one")
+        # A flood of them: init goes on serving, and no more than the kernel's limit waits.
+        r = pooled(d, "python3", SAY_THE_END + "say(7, 99999, 100000); print('on')")
+        same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "after a flood")
+
+
+@test
+def what_is_left_behind_is_ended_before_the_answer():
+    with Daemon(settings={"pools": [PYTHON]}) as d:
+        r = pooled(d, "python3", "import os, time\nif os.fork() == 0:\n    time.sleep(0.05); open('late', 'w'); time.sleep(60)\nprint(1)")
+        same((r["exit_code"], r["stdout"], r["files"]), (0, "1\n", []), "a child")
+        r = pooled(d, "python3", "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()")
+        same((r["exit_code"], r["stdout"]), (0, "late\n"), "a thread")
+        r = pooled(d, "python3", "import ctypes\nctypes.CDLL(None).printf(b'by C\\n')")
+        same((r["exit_code"], r["stdout"]), (0, "by C\n"), "C")
