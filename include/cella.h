@@ -87,6 +87,20 @@ struct cella_mount {
         bool writable;
 };
 
+/* What the code may reach.  Nothing but its own loopback; names that are listed; any public
+ * address.  Private, loopback, link-local and metadata addresses are refused in each, unless
+ * allowed_private names them. */
+enum cella_tier { CELLA_RESTRICTED = 0, CELLA_STANDARD, CELLA_ELEVATED };
+
+/* Lists of patterns, each NULL-terminated or NULL: NAME, *.NAME (what is below it) or an address, with an
+ * optional :PORT.  Without a port, allowed is for 80 and 443, and the others for every port. */
+struct cella_network {
+        enum cella_tier tier;
+        const char *const *allowed; /* of CELLA_STANDARD; empty: nothing */
+        const char *const *blocked;
+        const char *const *allowed_private; /* also networks: 10.0.0.0/8.  Allows nothing by itself */
+};
+
 struct cella_options {
         struct cella_limits limits;
         uint32_t required;     /* CELLA_LIMIT_* */
@@ -96,6 +110,7 @@ struct cella_options {
         size_t n_mounts;
         bool user_root; /* uid 0 inside, still nobody outside; default is uid 1000 */
         bool terminals; /* a /dev/pts of its own, for commands on a terminal */
+        struct cella_network network;
 };
 
 void cella_options_default(struct cella_options *options);
@@ -154,6 +169,13 @@ struct cella_violation {
         const char *kind, *target, *detail;
 };
 
+/* What a run did on the network. */
+struct cella_network_usage {
+        uint64_t connections, refused; /* refused: connections, lookups and requests */
+        uint64_t bytes_sent, bytes_received;
+        uint64_t lookups;
+};
+
 struct cella_result {
         char id[32];      /* exe_... */
         char sandbox[32]; /* sbx_... */
@@ -167,8 +189,10 @@ struct cella_result {
         bool output_truncated[2];
         uint64_t duration_us;
         uint64_t cpu_us;
-        uint64_t memory_peak_bytes; /* 0: unknown on this host */
-        uint32_t processes_peak;    /* 0: unknown on this host */
+        uint64_t memory_peak_bytes;      /* 0: unknown on this host */
+        uint32_t processes_peak;         /* 0: unknown on this host */
+        bool has_network, network_known; /* the sandbox has one; what it did there is known */
+        struct cella_network_usage network;
         struct cella_file *files;
         size_t n_files;
         bool files_truncated; /* there were more than are listed */

@@ -50,6 +50,9 @@ enum target {
         TO_ENOSYS,
         TO_EAFNOSUPPORT,
         TO_EPROTONOSUPPORT,
+        TO_TELL_EPERM, /* the same, but init is asked */
+        TO_TELL_EAFNOSUPPORT,
+        TO_LATE,
         TO_CLONE,
         TO_SOCKET,
         TO_SOCKET_INET,
@@ -101,6 +104,7 @@ enum {
         SOCKET_TYPE_MASK = 0xf,       /* the rest of the type is SOCK_CLOEXEC and the like */
         PROTOCOL_TCP = 6,
         PROTOCOL_UDP = 17,
+        PROTOCOL_NETFILTER = 12, /* NETLINK_NETFILTER */
         SET_ID = S_ISUID | S_ISGID,
         NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
                      CLONE_NEWCGROUP | CLONE_NEWTIME,
@@ -109,19 +113,23 @@ enum {
 _Static_assert(O_CREAT == 0100, "O_CREAT is the same on both machines");
 
 static const struct step rules[N_TARGETS][MAX_STEPS] = {
-        [TO_CLONE] = {{LOAD, 0, 0}, {IF_ANY, NAMESPACES, TO_EPERM}, {ELSE, 0, TO_ALLOW}},
+        /* None of these calls has a sixth argument.  What init puts there on its last steps nobody else
+         * knows; the second filter then refuses exactly the calls that have it. */
+        [TO_LATE] = {{LOAD, 5, 0}, {IF_EQUAL, SECCOMP_PASS, TO_ALLOW}, {ELSE, 0, TO_TELL_EPERM}},
+
+        [TO_CLONE] = {{LOAD, 0, 0}, {IF_ANY, NAMESPACES, TO_TELL_EPERM}, {ELSE, 0, TO_ALLOW}},
 
         [TO_SOCKET] = {{LOAD, 0, 0},
                        {IF_EQUAL, AF_UNIX, TO_ALLOW},
                        {IF_EQUAL, AF_INET, TO_SOCKET_INET},
                        {IF_EQUAL, AF_INET6, TO_SOCKET_INET},
                        {IF_EQUAL, AF_NETLINK, TO_SOCKET_NETLINK},
-                       {ELSE, 0, TO_EAFNOSUPPORT}},
+                       {ELSE, 0, TO_TELL_EAFNOSUPPORT}},
         [TO_SOCKET_INET] = {{LOAD, 1, 0},
                             {MASK, SOCKET_TYPE_MASK, 0},
                             {IF_EQUAL, SOCK_STREAM, TO_SOCKET_INET_PROTOCOL},
                             {IF_EQUAL, SOCK_DGRAM, TO_SOCKET_INET_PROTOCOL},
-                            {ELSE, 0, TO_EPERM}},
+                            {ELSE, 0, TO_TELL_EPERM}},
         /* Else SCTP, MPTCP, SMC, L2TP, UDP-Lite.  Go tries MPTCP first and takes this
          * error for a kernel without it. */
         [TO_SOCKET_INET_PROTOCOL] = {{LOAD, 2, 0},
@@ -129,12 +137,16 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                                      {IF_EQUAL, PROTOCOL_TCP, TO_ALLOW},
                                      {IF_EQUAL, PROTOCOL_UDP, TO_ALLOW},
                                      {ELSE, 0, TO_EPROTONOSUPPORT}},
-        /* SOCK_DGRAM and SOCK_RAW are all that the kernel takes: no need to look. */
-        [TO_SOCKET_NETLINK] = {{LOAD, 2, 0}, {IF_EQUAL, 0, TO_ALLOW}, {ELSE, 0, TO_EAFNOSUPPORT}},
+        /* SOCK_DGRAM and SOCK_RAW are all that the kernel takes: no need to look.  Audit, udev and ss try
+         * theirs and do without; who wants the packet filter's is up to something. */
+        [TO_SOCKET_NETLINK] = {{LOAD, 2, 0},
+                               {IF_EQUAL, 0, TO_ALLOW},
+                               {IF_EQUAL, PROTOCOL_NETFILTER, TO_TELL_EAFNOSUPPORT},
+                               {ELSE, 0, TO_EAFNOSUPPORT}},
         [TO_SOCKETPAIR] = {{LOAD, 0, 0}, {IF_EQUAL, AF_UNIX, TO_ALLOW}, {ELSE, 0, TO_EAFNOSUPPORT}},
 
         [TO_IOCTL] = {{LOAD, 1, 0},
-                      {IF_EQUAL, TIOCSTI, TO_EPERM},
+                      {IF_EQUAL, TIOCSTI, TO_TELL_EPERM},
                       {IF_EQUAL, TIOCLINUX, TO_EPERM},
                       {IF_EQUAL, TIOCSETD, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
@@ -195,6 +207,11 @@ static uint32_t return_value(enum target target)
                 return SECCOMP_RET_ERRNO | EAFNOSUPPORT;
         case TO_EPROTONOSUPPORT:
                 return SECCOMP_RET_ERRNO | EPROTONOSUPPORT;
+        /* The kernel ignores the lower half of these.  It is for jail/seccomp.c. */
+        case TO_TELL_EPERM:
+                return SECCOMP_RET_USER_NOTIF | EPERM;
+        case TO_TELL_EAFNOSUPPORT:
+                return SECCOMP_RET_USER_NOTIF | EAFNOSUPPORT;
         default:
                 return SECCOMP_RET_KILL_PROCESS;
         }
@@ -202,7 +219,7 @@ static uint32_t return_value(enum target target)
 
 static bool is_return(enum target target)
 {
-        return target < TO_CLONE;
+        return target < TO_LATE;
 }
 
 /* ---- the table ------------------------------------------------------------------- */
@@ -211,6 +228,7 @@ static bool is_return(enum target target)
 const struct seccomp_entry seccomp_table[] = {
 #define ALLOW(name) {#name, SECCOMP_ALLOW, ""},
 #define DENY(name) {#name, SECCOMP_DENY, ""},
+#define TELL(name) {#name, SECCOMP_TELL, ""},
 #define LATE(name) {#name, SECCOMP_LATE, ""},
 #define ABSENT(name) {#name, SECCOMP_ABSENT, ""},
 #define CHECK(name, rule) {#name, SECCOMP_CHECK, #rule},
@@ -218,6 +236,7 @@ const struct seccomp_entry seccomp_table[] = {
 #include "jail/syscalls.def"
 #undef ALLOW
 #undef DENY
+#undef TELL
 #undef LATE
 #undef ABSENT
 #undef CHECK
@@ -227,13 +246,15 @@ const struct seccomp_entry seccomp_table[] = {
 static const enum target targets[] = {
 #define ALLOW(name) TO_ALLOW,
 #define DENY(name) TO_EPERM,
-#define LATE(name) TO_ALLOW,
+#define TELL(name) TO_TELL_EPERM,
+#define LATE(name) TO_LATE,
 #define ABSENT(name) TO_ENOSYS,
 #define CHECK(name, rule) TO_##rule,
 #define NUMBER(name, x86_64, aarch64)
 #include "jail/syscalls.def"
 #undef ALLOW
 #undef DENY
+#undef TELL
 #undef LATE
 #undef ABSENT
 #undef CHECK
@@ -246,6 +267,7 @@ static const struct {
 } numbers[] = {
 #define ALLOW(name)
 #define DENY(name)
+#define TELL(name)
 #define LATE(name)
 #define ABSENT(name)
 #define CHECK(name, rule)
@@ -649,9 +671,9 @@ int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t
 
 int seccomp_compile_late(const char *arch, struct sock_filter *ret, char *why, size_t why_size)
 {
-        int len = 0;
-        ret[len++] =
-                (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+        uint32_t late[SECCOMP_LATE_MAX];
+        int n = 0, len = 0;
+
         for (size_t i = 0; i < seccomp_table_len; i++) {
                 if (seccomp_table[i].class != SECCOMP_LATE)
                         continue;
@@ -659,9 +681,38 @@ int seccomp_compile_late(const char *arch, struct sock_filter *ret, char *why, s
                 if (number < 0)
                         return fail(why, why_size, number, "%s: no number on %s", seccomp_table[i].name,
                                     arch);
-                ret[len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
-                ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+                if (n == SECCOMP_LATE_MAX)
+                        return fail(why, why_size, -E2BIG, "more than %d late calls", SECCOMP_LATE_MAX);
+                late[n++] = (uint32_t)number;
         }
+        /* The number first: what the kernel can decide by that alone it does when it loads this. */
+        ret[len++] =
+                (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+        for (int i = 0; i < n; i++)
+                ret[len++] =
+                        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, late[i], (uint8_t)(n - i), 0);
+        ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        ret[len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                                  offsetof(struct seccomp_data, args) + 8 * 5);
+        ret[len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_PASS, 0, 1);
+        ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
         ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
         return len;
+}
+
+static bool target_tells(enum target target)
+{
+        if (is_return(target))
+                return target == TO_TELL_EPERM || target == TO_TELL_EAFNOSUPPORT;
+        for (const struct step *step = rules[target];; step++) {
+                if (step->to != TO_NONE && target_tells(step->to))
+                        return true;
+                if (step->op == ELSE)
+                        return false;
+        }
+}
+
+bool seccomp_tells(size_t entry)
+{
+        return target_tells(targets[entry]);
 }

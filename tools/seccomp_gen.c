@@ -15,6 +15,33 @@ static void write_array(FILE *out, const char *name, const struct sock_filter *f
         fprintf(out, "};\nconst unsigned short %s_len = %d;\n\n", name, len);
 }
 
+static int compare_told(const void *a, const void *b)
+{
+        const struct seccomp_told *x = a, *y = b;
+
+        return (int)x->number - (int)y->number;
+}
+
+static void write_told(FILE *out, const char *arch)
+{
+        static struct seccomp_told told[SECCOMP_PROGRAM_MAX];
+        size_t len = 0;
+
+        for (size_t i = 0; i < seccomp_table_len; i++) {
+                int number = seccomp_number(arch, seccomp_table[i].name);
+
+                if (number < 0 || !seccomp_tells(i))
+                        continue;
+                told[len].number = (uint16_t)number;
+                snprintf(told[len++].name, sizeof(told->name), "%s", seccomp_table[i].name);
+        }
+        qsort(told, len, sizeof(told[0]), compare_told);
+        fprintf(out, "const struct seccomp_told seccomp_told[] = {\n");
+        for (size_t i = 0; i < len; i++)
+                fprintf(out, "        {%u, \"%s\"},\n", told[i].number, told[i].name);
+        fprintf(out, "};\nconst unsigned short seccomp_told_len = %zu;\n", len);
+}
+
 int main(int argc, char **argv)
 {
         static struct sock_filter filter[SECCOMP_PROGRAM_MAX], late[SECCOMP_PROGRAM_MAX];
@@ -27,6 +54,10 @@ int main(int argc, char **argv)
                 return EXIT_FAILURE;
         }
         len = seccomp_compile(argv[1], filter, why, sizeof(why));
+        if (len > SECCOMP_FILTER_MAX) {
+                fprintf(stderr, "seccomp_gen: %d instructions: more than jail/seccomp.c has room for\n", len);
+                return EXIT_FAILURE;
+        }
         late_len = len < 0 ? len : seccomp_compile_late(argv[1], late, why, sizeof(why));
         if (late_len < 0) {
                 fprintf(stderr, "seccomp_gen: %s\n", why);
@@ -44,6 +75,7 @@ int main(int argc, char **argv)
                 argv[1]);
         write_array(out, "seccomp_filter", filter, len);
         write_array(out, "seccomp_late", late, late_len);
+        write_told(out, argv[1]);
         int bad = ferror(out);
         if (fclose(out) != 0 || bad) {
                 perror(argv[2]);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/context.h"
+#include "box/egress.h"
 #include "box/execution.h"
 #include "box/pool.h"
 #include "box/queue.h"
@@ -46,9 +48,15 @@ json_t *box_time(int64_t ms)
         return json_string(whole);
 }
 
-static void on_event(void *userdata, const union keeper_packet *packet)
+static void on_event(void *userdata, const union keeper_packet *packet, int fd)
 {
         struct whole *w = userdata;
+        if (packet->type == KEEPER_EGRESS) {
+                egress_connect(&w->box, fd);
+                return;
+        }
+        if (fd >= 0)
+                close(fd);
         if (packet->type == KEEPER_DIED)
                 sandbox_hear_keeper(&w->box, &packet->about);
         else
@@ -140,9 +148,13 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
                 json_decref(document);
                 return r;
         }
+        const bool other_network = !json_equal(json_object_get(box->settings.document, "network"),
+                                               json_object_get(settings.document, "network"));
         settings_done(&box->settings);
         box->settings = settings;
         configure_audit(box);
+        if (other_network)
+                egress_configure(box);
         if ((r = pools_configure(box, err)) < 0)
                 return r;
         uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
@@ -189,6 +201,8 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         box->cleanup.data = box->tick.data = box->settle.data = box;
         int r = settings_from(options->settings, &box->settings, err);
         if (r == 0)
+                r = egress_new(box, &box->egress, err);
+        if (r == 0)
                 r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
         if (r == 0)
                 r = open_stores(box, err);
@@ -213,6 +227,7 @@ struct box *box_free(struct box *box)
         uv_prepare_stop(&box->settle);
         audit_close(box->audit);
         keeper_link_free(box->keeper);
+        box->egress = egress_free(box->egress);
         settings_done(&box->settings);
         uv_timer_stop(&box->cleanup);
         uv_timer_stop(&box->tick);

@@ -10,6 +10,7 @@
 #include "box/caller.h"
 #include "box/settings.h"
 #include "engine/keeper_link.h"
+#include "engine/violation.h"
 #include "state/state.h"
 
 #define METRICS_BUCKETS 14
@@ -23,6 +24,7 @@ struct metrics {
         uint64_t refused_capacity; /* 429 */
         uint64_t requests[6];      /* by the HTTP code's first digit */
         uint64_t refused_auth;     /* 401 and 403 */
+        uint64_t violations[VIOLATION_KINDS];
 };
 
 extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
@@ -30,6 +32,7 @@ extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
 struct box {
         uv_loop_t *loop;
         struct keeper_link *keeper;
+        struct egress *egress;
         struct state *state;
         struct audit *audit;
         char directory[KEEPER_PATH_MAX]; /* of the state */

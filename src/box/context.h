@@ -12,6 +12,7 @@
 #include "box/driver.h"
 #include "box/request.h"
 #include "box/sandbox.h"
+#include "box/violation.h"
 #include "engine/verdict.h"
 
 #define CONTEXT_RESULTS_MAX 64                   /* in one run; more ends the context */
@@ -40,6 +41,7 @@ struct context {
         struct box_sandbox *home; /* whose it is; NULL: removed */
         char id[ID_SIZE], sandbox_id[ID_SIZE];
         char runtime[65];
+        char name[65]; /* whoever gave it one finds it again; "": none */
         enum context_state state;
         char why[200];  /* it is dead; "": it is not */
         char said[160]; /* on standard error, before it was ready */
@@ -65,6 +67,7 @@ struct context_run_events {
         void (*on_output)(struct context_run *run, enum cella_stream stream, const char *data, size_t len,
                           void *caller);
         void (*on_result)(struct context_run *run, const char *json, size_t len, void *caller);
+        void (*on_violation)(struct context_run *run, const struct violation *violation, void *caller);
         void (*on_end)(struct context_run *run, void *caller); /* once, last; *run is gone after it */
 };
 
@@ -94,6 +97,8 @@ struct context_run {
         bool over;        /* what follows is paperwork */
         struct verdict_facts facts;
         struct keeper_counted before; /* the sandbox's counters when it began */
+        struct observer observer;
+        bool finishing; /* everything but the observer's count is done */
         struct cella_result result;
         uint32_t walls, missing;
         int audit_slot;

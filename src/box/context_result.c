@@ -28,6 +28,7 @@ void context_run_conclude(struct context_run *run)
         verdict(&run->facts, r);
         memcpy(r->id, run->id, sizeof r->id);
         memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
+        observer_conclude(&run->observer, &run->facts, &run->limits);
         for (int i = 0; i < 2; i++) {
                 r->output_total[i] = run->total[i];
                 r->output_truncated[i] = !run->streamed && keep_truncated(&run->keep[i]);

@@ -31,6 +31,7 @@ static void run_free(struct context_run *run)
                 free(run->results[i]);
         free(run->error);
         cella_result_done(&run->result);
+        observer_done(&run->observer);
         exec_request_done(&run->request);
         free(run);
 }
@@ -39,12 +40,23 @@ static void run_free(struct context_run *run)
 static void finish(struct context_run *run)
 {
         keeper_link_forget(run->box->keeper, run);
+        if (run->observer.counting) { /* on_network() goes on */
+                run->finishing = true;
+                return;
+        }
         context_run_conclude(run);
         context_run_finished(run->context);
         if (run->events && run->events->on_end)
                 run->events->on_end(run, run->caller);
         context_run_record(run);
         run_free(run);
+}
+
+static void on_network(struct observer *observer)
+{
+        struct context_run *run = list_entry(observer, struct context_run, observer);
+        if (run->finishing)
+                finish(run);
 }
 
 static void on_counted(void *context, const union keeper_packet *packet, int fd)
@@ -73,6 +85,7 @@ static void over(struct context_run *run)
         run->over = true;
         stop_clocks(run);
         driver_wait(c->driver, false);
+        egress_end(sb, &run->observer);
         if (sb->counted && sandbox_count(sb, on_counted, run) == 0)
                 return;
         finish(run);
@@ -115,6 +128,7 @@ void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
         }
         run->over = true;
         context_run_count(run, &sb->counters);
+        egress_forget(&run->observer); /* it does not outlive its context, and that may be about to go */
         finish(run);
 }
 
@@ -374,6 +388,15 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
                 run->before = packet->counted;
 }
 
+static void on_violation(struct observer *observer, const struct violation *violation)
+{
+        struct context_run *run = list_entry(observer, struct context_run, observer);
+        if (run->events && run->events->on_violation)
+                run->events->on_violation(run, violation, run->caller);
+}
+
+static const struct observer_events observer_events = {on_violation, on_network};
+
 static int start(struct context_run *run, struct cella_err *err)
 {
         struct context *c = run->context;
@@ -382,6 +405,10 @@ static int start(struct context_run *run, struct cella_err *err)
         driver_drain(c->driver); /* what came since the last run is not of this one */
         if (sb->counted)
                 sandbox_count(sb, on_before, run);
+        observer_watch(&run->observer, sb);
+        /* init tells of each refused call once after a spawn, and this is none. */
+        channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
+        egress_begin(sb, &run->observer);
         run->audit_slot = audit_begin(run->box->audit, &begin);
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
                 keeper_link_forget(run->box->keeper, run);
@@ -442,6 +469,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         memcpy(run->sandbox_id, c->sandbox_id, sizeof run->sandbox_id);
         memcpy(run->context_id, c->id, sizeof run->context_id);
         memcpy(run->key, caller->key, sizeof run->key);
+        observer_init(&run->observer, c->box, &observer_events, &run->result);
         for (int i = 0; i < 2; i++)
                 keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits->output_bytes);
         if ((r = start(run, err)) < 0)

@@ -398,7 +398,7 @@ static int send_spawn(struct driver *d, struct command_form *form, int theirs[4]
                              sizeof form->head, form->data, form->len);
         if (r == 0 && how) {
                 d->skip = sizeof(struct warm_ready);
-                r = waiting_release_driver(d->ends[CONTROL].fd);
+                r = waiting_release_driver(d->ends[CONTROL].fd, d->sandbox->network.tier != TIER_RESTRICTED);
         }
         return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
                                "cannot talk to the sandbox")
@@ -420,7 +420,8 @@ static int start_driver(struct driver *d, struct cella_err *err)
                                               .code_len = *programs[program].len,
                                               .stdin_fd = -1,
                                               .cancel_fd = -1};
-        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE};
+        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .network = sb->network.tier != TIER_RESTRICTED};
         AUTO(command_form_done) struct command_form form = {0};
         int theirs[4] = {-1, -1, -1, -1};
         int r = command_fill(&form, &place, &command, err);

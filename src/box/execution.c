@@ -40,6 +40,7 @@ void execution_unref(struct execution *ex)
         if (ex->control >= 0)
                 close(ex->control);
         cella_result_done(&ex->result);
+        observer_done(&ex->observer);
         exec_request_done(&ex->request);
         free(ex);
 }
@@ -165,6 +166,8 @@ static void on_channel(struct task *task)
         }
         if (sb->counted && !sb->one_shot)
                 sandbox_count(sb, on_before, ex);
+        observer_watch(&ex->observer, sb);
+        egress_begin(sb, &ex->observer);
         sb->executions++;
         execution_begin(ex);
 }
@@ -177,6 +180,17 @@ static void on_ready(struct task *task)
         if (ex->spawned)
                 execution_clock_start(ex);
 }
+
+static void on_violation(struct observer *observer, const struct violation *violation)
+{
+        struct execution *ex = list_entry(observer, struct execution, observer);
+        if (ex->events && ex->events->on_violation)
+                ex->events->on_violation(ex, violation, ex->context);
+        list_each (at, &ex->followers, other)
+                list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
+}
+
+static const struct observer_events observer_events = {on_violation, execution_counted};
 
 /* So that a crash from here on finds it in the log. */
 void execution_log_begin(struct execution *ex)
@@ -224,6 +238,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         memcpy(ex->sandbox_id, sb->id, sizeof ex->sandbox_id);
         memcpy(ex->key, caller->key, sizeof ex->key);
         keep_output(ex);
+        observer_init(&ex->observer, box, &observer_events, &ex->result);
         list_init(&ex->process_link);
         list_init(&ex->followers);
         ex->task = (struct task){.on_channel = on_channel,

@@ -8,6 +8,7 @@
 #include "box/request.h"
 #include "box/ring.h"
 #include "box/sandbox.h"
+#include "box/violation.h"
 #include "box/waiting.h"
 #include "engine/verdict.h"
 
@@ -20,6 +21,8 @@ struct execution_events {
         /* Output as it comes.  Whoever has no room says so by execution_wait(). */
         void (*on_output)(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
                           void *context);
+        /* Something was refused. */
+        void (*on_violation)(struct execution *ex, const struct violation *violation, void *context);
         /* Once, last.  ex->failure.kind says that nothing was run, else ex->result is there. */
         void (*on_end)(struct execution *ex, void *context);
 };
@@ -27,7 +30,7 @@ struct execution_events {
 /* Somebody who follows what a background process prints. */
 struct follower {
         struct list link;
-        void (*on_more)(struct follower *follower); /* the rings have more, or it has ended */
+        void (*on_more)(struct follower *follower); /* the rings or its observer have more, or it has ended */
 };
 
 enum execution_kind { EXECUTION_PLAIN, EXECUTION_STREAMED, EXECUTION_BACKGROUND, EXECUTION_TERMINAL };
@@ -91,13 +94,14 @@ struct execution {
         struct timespec since;
         struct stream_in in;
         struct stream_out out[2];
-        bool waits;   /* the reader has no room */
-        uint32_t due; /* before that: the enum init_reply that init owes us, 0 if none */
-        bool spawned; /* the command was sent */
-        bool logged;  /* the log knows of it */
-        bool lists;   /* init tells of its files without being asked, */
-        bool listed;  /* and has */
-        bool over;    /* it has ended; what follows is paperwork */
+        bool waits;     /* the reader has no room */
+        uint32_t due;   /* before that: the enum init_reply that init owes us, 0 if none */
+        bool spawned;   /* the command was sent */
+        bool logged;    /* the log knows of it */
+        bool lists;     /* init tells of its files without being asked, */
+        bool listed;    /* and has */
+        bool over;      /* it has ended; what follows is paperwork */
+        bool finishing; /* everything but the observer's count is done */
         bool done;
         uv_timer_t timer;
         struct verdict_facts facts;
@@ -107,6 +111,7 @@ struct execution {
         bool early_known, early_wanted;
         struct keeper_counted early;
         struct keeper_counted before; /* the sandbox's counters when it began */
+        struct observer observer;
         struct cella_result result;
         struct cella_err failure;
         uint32_t walls, missing;

@@ -67,8 +67,16 @@ static void finish(struct execution *ex)
         struct box_sandbox *sb = ex->task.sandbox;
         if (ex->done)
                 return;
-        ex->done = true;
         keeper_link_forget(ex->box->keeper, ex);
+        if (ex->observer.counting) { /* execution_counted() goes on */
+                execution_clock_stop(ex);
+                ex->finishing = true;
+                return;
+        }
+        if (!ex->failure.kind)
+                observer_conclude(&ex->observer, &ex->facts, &ex->limits);
+        observer_leave(&ex->observer);
+        ex->done = true;
         if (sb) {
                 if (ex->tag && sb->channel)
                         channel_forget(sb->channel, ex->tag);
@@ -94,6 +102,13 @@ void execution_fail(struct execution *ex, const struct cella_err *err)
 {
         ex->failure = *err;
         finish(ex);
+}
+
+void execution_counted(struct observer *observer)
+{
+        struct execution *ex = list_entry(observer, struct execution, observer);
+        if (ex->finishing)
+                finish(ex);
 }
 
 static void fill_result(struct execution *ex)
@@ -258,6 +273,8 @@ void execution_over(struct execution *ex)
         ex->over = true;
         execution_clock_stop(ex);
         execution_drain(ex);
+        if (sb) /* beside the keeper's counters: one does not wait for the other */
+                egress_end(sb, &ex->observer);
         if (sb && sb->counted && counted_early(ex, sb))
                 return;
         if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
@@ -278,6 +295,7 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
 {
         struct execution *ex = list_entry(task, struct execution, task);
         struct cella_err gone = {0};
+        observer_leave(&ex->observer);
         if (ex->over) { /* only the paperwork is missing */
                 if (!ex->result.id[0])
                         fill_result(ex);
@@ -295,6 +313,7 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
         ex->over = true;
         execution_clock_stop(ex);
         execution_drain(ex);
+        egress_end(sb, &ex->observer);
         use_counters(ex, sb, &sb->counters);
         fill_result(ex);
         finish(ex);

@@ -122,7 +122,8 @@ static void release(struct execution *ex, bool waited)
         if (r == 0)
                 r = execution_open_io(ex, theirs, &err);
         if (r == 0)
-                r = waiting_release(ex->control, &ex->how, &ex->request, theirs, &err);
+                r = waiting_release(ex->control, &ex->how, &ex->request, sb->network.tier != TIER_RESTRICTED,
+                                    theirs, &err);
         if (waited && (r == -EPIPE || r == -ECONNRESET)) {
                 ex->waited = false; /* it has died; init is about to say so, and it is started again */
                 r = 0;
@@ -172,6 +173,7 @@ static void spawn(struct execution *ex, bool file_is_there)
         struct box_sandbox *sb = ex->task.sandbox;
         const struct cella_command command = execution_command(ex);
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .network = sb->network.tier != TIER_RESTRICTED,
                                             .own_workspace = own_workspace(ex, sb),
                                             .slot = (unsigned)ex->slot};
         AUTO(command_form_done) struct command_form form = {0};

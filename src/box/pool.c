@@ -29,6 +29,7 @@ struct pool {
         json_t *preload;
         struct cella_limits limits;
         unsigned size;
+        bool network; /* its members have one */
         struct waiting_how how;
         struct template_maker *maker;
         struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */
@@ -199,7 +200,11 @@ static int add_member(struct pool *pool)
         struct caller owner;
         caller_owner(&owner);
         const struct sandbox_spec spec = {
-                .caller = &owner, .scope = SCOPE_EXECUTION, .one_shot = true, .limits = pool->limits};
+                .caller = &owner,
+                .scope = SCOPE_EXECUTION,
+                .one_shot = true,
+                .limits = pool->limits,
+                .network.tier = pool->network ? TIER_STANDARD : TIER_RESTRICTED}; /* until it is taken */
         if (!w || sandbox_add(pool->box, &spec, &sb, &err) < 0) {
                 free(w);
                 return -ENOMEM;
@@ -250,8 +255,6 @@ static void make_template(struct pool *pool)
 
 static void drop_template(struct pool *pool)
 {
-        while (!list_empty(&pool->ready))
-                drop(list_entry(pool->ready.next, struct waiting, link));
         sys_close(pool->how.template_fd);
         pool->how.template_fd = -1;
         free(pool->how.modules);
@@ -380,7 +383,8 @@ static bool serves(const struct pool *pool, const struct sandbox_spec *spec, con
         if (!r->runtime || runtime_find(r->runtime, &runtime) < 0 ||
             strcmp(runtime.program, pool->how.program) != 0)
                 return false;
-        if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing)))
+        if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing) ||
+                     pool->network != (spec->network.tier != TIER_RESTRICTED)))
                 return false;
         return waiting_fits(&pool->how, r);
 }
@@ -407,6 +411,7 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
         sandbox_adopt(sb, spec);
         sb->pool = pool;
         sb->ahead = false;
+        egress_attach(sb);
         return sb;
 }
 
@@ -468,15 +473,25 @@ bool pool_template(const struct box *box, const char *name, struct waiting_how *
 
 /* ---- which there are ---- */
 
+static void drop_members(struct pool *pool)
+{
+        list_each (at, &pool->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->waiting && sb->waiting->pool == pool && !sb->waiting->ready)
+                        drop(sb->waiting);
+        }
+        while (!list_empty(&pool->ready))
+                drop(list_entry(pool->ready.next, struct waiting, link));
+}
+
 static void pool_free(struct pool *pool)
 {
         list_each (at, &pool->box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (sb->pool == pool)
                         sb->pool = NULL;
-                if (sb->waiting && sb->waiting->pool == pool && !sb->waiting->ready)
-                        drop(sb->waiting);
         }
+        drop_members(pool);
         drop_template(pool);
         template_cancel(pool->maker);
         list_remove(&pool->link);
@@ -520,6 +535,10 @@ static int add_pool(struct box *box, struct list *old, const json_t *entry)
                 waiting_how(runtime, &pool->how);
                 list_init(&pool->ready);
         }
+        const bool network = box->settings.tier != TIER_RESTRICTED;
+        if (pool->network != network)
+                drop_members(pool); /* its template is as good as before */
+        pool->network = network;
         pool->size = size;
         while (pool->n_ready > size)
                 drop(list_entry(pool->ready.next, struct waiting, link));

@@ -1,11 +1,16 @@
 #include "box/record.h"
 
+#include <stdlib.h>
+
+#include "box/violation.h"
+
 const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
                                                      25000,   50000,   100000,   250000,   500000,
                                                      1000000, 5000000, 30000000, 120000000};
 
 void record_end(struct box *box, int slot, const struct audit_begin *begin, const struct cella_result *r)
 {
+        char *violations = violations_text(r);
         const struct audit_end end = {
                 .status = cella_status_name(r->status),
                 .exit_code = r->exit_code,
@@ -17,8 +22,10 @@ void record_end(struct box *box, int slot, const struct audit_begin *begin, cons
                 .output = {r->output[0], r->output[1]},
                 .output_len = {r->output_len[0], r->output_len[1]},
                 .output_total = {r->output_total[0], r->output_total[1]},
+                .violations = violations,
         };
         audit_end(box->audit, slot, begin, &end);
+        free(violations);
 }
 
 void record_count(struct box *box, const struct cella_result *r)

@@ -20,6 +20,8 @@ static struct box_sandbox *sandbox_new(struct box *box)
         if (!sb)
                 return NULL;
         sb->box = box;
+        sb->egress.tcp = sb->egress.udp = -1;
+        list_init(&sb->observers);
         list_init(&sb->tasks);
         list_init(&sb->waiters);
         list_init(&sb->processes);
@@ -30,12 +32,12 @@ static struct box_sandbox *sandbox_new(struct box *box)
 
 static json_t *remembered(const struct box_sandbox *sb)
 {
-        return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I}", "key", sb->key, "scope",
+        return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o}", "key", sb->key, "scope",
                          scope_words[sb->scope], "session", sb->session, "agent", sb->agent, "limits",
                          limits_to_json(&sb->limits), "workspace", workspace_words[sb->workspace],
                          "created_ms", (json_int_t)sb->created_ms, "used_ms",
                          (json_int_t)(box_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
-                         (json_int_t)sb->key_sandboxes_max);
+                         (json_int_t)sb->key_sandboxes_max, "network", network_to_state(&sb->network));
 }
 
 int sandbox_remember(const struct box_sandbox *sb, struct cella_err *err)
@@ -53,6 +55,7 @@ void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
         copy_text(sb->agent, sizeof sb->agent, spec->agent);
         sb->key_sandboxes_max = spec->caller->sandboxes_max;
         sb->limits = spec->limits;
+        network_copy(&spec->network, &sb->network);
         sb->created_ms = box_now_ms();
 }
 
@@ -79,6 +82,7 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
                 copy_text(sb->directory, sizeof sb->directory, sb->id);
         if ((r = sandbox_remember(sb, err)) < 0) {
                 json_decref(sb->metadata);
+                network_done(&sb->network);
                 free(sb);
                 return r;
         }
@@ -139,7 +143,7 @@ int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct bo
                         return err_hint(err, "or remove the sandbox %s first", sb->id);
                 }
                 *ret = sb;
-                return 0;
+                return network_check_same(&sb->network, spec->asked, err);
         }
         return sandbox_add(box, spec, ret, err);
 }
@@ -212,6 +216,7 @@ static void restore(struct box *box, const json_t *about)
         sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
         cella_limits_default(&sb->limits);
         limits_overlay(json_object_get(about, "limits"), &sb->limits, NULL);
+        network_from_state(json_object_get(about, "network"), &sb->network);
         list_add(&box->sandboxes, &sb->link);
 }
 
@@ -262,16 +267,17 @@ json_t *sandbox_to_json(const struct box_sandbox *sb)
                 [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_ENDING] = "stopped"};
         uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
         json_t *o = json_pack(
-                "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:{s:s}, s:s, s:I, s:I}",
-                "id", sb->id, "state", states[sb->state], "image", "host", "scope",
+                "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:I, s:I}", "id",
+                sb->id, "state", states[sb->state], "image", "host", "scope",
                 sb->scope == SCOPE_EXECUTION ? json_null() : json_string(scope_words[sb->scope]), "session",
                 text_or_null(sb->session), "agent", text_or_null(sb->agent), "key", text_or_null(sb->key),
                 "created", box_time(sb->created_ms), "expires",
                 sb->expires_ms ? box_time(sb->expires_ms) : json_null(), "idle_timeout_ms", (json_int_t)idle,
                 "ttl_ms", sb->ttl_ms ? json_integer((json_int_t)sb->ttl_ms) : json_null(), "metadata",
-                sb->metadata, "limits", limits_to_json(&sb->limits), "network", "tier", "restricted",
-                "workspace", workspace_words[sb->workspace], "executions", (json_int_t)sb->executions,
-                "processes", (json_int_t)execution_processes_running(sb));
+                sb->metadata, "limits", limits_to_json(&sb->limits), "network",
+                network_to_json(&sb->box->settings, &sb->network), "workspace",
+                workspace_words[sb->workspace], "executions", (json_int_t)sb->executions, "processes",
+                (json_int_t)execution_processes_running(sb));
         if (o && sandbox_alive(sb))
                 json_object_set_new(o, "isolation", isolation_to_json(sb->walls, sb->missing));
         return o;

@@ -53,15 +53,6 @@ static int check_image(const json_t *value, const char *path, struct cella_err *
 
 static const struct field content = {.name = "", .type = FIELD_ANY, .check = check_content};
 
-static const struct field network_fields[] = {
-        {.name = "tier",
-         .type = FIELD_WORD,
-         .words = tier_words,
-         .help = "at most what the settings and the key allow"},
-        {.name = "allowed_domains", .type = FIELD_ARRAY, .item = &argument, .max = 1000, .help = "narrows"},
-        {.name = "blocked_domains", .type = FIELD_ARRAY, .item = &argument, .max = 1000, .help = "narrows"},
-        {0}};
-
 /* Those of every request that runs something come first. */
 #define EXEC_FIELDS                                                                                          \
         {.name = "runtime",                                                                                  \
@@ -120,15 +111,16 @@ static const struct field network_fields[] = {
                 {.name = "detach", .type = FIELD_BOOLEAN, .help = "goes on when the client goes away"},      \
                 {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},  \
         {                                                                                                    \
-                .name = "network", .type = FIELD_OBJECT, .fields = network_fields,                           \
-                .help = "what it may reach"                                                                  \
+                .name = "network", .type = FIELD_OBJECT, .help = "what it may reach"                         \
         }
 
-static struct field *with_limits(struct field *fields)
+static struct field *with_tables(struct field *fields)
 {
         for (struct field *f = fields; f->name; f++)
                 if (!strcmp(f->name, "limits"))
                         f->fields = limits_bare_fields();
+                else if (!strcmp(f->name, "network"))
+                        f->fields = network_request_fields();
         return fields;
 }
 
@@ -161,13 +153,13 @@ const struct field *exec_fields(void)
                                          .words = workspace_words,
                                          .help = "what it sees of workspace_root/<agent>"},
                                         {0}};
-        return with_limits(fields);
+        return with_tables(fields);
 }
 
 const struct field *sandbox_exec_fields(void)
 {
         static struct field fields[] = {EXEC_FIELDS, {0}};
-        return with_limits(fields);
+        return with_tables(fields);
 }
 
 const struct field *sandbox_fields(void)
@@ -179,10 +171,7 @@ const struct field *sandbox_fields(void)
                  .check = check_image,
                  .help = "root file system"},
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},
-                {.name = "network",
-                 .type = FIELD_OBJECT,
-                 .fields = network_fields,
-                 .help = "what it may reach"},
+                {.name = "network", .type = FIELD_OBJECT, .help = "what it may reach"},
                 {.name = "workspace",
                  .type = FIELD_WORD,
                  .words = workspace_words,
@@ -211,7 +200,7 @@ const struct field *sandbox_fields(void)
                  .max = 64,
                  .help = "words of your own, to find it by"},
                 {0}};
-        return with_limits(fields);
+        return with_tables(fields);
 }
 
 static const char *text(const json_t *o, const char *name)
@@ -349,7 +338,7 @@ static int take_what(struct exec_request *r, struct cella_err *err)
 
 int exec_request_from(json_t *document, struct exec_request *ret, struct cella_err *err)
 {
-        struct exec_request r = {.document = document, .scope = -1, .workspace = -1, .tier = -1};
+        struct exec_request r = {.document = document, .scope = -1, .workspace = -1};
         const char *word;
         const json_t *v;
         int e = take_what(&r, err);
@@ -372,8 +361,7 @@ int exec_request_from(json_t *document, struct exec_request *ret, struct cella_e
                 r.scope = word_index(scope_words, word);
         if ((word = text(document, "workspace")))
                 r.workspace = word_index(workspace_words, word);
-        if ((word = text(json_object_get(document, "network"), "tier")))
-                r.tier = tier_from_word(word);
+        r.network = json_object_get(document, "network");
         r.limits = json_object_get(document, "limits");
         r.timeout_ms = (uint64_t)json_integer_value(json_object_get(document, "timeout_ms"));
         if (e < 0)
@@ -392,24 +380,6 @@ void exec_request_done(struct exec_request *r)
         free(r->log_input);
         json_decref(r->document);
         *r = (struct exec_request){0};
-}
-
-static int check_tier(const struct box *box, const struct caller *caller, int asked, struct cella_err *err)
-{
-        int least = box->settings.tier < caller->tier_max ? (int)box->settings.tier : (int)caller->tier_max;
-        int tier = asked >= 0 ? asked : least;
-        if (tier > (int)caller->tier_max)
-                return err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: network.tier %s",
-                               tier_words[tier]);
-        if (asked > (int)box->settings.tier)
-                return err_say(err, CELLA_ACCESS_DENIED, -EACCES,
-                               "access denied: network.tier %s, the settings allow %s", tier_words[asked],
-                               tier_words[box->settings.tier]);
-        if (tier == TIER_RESTRICTED)
-                return 0;
-        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                "egress: network tier '%s' cannot be had in this version", tier_words[tier]);
-        return err_hint(err, "use tier restricted");
 }
 
 static bool names_directory(const char *name)
@@ -471,29 +441,38 @@ static enum box_scope scope_of(const struct box *box, const struct exec_request 
         return r->session ? SCOPE_SESSION : r->agent ? SCOPE_AGENT : SCOPE_EXECUTION;
 }
 
+static int find_or_make(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r,
+                        struct box_sandbox **ret, struct cella_err *err)
+{
+        if (!spec->one_shot)
+                return sandbox_of_scope(box, spec, ret, err);
+        *ret = pool_take(box, spec, r);
+        return *ret ? 0 : sandbox_add(box, spec, ret, err);
+}
+
 int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *r,
                          struct box_sandbox **ret, struct cella_err *err)
 {
-        struct sandbox_spec spec = {.caller = caller, .session = r->session, .agent = r->agent};
+        struct sandbox_spec spec = {
+                .caller = caller, .session = r->session, .agent = r->agent, .asked = r->network};
         spec.workspace = r->workspace >= 0 ? (enum box_workspace)r->workspace
                          : r->agent        ? box->settings.workspace
                                            : WORKSPACE_NONE;
         spec.scope = scope_of(box, r);
-        int e = check_tier(box, caller, r->tier, err);
+        int e = network_narrow(box, caller, r->network, &spec.network, err);
         if (e == 0)
                 e = check_workspace(box, spec.workspace, r->agent, err);
         if (e == 0)
                 e = fill_limits(box, caller, r->limits, r->timeout_ms, &spec, err);
-        if (e < 0)
-                return e;
-        if ((spec.scope == SCOPE_SESSION && !r->session) || (spec.scope == SCOPE_AGENT && !r->agent))
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
-                               scope_words[spec.scope], scope_words[spec.scope]);
+        if (e == 0 &&
+            ((spec.scope == SCOPE_SESSION && !r->session) || (spec.scope == SCOPE_AGENT && !r->agent)))
+                e = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
+                            scope_words[spec.scope], scope_words[spec.scope]);
         spec.one_shot = spec.scope == SCOPE_EXECUTION;
-        if (!spec.one_shot)
-                return sandbox_of_scope(box, &spec, ret, err);
-        *ret = pool_take(box, &spec, r);
-        return *ret ? 0 : sandbox_add(box, &spec, ret, err);
+        if (e == 0)
+                e = find_or_make(box, &spec, r, ret, err);
+        network_done(&spec.network);
+        return e;
 }
 
 int exec_request_limits(const struct exec_request *r, const struct box_sandbox *sb, struct cella_limits *ret,
@@ -502,6 +481,9 @@ int exec_request_limits(const struct exec_request *r, const struct box_sandbox *
         static const char *const own_limits[] = {"timeout_ms", "grace_ms", "cpu_time_ms", "output_bytes",
                                                  NULL};
         struct cella_limits asked = sb->limits;
+        int e = network_check_same(&sb->network, r->network, err);
+        if (e < 0)
+                return e;
         limits_overlay(r->limits, &asked, NULL);
         if (r->timeout_ms > 0)
                 asked.timeout_ms = r->timeout_ms;
@@ -528,18 +510,20 @@ int sandbox_request(struct box *box, const struct caller *caller, const json_t *
 {
         struct sandbox_spec spec = {
                 .caller = caller, .scope = SCOPE_EXECUTION, .agent = text(document, "agent")};
-        const char *word = text(document, "workspace"),
-                   *tier = text(json_object_get(document, "network"), "tier");
+        const char *word = text(document, "workspace");
         spec.workspace = word         ? (enum box_workspace)word_index(workspace_words, word)
                          : spec.agent ? box->settings.workspace
                                       : WORKSPACE_NONE;
         spec.ttl_ms = (uint64_t)json_integer_value(json_object_get(document, "ttl_ms"));
         spec.idle_timeout_ms = (uint64_t)json_integer_value(json_object_get(document, "idle_timeout_ms"));
         spec.metadata = json_object_get(document, "metadata");
-        int e = check_tier(box, caller, tier ? tier_from_word(tier) : -1, err);
+        int e = network_narrow(box, caller, json_object_get(document, "network"), &spec.network, err);
         if (e == 0)
                 e = check_workspace(box, spec.workspace, spec.agent, err);
         if (e == 0)
                 e = fill_limits(box, caller, json_object_get(document, "limits"), 0, &spec, err);
-        return e < 0 ? e : sandbox_add(box, &spec, ret, err);
+        if (e == 0)
+                e = sandbox_add(box, &spec, ret, err);
+        network_done(&spec.network);
+        return e;
 }

@@ -26,8 +26,8 @@ struct exec_request {
         int scope;     /* enum box_scope; -1: not said */
         int workspace; /* enum box_workspace; -1: not said */
         const json_t *limits;
-        uint64_t timeout_ms; /* 0: not said */
-        int tier;            /* -1: not said */
+        uint64_t timeout_ms;   /* 0: not said */
+        const json_t *network; /* NULL: not said */
         /* For the log: the code, or the command as JSON. */
         char *log_input;
         size_t log_input_len;
@@ -46,7 +46,8 @@ void exec_request_done(struct exec_request *request);
 /* The sandbox that this request is for: its scope's, or a fresh one. */
 int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *request,
                          struct box_sandbox **ret, struct cella_err *err);
-/* The limits of one execution in a sandbox: its own, narrowed. */
+/* The limits of one execution in a sandbox: its own, narrowed.  What cannot be an execution's own, as the
+ * network, has to be the sandbox's. */
 int exec_request_limits(const struct exec_request *request, const struct box_sandbox *sandbox,
                         struct cella_limits *ret, struct cella_err *err);
 /* POST /v1/sandboxes. */

@@ -40,6 +40,7 @@ static void sandbox_free(struct box_sandbox *sb)
         pool_left(sb);
         list_remove(&sb->link);
         json_decref(sb->metadata);
+        network_done(&sb->network);
         free(sb);
 }
 
@@ -127,6 +128,7 @@ static void end(struct box_sandbox *sb)
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 frozen(sb, &err);
         }
+        egress_detach(sb);
         sb->channel = channel_free(sb->channel);
         uint32_t handle = sb->handle;
         sb->handle = 0; /* the keeper takes no more questions about it */
@@ -196,13 +198,47 @@ static void on_ready(struct box_sandbox *sb, const char *data)
         }
 }
 
+static bool has_network(const struct box_sandbox *sb)
+{
+        return sb->network.tier != TIER_RESTRICTED;
+}
+
+/* Before INIT_READY, so before any code of it runs.  One that was made ahead is attached when it is taken:
+ * what it may reach is not known yet. */
+static bool take_network(struct box_sandbox *sb, struct message *m)
+{
+        if (m->type != INIT_NETWORK || m->n_fds != 2 || !has_network(sb) || sb->ready || sb->network_came)
+                return false;
+        egress_keep(sb, m->fds[0], m->fds[1]);
+        m->n_fds = 0;
+        sb->network_came = true;
+        if (!sb->ahead)
+                egress_attach(sb);
+        return true;
+}
+
+static void hear_refused(struct box_sandbox *sb, const char *data)
+{
+        struct init_refused refused;
+        struct violation v;
+        memcpy(&refused, data, sizeof refused);
+        violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
+                      sizeof refused.detail);
+        violation_tell(sb, &v);
+}
+
 static void on_zero(void *context, const struct message *message, const char *data)
 {
         struct box_sandbox *sb = context;
         struct message m = *message;
+        if (take_network(sb, &m))
+                return;
         message_close_fds(&m);
-        if (m.type == INIT_READY && m.len == sizeof sb->walls && sb->state == SANDBOX_MAKING) {
+        if (m.type == INIT_READY && m.len == sizeof sb->walls && sb->state == SANDBOX_MAKING &&
+            has_network(sb) == sb->network_came) {
                 on_ready(sb, data);
+        } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused) && sb->ready) {
+                hear_refused(sb, data);
         } else if (m.type == INIT_FAILED && m.len == sizeof(struct cella_err) && !sb->ready) {
                 struct cella_err err;
                 memcpy(&err, data, sizeof err);
@@ -276,11 +312,12 @@ void sandbox_granted(struct box_sandbox *sb)
                 .required = sb->required,
                 .terminals = !sb->one_shot,
                 .long_lived = !sb->one_shot,
+                .network = has_network(sb),
                 .limits = sb->limits,
         };
         struct cella_err err = {0};
         sb->state = SANDBOX_MAKING;
-        sb->ready = sb->died = sb->throttled = false;
+        sb->ready = sb->died = sb->throttled = sb->network_came = false;
         sb->handle = 0;
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);

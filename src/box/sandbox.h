@@ -9,6 +9,8 @@
 #pragma once
 #include "base/list.h"
 #include "box/box.h"
+#include "box/egress.h"
+#include "box/network.h"
 #include "engine/channel.h"
 #include "wire/keeper.h"
 
@@ -47,6 +49,8 @@ struct sandbox_spec {
         struct cella_limits limits;
         uint32_t required;
         enum box_workspace workspace;
+        struct network network;   /* borrowed */
+        const json_t *asked;      /* the network that was asked for; NULL: whatever there is */
         uint64_t ttl_ms;          /* 0: none */
         uint64_t idle_timeout_ms; /* 0: as in the settings */
         json_t *metadata;         /* borrowed; NULL: none */
@@ -65,6 +69,7 @@ struct box_sandbox {
         struct cella_limits limits;
         uint32_t required;
         enum box_workspace workspace;
+        struct network network;          /* that it was made with */
         char directory[KEEPER_NAME_MAX]; /* of the persistent workspace; "": none */
         uint64_t ttl_ms, idle_timeout_ms;
         int64_t created_ms;
@@ -75,6 +80,7 @@ struct box_sandbox {
         uint32_t handle;
         uint32_t walls, missing;
         bool counted, ready, died, throttled, removing;
+        bool network_came; /* INIT_NETWORK */
         struct channel *channel;
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
@@ -83,6 +89,8 @@ struct box_sandbox {
         struct waiting *waiting;        /* made ahead, not taken yet or not released yet */
         struct pool *pool;              /* that it was taken from */
         uint64_t slots[4];              /* numbers of commands that run, see sandbox_slot() */
+        struct sandbox_egress egress;
+        struct list observers; /* struct observer: what is under way */
         struct list tasks;
         struct list waiters; /* in its key's queue */
         int64_t queued_us, making_us;

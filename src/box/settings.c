@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "box/network.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -47,36 +48,8 @@ static int check_image(const json_t *value, const char *path, struct cella_err *
         return err_hint(err, "the one image there is now is 'host'");
 }
 
-static const struct field domain = {
-        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 253};
 static const struct field word = {
         .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128};
-
-static const struct field network_fields[] = {
-        {.name = "tier",
-         .type = FIELD_WORD,
-         .words = tier_words,
-         .standard = "\"restricted\"",
-         .help = "restricted: no network; standard: allowed_domains; elevated: any public address"},
-        {.name = "allowed_domains",
-         .type = FIELD_ARRAY,
-         .item = &domain,
-         .max = 10000,
-         .standard = "[]",
-         .help = "names that tier standard may reach"},
-        {.name = "blocked_domains",
-         .type = FIELD_ARRAY,
-         .item = &domain,
-         .max = 10000,
-         .standard = "[]",
-         .help = "names that no tier may reach"},
-        {.name = "allowed_private",
-         .type = FIELD_ARRAY,
-         .item = &domain,
-         .max = 1000,
-         .standard = "[]",
-         .help = "private addresses that may be reached all the same"},
-        {0}};
 
 static const struct field sandboxes_fields[] = {
         {.name = "max",
@@ -263,10 +236,7 @@ const struct field *settings_fields(void)
                 {.name = "limits",
                  .type = FIELD_OBJECT,
                  .help = "of a sandbox, unless the request says less"},
-                {.name = "network",
-                 .type = FIELD_OBJECT,
-                 .fields = network_fields,
-                 .help = "what code may reach"},
+                {.name = "network", .type = FIELD_OBJECT, .help = "what code may reach"},
                 {.name = "sandboxes",
                  .type = FIELD_OBJECT,
                  .fields = sandboxes_fields,
@@ -292,6 +262,8 @@ const struct field *settings_fields(void)
         for (struct field *f = fields; f->name; f++)
                 if (!strcmp(f->name, "limits"))
                         f->fields = limits_fields();
+                else if (!strcmp(f->name, "network"))
+                        f->fields = network_settings_fields();
         for (struct field *f = pool_fields; f->name; f++)
                 if (!strcmp(f->name, "limits"))
                         f->fields = limits_bare_fields();
@@ -345,6 +317,9 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         const json_t *sandboxes = json_object_get(document, "sandboxes");
         const json_t *audit = json_object_get(document, "audit");
         struct settings s = {.document = document};
+        int r = network_check_settings(document, err);
+        if (r < 0)
+                return r;
         s.scope = (enum box_scope)word_index(scope_words, text(document, "scope"));
         s.workspace = (enum box_workspace)word_index(workspace_words, text(document, "workspace"));
         s.workspace_root = text(document, "workspace_root");

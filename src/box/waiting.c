@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -69,6 +70,13 @@ static bool belongs_to_start(const char *pair)
                 if (!strncmp(pair, prefixes[i], strlen(prefixes[i])))
                         return true;
         return false;
+}
+
+/* One of the caller's own takes the place of ours in each spelling, and those are there already. */
+static bool names_proxy(const char *pair)
+{
+        const char *end = strchr(pair, '=');
+        return end && end - pair > 6 && !strncasecmp(end - 6, "_proxy", 6);
 }
 
 static size_t count(const char *const *list)
@@ -140,13 +148,13 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
                 return false;
         if (how->kind == WAITING_SCRIPT && n_args > 0) /* its own objects have them by now */
                 return false;
-        if (how->kind == WAITING_SHELL && n_args + count((const char *const *)r->env) + 16 > HOLD_ROOM)
+        if (how->kind == WAITING_SHELL && n_args + count((const char *const *)r->env) + 24 > HOLD_ROOM)
                 return false;
         if (r->code_len + bytes((const char *const *)r->argv) + bytes((const char *const *)r->env) >
             RELEASE_MAX - 4096)
                 return false;
         for (const char *const *e = (const char *const *)r->env; e && *e; e++)
-                if (belongs_to_start(*e))
+                if (belongs_to_start(*e) || (how->kind == WAITING_SCRIPT && names_proxy(*e)))
                         return false;
         for (size_t i = 0; i < r->n_files && script; i++) {
                 const char *path = r->files[i].path;
@@ -204,7 +212,8 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
                       int *ret_control, struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form form = {0};
-        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE};
+        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .network = sb->network.tier != TIER_RESTRICTED};
         int pair[2], fds[MESSAGE_FDS_MAX];
         const int room = 2 * RELEASE_MAX; /* a release goes whole or not at all */
         unsigned n = 0;
@@ -257,8 +266,9 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js", NULL};
         const char *argv[3] = {how->program, waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
-        const uint32_t flags = INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS |
-                               (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
+        const uint32_t flags =
+                INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS |
+                (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
         const int null = open_null(), standard[] = {null, null, null};
         if (null < 0)
                 return err_set(err, CELLA_INTERNAL, null, "/dev/null");
@@ -376,10 +386,11 @@ static size_t append(char *to, const char *const *list)
 }
 
 /* A shell gets all of what it is started with. */
-static int release_shell(int control, const struct exec_request *r, int fds[3], struct cella_err *err)
+static int release_shell(int control, const struct exec_request *r, bool network, int fds[3],
+                         struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form form = {0};
-        const struct command_place place = {0};
+        const struct command_place place = {.network = network};
         const struct cella_command command = {.argv = (const char *const *)r->argv,
                                               .runtime = r->runtime,
                                               .code = r->code,
@@ -399,27 +410,40 @@ static int release_shell(int control, const struct exec_request *r, int fds[3], 
         return send_release(control, &head, &part, 1, fds);
 }
 
-static int release_code(int control, const struct exec_request *r, int fds[3])
+/* What was written down has the environment of the sandbox that it was made in, which had no network. */
+static void proxy_of(bool network, const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1])
+{
+        ret[0] = NULL;
+        if (network)
+                command_proxy(env, ret);
+}
+
+static int release_code(int control, const struct exec_request *r, bool network, int fds[3])
 {
         static char words[RELEASE_MAX];
+        const char *proxy[COMMAND_PROXY_MAX + 1];
         size_t len = 1; /* cwd: as it is */
         words[0] = '\0';
+        proxy_of(network, (const char *const *)r->env, proxy);
         len += append(words + len, (const char *const *)r->argv);
+        len += append(words + len, proxy);
         len += append(words + len, (const char *const *)r->env);
-        const struct release_head head = {.length = (uint32_t)(len + r->code_len),
-                                          .mode = RELEASE_SCRIPT,
-                                          .argc = (uint32_t)count((const char *const *)r->argv),
-                                          .envc = (uint32_t)count((const char *const *)r->env),
-                                          .code_length = (uint32_t)r->code_len};
+        const struct release_head head = {
+                .length = (uint32_t)(len + r->code_len),
+                .mode = RELEASE_SCRIPT,
+                .argc = (uint32_t)count((const char *const *)r->argv),
+                .envc = (uint32_t)(count(proxy) + count((const char *const *)r->env)),
+                .code_length = (uint32_t)r->code_len};
         const struct iovec parts[] = {{words, len}, {(void *)r->code, r->code_len}};
         return send_release(control, &head, parts, 2, fds);
 }
 
-int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r, int fds[3],
-                    struct cella_err *err)
+int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r, bool network,
+                    int fds[3], struct cella_err *err)
 {
-        int e = how->kind == WAITING_SHELL ? release_shell(control, r, fds, err)
-                                           : release_code(control, r, fds);
+        int e = how->kind == WAITING_SHELL
+                        ? release_shell(control, r, network, fds, err)
+                        : release_code(control, r, network && how->kind == WAITING_TEMPLATE, fds);
         return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
 }
 
@@ -429,10 +453,18 @@ void waiting_soon(int control)
         (void)!send(control, &head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-int waiting_release_driver(int control)
+int waiting_release_driver(int control, bool network)
 {
-        const struct release_head head = {.length = 1, .mode = RELEASE_CONTEXT};
-        const struct iovec parts[] = {{(void *)&head, sizeof head}, {"", 1}};
+        char words[1024] = "";
+        const char *proxy[COMMAND_PROXY_MAX + 1];
+        proxy_of(network, NULL, proxy);
+        if (bytes(proxy) > sizeof words - 1)
+                return -E2BIG;
+        const size_t len = 1 + append(words + 1, proxy);
+        const struct release_head head = {
+                .length = (uint32_t)len, .mode = RELEASE_CONTEXT, .envc = (uint32_t)count(proxy)};
+        const struct iovec parts[] = {{(void *)&head, sizeof head}, {words, len}};
         const struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = 2};
-        return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof head + 1 ? 0 : -EIO;
+        return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)(sizeof head + len) ? 0
+                                                                                                       : -EIO;
 }

@@ -33,13 +33,13 @@ int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waitin
 int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err);
 
-/* Gives it its code and its descriptors, which are taken. */
+/* Gives it its code and its descriptors, which are taken.  network: its sandbox has one. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
-                    int fds[3], struct cella_err *err);
+                    bool network, int fds[3], struct cella_err *err);
 /* It is going to be next. */
 void waiting_soon(int control);
 /* Makes it the driver of a context (driver.h), which keeps the socket and what descriptors it has. */
-int waiting_release_driver(int control);
+int waiting_release_driver(int control, bool network);
 /* The program that restores a template, a new file each time; the caller closes it. */
 int waiting_restore_make(void);
 

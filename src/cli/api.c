@@ -65,6 +65,28 @@ void api_limits_put(struct json *j, const char *key, const struct cella_options 
                 json_put_close(j, '}');
 }
 
+static void put_list(struct json *j, const char *key, const struct cli_list *list)
+{
+        if (list->n == 0)
+                return;
+        json_put_open(j, key, '[');
+        for (size_t i = 0; i < list->n; i++)
+                json_put_string(j, NULL, list->items[i]);
+        json_put_close(j, ']');
+}
+
+void api_network_put(struct json *j, const struct api_network *network)
+{
+        if (!network->tier && network->allowed.n == 0 && network->blocked.n == 0)
+                return;
+        json_put_open(j, "network", '{');
+        if (network->tier)
+                json_put_string(j, "tier", network->tier);
+        put_list(j, "allowed_domains", &network->allowed);
+        put_list(j, "blocked_domains", &network->blocked);
+        json_put_close(j, '}');
+}
+
 static int bad_id(const char *what, const char *command, const char *id, struct cella_err *err)
 {
         err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "'%.60s' is not the id of %s", id, what);

@@ -37,6 +37,22 @@ void api_body_done(struct api_body *body);
 void api_limits_init(struct cella_options *options);
 void api_limits_put(struct json *j, const char *key, const struct cella_options *options);
 
+/* Of the network: `tier` NULL and empty lists if none was asked for, then nothing is written. */
+struct api_network {
+        const char *tier;
+        struct cli_list allowed, blocked;
+};
+#define API_NETWORK_OPTIONS(type)                                                                            \
+        {"network", "TIER", "restricted: none; standard: what is allowed; elevated: any public address",     \
+         CLI_INTO(CLI_TEXT, type, network.tier)},                                                            \
+                {"allow", "DOMAIN[:PORT]", "only this, of what the settings allow; may be given again",      \
+                 CLI_INTO(CLI_LIST, type, network.allowed)},                                                 \
+        {                                                                                                    \
+                "block", "DOMAIN[:PORT]", "not this; may be given again",                                    \
+                        CLI_INTO(CLI_LIST, type, network.blocked)                                            \
+        }
+void api_network_put(struct json *j, const struct api_network *network);
+
 struct api_answer {
         char *text; /* as it came; owned */
         size_t len;

@@ -9,7 +9,8 @@
 #include "cli/text.h"
 
 struct create_options {
-        const char *socket, *workspace, *agent, *image, *network;
+        const char *socket, *workspace, *agent, *image;
+        struct api_network network;
         uint64_t ttl_ms, idle_ms;
         struct cli_list metadata;
         struct cella_options limits;
@@ -24,8 +25,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct create_options, workspace)},
         {"agent", "NAME", "whose directory", CLI_INTO(CLI_TEXT, struct create_options, agent)},
         {"metadata", "K=V", "a note, to find it by", CLI_INTO(CLI_LIST, struct create_options, metadata)},
-        {"network", "TIER", "restricted: none but its own loopback",
-         CLI_INTO(CLI_TEXT, struct create_options, network)},
+        API_NETWORK_OPTIONS(struct create_options),
         {"image", "REF", "host: a read-only view of this machine's /usr",
          CLI_INTO(CLI_TEXT, struct create_options, image)},
         API_SOCKET_OPTION(struct create_options),
@@ -65,11 +65,7 @@ static int put_body(struct api_body *body, const struct create_options *o, struc
                 json_put_string(&body->j, "agent", o->agent);
         if (o->image)
                 json_put_string(&body->j, "image", o->image);
-        if (o->network) {
-                json_put_open(&body->j, "network", '{');
-                json_put_string(&body->j, "tier", o->network);
-                json_put_close(&body->j, '}');
-        }
+        api_network_put(&body->j, &o->network);
         r = put_metadata(&body->j, &o->metadata, err);
         api_limits_put(&body->j, "limits", &o->limits);
         return r < 0 ? r : api_body_end(body, err);

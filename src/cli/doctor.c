@@ -70,6 +70,48 @@ static void print_layers(const struct cella_isolation *isolation)
                                isolation->missing[i] + 6, "MISSING");
 }
 
+/* Runs one command in a sandbox of its own.  The caller frees *result. */
+static int run_one(const struct cella_options *o, const char *const *argv, struct cella_isolation *isolation,
+                   struct cella_result *result, struct cella_err *err)
+{
+        struct cella_sandbox *sandbox = NULL;
+        const struct cella_command command = {
+                .argv = argv,
+                .cwd = "/",
+                .stdin_fd = -1,
+                .cancel_fd = -1,
+                .final = true,
+        };
+        int r = cella_sandbox_new(o, &sandbox, err);
+        if (r == 0)
+                r = cella_run(sandbox, &command, result, err);
+        if (r == 0 && isolation)
+                cella_sandbox_isolation(sandbox, isolation);
+        cella_sandbox_free(sandbox);
+        return r;
+}
+
+/* Whether a sandbox can have a network at all: rules in its namespace, and a process that answers there. */
+static void print_egress(void)
+{
+        const char *const nothing[] = {"/usr/bin/true", NULL};
+        struct cella_err err = {0};
+        struct cella_options o;
+        struct cella_result result;
+        cella_options_default(&o);
+        o.network.tier = CELLA_STANDARD; /* and nothing is allowed */
+        int r = run_one(&o, nothing, NULL, &result, &err);
+        bool works = r == 0 && result.network_known;
+        if (r == 0)
+                cella_result_done(&result);
+        if (works)
+                printf("%-10s %-8s network by name, for those that are allowed some\n", "egress", "ok");
+        else
+                printf("%-10s %-8s %s%s%s\n", "egress", "MISSING",
+                       r < 0 ? err.msg : "the process does not answer", r < 0 && err.hint[0] ? "; " : "",
+                       r < 0 ? err.hint : "");
+}
+
 /* Whether interpreters can be made ready ahead here: the daemon has tried. */
 static void print_pools(const char *socket)
 {
@@ -93,27 +135,6 @@ static void print_pools(const char *socket)
                        problem[0] ? "SLOWER" : "ok", available, size, json_get_string(p, "waits"),
                        problem[0] ? "; no template: " : "", problem);
         }
-}
-
-/* Runs one command in a sandbox of its own.  The caller frees *result. */
-static int run_one(const struct cella_options *o, const char *const *argv, struct cella_isolation *isolation,
-                   struct cella_result *result, struct cella_err *err)
-{
-        struct cella_sandbox *sandbox = NULL;
-        const struct cella_command command = {
-                .argv = argv,
-                .cwd = "/",
-                .stdin_fd = -1,
-                .cancel_fd = -1,
-                .final = true,
-        };
-        int r = cella_sandbox_new(o, &sandbox, err);
-        if (r == 0)
-                r = cella_run(sandbox, &command, result, err);
-        if (r == 0 && isolation)
-                cella_sandbox_isolation(sandbox, isolation);
-        cella_sandbox_free(sandbox);
-        return r;
 }
 
 /* Beside the program when it was built, in libexec once it is installed. */
@@ -177,6 +198,7 @@ static int doctor_main(const struct cli_command *self, int argc, char **argv)
                 return cli_fail(&err, EXIT_CELLA);
         cella_result_done(&result);
         print_layers(&isolation);
+        print_egress();
         print_pools(doctor.socket);
         fflush(stdout);
         if (!doctor.attack)

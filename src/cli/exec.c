@@ -18,11 +18,13 @@
 
 #define STDIN_MAX (16u * 1024 * 1024)
 #define EVENT_VALUES_MAX 1000000u
+#define REFUSED_TOLD 8 /* of the network */
 
 struct exec_options {
         const char *socket, *session, *agent, *scope, *workspace, *cwd;
         bool json, detach, background, no_stdin, kill_on_output;
         struct cli_list env;
+        struct api_network network;
         struct cella_options limits;
         struct cella_command command;
         const char *sandbox; /* NULL: which one is the daemon's choice */
@@ -39,6 +41,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct exec_options, scope)},
         {"workspace", "none|ro|rw", "the agent's directory at /workspace, without SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, workspace)},
+        API_NETWORK_OPTIONS(struct exec_options),
         {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
         {"cwd", "DIR", "where to start (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
         {"no-stdin", NULL, "do not pass standard input on",
@@ -131,6 +134,7 @@ static int put_body(struct api_body *body, const struct exec_options *o, struct 
         put_string(&body->j, "scope", o->scope);
         put_string(&body->j, "workspace", o->workspace);
         put_string(&body->j, "cwd", o->cwd);
+        api_network_put(&body->j, &o->network);
         api_limits_put(&body->j, "limits", &o->limits);
         if (o->input_len > 0) {
                 json_put_open(&body->j, "stdin", '{');
@@ -176,7 +180,8 @@ static int read_input(struct exec_options *o, struct cella_err *err)
 /* ---- the answer ---- */
 
 struct stream {
-        int status; /* of the exit event; -1: it has not come */
+        int status;       /* of the exit event; -1: it has not come */
+        unsigned refused; /* by the network */
 };
 
 /* As of `cella run`: the code's own, or why it ended. */
@@ -201,6 +206,17 @@ static void tell_limit(const struct json_value *result)
         text_safe(status, sizeof status, json_get_string(result, "status"));
         if (strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0 && cli_stderr_ready())
                 fprintf(stderr, "cella: %s\n", status);
+}
+
+/* Where it was not let: its output alone need not say. */
+static void tell_violation(struct stream *s, const struct json_value *violation)
+{
+        char kind[32], target[300], detail[160];
+        text_safe(kind, sizeof kind, json_get_string(violation, "kind"));
+        text_safe(target, sizeof target, json_get_string(violation, "target"));
+        text_safe(detail, sizeof detail, json_get_string(violation, "detail"));
+        if (!strcmp(kind, "network") && s->refused++ < REFUSED_TOLD && cli_stderr_ready())
+                fprintf(stderr, "cella: refused: %s %s: %s\n", kind, target, detail);
 }
 
 static int write_output(int fd, const struct json_value *event, struct cella_err *err)
@@ -232,8 +248,9 @@ static int on_event(void *userdata, const char *name, char *data, size_t len, st
         struct stream *s = userdata;
         AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err why;
-        bool output = !strcmp(name, "stdout") || !strcmp(name, "stderr");
-        if (!output && strcmp(name, "exit") != 0 && strcmp(name, "error") != 0)
+        bool output = !strcmp(name, "stdout") || !strcmp(name, "stderr"),
+             refused = !strcmp(name, "violation");
+        if (!output && !refused && strcmp(name, "exit") != 0 && strcmp(name, "error") != 0)
                 return 0;
         int r = json_read(data, len, EVENT_VALUES_MAX, &doc, &why);
         if (r < 0)
@@ -242,6 +259,10 @@ static int on_event(void *userdata, const char *name, char *data, size_t len, st
                 return write_output(name[3] == 'o' ? STDOUT_FILENO : STDERR_FILENO, doc.values, err);
         if (!strcmp(name, "error"))
                 return late_error(doc.values, err);
+        if (refused) {
+                tell_violation(s, doc.values);
+                return 0;
+        }
         s->status = exit_status(doc.values);
         tell_limit(doc.values);
         return 0;

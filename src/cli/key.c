@@ -20,7 +20,7 @@ struct key_options {
 static const struct cli_option options[] = {
         {"capability", "NAME", "what it may: sandbox.exec, sandbox.manage, files, settings, audit...",
          CLI_INTO(CLI_LIST, struct key_options, capabilities)},
-        {"tier", "TIER", "the highest network tier it may ask for",
+        {"tier", "TIER", "the highest network tier it may have (restricted)",
          CLI_INTO(CLI_TEXT, struct key_options, tier)},
         {"sandboxes", "N", "so many at once", CLI_INTO(CLI_COUNT, struct key_options, sandboxes)},
         API_SOCKET_OPTION(struct key_options),

@@ -13,9 +13,11 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/words.h"
+#include "egress/policy.h"
 #include "sys/file.h"
 
 #define LIST_MAX 64
+#define REFUSED_TOLD 8 /* of the network, without --verbose */
 
 struct run_options {
         struct cella_options options;
@@ -23,6 +25,7 @@ struct run_options {
         struct cella_mount mounts[LIST_MAX];
         const char *env[LIST_MAX * 4];
         size_t n_env;
+        struct cli_list allowed, blocked, private; /* patterns of the network */
         bool json, verbose;
         bool understood;            /* the command line was */
         char *code;                 /* read from a file; owned */
@@ -126,9 +129,69 @@ static int set_engine(void *target, const char *value, struct cella_err *err)
 
 static int set_network(void *target, const char *value, struct cella_err *err)
 {
-        (void)target;
-        return only("network", strcmp(value, "sandbox") ? value : "restricted", "restricted",
-                    CELLA_INVALID_REQUEST, err);
+        static const struct {
+                const char *word;
+                enum cella_tier tier;
+        } tiers[] = {
+                {"restricted", CELLA_RESTRICTED}, {"sandbox", CELLA_RESTRICTED},
+                {"standard", CELLA_STANDARD},     {"elevated", CELLA_ELEVATED},
+                {"unrestricted", CELLA_ELEVATED},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(tiers); i++)
+                if (!strcmp(value, tiers[i].word)) {
+                        ((struct run_options *)target)->options.network.tier = tiers[i].tier;
+                        return 0;
+                }
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                       "--network may be restricted, standard or elevated, not '%.60s'", value);
+}
+
+static int add_pattern(struct cli_list *list, enum policy_list kind, const char *option, const char *value,
+                       struct cella_err *err)
+{
+        const char *why = policy_check_pattern(kind, value);
+        if (why)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--%s cannot be '%.60s': %.120s", option,
+                               value, why);
+        if (list->n == CLI_LIST_MAX)
+                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "more than %d --%s", CLI_LIST_MAX, option);
+        list->items[list->n++] = value;
+        return 0;
+}
+
+static int set_allow(void *target, const char *value, struct cella_err *err)
+{
+        return add_pattern(&((struct run_options *)target)->allowed, POLICY_ALLOWED, "allow", value, err);
+}
+
+static int set_block(void *target, const char *value, struct cella_err *err)
+{
+        return add_pattern(&((struct run_options *)target)->blocked, POLICY_BLOCKED, "block", value, err);
+}
+
+static int set_allow_private(void *target, const char *value, struct cella_err *err)
+{
+        return add_pattern(&((struct run_options *)target)->private, POLICY_PRIVATE, "allow-private", value,
+                           err);
+}
+
+/* A list that would mean nothing is a mistake, and one about what is reachable at that. */
+static int take_network(struct run_options *o, struct cella_err *err)
+{
+        struct cella_network *n = &o->options.network;
+        if (o->allowed.n > 0 && n->tier == CELLA_ELEVATED)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--allow goes with --network standard; elevated is any public address");
+        const char *needless = o->allowed.n > 0   ? "--allow needs --network standard"
+                               : o->blocked.n > 0 ? "--block needs --network standard or elevated"
+                               : o->private.n > 0 ? "--allow-private needs --network standard or elevated"
+                                                  : NULL;
+        if (needless && n->tier == CELLA_RESTRICTED)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s", needless);
+        n->allowed = o->allowed.items;
+        n->blocked = o->blocked.items;
+        n->allowed_private = o->private.items;
+        return 0;
 }
 
 static int set_user(void *target, const char *value, struct cella_err *err)
@@ -168,7 +231,13 @@ static const struct cli_option options[] = {
         {"env", "NAME=VALUE", "set a variable; nothing is inherited", set_env},
         {"cwd", "DIR", "where to start (/workspace)", set_cwd},
         {"user", "user|root", "who the code is inside; outside it is nobody (user)", set_user},
-        {"network", "TIER", "restricted: none but its own loopback", set_network},
+        {"network", "TIER", "restricted: none; standard: what --allow names; elevated: any public address",
+         set_network},
+        {"allow", "DOMAIN[:PORT]", "may be reached; *.DOMAIN is what is below it (ports 80 and 443)",
+         set_allow},
+        {"block", "DOMAIN[:PORT]", "may not be reached, whatever else is said (every port)", set_block},
+        {"allow-private", "PATTERN", "a name, address or network may be private, if it is allowed",
+         set_allow_private},
         {"image", "REF", "host: a read-only view of this machine's /usr", set_image},
         {"engine", "NAME", "native", set_engine},
         {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output},
@@ -207,6 +276,25 @@ static int exit_status(const struct cella_result *r, int cancel_fd)
         }
 }
 
+static void tell_refused(const struct cella_violation *v)
+{
+        fprintf(stderr, "cella: refused: %s %s: %s\n", v->kind, v->target, v->detail);
+}
+
+static void tell_network(const struct cella_result *r)
+{
+        const struct cella_network_usage *n = &r->network;
+        if (r->network_known)
+                fprintf(stderr,
+                        "cella: network: %llu connections, %llu lookups, %llu refused, %llu bytes sent, "
+                        "%llu received\n",
+                        (unsigned long long)n->connections, (unsigned long long)n->lookups,
+                        (unsigned long long)n->refused, (unsigned long long)n->bytes_sent,
+                        (unsigned long long)n->bytes_received);
+        for (size_t i = 0; i < r->n_violations; i++)
+                tell_refused(&r->violations[i]);
+}
+
 static void tell(const struct cella_result *r, const struct cella_isolation *isolation)
 {
         fprintf(stderr, "cella: %s in %s: %s, exit code %d, %.1f ms, CPU %.1f ms, memory %llu KiB\n", r->id,
@@ -218,11 +306,18 @@ static void tell(const struct cella_result *r, const struct cella_isolation *iso
         for (size_t i = 0; i < isolation->n_missing; i++)
                 fprintf(stderr, "%s %s", i ? "" : "; missing:", isolation->missing[i]);
         fputc('\n', stderr);
+        tell_network(r);
 }
 
-/* One line for a limit that ended the code: its output alone would not say. */
-static void tell_limit(const struct cella_result *r)
+/* What the code's output alone would not say: which limit ended it, and where it was not let.  */
+static void tell_why(const struct cella_result *r)
 {
+        size_t told = 0;
+        for (size_t i = 0; i < r->n_violations && told < REFUSED_TOLD; i++)
+                if (!strcmp(r->violations[i].kind, "network")) {
+                        tell_refused(&r->violations[i]);
+                        told++;
+                }
         if (r->status != CELLA_EXITED && r->status != CELLA_SIGNALED && r->status != CELLA_CANCELLED)
                 fprintf(stderr, "cella: %s\n", cella_status_name(r->status));
 }
@@ -256,7 +351,7 @@ static int execute(struct run_options *o, struct cella_err *err)
         else if (o->verbose && cli_stderr_ready())
                 tell(&result, &isolation);
         else if (cli_stderr_ready())
-                tell_limit(&result);
+                tell_why(&result);
         cella_result_done(&result);
         return status;
 }
@@ -276,7 +371,10 @@ static int run(const struct cli_command *self, int argc, char **argv, struct run
         if (r < 0)
                 return r;
         o->command.limit_streamed = o->options.limits.output_bytes != standard.output_bytes;
-        r = words_take(&o->command, &o->code, self->name, argc - r, argv + r, err);
+        int words = r;
+        if ((r = take_network(o, err)) < 0)
+                return r;
+        r = words_take(&o->command, &o->code, self->name, argc - words, argv + words, err);
         if (r < 0)
                 return r;
         o->understood = true;

@@ -16,6 +16,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "cli/serve.h"
 #include "config.h"
 #include "jail/cgroup.h"
 #include "keeper/listen.h"
@@ -31,10 +32,6 @@
 
 #define PATH_SIZE 1024
 #define NOBODY_UID 1879048190u /* a number nothing else hands out; those of sandboxes follow it */
-
-struct serve_options {
-        const char *listen, *socket, *settings, *state, *user, *workspace_root;
-};
 
 struct serve {
         struct serve_options options;
@@ -81,7 +78,7 @@ static int fill_paths(struct serve *s, struct cella_err *err)
         else
                 snprintf(s->socket_path, sizeof s->socket_path, "/tmp/cella-%u/cella.sock",
                          (unsigned)geteuid());
-        s->socket = strcmp(s->socket_path, "none") != 0 ? s->socket_path : NULL;
+        s->socket = strcmp(s->socket_path, "none") != 0 && !s->options.stdio ? s->socket_path : NULL;
         s->listen = strcmp(s->options.listen, "none") != 0 ? s->options.listen : NULL;
         if (s->options.state)
                 snprintf(s->state, sizeof s->state, "%s", s->options.state);
@@ -159,6 +156,8 @@ static int find_server(struct serve *s, struct cella_err *err)
 static int open_listeners(struct serve *s, struct cella_err *err)
 {
         int fd;
+        if (s->options.stdio)
+                s->listeners[s->n_listeners++] = s->options.stdio_fd;
         if (s->listen) {
                 if ((fd = listen_tcp(s->listen, err)) < 0)
                         return fd;
@@ -178,7 +177,7 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
         char listeners[16], uid[16];
         char *argv[16];
         int n = 0;
-        snprintf(listeners, sizeof listeners, "%zu", s->n_listeners);
+        snprintf(listeners, sizeof listeners, "%zu", s->options.stdio ? 0 : s->n_listeners);
         snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
         argv[n++] = "cella-server";
         argv[n++] = "--state", argv[n++] = s->dir.path;
@@ -189,6 +188,8 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
         if (s->socket)
                 argv[n++] = "--socket", argv[n++] = (char *)s->socket;
         argv[n++] = "--listeners", argv[n++] = listeners;
+        if (s->options.stdio)
+                argv[n++] = "--stdio", argv[n++] = "1";
         argv[n++] = "--user-uid", argv[n++] = uid;
         argv[n] = NULL;
         const struct server_setup setup = {
@@ -270,7 +271,8 @@ static int keep(struct serve *s, struct cella_err *err)
 static int serve(struct serve *s, struct cella_err *err)
 {
         int r;
-        if ((r = fill_paths(s, err)) < 0 || (r = listen_check(s->listen, s->socket, err)) < 0 ||
+        if ((r = fill_paths(s, err)) < 0 ||
+            (!s->options.stdio && (r = listen_check(s->listen, s->socket, err)) < 0) ||
             (r = find_user(s, err)) < 0 ||
             (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
@@ -281,19 +283,12 @@ static int serve(struct serve *s, struct cella_err *err)
         return keep(s, err);
 }
 
-static int serve_main(const struct cli_command *self, int argc, char **argv)
+int serve_run(const struct serve_options *wanted, struct cella_err *err)
 {
         static struct serve s;
-        struct cella_err err = {0};
-        s.options.listen = "127.0.0.1:7070";
+        s.options = *wanted;
         s.dir.lock = s.dir.workspaces = -1;
-        int r = cli_parse(self, argc, argv, &s.options, NULL, &err);
-        if (r == CLI_HELP)
-                return 0;
-        if (r >= 0 && r < argc)
-                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella serve takes no '%.40s'", argv[r]);
-        if (r >= 0)
-                r = serve(&s, &err);
+        int r = serve(&s, err);
         for (size_t i = 0; i < s.n_listeners; i++)
                 sys_close(s.listeners[i]);
         if (s.listens_there && s.socket)
@@ -301,6 +296,20 @@ static int serve_main(const struct cli_command *self, int argc, char **argv)
         state_dir_done(&s.dir);
         free(s.settings);
         free(s.pin);
+        return r;
+}
+
+static int serve_main(const struct cli_command *self, int argc, char **argv)
+{
+        struct serve_options wanted = {.listen = "127.0.0.1:7070"};
+        struct cella_err err = {0};
+        int r = cli_parse(self, argc, argv, &wanted, NULL, &err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r >= 0 && r < argc)
+                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella serve takes no '%.40s'", argv[r]);
+        if (r >= 0)
+                r = serve_run(&wanted, &err);
         return r >= 0 ? r : cli_fail(&err, err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
 }
 

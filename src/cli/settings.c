@@ -99,12 +99,30 @@ static bool ends_in(const char *name, const char *end)
         return a >= b && !strcmp(name + a - b, end);
 }
 
-/* JSON as it is; a size or time with its unit where the name says so; else a string. */
+/* "a.example,b.example" */
+static int put_list(struct json *j, const char *name, const char *value, struct cella_err *err)
+{
+        char item[300];
+        json_put_open(j, name, '[');
+        for (size_t len; *value; value += len + (value[len] == ',')) {
+                len = strcspn(value, ",");
+                if (len == 0 || len >= sizeof item)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "%s takes names with commas between them, or a JSON array", name);
+                snprintf(item, sizeof item, "%.*s", (int)len, value);
+                json_put_string(j, NULL, item);
+        }
+        json_put_close(j, ']');
+        return 0;
+}
+
+/* JSON as it is; a size or time with its unit, a list with commas, where the name says so; else a string. */
 static int put_value(struct json *j, const char *name, const char *value, struct cella_err *err)
 {
         AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err ignored;
-        bool bytes = ends_in(name, "_bytes"), time = ends_in(name, "_ms");
+        bool bytes = ends_in(name, "_bytes") || !strcmp(name, "bytes_per_execution"),
+             time = ends_in(name, "_ms");
         uint64_t number = 0;
         char *copy = strdup(value);
         bool is_json = copy && json_read(copy, strlen(copy), 100000, &doc, &ignored) == 0;
@@ -122,6 +140,8 @@ static int put_value(struct json *j, const char *name, const char *value, struct
                 json_put_number(j, name, number);
                 return 0;
         }
+        if (ends_in(name, "_domains") || !strcmp(name, "allowed_private"))
+                return put_list(j, name, value, err);
         json_put_string(j, name, value);
         return 0;
 }
@@ -178,7 +198,7 @@ const struct cli_command cli_settings = {
         .usage = "get [KEY] | set KEY VALUE",
         .summary = "show and change the daemon's settings",
         .text = "KEY is dotted (limits.memory_bytes), VALUE is JSON or a bare word; sizes and times may have "
-                "their\nunits (512M, 30s), null puts the default back.",
+                "their\nunits (512M, 30s), lists of domains commas between them, null puts the default back.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = settings_main,

@@ -27,6 +27,7 @@
 struct arguments {
         const char *state, *settings, *listen, *socket;
         uint64_t listeners, owner;
+        uint64_t stdio; /* 1: after the listeners there is a socket to speak MCP on */
 };
 
 struct server {
@@ -63,6 +64,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         ret->socket = value;
                 else if (!strcmp(name, "--listeners"))
                         r = parse_count(value, &ret->listeners);
+                else if (!strcmp(name, "--stdio"))
+                        r = parse_count(value, &ret->stdio);
                 else if (!strcmp(name, "--user-uid"))
                         r = parse_count(value, &ret->owner);
                 else
@@ -256,6 +259,7 @@ static int start(struct server *s, struct cella_err *err)
                 .n_listeners = (size_t)s->arguments.listeners,
                 .owner = (uid_t)s->arguments.owner,
                 .listen = s->arguments.listen,
+                .stdio = s->arguments.stdio ? LISTENER_FD + (int)s->arguments.listeners : -1,
                 .log = log_line,
         };
         if ((r = api_new(&options, &s->api, err)) < 0)

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/auto.h"
 #include "base/err.h"
 #include "engine/runtime.h"
+#include "wire/egress.h"
 #include "wire/init.h"
 #include "wire/message.h"
 
@@ -17,6 +19,18 @@
 
 static const char *const clean_environment[] = {
         PATH_INSIDE, "TMPDIR=/tmp", "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", NULL,
+};
+
+/* For programs that have to be told of a proxy; the others need none. */
+#define DIRECT "localhost,127.0.0.1,::1"
+static const char *const proxy_environment[] = {
+        "HTTP_PROXY=" EGRESS_PROXY_URL,
+        "http_proxy=" EGRESS_PROXY_URL,
+        "HTTPS_PROXY=" EGRESS_PROXY_URL,
+        "https_proxy=" EGRESS_PROXY_URL,
+        "NO_PROXY=" DIRECT,
+        "no_proxy=" DIRECT,
+        NULL,
 };
 
 void command_form_done(struct command_form *b)
@@ -57,11 +71,11 @@ static bool names_variable(const char *pair)
         return len > 0 && pair[len] == '=';
 }
 
-static bool overridden(const char *pair, const char *const *env)
+static bool overridden(const char *pair, const char *const *env, bool in_any_case)
 {
         size_t len = strcspn(pair, "=") + 1;
         for (; env && *env; env++)
-                if (!strncmp(*env, pair, len))
+                if (in_any_case ? !strncasecmp(*env, pair, len) : !strncmp(*env, pair, len))
                         return true;
         return false;
 }
@@ -77,13 +91,22 @@ static int add_variable(struct command_form *b, const char *pair, struct cella_e
 }
 
 static int add_unless_overridden(struct command_form *b, const char *const *pairs, const char *const *env,
-                                 struct cella_err *err)
+                                 bool in_any_case, struct cella_err *err)
 {
         int r = 0;
         for (; *pairs && r == 0; pairs++)
-                if (!overridden(*pairs, env))
+                if (!overridden(*pairs, env, in_any_case))
                         r = add_variable(b, *pairs, err);
         return r;
+}
+
+void command_proxy(const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1])
+{
+        _Static_assert(ARRAY_LEN(proxy_environment) <= COMMAND_PROXY_MAX + 1, "they fit");
+        for (const char *const *pair = proxy_environment; *pair; pair++)
+                if (!overridden(*pair, env, true))
+                        *ret++ = *pair;
+        *ret = NULL;
 }
 
 static int add_environment(struct command_form *b, const struct command_place *place,
@@ -93,14 +116,17 @@ static int add_environment(struct command_form *b, const struct command_place *p
         const char *home = place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
         const char *const varying[] = {home, place->user_root ? "USER=root" : "USER=user",
                                        place->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
-        int r = add_unless_overridden(b, varying, command->env, err);
+        int r = add_unless_overridden(b, varying, command->env, false, err);
         if (r == 0)
-                r = add_unless_overridden(b, clean_environment, command->env, err);
+                r = add_unless_overridden(b, clean_environment, command->env, false, err);
+        /* Programs differ in which spelling they read first: a caller's own, in any, is the only one. */
+        if (r == 0 && place->network)
+                r = add_unless_overridden(b, proxy_environment, command->env, true, err);
         for (const char *const *e = command->env; e && *e && r == 0; e++)
                 r = add_variable(b, *e, err);
         /* Only a test without this wall inherits anything. */
         for (char **e = environ; place->inherits && *e && r == 0; e++)
-                if (!overridden(*e, clean_environment))
+                if (!overridden(*e, clean_environment, false))
                         r = add_variable(b, *e, err);
         return r;
 }
@@ -215,6 +241,7 @@ int command_start(struct sandbox *sb, const struct cella_command *command, const
         const struct command_place place = {
                 .foreign_home = sb->host_workspace,
                 .user_root = sb->user_root,
+                .network = sb->network,
                 .inherits = !(sb->walls & WALL_HYGIENE),
         };
         int r = command_fill(&b, &place, command, err);

@@ -8,6 +8,7 @@
 struct command_place {
         bool foreign_home; /* the workspace is a directory of the host: no place for a home */
         bool user_root;
+        bool network;       /* there is a way out, and a proxy for programs that insist on one */
         bool inherits;      /* our own environment too: only a test without that wall */
         bool own_workspace; /* nobody else's, and empty: code may be a file in it */
         unsigned slot;      /* tells apart the files of commands that run at once */
@@ -32,6 +33,11 @@ static inline void command_form_done_auto(struct command_form *form)
 {
         command_form_done(form);
 }
+
+/* The variables that tell of a network's proxy, for what was started before they were wanted; not those that
+ * env has, in whatever case.  NULL at the end. */
+#define COMMAND_PROXY_MAX 8
+void command_proxy(const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1]);
 
 /* Fills it in, puts the code's file into the sandbox if it has one; then asks init to start it
  * on the three descriptors.  It is not known yet whether that worked. */

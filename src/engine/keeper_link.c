@@ -199,7 +199,8 @@ static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_
 static void deliver(struct keeper_link *link, const union keeper_packet *packet, int fd)
 {
         if (packet->number == 0) {
-                link->events->on_event(link->userdata, packet);
+                link->events->on_event(link->userdata, packet, fd);
+                fd = -1;
         } else {
                 struct due *d = take_due(link, packet->number);
                 if (d && d->answer) {

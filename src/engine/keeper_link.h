@@ -25,8 +25,9 @@ union keeper_packet {
 typedef void (*keeper_answer)(void *context, const union keeper_packet *packet, int fd);
 
 struct keeper_link_events {
-        void (*on_event)(void *userdata, const union keeper_packet *packet); /* what was not asked for */
-        void (*on_lost)(void *userdata, const char *why);                    /* the keeper is gone */
+        /* What was not asked for; fd as above. */
+        void (*on_event)(void *userdata, const union keeper_packet *packet, int fd);
+        void (*on_lost)(void *userdata, const char *why); /* the keeper is gone */
 };
 
 int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,

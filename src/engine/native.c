@@ -7,12 +7,14 @@
 #include "base/err.h"
 #include "cella.h"
 #include "engine/isolation.h"
+#include "engine/outlet.h"
 #include "engine/run.h"
 #include "engine/testing.h"
 #include "keeper/sandbox.h"
 
 struct cella_sandbox {
         struct sandbox *keeper;
+        struct outlet *outlet; /* NULL: it has no network */
 };
 
 /* A caller may not care for the reason; inside, everybody may count on there being a place for it. */
@@ -31,8 +33,13 @@ int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down
         struct cella_sandbox *s = calloc(1, sizeof *s);
         if (!s)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        int r = sandbox_new(options, walls_down, &s->keeper, err);
+        /* The process starts while the walls are being raised. */
+        int r = options->network.tier == CELLA_RESTRICTED ? 0
+                                                          : outlet_new(&options->network, &s->outlet, err);
+        if (r == 0)
+                r = sandbox_new(options, walls_down, &s->keeper, err);
         if (r < 0) {
+                outlet_free(s->outlet);
                 free(s);
                 return r;
         }
@@ -49,7 +56,9 @@ struct cella_sandbox *cella_sandbox_free(struct cella_sandbox *sandbox)
 {
         if (!sandbox)
                 return NULL;
+        outlet_end(sandbox->outlet); /* while the sandbox dies */
         sandbox_free(sandbox->keeper);
+        outlet_free(sandbox->outlet);
         free(sandbox);
         return NULL;
 }
@@ -71,7 +80,7 @@ int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command
         err = place(err, &spare);
         if (sandbox->keeper->pid <= 0)
                 return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
-        return run_command(sandbox->keeper, command, ret, err);
+        return run_command(sandbox->keeper, sandbox->outlet, command, ret, err);
 }
 
 void cella_result_done(struct cella_result *result)

@@ -25,6 +25,23 @@ static void output(struct json *j, const struct cella_result *r, unsigned flags)
         json_put_number(j, "stderr_bytes", r->output_total[CELLA_STDERR]);
 }
 
+static void network(struct json *j, const struct cella_result *r)
+{
+        if (!r->has_network)
+                return;
+        if (!r->network_known) {
+                json_put_null(j, "network");
+                return;
+        }
+        json_put_open(j, "network", '{');
+        json_put_number(j, "connections", r->network.connections);
+        json_put_number(j, "refused", r->network.refused);
+        json_put_number(j, "bytes_sent", r->network.bytes_sent);
+        json_put_number(j, "bytes_received", r->network.bytes_received);
+        json_put_number(j, "lookups", r->network.lookups);
+        json_put_close(j, '}');
+}
+
 static void usage(struct json *j, const struct cella_result *r)
 {
         json_put_real(j, "duration_ms", (double)r->duration_us / 1000);
@@ -38,6 +55,7 @@ static void usage(struct json *j, const struct cella_result *r)
                 json_put_number(j, "processes_peak", r->processes_peak);
         else
                 json_put_null(j, "processes_peak");
+        network(j, r);
         json_put_close(j, '}');
 }
 

@@ -23,6 +23,7 @@
 #include "engine/files.h"
 #include "engine/pump.h"
 #include "engine/verdict.h"
+#include "engine/violations.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "wire/init.h"
@@ -32,11 +33,13 @@
 #define CPU_CHECK_MIN_US 5000
 #define THROTTLE_AFTER_US 20000 /* see cgroup_throttle() */
 
-enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, N_EVENTS };
+enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, ON_NETWORK, N_EVENTS };
 
 struct run {
         struct sandbox *sandbox;
+        struct outlet *outlet; /* NULL: no network */
         const struct cella_command *command;
+        struct violations violations;
         struct verdict_facts facts;
         struct pump_out out[2];
         struct pump_in in;
@@ -53,6 +56,7 @@ static void run_free(struct run *r)
         for (int i = 0; i < 2; i++)
                 pump_out_done(&r->out[i]);
         pump_in_done(&r->in);
+        violations_done(&r->violations);
         free(r);
 }
 DEFINE_AUTO(struct run *, run_free)
@@ -87,6 +91,26 @@ static int start(struct run *r, struct cella_err *err)
         pump_in_init(&r->in, r->command->stdin_fd, in[1]);
         if (r->command->stdin_fd < 0)
                 pump_in_done(&r->in);
+        return e;
+}
+
+static void note(void *context, const struct violation *violation)
+{
+        struct run *r = context;
+        violations_add(&r->violations, violation);
+}
+
+/* Who dials before that waits in the listener's queue. */
+static int open_network(struct run *r, struct cella_err *err)
+{
+        int *way_out = r->sandbox->way_out;
+        if (!r->outlet)
+                return 0;
+        int e = way_out[0] < 0 ? 0 : outlet_attach(r->outlet, way_out, err); /* by the first command */
+        sys_close(TAKE_FD(way_out[0]));
+        sys_close(TAKE_FD(way_out[1]));
+        if (e == 0)
+                outlet_begin(r->outlet, note, r);
         return e;
 }
 
@@ -181,7 +205,7 @@ static void hear_init(struct run *r)
                 r->over = true;
                 return;
         }
-        message_close_fds(&m); /* it has none to give */
+        message_close_fds(&m); /* it has none to give any more */
         if (m.type == INIT_EXITED && m.len == sizeof r->facts.exited) {
                 memcpy(&r->facts.exited, data, sizeof r->facts.exited);
                 r->facts.reported = r->over = true;
@@ -190,6 +214,13 @@ static void hear_init(struct run *r)
                 memcpy(&cause, data, sizeof cause);
                 r->failure = cause.num < 0 ? cause.num : -EIO;
                 r->over = true;
+        } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused)) {
+                struct init_refused refused;
+                struct violation v;
+                memcpy(&refused, data, sizeof refused);
+                violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
+                              sizeof refused.detail);
+                note(r, &v);
         } else {
                 /* Nothing else is due: whoever speaks there is not our init. */
                 end(r, END_BY_ITSELF);
@@ -205,6 +236,7 @@ static void loop(struct run *r)
                         [ON_STDERR] = pump_out_wants(&r->out[1]),
                         [ON_STDIN] = pump_in_wants(&r->in),
                         [ON_CANCEL] = {r->command->cancel_fd, POLLIN, 0},
+                        [ON_NETWORK] = {r->outlet ? outlet_fd(r->outlet) : -1, POLLIN, 0},
                 };
                 int64_t now = clock_us();
                 int n = sys_poll(fds, N_EVENTS, next_clock(r, now));
@@ -217,6 +249,8 @@ static void loop(struct run *r)
                                 pump_in_move(&r->in);
                         if (fds[ON_CONTROL].revents)
                                 hear_init(r);
+                        if (fds[ON_NETWORK].revents)
+                                outlet_hear(r->outlet);
                         if (fds[ON_CANCEL].revents)
                                 end(r, END_CANCELLED);
                 }
@@ -256,6 +290,17 @@ static void flush(struct run *r)
         }
 }
 
+static int fill_violations(struct run *r, struct cella_result *result)
+{
+        struct violation limits[VIOLATIONS_OF_LIMITS];
+        unsigned n = violations_of_limits(&r->facts, &r->sandbox->limits, result->status, limits);
+        result->has_network = r->outlet != NULL;
+        result->network_known = r->outlet && outlet_count(r->outlet, &result->network);
+        for (unsigned i = 0; i < n; i++)
+                note(r, &limits[i]);
+        return violations_take(&r->violations, result);
+}
+
 static int fill_result(struct run *r, struct cella_result *result, struct cella_err *err)
 {
         result->duration_us = (uint64_t)(clock_us() - r->started);
@@ -272,6 +317,8 @@ static int fill_result(struct run *r, struct cella_result *result, struct cella_
                 if (keep_take(&p->keep, &result->output[i], &result->output_len[i]) < 0)
                         return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
         }
+        if (fill_violations(r, result) < 0)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
         return id_make("exe_", result->id);
 }
 
@@ -303,6 +350,8 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
         int e = start(r, err);
         if (e == 0)
                 e = sandbox_wait_ready(r->sandbox, err);
+        if (e == 0)
+                e = open_network(r, err);
         if (e < 0)
                 return e;
         start_clocks(r);
@@ -320,8 +369,8 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
         return e;
 }
 
-int run_command(struct sandbox *sandbox, const struct cella_command *command, struct cella_result *ret,
-                struct cella_err *err)
+int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct cella_command *command,
+                struct cella_result *ret, struct cella_err *err)
 {
         struct cella_result result = {0};
         sigset_t signals;
@@ -329,7 +378,9 @@ int run_command(struct sandbox *sandbox, const struct cella_command *command, st
         if (!r)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         r->sandbox = sandbox;
+        r->outlet = outlet;
         r->command = command;
+        r->violations = (struct violations){0};
         r->facts = (struct verdict_facts){0};
         r->over = false;
         r->failure = 0;

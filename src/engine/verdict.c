@@ -3,8 +3,13 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* So little is left that a write has failed, or the next would. */
 #define DISK_FULL_BYTES 4096
+
+bool verdict_disk_is_full(const struct verdict_facts *facts)
+{
+        return facts->reported &&
+               (facts->exited.disk_bytes_free < DISK_FULL_BYTES || facts->exited.disk_inodes_free == 0);
+}
 
 static void set_exit(const struct verdict_facts *facts, struct cella_result *result)
 {
@@ -43,8 +48,7 @@ static enum cella_status limit_hit(const struct verdict_facts *facts, const stru
                 return CELLA_MEMORY_LIMIT;
         if (result->signal == SIGXFSZ)
                 return CELLA_DISK_LIMIT;
-        if (facts->reported &&
-            (facts->exited.disk_bytes_free < DISK_FULL_BYTES || facts->exited.disk_inodes_free == 0))
+        if (verdict_disk_is_full(facts))
                 return CELLA_DISK_LIMIT;
         if (facts->counted && facts->usage.forks_refused > 0)
                 return CELLA_PROCESS_LIMIT;

@@ -15,5 +15,8 @@ struct verdict_facts {
         struct cgroup_usage usage; /* valid if counted */
 };
 
+/* So little is left that a write has failed, or the next would. */
+bool verdict_disk_is_full(const struct verdict_facts *facts);
+
 /* Fills in status, exit_code, signal and usage of *result. */
 void verdict(const struct verdict_facts *facts, struct cella_result *result);

@@ -11,6 +11,7 @@
 #include "box/queue.h"
 #include "box/sandbox.h"
 #include "front/auth.h"
+#include "front/mcp/mcp.h"
 #include "front/sse.h"
 
 #define HEARTBEAT_MS 15000
@@ -202,7 +203,9 @@ static void on_done(struct http_request *request, int status, uint64_t duration_
 
 static void on_heartbeat(uv_timer_t *timer)
 {
-        sse_heartbeat(timer->data);
+        struct api *api = timer->data;
+        sse_heartbeat(api);
+        mcp_heartbeat(api->mcp);
 }
 
 static int make_routes(struct api *api)
@@ -251,7 +254,9 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
                 .on_done = on_done,
                 .userdata = api,
         };
-        if ((r = http_server_new(&http, &api->http, err)) < 0)
+        if ((r = mcp_new(api, &api->mcp, err)) < 0 || (r = http_server_new(&http, &api->http, err)) < 0)
+                return r;
+        if (options->stdio >= 0 && (r = mcp_stdio_start(api->mcp, options->stdio, err)) < 0)
                 return r;
         api->heartbeat.data = api;
         uv_timer_init(options->box->loop, &api->heartbeat);
@@ -272,6 +277,7 @@ struct api *api_free(struct api *api)
         int64_t until = clock_us() + QUERIES_US;
         atomic_store(&api->ending, true);
         http_server_free(api->http);
+        api->mcp = mcp_free(api->mcp);
         uv_timer_stop(&api->heartbeat);
         while (api->queries > 0 && clock_us() < until)
                 uv_run(api->box->loop, UV_RUN_ONCE); /* the box's timer wakes it */

@@ -12,6 +12,7 @@
 
 struct api;
 struct call;
+struct mcp;
 
 enum {
         API_OPEN = 1u << 0,   /* no key needed: health */
@@ -55,6 +56,7 @@ struct api {
         struct list streams; /* struct sse */
         uv_timer_t heartbeat;
         json_t *openapi;
+        struct mcp *mcp;
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;
@@ -68,6 +70,7 @@ struct api_options {
         size_t n_listeners;
         uid_t owner;
         const char *listen;
+        int stdio; /* a socket on which a client speaks MCP; taken over; -1: none */
         api_log log;
 };
 

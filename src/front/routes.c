@@ -1,7 +1,9 @@
 /* front/routes.c -- every route of the API.  The server, its checks and its description read this. */
 #include "base/auto.h"
 #include "box/request.h"
+#include "front/mcp/mcp.h"
 #include "front/rest/rest.h"
+#include "front/tools/http.h"
 
 #define SANDBOX "/v1/sandboxes/{id}"
 #define PROCESS SANDBOX "/processes/{pid}"
@@ -91,6 +93,15 @@ const struct api_route api_routes[] = {
          "execution"},
         {HTTP_DELETE, "/v1/executions/{id}", MAY_EXEC, 0, 0, NULL, rest_execution_cancel, "cancels it", NULL,
          "execution"},
+        {HTTP_GET, "/v1/tools", 0, 0, 0, NULL, tools_http_list, "the tools for agents, with their schemas",
+         "format", "tools"},
+        {HTTP_POST, "/v1/tools/{name}", 0, API_RAW, API_BODY_MAX, NULL, tools_http_call, "calls a tool", NULL,
+         "what its output_schema says"},
+        {HTTP_POST, "/mcp", 0, API_RAW, MCP_MESSAGE_MAX, NULL, mcp_http_post,
+         "the Model Context Protocol: one JSON-RPC message", NULL, "JSON-RPC, or events"},
+        {HTTP_GET, "/mcp", 0, 0, 0, NULL, mcp_http_get, "goes on with a stream, after Last-Event-ID", NULL,
+         "events"},
+        {HTTP_DELETE, "/mcp", 0, 0, 0, NULL, mcp_http_delete, "ends a session", NULL, "nothing"},
         {HTTP_GET, "/v1/pools", 0, 0, 0, NULL, rest_pools, "sandboxes made ahead of time", NULL, "pools"},
         {HTTP_GET, "/v1/keys", MAY_SETTINGS, 0, 0, NULL, rest_key_list, "the keys, without their secrets",
          NULL, "keys"},

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "init/init.h"
+#include "init/refused.h"
 #include "init/strangers.h"
 #include "jail/enter.h"
 
@@ -40,12 +41,15 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 .inner_uid = head.inner_uid,
                 .terminals = head.terminals != 0,
                 .several = head.several != 0,
+                .network = head.network != 0,
+                .direct = head.direct != 0,
                 .limits = head.limits,
                 .mounts = mounts,
                 .n_mounts = head.n_mounts,
                 .proc_fd = -1,
                 .netns_fd = -1,
                 .census_fd = -1,
+                .listener_fd = -1,
         };
         return 0;
 }
@@ -60,6 +64,7 @@ int build(const struct message *message, char *data, uint32_t *ret_walls, struct
         r = jail_enter(&spec, INIT_CONTROL_FD, err);
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);
+        refused_listen(spec.listener_fd);
         *ret_walls = spec.walls;
         return r;
 }

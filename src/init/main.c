@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "init/init.h"
 #include "init/operate.h"
+#include "init/refused.h"
 #include "init/spawn.h"
 #include "init/task.h"
 #include "sys/ending.h"
@@ -55,6 +56,7 @@ static void handle(const struct message *message)
                         reply(INIT_DONE, message->tag, NULL, 0);
                 break;
         case INIT_SPAWN:
+                refused_forget();
                 r = spawn(message, request);
                 if (r < 0)
                         reply_failed(message->tag, CELLA_NOT_FOUND, r, "cannot start the command");
@@ -75,6 +77,9 @@ static void handle(const struct message *message)
                         break;
                 memcpy(&list, request, sizeof list);
                 list_files(message->tag, &list, tasks_count() > 0);
+                break;
+        case INIT_FORGET:
+                refused_forget();
                 break;
         default:
                 reply_failed(message->tag, CELLA_INTERNAL, r, "unknown request");
@@ -140,13 +145,18 @@ int main(void)
                 return 1;
         reply(INIT_READY, 0, &walls, sizeof walls);
 
-        struct pollfd ready[] = {{INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}};
         for (;;) {
-                int n = sys_poll(ready, 2, -1);
+                struct pollfd ready[] = {
+                        {INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}, {refused_fd(), POLLIN, 0}};
+                int n = sys_poll(ready, ARRAY_LEN(ready), -1);
                 if (n == -EINTR)
                         continue;
                 if (n < 0) /* nothing good can come of going on */
                         return 1;
+                /* One at a time, because the code can ask without end.  First, while it is true that somebody
+                 * waits: the next two may answer him as well, and we would wait for nobody. */
+                if (ready[2].revents)
+                        refused_answer();
                 if (ready[1].revents) {
                         struct signalfd_siginfo info[8];
                         ssize_t n_read = sys_read(deaths, info, sizeof info);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "init/init.h"
+#include "init/refused.h"
 #include "init/strangers.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -214,6 +215,7 @@ static void sweep(void)
 
 void tasks_reap(void)
 {
+        refused_drain(); /* what was tried before an end is told of before it */
         for (;;) {
                 struct rusage usage;
                 int status;
@@ -236,6 +238,7 @@ void tasks_announced(pid_t pid, int code)
         struct task *task = find_pid(pid);
         if (!task || !task->announces || task->kind != TASK_ALONE || tasks_count() > 1)
                 return;
+        refused_drain();
         task->status = (code & 255) << 8;
         report(task);
 }

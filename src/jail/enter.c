@@ -8,7 +8,8 @@
  *    when the owner moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
  *  - the filter is loaded as soon as the view is built; what it would forbid of the last
- *    steps, a second, small one refuses at the end;
+ *    steps, a second, small one refuses at the end.  With a way out it comes after that, which
+ *    takes a kind of socket that the filter has not;
  *  - Landlock comes after privilege is gone: it would not let us write our own uid map. */
 #include "jail/enter.h"
 
@@ -25,6 +26,7 @@
 #include "jail/netns.h"
 #include "jail/seccomp.h"
 #include "jail/view.h"
+#include "jail/way_out.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 #include "sys/process.h"
@@ -127,6 +129,24 @@ static int enter_netns(const struct jail_spec *spec, struct netns *own, struct c
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace") : 0;
 }
 
+/* Out of the sandbox with it: neither the code nor we are to have these. */
+static int give_way_out(const struct jail_spec *spec, int control_fd, struct cella_err *err)
+{
+        struct way_out way;
+        if (!spec->network)
+                return 0;
+        if (!(spec->walls & WALL_NET))
+                return err_say(err, CELLA_INTERNAL, -EINVAL, "egress: there is no namespace of its own");
+        int r = way_out_make(&way, err);
+        if (r < 0)
+                return r;
+        const int fds[] = {way.tcp, way.udp};
+        r = message_send(control_fd, INIT_NETWORK, 0, fds, ARRAY_LEN(fds), NULL, 0, NULL, 0);
+        sys_close(way.tcp);
+        sys_close(way.udp);
+        return r < 0 ? lost_owner(err) : 0;
+}
+
 static int load_filter(const struct jail_spec *spec, int (*load)(void), struct cella_err *err)
 {
         if (!(spec->walls & WALL_SECCOMP))
@@ -159,12 +179,14 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 return ruleset;
         if (ruleset < 0)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
-        if ((r = load_filter(spec, seccomp_load, err)) < 0)
+        if (!spec->network && (r = load_filter(spec, seccomp_load, err)) < 0)
                 return r;
         /* From here on, what comes is short; but leaving the host's tree waits until the owner's
          * core is out of the kernel, which is when the network is there. */
         if ((r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
             (r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
+            (r = give_way_out(spec, control_fd, err)) < 0 ||
+            (spec->network && (r = load_filter(spec, seccomp_load, err)) < 0) ||
             (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {
@@ -177,11 +199,14 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
 }
 
 /* What is left to do when nothing is going to be opened any more. */
-static int finish(const struct jail_spec *spec, int control_fd)
+static int finish(struct jail_spec *spec, int control_fd)
 {
         int r, last = control_fd;
         sys_umask(022);
         if (spec->several && (r = last = sys_dup3(spec->census_fd, JAIL_CENSUS_FD, O_CLOEXEC)) < 0)
+                return r;
+        if (seccomp_listener() >= 0 &&
+            (r = last = spec->listener_fd = sys_dup3(seccomp_listener(), last + 1, O_CLOEXEC)) < 0)
                 return r;
         if ((spec->walls & WALL_HYGIENE) && (r = sys_close_range((unsigned)last + 1, ~0u, 0)) < 0)
                 return r;

@@ -53,7 +53,7 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
         unsigned uid = 0; /* as the namespace around ours calls who we are */
         unsigned gid = 0;
         int r;
-        if (!(spec->walls & WALL_USER))
+        if (!(spec->walls & WALL_USER) && !spec->direct)
                 return 0;
         if (spec->privileged) {
                 uid = spec->host_uid;
@@ -61,6 +61,10 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
                 if ((r = sys_setgroups_none()) < 0 || (r = sys_setresgid(gid)) < 0 ||
                     (r = sys_setresuid(uid)) < 0)
                         return fail(err, r, "become an unprivileged user");
+        }
+        if (spec->privileged && spec->direct) {
+                r = sys_drop_capabilities();
+                return r < 0 ? fail(err, r, "drop capabilities") : 0;
         }
         r = sys_unshare(CLONE_NEWUSER);
         if (r < 0)

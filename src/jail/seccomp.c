@@ -1,29 +1,110 @@
-/* jail/seccomp.c -- loads the filters made at build time. */
+/* jail/seccomp.c -- loads the filters made at build time, and reads them. */
 #include "jail/seccomp.h"
 
+#include <errno.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "jail/seccomp_filter.h"
-#include "sys/raw.h"
+#include "sys/file.h"
+#include "sys/pass.h"
 
-static int load(const struct sock_filter *filter, unsigned short len)
+static int listener = -1;
+
+static bool is_return(const struct sock_filter *i, uint32_t action)
 {
-        const struct sock_fprog program = {
-                .len = len, .filter = (struct sock_filter *)filter, /* the kernel only reads it */
-        };
+        return i->code == (BPF_RET | BPF_K) && (i->k & SECCOMP_RET_ACTION_FULL) == action;
+}
 
-        /* No flag on purpose.  SPEC_ALLOW would save a little time on kernels before
+/* With the pass in its place; asking nobody unless somebody is to listen. */
+static int load(const struct sock_filter *filter, unsigned short len, unsigned flags)
+{
+        struct sock_filter code[SECCOMP_FILTER_MAX];
+        const struct sock_fprog program = {.len = len, .filter = code};
+
+        for (unsigned i = 0; i < len; i++) {
+                code[i] = filter[i];
+                if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_PASS)
+                        code[i].k = sys_pass;
+                if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
+                        code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
+        }
+        /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before
          * 5.16, which turn on speculation mitigations for a filtered task; code that
          * nobody knows is whom those are for. */
-        return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+        return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
 int seccomp_load(void)
 {
-        return load(seccomp_filter, seccomp_filter_len);
+        /* Without random numbers, and when they say 0, it is one that no register holds by habit.  Who
+         * guesses it gains nothing but that nobody is told. */
+        if (sys_call3(SYS_getrandom, &sys_pass, sizeof sys_pass, GRND_NONBLOCK) < 0 || sys_pass == 0)
+                sys_pass = SECCOMP_PASS;
+        int fd = load(seccomp_filter, seccomp_filter_len, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        if (fd < 0)
+                return load(seccomp_filter, seccomp_filter_len, 0);
+        listener = fd;
+        if (fd < SECCOMP_LISTENER_LEAST) {
+                listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);
+                sys_close(fd);
+        }
+        return listener < 0 ? listener : 0; /* nobody would answer */
 }
 
 int seccomp_close(void)
 {
-        return load(seccomp_late, seccomp_late_len);
+        return load(seccomp_late, seccomp_late_len, 0);
+}
+
+int seccomp_listener(void)
+{
+        return listener;
+}
+
+/* The filter itself says which errno it is, in the half of its verdict that the kernel leaves alone: so there
+ * is no second list of them that could differ. */
+int seccomp_errno(const struct seccomp_data *call)
+{
+        uint32_t a = 0;
+        for (unsigned at = 0; at < seccomp_filter_len; at++) {
+                const struct sock_filter *i = &seccomp_filter[at];
+                switch (i->code) {
+                case BPF_LD | BPF_W | BPF_ABS:
+                        memcpy(&a, (const char *)call + i->k, sizeof a);
+                        break;
+                case BPF_ALU | BPF_AND | BPF_K:
+                        a &= i->k;
+                        break;
+                case BPF_JMP | BPF_JA:
+                        at += i->k;
+                        break;
+                case BPF_JMP | BPF_JEQ | BPF_K:
+                        at += a == i->k ? i->jt : i->jf;
+                        break;
+                case BPF_JMP | BPF_JGE | BPF_K:
+                        at += a >= i->k ? i->jt : i->jf;
+                        break;
+                case BPF_JMP | BPF_JSET | BPF_K:
+                        at += a & i->k ? i->jt : i->jf;
+                        break;
+                case BPF_RET | BPF_K:
+                        return is_return(i, SECCOMP_RET_USER_NOTIF) ? (int)(i->k & SECCOMP_RET_DATA) : EPERM;
+                default: /* BPF_TAX: nobody reads what it writes */
+                        break;
+                }
+        }
+        return EPERM;
+}
+
+const char *seccomp_name(const struct seccomp_data *call)
+{
+        for (unsigned i = 0; i < seccomp_told_len; i++)
+                if (seccomp_told[i].number == call->nr)
+                        return seccomp_told[i].name;
+        return NULL;
 }

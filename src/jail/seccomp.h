@@ -1,13 +1,32 @@
 /* jail/seccomp.h -- the wall of system calls.
  *
  * In two parts.  Loading the filter takes as long as init's last steps together, and before
- * them it has time, while its network is being made: so the large filter comes first, which
- * still lets init take these steps, then a small one that refuses what they needed. */
+ * them it has time, while its network is being made: so the large filter comes first.  The
+ * calls that these steps need (LATE in syscalls.def) it lets through only with a random
+ * number in their sixth argument, which they do not have (sys/pass.h); then a small filter
+ * refuses those too.  Why not just let them through until then: the small filter's refusal
+ * would outweigh the large one's question to init, and that these calls were tried is what
+ * the owner most wants to know. */
 #pragma once
 
-/* Loads the filter that the system calls of syscalls.def make, but for those marked LATE.
- * Needs CAP_SYS_ADMIN, or no_new_privs. */
+struct seccomp_data;
+
+/* Loads the filter that the table in syscalls.def makes.  Needs CAP_SYS_ADMIN, or
+ * no_new_privs.  Refused calls that matter (TELL) wait for who reads seccomp_listener(): from
+ * here on the caller must make none.  Where the kernel cannot do that (before 5.0), or who is
+ * around us listens already, they are refused like the rest, and nobody is told. */
 int seccomp_load(void);
 
-/* Then these. */
+/* Then what is LATE. */
 int seccomp_close(void);
+
+/* Where such calls are heard of; -1: nowhere.  Close-on-exec: whoever else had it could answer in
+ * init's place, and let calls through. */
+int seccomp_listener(void);
+#define SECCOMP_LISTENER_LEAST 6 /* it is not below that: there init puts what stays open */
+
+/* The errno that the filter has for a call that was heard of. */
+int seccomp_errno(const struct seccomp_data *call);
+
+/* Its name, without end, or NULL. */
+const char *seccomp_name(const struct seccomp_data *call);

@@ -29,6 +29,9 @@ struct jail_spec {
         unsigned inner_uid;
         bool terminals; /* a /dev/pts of its own */
         bool several;   /* there will be a descriptor JAIL_CENSUS_FD, see jail_enter() */
+        bool network;   /* it has a way out, see way_out.h */
+        bool direct;    /* no sandbox: limits, and processes that can be ended, but the host's files and network.  The
+                         * code is a user that owns nothing, if root runs us, else who we are */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
@@ -37,4 +40,5 @@ struct jail_spec {
         int proc_fd;  /* the host's /proc */
         int netns_fd; /* made by the owner; -1: make one */
         int census_fd;
+        int listener_fd; /* where refused calls are heard of (jail/seccomp.h); -1: nowhere */
 };

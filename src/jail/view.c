@@ -24,6 +24,7 @@
 #include "sys/file.h"
 #include "sys/mount.h"
 #include "sys/raw.h"
+#include "wire/egress.h"
 
 const char *const view_writable[] = {"/tmp", "/workspace", "/run", "/dev/shm", NULL};
 
@@ -32,6 +33,7 @@ const char *const view_writable[] = {"/tmp", "/workspace", "/run", "/dev/shm", N
  * it reaches RLIMIT_FSIZE. */
 #define OWN_INODES 64
 #define OWN_BYTES (16 * 1024)
+#define PAGE_BYTES 4096 /* a resolv.conf that says something takes one more */
 
 static const struct {
         const char *path;
@@ -84,7 +86,6 @@ static const struct {
         const char *path, *text;
 } etc_files[] = {
         {"etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"},
-        {"etc/resolv.conf", ""},
         {"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"},
         {"etc/hostname", "sandbox\n"},
 };
@@ -131,6 +132,12 @@ static int write_accounts(const struct jail_spec *spec)
         return write_new("etc/group", text);
 }
 
+/* Whatever name server is asked, it is the same one that answers, if there is a network at all. */
+static int write_resolver(const struct jail_spec *spec)
+{
+        return write_new("etc/resolv.conf", spec->network ? "nameserver " EGRESS_PROXY_ADDRESS "\n" : "");
+}
+
 /* The time zone is a link into /usr on every system that has it set. */
 static int link_localtime(void)
 {
@@ -164,6 +171,9 @@ static int make_skeleton(const struct jail_spec *spec, struct cella_err *err)
         r = write_accounts(spec);
         if (r < 0)
                 return fail(err, r, "write", "etc/passwd");
+        r = write_resolver(spec);
+        if (r < 0)
+                return fail(err, r, "write", "etc/resolv.conf");
         r = link_localtime();
         return r < 0 ? fail(err, r, "make the link", "etc/localtime") : 0;
 }
@@ -411,10 +421,11 @@ static int open_writable(const struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
-static int new_root(const struct jail_spec *spec, struct cella_err *err)
+int view_new_root(const struct jail_spec *spec, struct cella_err *err)
 {
         char size[24], inodes[24];
-        snprintf(size, sizeof size, "%llu", (unsigned long long)spec->limits.disk_bytes + OWN_BYTES);
+        snprintf(size, sizeof size, "%llu",
+                 (unsigned long long)spec->limits.disk_bytes + OWN_BYTES + (spec->network ? PAGE_BYTES : 0));
         snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)spec->limits.disk_inodes + OWN_INODES);
         unsigned attributes = MOUNT_ATTR_NODEV | (spec->walls & WALL_NO_NEW_PRIVS ? MOUNT_ATTR_NOSUID : 0);
         AUTO(sys_close) int root = sys_tmpfs(size, inodes, "755", attributes);
@@ -432,9 +443,11 @@ int view_build(const struct jail_spec *spec, struct cella_err *err)
         int r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
         if (r < 0)
                 return fail(err, r, "make private", "/");
+        if (spec->direct)
+                return view_build_host(spec, err);
         if (!(spec->walls & WALL_MOUNT))
                 return 0;
-        if ((r = new_root(spec, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
+        if ((r = view_new_root(spec, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = show_usr(spec, err)) < 0 || (r = show_etc(spec, err)) < 0 || (r = show_devices(err)) < 0 ||
             (spec->terminals && (r = show_terminals(err)) < 0) || (r = show_proc(spec, err)) < 0)
                 return r;
@@ -446,6 +459,10 @@ int view_build(const struct jail_spec *spec, struct cella_err *err)
 
 int view_give(const struct jail_spec *spec, struct cella_err *err)
 {
+        if (spec->direct && spec->privileged) {
+                int r = sys_fchownat(AT_FDCWD, "workspace", spec->host_uid, spec->host_gid);
+                return r < 0 ? fail(err, r, "give away", "/workspace") : 0;
+        }
         if (!spec->privileged || !(spec->walls & WALL_USER) || !(spec->walls & WALL_MOUNT))
                 return 0;
         for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
@@ -462,7 +479,7 @@ int view_give(const struct jail_spec *spec, struct cella_err *err)
 
 int view_enter(const struct jail_spec *spec, struct cella_err *err)
 {
-        if (!(spec->walls & WALL_MOUNT))
+        if (!(spec->walls & WALL_MOUNT) && !spec->direct)
                 return 0;
         int r = sys_pivot_root(".", ".");
         if (r < 0)

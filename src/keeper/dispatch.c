@@ -40,8 +40,11 @@ static const char *check_make(const struct keeper_make *m)
                 return "a string without an end";
         if (!is_name(m->id))
                 return "a bad id";
-        if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 || m->reserved)
+        if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+            m->network > 1 || m->direct > 1 || m->reserved)
                 return "a value out of range";
+        if (m->direct && (m->network || m->long_lived || m->terminals || m->user_root || m->workspace))
+                return "more than code that is run directly can have";
         switch (m->workspace) {
         case KEEPER_SCRATCH:
                 return m->name[0] || m->root[0] ? "a path without a use" : NULL;

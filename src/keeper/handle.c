@@ -60,7 +60,10 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .workspace_fd = workspace,
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,
-                .keep_netns = k->stocks && !m->long_lived,
+                /* One with a network has rules and sockets in it that are nobody else's. */
+                .keep_netns = k->stocks && !m->long_lived && !m->network,
+                .network = m->network,
+                .direct = m->direct,
                 .home = k->home,
         };
         return sandbox_assemble(&options, &parts, 0, ret, err);

@@ -25,9 +25,9 @@
 #include "base/err.h"
 #include "jail/netns.h"
 #include "keeper/dispatch.h"
-#include "keeper/init_program.h"
 #include "keeper/log.h"
 #include "keeper/notify.h"
+#include "keeper/program.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -40,7 +40,7 @@
 #define EVENTS_AT_ONCE 64
 
 /* What epoll gives back: a handle, or one of these, which are none. */
-enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_SIGNAL };
+enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_EGRESS_DEATH, ON_SIGNAL };
 
 static int watch(struct keeper *k, int fd, uint64_t what)
 {
@@ -63,6 +63,11 @@ static void unwatch(struct keeper *k, int fd)
 int keeper_watch(struct keeper *k, const struct cell *cell)
 {
         return watch(k, cell->sandbox->pidfd, cell->handle);
+}
+
+int keeper_watch_egress(struct keeper *k, int pidfd)
+{
+        return watch(k, pidfd, ON_EGRESS_DEATH);
 }
 
 static void lost(struct keeper *k, const char *why)
@@ -299,6 +304,8 @@ static void tick(struct keeper *k, int64_t now)
         if (k->freezing > 0 || k->ending > 0)
                 for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                         handle_look(k, &k->cells.all[i], now);
+        if (k->egress.start_at != 0 && now >= k->egress.start_at && k->stop_by == 0)
+                keeper_egress_start(k);
         if (k->stop_by != 0 && now >= k->stop_by)
                 lost(k, "the server did not stop in time: everything is killed");
 }
@@ -324,7 +331,12 @@ static int patience(struct keeper *k, bool idle)
         int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
                        : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US
                                                          : -1;
-        int64_t now = wait < 0 ? 0 : clock_us();
+        const bool starts = k->egress.start_at != 0 && k->stop_by == 0;
+        int64_t now = wait < 0 && !starts ? 0 : clock_us();
+        if (starts) {
+                int64_t left = k->egress.start_at > now ? k->egress.start_at - now : 0;
+                wait = wait < 0 || left < wait ? left : wait;
+        }
         if (wait < 0)
                 k->tick_at = INT64_MAX;
         else if (k->tick_at == INT64_MAX || k->tick_at > now + wait)
@@ -349,6 +361,8 @@ static void loop(struct keeper *k)
                                 server_event(k);
                         else if (events[i].data.u64 == ON_SERVER_DEATH)
                                 server_died(k);
+                        else if (events[i].data.u64 == ON_EGRESS_DEATH)
+                                keeper_egress_died(k);
                         else if (events[i].data.u64 == ON_SIGNAL)
                                 signalled(k);
                         else
@@ -370,6 +384,7 @@ static void end_all(struct keeper *k)
         struct pollfd fd = {k->setup->server_pidfd, POLLIN, 0};
         int64_t until = clock_us() + DEATH_PATIENCE_US;
         kill_server(k);
+        keeper_egress_done(&k->egress);
         for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                 if (k->cells.all[i].state != CELL_FREE)
                         sandbox_kill(k->cells.all[i].sandbox);
@@ -425,7 +440,7 @@ static int prepare(struct keeper *k)
         sigprocmask(SIG_BLOCK, &set, NULL);
         k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         k->epoll = epoll_create1(EPOLL_CLOEXEC);
-        k->program = init_program_open();
+        k->program = program_open_init();
         int r = k->signals < 0 || k->epoll < 0 ? -errno : k->program < 0 ? k->program : 0;
         if (r == 0)
                 r = watch(k, k->setup->socket, ON_SERVER);
@@ -439,6 +454,7 @@ static int prepare(struct keeper *k)
         }
         k->outbox.socket = k->setup->socket;
         k->stocks = sandbox_is_privileged();
+        keeper_egress_start(k); /* before all else that the server hears of us */
         prepare_groups(k);
         return 0;
 }
@@ -450,6 +466,7 @@ int keeper_run(const struct keeper_setup *setup)
                 return 1;
         k->setup = setup;
         k->signals = k->epoll = k->program = -1;
+        keeper_egress_init(&k->egress);
         if (prepare(k) < 0)
                 k->failed = true;
         else

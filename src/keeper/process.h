@@ -9,6 +9,7 @@
 
 #include "jail/netns.h"
 #include "keeper/cells.h"
+#include "keeper/egress.h"
 #include "keeper/outbox.h"
 #include "keeper/workspace.h"
 
@@ -41,6 +42,7 @@ struct keeper {
         unsigned n_netns;
         bool stocks;                     /* network namespaces are made ahead */
         struct netns_record fresh_netns; /* what a new one says of itself */
+        struct keeper_egress egress;
         struct keeper_remains *remains;
         unsigned freezing, ending; /* cells in these states */
         int64_t tick_at;           /* when to look at what no descriptor tells of */
@@ -57,6 +59,7 @@ int keeper_run(const struct keeper_setup *setup);
 /* What the handlers need. */
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
 int keeper_watch(struct keeper *k, const struct cell *cell);
+int keeper_watch_egress(struct keeper *k, int pidfd);
 void keeper_finish(struct keeper *k, struct cell *cell);
 void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret);
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);

@@ -23,8 +23,8 @@
 #include "jail/netns.h"
 #include "jail/spec.h"
 #include "keeper/idmap.h"
-#include "keeper/init_program.h"
 #include "keeper/options.h"
+#include "keeper/program.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 #include "sys/process.h"
@@ -33,6 +33,8 @@
 #include "wire/message.h"
 
 #define ALL_WALLS ((WALL_PROC << 1) - 1)
+/* What is left of them for code that is run on the host. */
+#define DIRECT_WALLS (WALL_PID | WALL_CGROUP | WALL_NO_NEW_PRIVS | WALL_RLIMIT | WALL_HYGIENE)
 #define DEATH_PATIENCE_US 10000000 /* for the kernel to end what it was told to kill */
 #define FIRST_UID 0x70000000u      /* a range that nothing else hands out; + cgroup_number() */
 #define INIT_PATIENCE_S 30         /* on however busy a machine, init has answered by then or never will */
@@ -141,15 +143,16 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
                    struct cella_err *err)
 {
         m->spec.limits = options->limits;
-        m->spec.inner_uid = options->user_root ? 0 : JAIL_UID;
+        m->spec.inner_uid = m->parts->direct ? geteuid() : options->user_root ? 0 : JAIL_UID;
         m->spec.terminals = options->terminals;
-        m->spec.walls = ALL_WALLS & ~walls_down;
+        m->spec.walls = (m->parts->direct ? DIRECT_WALLS : ALL_WALLS) & ~walls_down;
+        m->spec.direct = m->parts->direct;
         m->spec.privileged = sandbox_is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
         m->program = m->parts->program;
         if (m->program < 0)
-                m->program = m->own_program = init_program_open();
+                m->program = m->own_program = program_open_init();
         if (m->program >= 0)
                 return 0;
         err_set(err, CELLA_ISOLATION_UNAVAILABLE, m->program, "cannot make init's memfd");
@@ -314,6 +317,8 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .n_mounts = (uint32_t)m->spec.n_mounts,
                 .terminals = m->spec.terminals,
                 .several = m->parts->freezable || m->spec.terminals, /* it lives long */
+                .network = m->parts->network,
+                .direct = m->parts->direct,
                 .limits = m->spec.limits,
         };
         struct init_mount mounts[INIT_MOUNTS_MAX];
@@ -391,7 +396,9 @@ static int send_go(struct sandbox *sb, const struct making *m, struct cella_err 
 int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
                 struct cella_err *err)
 {
-        return sandbox_assemble(options, &SANDBOX_PARTS_NONE, walls_down, ret, err);
+        struct sandbox_parts parts = SANDBOX_PARTS_NONE;
+        parts.network = options->network.tier != CELLA_RESTRICTED;
+        return sandbox_assemble(options, &parts, walls_down, ret, err);
 }
 
 int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
@@ -405,7 +412,8 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         AUTO(sandbox_free) struct sandbox *sb = calloc(1, sizeof *sb);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        sb->pidfd = sb->control = sb->netns = -1;
+        sb->pidfd = sb->control = sb->netns = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->network = parts->network;
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
         sb->user_root = options->user_root;
@@ -437,16 +445,30 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         return 0;
 }
 
+/* Whether the message is the way out, which comes once, and before the walls that forbid to make one. */
+static bool take_way_out(struct sandbox *sb, struct message *m)
+{
+        if (m->type != INIT_NETWORK || m->len > 0 || m->n_fds != 2 || !sb->network || sb->way_out[0] >= 0)
+                return false;
+        memcpy(sb->way_out, m->fds, sizeof sb->way_out);
+        m->n_fds = 0;
+        return true;
+}
+
 int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
 {
         struct message m;
         char data[INIT_REPLY_MAX];
+        int r;
         if (sb->ready)
                 return 0;
-        int r = message_receive(sb->control, &m, data, sizeof data);
+        do {
+                r = message_receive(sb->control, &m, data, sizeof data);
+        } while (r > 0 && take_way_out(sb, &m));
         if (r > 0)
                 message_close_fds(&m);
-        if (r > 0 && m.type == INIT_READY && m.len == sizeof sb->walls) {
+        if (r > 0 && m.type == INIT_READY && m.len == sizeof sb->walls &&
+            sb->network == (sb->way_out[0] >= 0)) {
                 memcpy(&sb->walls, data, sizeof sb->walls);
                 sb->ready = true;
                 return 0;
@@ -504,6 +526,8 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sandbox_reap(sb);
         sys_close(sb->pidfd);
         sys_close(sb->netns);
+        sys_close(sb->way_out[0]);
+        sys_close(sb->way_out[1]);
         cgroup_free(sb->cgroup);
         if (sb->pid <= 0) /* else the kernel could not end it, and it may still be in there */
                 free(sb->nursery);

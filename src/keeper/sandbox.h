@@ -29,17 +29,21 @@ struct sandbox {
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
         int netns;               /* its network namespace, kept if parts.keep_netns; -1 */
+        bool network;            /* it has a way out: */
+        int way_out[2];          /* see INIT_NETWORK; -1 until it is ready */
 };
 
 /* What the maker of many has ready, or knows better. */
 struct sandbox_parts {
         const char *id;          /* NULL: a new one */
-        int program;             /* init's, see init_program_open(); borrowed.  -1: one of its own */
+        int program;             /* init's, see program_open_init(); borrowed.  -1: one of its own */
         int netns;               /* an unused network namespace, its loopback up; borrowed.  -1: a new one */
         int workspace_fd;        /* what options->workspace is the name of; borrowed.  -1: the name decides */
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
         bool freezable;          /* see cgroup_new() */
         bool keep_netns;         /* sandbox->netns is wanted */
+        bool network;            /* it gets a way out */
+        bool direct;             /* see jail/spec.h */
         const struct cgroup_home *home;
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})

@@ -35,6 +35,8 @@ enum init_request {
         /* struct init_operate, strings; descriptors: one, the operation's data.  INIT_EXITED, whose exit
          * code is the errno of what went wrong, or 0; INIT_FAILED if it could not begin. */
         INIT_OPERATE,
+        INIT_FORGET, /* refused calls that were told of are told of again, as after INIT_SPAWN: for who runs
+                      * something new in a process that is there already.  No answer */
 };
 
 enum init_reply {
@@ -44,6 +46,19 @@ enum init_reply {
         INIT_EXITED,  /* struct init_exited; every process of the command is gone */
         INIT_FILE,    /* struct init_file, path */
         INIT_STARTED, /* int32_t: the command's pid inside; descriptors: the terminal's master, if any */
+        /* Not asked for; tag 0: */
+        INIT_NETWORK, /* descriptors: the TCP listener that every connection ends at, and the UDP socket that
+                       * every DNS question ends at; see wire/egress.h */
+        INIT_REFUSED, /* struct init_refused: a system call that the filter refused and that matters.  At most
+                       * INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
+                       * INIT_EXITED. Whose it was nobody knows, with several commands at once */
+};
+
+#define INIT_REFUSED_MAX 32u
+
+struct init_refused {
+        char target[48]; /* "mount" */
+        char detail[80]; /* "system call refused" */
 };
 
 struct init_build {
@@ -55,6 +70,8 @@ struct init_build {
         uint32_t terminals; /* it gets a /dev/pts of its own */
         uint32_t several;   /* commands at once are to be expected: init sees every process, also those that
                              * hide from others, so that none outruns it.  20 us more to make */
+        uint32_t network;   /* there will be a way out: INIT_NETWORK comes before INIT_READY */
+        uint32_t direct;    /* the code is run on the host, see jail/spec.h */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 
@@ -72,7 +89,7 @@ struct init_groups {
         uint32_t limit_processes_by_rlimit;
 };
 
-_Static_assert(sizeof(struct init_build) == 8 * 4 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 10 * 4 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */

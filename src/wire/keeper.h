@@ -39,6 +39,8 @@ enum keeper_reply {
         KEEPER_DIED,   /* struct keeper_about: its init is gone.  It still has to be ended. */
         KEEPER_STOP,   /* struct keeper_about: shut down, the operator said so */
         KEEPER_RELOAD, /* struct keeper_about: read the settings again */
+        KEEPER_EGRESS, /* struct keeper_about; descriptor: the socket of a new egress process, see wire/egress.h.
+                        * Comes first, and again when the last one has died */
 };
 
 enum keeper_workspace {
@@ -56,6 +58,9 @@ struct keeper_make {
         uint32_t user_root;
         uint32_t terminals;
         uint32_t long_lived;        /* it can be frozen; 0.1 ms more to make */
+        uint32_t network;           /* it gets a way out, see INIT_NETWORK */
+        uint32_t direct;            /* no walls but limits: the host's files and network (mode "off").  As a user that
+                                     * owns nothing, if the keeper is root.  Scratch workspace, no network, not long-lived */
         uint32_t reserved;          /* zero */
         char id[32];                /* sbx_..., for messages and logs */
         char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ . not in front */
@@ -100,7 +105,7 @@ struct keeper_counted {
 enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };
 
 _Static_assert(sizeof(struct keeper_make) ==
-                       8 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX + sizeof(struct cella_limits),
+                       10 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX + sizeof(struct cella_limits),
                "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 24, "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8, "no holes");

@@ -198,15 +198,6 @@ def every_route_answers_and_no_other():
         same(d.rows(), [], "executions in the log")
 
 
-@test(users=["root"])
-def when_nothing_can_be_run_it_says_why():
-    """isolation_unavailable and 503 of healthz: as root without a layer that was asked for."""
-    with Daemon() as d:
-        d.ok("PATCH", "/v1/settings", {"network": {"tier": "standard"}})
-        d.refused("isolation_unavailable", "POST", "/v1/exec", {"runtime": "sh", "code": "x"}, "egress")
-        d.refused("isolation_unavailable", "POST", "/v1/sandboxes", {}, "egress")
-
-
 @test
 def an_internal_error_has_a_name_that_the_log_has_too():
     with Daemon() as d:

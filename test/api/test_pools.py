@@ -54,8 +54,8 @@ def members(d):
     for pid in descendants(d.process.pid):
         with contextlib.suppress(OSError):
             parents.setdefault(int(support.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1]), []).append(pid)
-    server = d.server_pid()
-    return {pid: parents.get(pid, []) for pid in parents.get(d.process.pid, []) if pid != server}
+    others = d.server_pid(), d.egress_pid()
+    return {pid: parents.get(pid, []) for pid in parents.get(d.process.pid, []) if pid not in others}
 
 
 def waiting_pids(d):

@@ -10,7 +10,8 @@ from support import ensure, same, test
 DEFAULTS = {
     "mode": "all", "scope": "execution", "workspace": "none", "workspace_root": None, "engine": "native", "image": "host",
     "default_runtimes": {"python": "python3", "node": "node"},
-    "network": {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": []},
+    "network": {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
+                "bytes_per_execution": 1073741824, "idle_timeout_ms": 60000},
     "scan": {"enabled": True, "action": "warn"}, "docker": {"socket": None, "runtime": None}, "cluster": None,
 }  # fmt: skip
 LIMITS = {"cpus": 1.0, "cpu_time_ms": None, "memory_bytes": 536870912, "disk_bytes": 268435456, "processes": 64,

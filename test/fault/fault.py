@@ -16,7 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "load"))
-from daemon import NUMBERS, STEP_INVERSE, Checks, Daemon, cella_groups, children, read, wait_for  # noqa: E402
+from daemon import NUMBERS, STEP_INVERSE, Checks, Daemon, cella_groups, read, wait_for  # noqa: E402
 
 FEW = 2000  # sandboxes that no daemon in here passes
 
@@ -247,7 +247,7 @@ def stopped_init(t, options):
     """SIGSTOP of a sandbox's init, from outside: the call returns, the sandbox goes."""
     with Daemon(options.cella) as d:
         d.call("PATCH", "/v1/settings", json.dumps({"pools": []}))
-        wait_for(lambda: set(children(d.keeper)) == {d.server}, 5)
+        wait_for(lambda: not d.inits(), 5)
         sb = d.sandbox()
         before = d.processes()
         result = {}
@@ -258,7 +258,7 @@ def stopped_init(t, options):
             result["took"] = time.monotonic() - begun
         th = threading.Thread(target=client)
         th.start()
-        inits = wait_for(lambda: [p for p in set(children(d.keeper)) - {d.server} if p not in before], 5)
+        inits = wait_for(lambda: [p for p in d.inits() if p not in before], 5)
         time.sleep(0.2)
         for p in inits:
             os.kill(p, signal.SIGSTOP)
@@ -268,7 +268,7 @@ def stopped_init(t, options):
         gone = wait_for(lambda: not [p for p in inits if os.path.exists(f"/proc/{p}")], 5)
         t.check(gone, "stopped init: the sandbox is gone", inits)
         # A long-lived one: an execution in it must return too.
-        init = next(iter(set(children(d.keeper)) - {d.server}))
+        init = next(iter(d.inits()))
         os.kill(init, signal.SIGSTOP)
         begun = time.monotonic()
         a = d.run("echo x", path=f"/v1/sandboxes/{sb}/exec", timeout_ms=1000, timeout=30)

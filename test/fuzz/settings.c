@@ -4,9 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/network.h"
 #include "box/settings.h"
+#include "egress/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The egress process takes what comes of them. */
+static void use_network(const struct settings *settings)
+{
+        const struct network network = {.tier = TIER_ELEVATED};
+        struct egress_attach *message = NULL;
+        struct policy *policy = NULL;
+        size_t len = 0;
+        if (network_message(settings, &network, EGRESS_ATTACH, 1, &message, &len) < 0 ||
+            policy_get(message, len, &policy) < 0)
+                abort();
+        policy_drop(policy);
+        free(message);
+}
 
 static void use(json_t *document)
 {
@@ -17,10 +33,12 @@ static void use(json_t *document)
                 abort();
         if (schema_check(settings_fields(), filled, "", &err) < 0)
                 abort();
-        if (settings_from(filled, &settings, &err) == 0)
+        if (settings_from(filled, &settings, &err) == 0) {
+                use_network(&settings);
                 settings_done(&settings);
-        else
+        } else {
                 json_decref(filled);
+        }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

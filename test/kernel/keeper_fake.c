@@ -235,7 +235,10 @@ bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments)
                 if (!make_directory(d))
                         return false;
         }
-        d->link = d->keeper = -1;
+        if (keep && d->egress >= 0)
+                close(d->egress);
+        d->link = d->keeper = d->egress = -1;
+        d->n_egress = 0;
         int listener = listen_for_server(d);
         if (listener < 0)
                 return false;
@@ -306,6 +309,8 @@ void fake_done(struct fake_daemon *d)
                 close(d->keeper);
         if (d->link >= 0)
                 close(d->link);
+        if (d->egress >= 0)
+                close(d->egress);
         nftw(d->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -325,14 +330,27 @@ bool fake_send(struct fake_daemon *d, const void *packet, size_t len)
 ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, int ms)
 {
         struct pollfd p = {d->keeper, POLLIN, 0};
-        int none;
-        memset(packet, 0, sizeof *packet);
-        if (poll(&p, 1, (int)(ms * fake_slack())) <= 0)
-                return -1;
-        ssize_t n = receive_fd(d->keeper, packet, sizeof *packet, fd ? fd : &none);
-        if (!fd && none >= 0)
-                close(none);
-        return n < 0 ? 0 : n;
+        const double until = fake_now_ms() + ms * fake_slack();
+        for (;;) {
+                double left = until - fake_now_ms();
+                int got;
+                memset(packet, 0, sizeof *packet);
+                if (poll(&p, 1, left > 0 ? (int)left : 0) <= 0)
+                        return -1;
+                ssize_t n = receive_fd(d->keeper, packet, sizeof *packet, &got);
+                if (n == sizeof packet->about && packet->type == KEEPER_EGRESS) {
+                        if (d->egress >= 0)
+                                close(d->egress);
+                        d->egress = got;
+                        d->n_egress++;
+                        continue;
+                }
+                if (fd)
+                        *fd = got;
+                else if (got >= 0)
+                        close(got);
+                return n < 0 ? 0 : n;
+        }
 }
 
 bool fake_ask(struct fake_daemon *d, uint32_t what, uint32_t handle, uint32_t type, union fake_packet *answer)
@@ -392,7 +410,14 @@ bool fake_ready(struct fake_sandbox *s)
 {
         struct message m;
         static char data[INIT_REPLY_MAX];
+        s->n_way_out = 0;
         int r = message_receive(s->control, &m, data, sizeof data);
+        if (r > 0 && m.type == INIT_NETWORK) {
+                for (s->n_way_out = m.n_fds; m.n_fds > 2;)
+                        close(m.fds[--m.n_fds]);
+                memcpy(s->way_out, m.fds, m.n_fds * sizeof *m.fds);
+                r = message_receive(s->control, &m, data, sizeof data);
+        }
         if (r > 0 && m.type == INIT_FAILED)
                 printf("# init failed: %s\n", ((struct cella_err *)(void *)data)->msg);
         return r > 0 && m.type == INIT_READY;

@@ -16,8 +16,10 @@ struct fake_daemon {
         char directory[64]; /* programs, state, log */
         pid_t pid;          /* cella serve */
         pid_t server;
-        int link;   /* to the server */
-        int keeper; /* its socket to the keeper */
+        int link;          /* to the server */
+        int keeper;        /* its socket to the keeper */
+        int egress;        /* the last socket of an egress process that came; -1: none */
+        unsigned n_egress; /* how many came */
         char report[8192];
         double ready_ms; /* from fork to the server's first word */
 };
@@ -37,6 +39,8 @@ struct fake_sandbox {
         uint32_t handle;
         int control;
         struct keeper_made made;
+        int way_out[2]; /* see INIT_NETWORK; from fake_ready() */
+        unsigned n_way_out;
 };
 
 /* Starts one in a new directory, or in that of a daemon that died (keep true); arguments end with
@@ -53,7 +57,8 @@ void fake_done(struct fake_daemon *d);
 void fake_log(const struct fake_daemon *d, char *text, size_t size);
 
 bool fake_send(struct fake_daemon *d, const void *packet, size_t len);
-/* The next packet; *fd is the caller's.  Returns its length, 0 at the end, -1 after ms. */
+/* The next packet but KEEPER_EGRESS, which comes when it likes; *fd is the caller's.  Returns its length, 0
+ * at the end, -1 after ms. */
 ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, int ms);
 /* Asks about a sandbox; and waits for the answer with that number, if type is not 0, leaving out
  * KEEPER_DIED. */
@@ -62,7 +67,7 @@ bool fake_ask(struct fake_daemon *d, uint32_t what, uint32_t handle, uint32_t ty
 
 void fake_fill(struct keeper_make *make);
 bool fake_make(struct fake_daemon *d, const struct keeper_make *make, struct fake_sandbox *ret);
-/* Waits for the walls. */
+/* Waits for the walls, and takes the way out that may come before them. */
 bool fake_ready(struct fake_sandbox *s);
 /* Starts a shell script; its output is discarded. */
 bool fake_spawn(struct fake_sandbox *s, const char *script, bool final);

@@ -176,7 +176,7 @@ TEST(two_hundred_leave_nothing)
                         close(s[j].control);
                 }
         }
-        CHECK(SOON(fake_descendants(d.pid, pids, MANY) == 1, 1000)); /* the server */
+        CHECK(SOON(fake_descendants(d.pid, pids, MANY) == 2, 1000)); /* the server and the egress process */
         CHECK(SOON(fake_descriptors(d.pid) <= descriptors, 1000));
         CHECK_INT(fake_mounts(d.pid), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
@@ -352,7 +352,7 @@ static void check_freezing(void)
         double begun = fake_now_ms();
         CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
         CHECK(fake_now_ms() - begun < 1000 * fake_slack());
-        CHECK_INT(fake_alive(pids, n), 1);
+        CHECK_INT(fake_alive(pids, n), 2); /* the server and the egress process */
         close(s.control);
         /* And dies when it is told to. */
         CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
@@ -500,6 +500,9 @@ TEST(bad_packets_end_everything)
         check_fatal("out of range", &make, sizeof make);
         make = good;
         make.user_root = 2;
+        check_fatal("out of range", &make, sizeof make);
+        make = good;
+        make.network = 2;
         check_fatal("out of range", &make, sizeof make);
         make = good;
         memset(make.id, 'a', sizeof make.id);

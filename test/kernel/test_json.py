@@ -340,3 +340,40 @@ def verbose_tells_walls_and_usage_on_stderr():
     same((r.rc, r.out), (0, "out\n"), "exit status and stdout", r)
     for word in ("exe_", "sbx_", "exited", "seccomp", "landlock"):
         ensure(word in r.err, f"stderr does not say {word}", r)
+
+
+# What was refused.
+
+
+def violations(result):
+    return [(v["kind"], v["target"]) for v in result["violations"]]
+
+
+@test(unwrapped=True)
+def refused_system_calls_are_violations():
+    code = script(
+        "import ctypes",
+        "libc = ctypes.CDLL(None, use_errno=True)",
+        "for _ in range(3): libc.mount(b'none', b'/tmp', b'tmpfs', 0, None); print(ctypes.get_errno())",
+        "libc.unshare(0x10000000)",
+    )
+    result, r = run_json("python3", "-c", code)
+    same(result["stdout"], "1\n1\n1\n", "what the code sees", r)
+    same(violations(result), [("syscall", "mount"), ("syscall", "unshare")], "violations", r)
+    result, r = run_json("--", "true")
+    same(violations(result), [], "violations of an ordinary run", r)
+
+
+@test
+def a_full_disk_that_was_survived_is_a_violation():
+    code = "import os\ntry: open('/tmp/x', 'wb', 0).write(b'x' * (40 << 20)); open('/tmp/y', 'wb', 0).write(b'x' * (40 << 20))\nexcept OSError: pass\n" \
+           "try:\n  while True: open('/tmp/z', 'ab', 0).write(b'x' * 4096)\nexcept OSError: pass"
+    result, r = run_json("--disk", "32M", "python3", "-c", code)
+    same((result["status"], violations(result)), ("exited", [("limit", "disk")]), "status and violations", r)
+
+
+@test(users=["root"])
+def a_refused_fork_that_was_survived_is_a_violation():
+    code = "import os, time\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\nexcept OSError: pass"
+    result, r = run_json("--processes", "5", "python3", "-c", code)
+    same((result["status"], violations(result)), ("exited", [("limit", "processes")]), "status and violations", r)

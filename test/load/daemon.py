@@ -237,14 +237,19 @@ class Daemon:
                 found.append(name)
         return found
 
+    def inits(self):
+        """Children of the keeper, but for the server and the egress process."""
+        egress = {p for p in children(self.keeper) if read(f"/proc/{p}/cmdline").startswith("cella-egress\0")}
+        return set(children(self.keeper)) - egress - {self.server}
+
     def processes(self):
-        """Those below our keeper, but for the server."""
-        found, look = set(), [self.keeper]
+        """Those of sandboxes."""
+        found = self.inits()
+        look = list(found)
         while look:
-            for child in children(look.pop()):
-                if child != self.server:
-                    found.add(child)
-                look.append(child)
+            below = children(look.pop())
+            found.update(below)
+            look += below
         return found
 
     def orphans(self, most):

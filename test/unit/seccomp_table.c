@@ -17,8 +17,10 @@
 #define ALLOWED 0x7fff0000u
 #define KILLED 0x80000000u
 #define REFUSED 0x00050001u     /* EPERM */
+#define TOLD 0x7fc00001u        /* the same, by way of init */
 #define MISSING 0x00050026u     /* ENOSYS */
 #define NO_FAMILY 0x00050061u   /* EAFNOSUPPORT */
+#define TOLD_FAMILY 0x7fc00061u /* the same, by way of init */
 #define NO_PROTOCOL 0x0005005du /* EPROTONOSUPPORT */
 #define BROKEN 0xdeadbeefu      /* the program ran off its end or did something unknown */
 #define HIGH 0x100000000ull     /* a bit that no int has */
@@ -117,9 +119,10 @@ static uint32_t verdict(const struct filter *f, uint32_t number, const uint64_t 
 
         if (args != NULL)
                 memcpy(data.args, args, sizeof(data.args));
-        /* The kernel takes the stricter word of the two. */
+        /* The kernel takes the stricter word of the two, which is the lower, as signed numbers. */
         uint32_t first = run_filter(f, &data, &trace);
-        return first == ALLOWED ? run_filter(&late_filters[f - filters], &data, &trace) : first;
+        uint32_t second = run_filter(&late_filters[f - filters], &data, &trace);
+        return (int32_t)(first & 0xffff0000) <= (int32_t)(second & 0xffff0000) ? first : second;
 }
 
 /* ---- the shape of the program ---------------------------------------------------- */
@@ -133,20 +136,88 @@ TEST(filters_compile)
         }
 }
 
-/* What init needs on its last steps; everything else is closed from the start. */
-TEST(the_first_filter_differs_by_what_is_late)
+/* What init needs on its last steps is open to who has the pass, and then closed to him too. */
+TEST(the_pass_opens_what_is_late_until_the_second_filter)
 {
+        static const uint64_t with_pass[6] = {0, 0, 0, 0, 0, SECCOMP_PASS};
+
         FOR_EACH_FILTER(f)
         for (int number = 0; number <= 600; number++) {
                 struct seccomp_data data = {.nr = number, .arch = f->audit};
                 struct trace trace;
-                bool differs = run_filter(f, &data, &trace) != verdict(f, (uint32_t)number, NULL);
                 bool late = false;
 
                 for (size_t i = 0; i < seccomp_table_len; i++)
                         late |= seccomp_table[i].class == SECCOMP_LATE &&
                                 number == seccomp_number(f->arch, seccomp_table[i].name);
-                CHECK_INT(differs, late);
+                uint32_t without = run_filter(f, &data, &trace);
+                memcpy(data.args, with_pass, sizeof(with_pass));
+                CHECK_INT(run_filter(f, &data, &trace) != without, late);
+                CHECK_INT(run_filter(f, &data, &trace), late ? ALLOWED : without);
+                CHECK_INT(verdict(f, (uint32_t)number, with_pass), late ? REFUSED : without);
+        }
+}
+
+/* Else the second filter's no would outweigh the question to init. */
+TEST(the_second_filter_looks_at_nothing_else)
+{
+        static const uint64_t ones[6] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
+
+        FOR_EACH_FILTER(f)
+        for (int number = 0; number <= 600; number++) {
+                struct seccomp_data data = {.nr = number, .arch = f->audit};
+                struct trace trace;
+
+                memcpy(data.args, ones, sizeof(ones));
+                CHECK_INT(run_filter(&late_filters[f - filters], &data, &trace), ALLOWED);
+                const struct seccomp_entry *entry = NULL;
+                for (size_t i = 0; i < seccomp_table_len; i++)
+                        if (seccomp_number(f->arch, seccomp_table[i].name) == number)
+                                entry = &seccomp_table[i];
+                CHECK_INT(trace.arguments, entry != NULL && entry->class == SECCOMP_LATE);
+        }
+}
+
+/* jail/seccomp.c finds the place by the number in it. */
+TEST(the_pass_is_in_each_filter_once)
+{
+        FOR_EACH_FILTER(f)
+        {
+                const struct filter *both[] = {f, &late_filters[f - filters]};
+
+                for (int i = 0; i < 2; i++) {
+                        int n = 0;
+
+                        for (int pc = 0; pc < both[i]->len; pc++)
+                                n += both[i]->code[pc].k == SECCOMP_PASS;
+                        CHECK_INT(n, 1);
+                        CHECK(both[i]->len <= SECCOMP_FILTER_MAX);
+                }
+        }
+}
+
+/* init answers with what is in the lower half, and knows the name of each. */
+TEST(what_init_is_asked_has_an_errno_and_a_name)
+{
+        FOR_EACH_FILTER(f)
+        {
+                for (int pc = 0; pc < f->len; pc++)
+                        if (f->code[pc].code == (BPF_RET | BPF_K) && f->code[pc].k >> 16 == 0x7fc0)
+                                CHECK(f->code[pc].k == TOLD || f->code[pc].k == TOLD_FAMILY);
+                for (size_t i = 0; i < seccomp_table_len; i++) {
+                        bool tells = seccomp_tells(i);
+
+                        if (seccomp_table[i].class == SECCOMP_TELL || seccomp_table[i].class == SECCOMP_LATE)
+                                CHECK(tells);
+                        else if (seccomp_table[i].class == SECCOMP_CHECK)
+                                CHECK_INT(tells, !strcmp(seccomp_table[i].name, "clone") ||
+                                                         !strcmp(seccomp_table[i].name, "socket") ||
+                                                         !strcmp(seccomp_table[i].name, "ioctl"));
+                        else
+                                CHECK(!tells);
+                        CHECK(!tells ||
+                              strlen(seccomp_table[i].name) < sizeof((struct seccomp_told *)0)->name);
+                }
         }
 }
 
@@ -227,11 +298,11 @@ static uint32_t expect_socket(uint32_t family, uint32_t type, uint32_t protocol)
         if (family == 1)
                 return ALLOWED;
         if (family == 16)
-                return reject_if(protocol != 0, NO_FAMILY);
+                return reject_if(protocol != 0, protocol == 12 ? TOLD_FAMILY : NO_FAMILY);
         if (family != 2 && family != 10)
-                return NO_FAMILY;
+                return TOLD_FAMILY;
         if ((type & 15) != 1 && (type & 15) != 2)
-                return REFUSED;
+                return TOLD;
         return reject_if(protocol != 0 && protocol != 6 && protocol != 17, NO_PROTOCOL);
 }
 
@@ -250,13 +321,14 @@ static uint32_t expect_rule(const char *name, const uint64_t args[6])
         for (int i = 0; i < 6; i++)
                 a[i] = (uint32_t)args[i];
         if (strcmp(name, "clone") == 0)
-                return reject_if(a[0] & 0x7e020080, REFUSED);
+                return reject_if(a[0] & 0x7e020080, TOLD);
         if (strcmp(name, "socket") == 0)
                 return expect_socket(a[0], a[1], a[2]);
         if (strcmp(name, "socketpair") == 0)
                 return reject_if(a[0] != 1, NO_FAMILY);
         if (strcmp(name, "ioctl") == 0)
-                return reject_if(a[1] == 0x5412 || a[1] == 0x541c || a[1] == 0x5423, REFUSED);
+                return reject_if(a[1] == 0x5412 || a[1] == 0x541c || a[1] == 0x5423,
+                                 a[1] == 0x5412 ? TOLD : REFUSED);
         if (strcmp(name, "chmod") == 0 || strcmp(name, "fchmod") == 0 || strcmp(name, "mkdir") == 0 ||
             strcmp(name, "creat") == 0)
                 return expect_mode(a[1]);
@@ -297,8 +369,10 @@ static uint32_t expect(const struct seccomp_entry *entry, const uint64_t args[6]
         case SECCOMP_ALLOW:
                 return ALLOWED;
         case SECCOMP_DENY:
-        case SECCOMP_LATE:
                 return REFUSED;
+        case SECCOMP_TELL:
+        case SECCOMP_LATE:
+                return TOLD;
         case SECCOMP_ABSENT:
                 return MISSING;
         case SECCOMP_CHECK:
@@ -329,6 +403,7 @@ static const uint64_t telling[] = {
         0x1200011,  0x3d0f00,   0x20000,    0x40000,    0x40008,    0x2000000, 0x4000000,  0x8000000,
         0x10000000, 0x20000000, 0x40000000, 0x80000000, 0xffffffff, 0x5401,    0x5412,     0x541c,
         0x5413,     0x5423,     0x80801,    0x80803,    132,        262,       0x7fffffff, 0x80,
+        12,
 };
 
 TEST(rules_agree_with_plain_c_for_many_arguments)
@@ -503,59 +578,59 @@ static const struct hand_case hand_cases[] = {
         {"landlock_restrict_self", 446, 446, ALLOWED, {0}},
 
         /* What must stay closed. */
-        {"ptrace", 101, 117, REFUSED, {0}},
-        {"process_vm_readv", 310, 270, REFUSED, {0}},
-        {"process_vm_writev", 311, 271, REFUSED, {0}},
+        {"ptrace", 101, 117, TOLD, {0}},
+        {"process_vm_readv", 310, 270, TOLD, {0}},
+        {"process_vm_writev", 311, 271, TOLD, {0}},
         {"kcmp", 312, 272, REFUSED, {0}},
-        {"pidfd_getfd", 438, 438, REFUSED, {0}},
+        {"pidfd_getfd", 438, 438, TOLD, {0}},
         {"process_madvise", 440, 440, REFUSED, {0}},
-        {"mount", 165, 40, REFUSED, {0}},
-        {"umount2", 166, 39, REFUSED, {0}},
-        {"pivot_root", 155, 41, REFUSED, {0}},
-        {"chroot", 161, 51, REFUSED, {0}},
-        {"open_tree", 428, 428, REFUSED, {0}},
-        {"move_mount", 429, 429, REFUSED, {0}},
-        {"fsopen", 430, 430, REFUSED, {0}},
-        {"fsconfig", 431, 431, REFUSED, {0}},
-        {"fsmount", 432, 432, REFUSED, {0}},
-        {"fspick", 433, 433, REFUSED, {0}},
-        {"mount_setattr", 442, 442, REFUSED, {0}},
+        {"mount", 165, 40, TOLD, {0}},
+        {"umount2", 166, 39, TOLD, {0}},
+        {"pivot_root", 155, 41, TOLD, {0}},
+        {"chroot", 161, 51, TOLD, {0}},
+        {"open_tree", 428, 428, TOLD, {0}},
+        {"move_mount", 429, 429, TOLD, {0}},
+        {"fsopen", 430, 430, TOLD, {0}},
+        {"fsconfig", 431, 431, TOLD, {0}},
+        {"fsmount", 432, 432, TOLD, {0}},
+        {"fspick", 433, 433, TOLD, {0}},
+        {"mount_setattr", 442, 442, TOLD, {0}},
         {"statmount", 457, 457, REFUSED, {0}},
         {"listmount", 458, 458, REFUSED, {0}},
-        {"open_tree_attr", 467, 467, REFUSED, {0}},
-        {"unshare", 272, 97, REFUSED, {0}},
-        {"setns", 308, 268, REFUSED, {0}},
-        {"bpf", 321, 280, REFUSED, {0}},
-        {"perf_event_open", 298, 241, REFUSED, {0}},
-        {"userfaultfd", 323, 282, REFUSED, {0}},
+        {"open_tree_attr", 467, 467, TOLD, {0}},
+        {"unshare", 272, 97, TOLD, {0}},
+        {"setns", 308, 268, TOLD, {0}},
+        {"bpf", 321, 280, TOLD, {0}},
+        {"perf_event_open", 298, 241, TOLD, {0}},
+        {"userfaultfd", 323, 282, TOLD, {0}},
         {"io_uring_setup", 425, 425, REFUSED, {0}},
         {"io_uring_enter", 426, 426, REFUSED, {0}},
         {"io_uring_register", 427, 427, REFUSED, {0}},
-        {"add_key", 248, 217, REFUSED, {0}},
-        {"request_key", 249, 218, REFUSED, {0}},
-        {"keyctl", 250, 219, REFUSED, {0}},
-        {"kexec_load", 246, 104, REFUSED, {0}},
-        {"kexec_file_load", 320, 294, REFUSED, {0}},
-        {"init_module", 175, 105, REFUSED, {0}},
-        {"finit_module", 313, 273, REFUSED, {0}},
-        {"delete_module", 176, 106, REFUSED, {0}},
+        {"add_key", 248, 217, TOLD, {0}},
+        {"request_key", 249, 218, TOLD, {0}},
+        {"keyctl", 250, 219, TOLD, {0}},
+        {"kexec_load", 246, 104, TOLD, {0}},
+        {"kexec_file_load", 320, 294, TOLD, {0}},
+        {"init_module", 175, 105, TOLD, {0}},
+        {"finit_module", 313, 273, TOLD, {0}},
+        {"delete_module", 176, 106, TOLD, {0}},
         {"name_to_handle_at", 303, 264, REFUSED, {0}},
-        {"open_by_handle_at", 304, 265, REFUSED, {0}},
-        {"quotactl", 179, 60, REFUSED, {0}},
-        {"quotactl_fd", 443, 443, REFUSED, {0}},
-        {"swapon", 167, 224, REFUSED, {0}},
-        {"swapoff", 168, 225, REFUSED, {0}},
-        {"reboot", 169, 142, REFUSED, {0}},
-        {"acct", 163, 89, REFUSED, {0}},
-        {"settimeofday", 164, 170, REFUSED, {0}},
-        {"clock_settime", 227, 112, REFUSED, {0}},
+        {"open_by_handle_at", 304, 265, TOLD, {0}},
+        {"quotactl", 179, 60, TOLD, {0}},
+        {"quotactl_fd", 443, 443, TOLD, {0}},
+        {"swapon", 167, 224, TOLD, {0}},
+        {"swapoff", 168, 225, TOLD, {0}},
+        {"reboot", 169, 142, TOLD, {0}},
+        {"acct", 163, 89, TOLD, {0}},
+        {"settimeofday", 164, 170, TOLD, {0}},
+        {"clock_settime", 227, 112, TOLD, {0}},
         {"adjtimex", 159, 171, REFUSED, {0}},
         {"clock_adjtime", 305, 266, REFUSED, {0}},
-        {"syslog", 103, 116, REFUSED, {0}},
-        {"iopl", 172, -1, REFUSED, {0}},
-        {"ioperm", 173, -1, REFUSED, {0}},
+        {"syslog", 103, 116, TOLD, {0}},
+        {"iopl", 172, -1, TOLD, {0}},
+        {"ioperm", 173, -1, TOLD, {0}},
         {"modify_ldt", 154, -1, REFUSED, {0}},
-        {"fanotify_init", 300, 262, REFUSED, {0}},
+        {"fanotify_init", 300, 262, TOLD, {0}},
         {"lookup_dcookie", 212, 18, REFUSED, {0}},
         {"memfd_secret", 447, 447, REFUSED, {0}},
         {"migrate_pages", 256, 238, REFUSED, {0}},
@@ -566,7 +641,7 @@ static const struct hand_case hand_cases[] = {
         {"sysfs", 139, -1, REFUSED, {0}},
         {"nfsservctl", 180, 42, REFUSED, {0}},
         {"vserver", 236, -1, REFUSED, {0}},
-        {"sethostname", 170, 161, REFUSED, {0}},
+        {"sethostname", 170, 161, TOLD, {0}},
         {"sync", 162, 81, REFUSED, {0}},
         {"syncfs", 306, 267, REFUSED, {0}},
         {"cachestat", 451, 451, REFUSED, {0}},
@@ -578,15 +653,15 @@ static const struct hand_case hand_cases[] = {
         {"pthread_create", 56, 220, ALLOWED, {0x003d0f00}},
         {"vfork by clone", 56, 220, ALLOWED, {0x00004111}},
         {"fork with high bits", 56, 220, ALLOWED, {ALL_HIGH | 0x01200011}},
-        {"new mount namespace", 56, 220, REFUSED, {0x00020011}},
-        {"new cgroup namespace", 56, 220, REFUSED, {0x02000011}},
-        {"new uts namespace", 56, 220, REFUSED, {0x04000011}},
-        {"new ipc namespace", 56, 220, REFUSED, {0x08000011}},
-        {"new user namespace", 56, 220, REFUSED, {0x10000011}},
-        {"new pid namespace", 56, 220, REFUSED, {0x20000011}},
-        {"new network namespace", 56, 220, REFUSED, {0x40000011}},
-        {"new time namespace", 56, 220, REFUSED, {0x00000080}},
-        {"new user namespace, high bit", 56, 220, REFUSED, {HIGH | 0x10000011}},
+        {"new mount namespace", 56, 220, TOLD, {0x00020011}},
+        {"new cgroup namespace", 56, 220, TOLD, {0x02000011}},
+        {"new uts namespace", 56, 220, TOLD, {0x04000011}},
+        {"new ipc namespace", 56, 220, TOLD, {0x08000011}},
+        {"new user namespace", 56, 220, TOLD, {0x10000011}},
+        {"new pid namespace", 56, 220, TOLD, {0x20000011}},
+        {"new network namespace", 56, 220, TOLD, {0x40000011}},
+        {"new time namespace", 56, 220, TOLD, {0x00000080}},
+        {"new user namespace, high bit", 56, 220, TOLD, {HIGH | 0x10000011}},
 
         /* socket(family, type, protocol) */
         {"unix stream", 41, 198, ALLOWED, {1, 1, 0}},
@@ -597,30 +672,32 @@ static const struct hand_case hand_cases[] = {
         {"tcp over v6", 41, 198, ALLOWED, {10, 1, 6}},
         {"udp over v6", 41, 198, ALLOWED, {10, 2, 0}},
         {"tcp, high bits", 41, 198, ALLOWED, {HIGH | 2, HIGH | 1, HIGH}},
-        {"raw v4", 41, 198, REFUSED, {2, 3, 1}},
-        {"raw v6", 41, 198, REFUSED, {10, 3, 58}},
-        {"raw v4, close on exec", 41, 198, REFUSED, {2, 02000003, 255}},
-        {"raw v4, high bits", 41, 198, REFUSED, {HIGH | 2, HIGH | 3, 1}},
-        {"v4 packet type", 41, 198, REFUSED, {2, 10, 3}},
-        {"dccp", 41, 198, REFUSED, {2, 6, 33}},
+        {"raw v4", 41, 198, TOLD, {2, 3, 1}},
+        {"raw v6", 41, 198, TOLD, {10, 3, 58}},
+        {"raw v4, close on exec", 41, 198, TOLD, {2, 02000003, 255}},
+        {"raw v4, high bits", 41, 198, TOLD, {HIGH | 2, HIGH | 3, 1}},
+        {"v4 packet type", 41, 198, TOLD, {2, 10, 3}},
+        {"dccp", 41, 198, TOLD, {2, 6, 33}},
         {"sctp one-to-one", 41, 198, NO_PROTOCOL, {2, 1, 132}},
-        {"sctp one-to-many", 41, 198, REFUSED, {2, 5, 132}},
+        {"sctp one-to-many", 41, 198, TOLD, {2, 5, 132}},
         {"mptcp", 41, 198, NO_PROTOCOL, {2, 1, 262}},
         {"smc by protocol", 41, 198, NO_PROTOCOL, {10, 1, 256}},
         {"sctp, high bits", 41, 198, NO_PROTOCOL, {HIGH | 10, HIGH | 1, HIGH | 132}},
         {"route netlink", 41, 198, ALLOWED, {16, 02000003, 0}},
         {"route netlink, datagram", 41, 198, ALLOWED, {16, 2, 0}},
         {"route netlink, high bits", 41, 198, ALLOWED, {HIGH | 16, 3, HIGH}},
-        {"netfilter netlink", 41, 198, NO_FAMILY, {16, 3, 12}},
+        {"netfilter netlink", 41, 198, TOLD_FAMILY, {16, 3, 12}},
         {"audit netlink", 41, 198, NO_FAMILY, {16, 3, 9}},
         {"uevent netlink, high bits", 41, 198, NO_FAMILY, {16, 3, HIGH | 15}},
-        {"packet", 41, 198, NO_FAMILY, {17, 3, 3}},
-        {"alg", 41, 198, NO_FAMILY, {38, 5, 0}},
-        {"vsock", 41, 198, NO_FAMILY, {40, 1, 0}},
-        {"vsock, high bit", 41, 198, NO_FAMILY, {HIGH | 40, 1, 0}},
-        {"xdp", 41, 198, NO_FAMILY, {44, 3, 0}},
-        {"family 0", 41, 198, NO_FAMILY, {0, 1, 0}},
-        {"family -1", 41, 198, NO_FAMILY, {~0ull, 1, 0}},
+        {"packet", 41, 198, TOLD_FAMILY, {17, 3, 3}},
+        {"alg", 41, 198, TOLD_FAMILY, {38, 5, 0}},
+        {"vsock", 41, 198, TOLD_FAMILY, {40, 1, 0}},
+        {"vsock, high bit", 41, 198, TOLD_FAMILY, {HIGH | 40, 1, 0}},
+        {"xdp", 41, 198, TOLD_FAMILY, {44, 3, 0}},
+        {"family 0", 41, 198, TOLD_FAMILY, {0, 1, 0}},
+        {"netfilter netlink, high bits", 41, 198, TOLD_FAMILY, {HIGH | 16, 3, HIGH | 12}},
+        {"socket diagnosis netlink", 41, 198, NO_FAMILY, {16, 3, 4}},
+        {"family -1", 41, 198, TOLD_FAMILY, {~0ull, 1, 0}},
         {"unix pair", 53, 199, ALLOWED, {1, 1, 0}},
         {"tipc pair", 53, 199, NO_FAMILY, {30, 5, 0}},
         {"inet pair, high bit", 53, 199, NO_FAMILY, {HIGH | 2, 1, 0}},
@@ -628,9 +705,9 @@ static const struct hand_case hand_cases[] = {
         /* ioctl(fd, request) */
         {"TCGETS", 16, 29, ALLOWED, {0, 0x5401}},
         {"FIONREAD", 16, 29, ALLOWED, {0, 0x541b}},
-        {"TIOCSTI", 16, 29, REFUSED, {0, 0x5412}},
-        {"TIOCSTI, high bit", 16, 29, REFUSED, {0, HIGH | 0x5412}},
-        {"TIOCSTI, all high bits", 16, 29, REFUSED, {0, ALL_HIGH | 0x5412}},
+        {"TIOCSTI", 16, 29, TOLD, {0, 0x5412}},
+        {"TIOCSTI, high bit", 16, 29, TOLD, {0, HIGH | 0x5412}},
+        {"TIOCSTI, all high bits", 16, 29, TOLD, {0, ALL_HIGH | 0x5412}},
         {"TIOCLINUX", 16, 29, REFUSED, {0, 0x541c}},
         {"TIOCLINUX, high bit", 16, 29, REFUSED, {0, HIGH | 0x541c}},
         {"TIOCSETD", 16, 29, REFUSED, {0, 0x5423}},

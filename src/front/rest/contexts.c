@@ -252,6 +252,13 @@ static void run_result(struct context_run *run, const char *json, size_t len, vo
         wait_for_room(r);
 }
 
+static void run_violation(struct context_run *run, const struct violation *violation, void *caller)
+{
+        struct running *r = caller;
+        (void)run;
+        sse_event(&r->sse, "violation", violation_to_json(violation));
+}
+
 static void run_end(struct context_run *run, void *caller)
 {
         struct running *r = caller;
@@ -278,7 +285,7 @@ static void run_end(struct context_run *run, void *caller)
 }
 
 static const struct context_run_events plain_events = {.on_end = run_end};
-static const struct context_run_events stream_events = {run_output, run_result, run_end};
+static const struct context_run_events stream_events = {run_output, run_result, run_violation, run_end};
 
 static void follow(struct running *r)
 {

@@ -70,6 +70,14 @@ static void on_output(struct execution *ex, enum cella_stream stream, const char
                 execution_wait(ex);
 }
 
+static void on_violation(struct execution *ex, const struct violation *violation, void *context)
+{
+        struct running *r = context;
+        if (!r->begun)
+                on_started(ex, -1, r);
+        sse_event(&r->sse, "violation", violation_to_json(violation));
+}
+
 static void stream_end(struct running *r)
 {
         struct execution *ex = r->execution;
@@ -107,7 +115,7 @@ static void on_end(struct execution *ex, void *context)
 }
 
 static const struct execution_events plain_events = {.on_end = on_end};
-static const struct execution_events stream_events = {on_started, on_output, on_end};
+static const struct execution_events stream_events = {on_started, on_output, on_violation, on_end};
 
 /* Its answer is that it began; who wants to know more asks /v1/executions. */
 static void reply_detached(struct call *call, const struct execution *ex)

@@ -110,6 +110,7 @@ static struct query *query_new(struct call *call, int kind)
 
 static void send_off(struct query *q)
 {
+        executions_settle(q->api->box); /* whoever has heard of an end finds it in the log */
         http_on_gone(q->call->request, on_gone, q);
         q->api->queries++;
         if (uv_queue_work(q->api->box->loop, &q->work, work, done) < 0) {

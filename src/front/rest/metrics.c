@@ -41,6 +41,15 @@ static void executions(FILE *out, const struct metrics *m)
                 (unsigned long long)sum, (double)m->latency_sum_us / 1e6, (unsigned long long)sum);
 }
 
+static void violations(FILE *out, const struct box *box)
+{
+        head(out, "violations_total", "counter", "What was refused, or limited and survived.");
+        for (int i = 0; i < VIOLATION_KINDS; i++)
+                fprintf(out, "cella_violations_total{kind=\"%s\"} %llu\n", violation_words[i],
+                        (unsigned long long)box->metrics.violations[i]);
+        one(out, "egress_connected", "gauge", "Whether the egress process runs.", egress_is_connected(box));
+}
+
 static void sandboxes(FILE *out, const struct box *box)
 {
         static const char *const names[] = {
@@ -109,6 +118,7 @@ void rest_metrics(struct call *call, json_t *body)
         executions(out, m);
         sandboxes(out, box);
         all_pools(out, box);
+        violations(out, box);
         one(out, "executions_running", "gauge", "Executions under way.", (double)running);
         one(out, "queue_waiting", "gauge", "Requests that wait for room.", box->waiting);
         one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",

@@ -296,6 +296,7 @@ struct following {
         struct call *call;
         struct execution *execution;
         uint64_t offsets[2];
+        unsigned violations; /* that were sent */
 };
 
 static void stop_following(struct following *f)
@@ -337,6 +338,8 @@ static void follow(struct follower *follower)
         const struct execution *ex = f->execution;
         bool all = catch_up(f, 0);
         all = catch_up(f, 1) && all;
+        for (; f->violations < observer_shown(&ex->observer); f->violations++)
+                sse_event(&f->sse, "violation", violation_to_json(&ex->observer.all.list[f->violations]));
         if (!all || !ex->done)
                 return;
         sse_flush(&f->sse);

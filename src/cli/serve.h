@@ -1,0 +1,12 @@
+/* cli/serve.h -- a daemon as its own process runs it: for `cella serve`, and for `cella mcp`. */
+#pragma once
+#include "cella.h"
+
+struct serve_options {
+        const char *listen, *socket, *settings, *state, *user, *workspace_root;
+        bool stdio;   /* no address at all, but one client, who speaks MCP here: */
+        int stdio_fd; /* taken over */
+};
+
+/* Becomes the keeper, and returns its exit status when all has ended; or -errno. */
+int serve_run(const struct serve_options *options, struct cella_err *err);

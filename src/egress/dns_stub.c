@@ -1,0 +1,280 @@
+/* egress/dns_stub.c -- see dns_stub.h. */
+#include "egress/dns_stub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egress/dns.h"
+#include "egress/resolver.h"
+#include "egress/sockaddr.h"
+#include "sys/socket.h"
+
+#define PACKETS_MAX 8u /* in one turn */
+#define TTL 60u        /* of an address of ours: it means nothing elsewhere */
+
+struct question {
+        struct list entry; /* of the sandbox */
+        struct grave grave;
+        struct sandbox *sandbox;
+        struct connection *connection; /* by TCP; NULL: by UDP */
+        struct resolver_wait wait;
+        struct dns_question q;
+        uint8_t message[DNS_MESSAGE_MAX];
+        size_t length;
+        union sockaddr_any from;
+        socklen_t from_size;
+        char control[CMSG_SPACE(
+                sizeof(struct in6_pktinfo))]; /* which address it was sent to, as the kernel said */
+        size_t control_size;
+};
+
+/* ---- answers ---- */
+
+static void send_packet(struct question *q, const uint8_t *answer, size_t length)
+{
+        struct iovec part = {(void *)answer, length};
+        struct msghdr message = {
+                .msg_name = &q->from,
+                .msg_namelen = q->from_size,
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = q->control,
+                .msg_controllen = (socklen_t)q->control_size,
+        };
+
+        sys_sendmsg(q->sandbox->dns.fd, &message, 0); /* who does not take it asks again */
+}
+
+static void send_stream(struct connection *c, const uint8_t *answer, size_t length)
+{
+        uint8_t data[2 + DNS_MESSAGE_MAX];
+
+        data[0] = (uint8_t)(length >> 8);
+        data[1] = (uint8_t)length;
+        memcpy(data + 2, answer, length);
+        if (sys_send(c->client.source.fd, data, length + 2, 0) != (long)length + 2)
+                sys_shutdown(c->client.source.fd,
+                             SHUT_RDWR); /* it takes nothing: the end is noticed as any */
+        c->touched = loop_now();
+}
+
+static void send_answer(struct question *q, const uint8_t *answer, size_t length)
+{
+        if (q->connection != NULL)
+                send_stream(q->connection, answer, length);
+        else
+                send_packet(q, answer, length);
+}
+
+static void reply(struct question *q, unsigned code, const struct address *address)
+{
+        uint8_t answer[DNS_MESSAGE_MAX];
+        size_t length = dns_write_answer(q->message, &q->q, code, address, address != NULL, TTL, answer);
+
+        send_answer(q, answer, length);
+}
+
+/* To what has a header and no question that we understand. */
+static void reply_malformed(struct question *q)
+{
+        uint8_t answer[12] = {q->message[0], q->message[1], 0x80, DNS_FORMERR};
+
+        if (q->length >= sizeof(answer) && !(q->message[2] & 0x80))
+                send_answer(q, answer, sizeof(answer));
+}
+
+/* ---- questions ---- */
+
+static void conclude(struct question *q, const struct resolved *resolved)
+{
+        struct sandbox *s = q->sandbox;
+        struct address address;
+        bool v6 = q->q.type == DNS_AAAA;
+
+        if (resolved->code != DNS_OK) {
+                reply(q, resolved->code, NULL);
+                return;
+        }
+        if (resolved->n == 0 || (v6 && !s->has_v6)) {
+                reply(q, DNS_OK, NULL);
+                return;
+        }
+        if (s->names == NULL)
+                s->names = synthetic_new();
+        if (s->names == NULL || synthetic_give(s->names, q->q.name, v6, &address) < 0)
+                reply(q, DNS_SERVFAIL, NULL);
+        else
+                reply(q, DNS_OK, &address);
+}
+
+static void question_end(struct question *q)
+{
+        resolver_cancel(&q->wait);
+        list_remove(&q->entry);
+        q->sandbox->n_questions--;
+        if (q->connection != NULL)
+                q->connection->question = NULL;
+        loop_free(&q->grave, q);
+}
+
+static void on_resolved(struct resolver_wait *wait, const struct resolved *resolved)
+{
+        struct question *q = list_entry(wait, struct question, wait);
+        struct destination to = {0};
+
+        memcpy(to.name, q->q.name, sizeof(to.name));
+        if (policy_refuses(q->sandbox->policy, POLICY_LOOKUP, &to) != NULL) /* it is another one since */
+                reply(q, DNS_NXDOMAIN, NULL);
+        else
+                conclude(q, resolved);
+        if (q->connection != NULL)
+                work_queue(&q->sandbox->lane, &q->connection->work);
+        question_end(q);
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+        size_t n = strlen(name), m = strlen(end);
+
+        return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* NULL: it may be asked for.  Else why not; "": that is no news to anybody. */
+static const char *refuses(const struct sandbox *s, const struct dns_question *q)
+{
+        struct destination to = {0};
+
+        if (!q->has_name)
+                return q->type == DNS_PTR ? "" : "not the name of a host";
+        /* Programs ask for the names of addresses without being told to. */
+        if (ends_in(q->name, ".arpa"))
+                return "";
+        memcpy(to.name, q->name, sizeof(to.name));
+        return policy_refuses(s->policy, POLICY_LOOKUP, &to);
+}
+
+static void wait_for(struct question *q)
+{
+        struct sandbox *s = q->sandbox;
+        struct question *copy = s->n_questions < SANDBOX_QUESTIONS_MAX ? malloc(sizeof(*copy)) : NULL;
+        struct resolved resolved;
+        int r;
+
+        if (copy == NULL) {
+                reply(q, DNS_SERVFAIL, NULL);
+                return;
+        }
+        *copy = *q;
+        resolver_wait_init(&copy->wait, on_resolved);
+        r = resolver_ask(q->q.name, &copy->wait, &resolved);
+        if (r == 0) {
+                list_add(&s->questions, &copy->entry);
+                s->n_questions++;
+                if (q->connection != NULL)
+                        q->connection->question = copy;
+                return;
+        }
+        free(copy);
+        if (r > 0)
+                conclude(q, &resolved);
+        else
+                reply(q, DNS_SERVFAIL, NULL);
+}
+
+/* q->message and where it came from are there. */
+static void handle(struct question *q)
+{
+        const char *why;
+
+        if (dns_read_question(q->message, q->length, &q->q) < 0) {
+                reply_malformed(q);
+                return;
+        }
+        q->sandbox->counted.lookups++;
+        why = refuses(q->sandbox, &q->q);
+        if (why != NULL) {
+                if (why[0] != '\0')
+                        sandbox_refused(q->sandbox, false, q->q.shown, why);
+                reply(q, DNS_NXDOMAIN, NULL);
+        } else if (q->q.class != 1 || (q->q.type != DNS_A && q->q.type != DNS_AAAA)) {
+                reply(q, DNS_OK, NULL);
+        } else {
+                wait_for(q);
+        }
+}
+
+bool dns_stub_serve(struct sandbox *s)
+{
+        static struct question q; /* too large for a stack, and gone when we return */
+
+        for (unsigned i = 0; i < PACKETS_MAX; i++) {
+                struct iovec part = {q.message, sizeof(q.message)};
+                struct msghdr message = {
+                        .msg_name = &q.from,
+                        .msg_namelen = sizeof(q.from),
+                        .msg_iov = &part,
+                        .msg_iovlen = 1,
+                        .msg_control = q.control,
+                        .msg_controllen = sizeof(q.control),
+                };
+                long n = sys_recvmsg(s->dns.fd, &message, 0);
+
+                if (n == -EAGAIN)
+                        return false;
+                if (n < 0 || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+                        continue;
+                q.sandbox = s;
+                q.connection = NULL;
+                q.length = (size_t)n;
+                q.from_size = message.msg_namelen;
+                q.control_size = message.msg_controllen;
+                handle(&q);
+        }
+        return true;
+}
+
+bool dns_stub_stream(struct connection *c)
+{
+        static struct question q;
+        size_t length;
+        long n;
+
+        if (c->question != NULL)
+                return false; /* one after the other */
+        n = connection_peek(c);
+        if (n == -EAGAIN)
+                return false;
+        length = n < 2 ? 0 : (size_t)scratch[0] << 8 | scratch[1];
+        if (n <= 0 || length > DNS_MESSAGE_MAX || (n >= 2 && length < 12)) {
+                connection_close(c, n != 0);
+                return false;
+        }
+        if (n < 2 || (size_t)n < 2 + length) {
+                if (c->client.hung_up)
+                        connection_close(c, true);
+                return false;
+        }
+        q.sandbox = c->sandbox;
+        q.connection = c;
+        q.length = length;
+        memcpy(q.message, scratch + 2, length);
+        if (connection_discard(c, 2 + length) < 0) {
+                connection_close(c, true);
+                return false;
+        }
+        handle(&q);
+        return c->question == NULL;
+}
+
+void dns_stub_forget(struct connection *c)
+{
+        question_end(c->question);
+}
+
+void dns_stub_drop(struct sandbox *s)
+{
+        list_each (at, &s->questions, after) {
+                question_end(list_entry(at, struct question, entry));
+        }
+}

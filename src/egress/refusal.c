@@ -1,0 +1,89 @@
+/* egress/refusal.c -- what a connection sees that may not be, or that nobody takes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "egress/connection.h"
+#include "sys/socket.h"
+
+#define LINGER_US 1000000
+#define LINGER_MAX (1u << 20) /* bytes */
+
+void refuse_linger(struct connection *c)
+{
+        connection_close_upstream(c);
+        if (!c->client.shut)
+                sys_shutdown(c->client.source.fd, SHUT_WR);
+        c->client.shut = true;
+        connection_enter(c, STAGE_LINGER, LINGER_US);
+        work_queue(&c->sandbox->lane, &c->work);
+}
+
+bool refuse_linger_run(struct connection *c)
+{
+        long n = sys_recv(c->client.source.fd, scratch, SCRATCH_SIZE, MSG_TRUNC);
+
+        if (n == -EAGAIN)
+                return false;
+        if (n > 0)
+                c->lingered += (uint64_t)n;
+        if (n > 0 && c->lingered < LINGER_MAX)
+                return true;
+        connection_close(c, false);
+        return false;
+}
+
+/* An answer in the place of the server's. */
+static void answer(struct connection *c, const char *status, const char *line)
+{
+        char text[900];
+        int length = snprintf(text, sizeof(text),
+                              "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                              "Connection: close\r\n\r\n%s",
+                              status, strlen(line), line);
+
+        sys_send(c->client.source.fd, text, (size_t)length, 0);
+        refuse_linger(c);
+}
+
+/* "access_denied", a fatal alert; what was said is taken first, or it would be lost. */
+static void alert(struct connection *c)
+{
+        static const uint8_t denied[] = {0x15, 3, 3, 0, 2, 2, 49};
+
+        sys_recv(c->client.source.fd, scratch, SCRATCH_SIZE, MSG_TRUNC);
+        sys_send(c->client.source.fd, denied, sizeof(denied), 0);
+        connection_close(c, false);
+}
+
+void refuse(struct connection *c, bool limit, const struct destination *to, const char *why)
+{
+        char target[288], line[512];
+
+        connection_text(to, target);
+        sandbox_refused(c->sandbox, limit, target, why);
+        switch (c->speech) {
+        case SPEECH_HTTP:
+                snprintf(line, sizeof(line), "cella: %s refused: %s\n", target, why);
+                answer(c, "403 Forbidden", line);
+                break;
+        case SPEECH_TLS:
+                alert(c);
+                break;
+        default:
+                connection_close(c, true);
+        }
+}
+
+void refuse_unreachable(struct connection *c, const char *why)
+{
+        char target[288], line[512];
+
+        if (c->speech != SPEECH_HTTP) {
+                connection_close(c, true);
+                return;
+        }
+        connection_text(&c->to, target);
+        snprintf(line, sizeof(line), "cella: cannot connect to %s: %s\n", target, why);
+        answer(c, "502 Bad Gateway", line);
+}

@@ -1,0 +1,252 @@
+/* egress/sandbox.c -- see sandbox.h. */
+#include "egress/sandbox.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egress/connection.h"
+#include "egress/control.h"
+#include "egress/dns_stub.h"
+#include "egress/hash.h"
+#include "egress/stock.h"
+#include "sys/file.h"
+#include "sys/socket.h"
+
+#define BUCKETS 1024u
+#define ACCEPT_MAX 4u      /* in one turn */
+#define RETRY_US 100000    /* after no descriptor was left */
+#define SETTLE_WORKS 1024u /* of what came before EGRESS_COUNT */
+
+static struct list buckets[BUCKETS];
+static unsigned n_sandboxes;
+
+void sandboxes_init(void)
+{
+        for (unsigned i = 0; i < BUCKETS; i++)
+                list_init(&buckets[i]);
+}
+
+static struct list *bucket_of(uint64_t id)
+{
+        return &buckets[(id * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+}
+
+struct sandbox *sandbox_find(uint64_t id)
+{
+        list_each (at, bucket_of(id), after) {
+                struct sandbox *s = list_entry(at, struct sandbox, others);
+
+                if (s->id == id)
+                        return s;
+        }
+        return NULL;
+}
+
+/* ---- connections that come ---- */
+
+static bool run_accept(struct work *work)
+{
+        struct sandbox *s = list_entry(work, struct sandbox, accept);
+
+        for (unsigned i = 0; i < ACCEPT_MAX; i++) {
+                int fd = sys_accept(s->listener.fd);
+
+                if (fd == -EAGAIN)
+                        return false;
+                if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
+                        timer_set(&s->retry, loop_now() + RETRY_US);
+                        return false;
+                }
+                if (fd >= 0)
+                        connection_accept(s, fd);
+        }
+        return true;
+}
+
+static void on_listener(struct source *source, uint32_t events)
+{
+        struct sandbox *s = list_entry(source, struct sandbox, listener);
+
+        (void)events;
+        work_queue(&s->lane, &s->accept);
+}
+
+static void on_retry(struct timer *timer)
+{
+        struct sandbox *s = list_entry(timer, struct sandbox, retry);
+
+        work_queue(&s->lane, &s->accept);
+}
+
+static bool run_answer(struct work *work)
+{
+        return dns_stub_serve(list_entry(work, struct sandbox, answer));
+}
+
+static void on_dns(struct source *source, uint32_t events)
+{
+        struct sandbox *s = list_entry(source, struct sandbox, dns);
+
+        (void)events;
+        work_queue(&s->lane, &s->answer);
+}
+
+/* ---- begin and end ---- */
+
+static bool is_socket(int fd, int type, bool listens, bool *ret_v6)
+{
+        int domain = 0, is_type = 0, is_listening = 0;
+
+        if (sys_get_option(fd, SOL_SOCKET, SO_DOMAIN, &domain) < 0 ||
+            sys_get_option(fd, SOL_SOCKET, SO_TYPE, &is_type) < 0 ||
+            sys_get_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening) < 0)
+                return false;
+        *ret_v6 = domain == AF_INET6;
+        return (domain == AF_INET || domain == AF_INET6) && is_type == type && is_listening == listens;
+}
+
+static int prepare(struct sandbox *s, int listener, int dns)
+{
+        int r;
+
+        if (!is_socket(listener, SOCK_STREAM, true, &s->has_v6) ||
+            !is_socket(dns, SOCK_DGRAM, false, &s->dns_v6))
+                return -EINVAL;
+        r = sys_set_nonblock(listener);
+        if (r < 0)
+                return r;
+        /* An answer must come from where the question was sent to. */
+        return s->dns_v6 ? sys_set_option(dns, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+                         : sys_set_option(dns, IPPROTO_IP, IP_PKTINFO, 1);
+}
+
+int sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns)
+{
+        struct sandbox *s = NULL;
+        int r = sandbox_find(id) != NULL ? -EEXIST : n_sandboxes >= EGRESS_SANDBOXES_MAX ? -ENOSPC : 0;
+
+        if (r == 0) {
+                s = calloc(1, sizeof(*s));
+                r = s == NULL ? -ENOMEM : prepare(s, listener, dns);
+        }
+        if (r < 0) {
+                free(s);
+                policy_drop(policy);
+                sys_close(listener);
+                sys_close(dns);
+                return r;
+        }
+        s->id = id;
+        s->policy = policy;
+        s->listener = (struct source){-1, on_listener};
+        s->dns = (struct source){-1, on_dns};
+        lane_init(&s->lane);
+        work_init(&s->accept, run_accept);
+        work_init(&s->answer, run_answer);
+        timer_init(&s->retry, on_retry);
+        list_init(&s->connections);
+        list_init(&s->questions);
+        list_add(bucket_of(id), &s->others);
+        n_sandboxes++;
+        stock_attached(1);
+        r = loop_add(&s->listener, listener, EPOLLIN | EPOLLET);
+        if (r < 0)
+                sys_close(listener);
+        if (r == 0)
+                r = loop_add(&s->dns, dns, EPOLLIN | EPOLLET);
+        if (s->dns.fd < 0)
+                sys_close(dns);
+        if (r < 0)
+                sandbox_detach(s);
+        return r;
+}
+
+void sandbox_detach(struct sandbox *s)
+{
+        list_each (at, &s->connections, after) {
+                connection_close(list_entry(at, struct connection, entry), true);
+        }
+        dns_stub_drop(s);
+        loop_close(&s->listener);
+        loop_close(&s->dns);
+        work_cancel(&s->accept);
+        work_cancel(&s->answer);
+        timer_stop(&s->retry);
+        lane_done(&s->lane);
+        synthetic_free(s->names);
+        policy_drop(s->policy);
+        list_remove(&s->others);
+        n_sandboxes--;
+        stock_attached(-1);
+        loop_free(&s->grave, s);
+}
+
+void sandbox_change(struct sandbox *s, struct policy *policy)
+{
+        policy_drop(s->policy);
+        s->policy = policy;
+        list_each (at, &s->connections, after) {
+                connection_check(list_entry(at, struct connection, entry));
+        }
+}
+
+void sandbox_begin(struct sandbox *s)
+{
+        memset(&s->counted, 0, sizeof(s->counted));
+        s->n_told = 0;
+}
+
+void sandbox_settle(struct sandbox *s)
+{
+        work_queue(&s->lane, &s->accept);
+        work_queue(&s->lane, &s->answer);
+        list_each (at, &s->connections, after) {
+                work_queue(&s->lane, &list_entry(at, struct connection, entry)->work);
+        }
+        lane_run(&s->lane, SETTLE_WORKS);
+}
+
+/* ---- what it used, what it was refused ---- */
+
+uint64_t sandbox_bytes_left(const struct sandbox *s)
+{
+        uint64_t most = policy_bytes_max(s->policy), used = s->counted.bytes_sent + s->counted.bytes_received;
+
+        if (most == 0)
+                return UINT64_MAX;
+        return used < most ? most - used : 0;
+}
+
+/* What hostile code chose, so that it can be shown to anybody. */
+static void copy_printable(char *to, size_t size, const char *from)
+{
+        size_t i;
+
+        for (i = 0; i + 1 < size && from[i] != '\0'; i++) {
+                to[i] = from[i];
+                if (from[i] < ' ' || from[i] >= 0x7f)
+                        to[i] = '?';
+        }
+        to[i] = '\0';
+}
+
+void sandbox_refused(struct sandbox *s, bool limit, const char *target, const char *detail)
+{
+        struct egress_refused told = {.type = EGRESS_REFUSED, .limit = limit, .sandbox = s->id};
+        uint64_t hash = HASH_BEGIN + limit;
+
+        s->counted.refused++;
+        copy_printable(told.target, sizeof(told.target), target);
+        copy_printable(told.detail, sizeof(told.detail), detail);
+        hash = hash_text(hash_text(hash, told.target), told.detail);
+        for (unsigned i = 0; i < s->n_told; i++)
+                if (s->told[i] == hash)
+                        return;
+        if (s->n_told == EGRESS_TOLD_MAX)
+                return;
+        s->told[s->n_told++] = hash;
+        control_tell(&told, sizeof(told));
+}

@@ -1,0 +1,269 @@
+#include "engine/outlet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "egress/policy.h"
+#include "engine/egress_config.h"
+#include "keeper/egress_process.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+/* Nobody else is served, so these are only against what is clearly wrong. */
+#define CONNECTIONS_MAX 1024
+#define BYTES_MAX (UINT64_C(1) << 40)
+#define IDLE_MS 300000
+
+#define COUNT_PATIENCE_US 1000000
+#define THE_SANDBOX 1 /* there is no other */
+
+struct outlet {
+        struct egress_process process;
+        struct egress_attach *policy;
+        size_t policy_len;
+        uint32_t number; /* of the last count asked for */
+        bool answered;
+        struct egress_counted counted;
+        void (*told)(void *context, const struct violation *violation);
+        void *context;
+};
+
+static int check_list(enum policy_list list, const char *name, const char *const *patterns, size_t *bytes,
+                      struct cella_err *err)
+{
+        size_t n = 0;
+        for (; patterns && patterns[n]; n++) {
+                const char *why = policy_check_pattern(list, patterns[n]);
+                if (why)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s cannot be '%.60s': %.120s",
+                                       name, patterns[n], why);
+                *bytes += strlen(patterns[n]) + 1;
+        }
+        return n > EGRESS_PATTERNS_MAX ? err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
+                                                 "%s has more than %u patterns", name, EGRESS_PATTERNS_MAX)
+                                       : 0;
+}
+
+static int check(const struct cella_network *n, size_t *bytes, struct cella_err *err)
+{
+        int r;
+        if ((unsigned)n->tier > CELLA_ELEVATED)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "there is no such network tier");
+        if ((r = check_list(POLICY_ALLOWED, "allowed", n->allowed, bytes, err)) < 0 ||
+            (r = check_list(POLICY_BLOCKED, "blocked", n->blocked, bytes, err)) < 0 ||
+            (r = check_list(POLICY_PRIVATE, "allowed_private", n->allowed_private, bytes, err)) < 0)
+                return r;
+        if (n->allowed && n->allowed[0] && n->tier != CELLA_STANDARD)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "a list of what is allowed is for tier standard");
+        return *bytes > EGRESS_TEXT_MAX
+                       ? err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
+                                 "the lists of the network have more than %u bytes", EGRESS_TEXT_MAX)
+                       : 0;
+}
+
+int outlet_check(const struct cella_network *n, struct cella_err *err)
+{
+        size_t bytes = 0;
+        return check(n, &bytes, err);
+}
+
+static char *put_list(char *to, const char *const *patterns, uint32_t *ret_n)
+{
+        for (*ret_n = 0; patterns && patterns[*ret_n]; ++*ret_n)
+                to = stpcpy(to, patterns[*ret_n]) + 1;
+        return to;
+}
+
+/* The message with its policy, which is sent when there is a sandbox. */
+static int make_policy(struct outlet *o, const struct cella_network *n, struct cella_err *err)
+{
+        size_t bytes = 0;
+        int r = check(n, &bytes, err);
+        if (r < 0)
+                return r;
+        struct egress_attach *a = o->policy = calloc(1, sizeof *a + bytes);
+        if (!a)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "network");
+        o->policy_len = sizeof *a + bytes;
+        *a = (struct egress_attach){
+                .type = EGRESS_ATTACH,
+                .tier = n->tier == CELLA_ELEVATED ? EGRESS_ELEVATED : EGRESS_STANDARD,
+                .sandbox = THE_SANDBOX,
+                .connections_max = CONNECTIONS_MAX,
+                .idle_ms = IDLE_MS,
+                .bytes_max = BYTES_MAX,
+        };
+        char *at = put_list((char *)(a + 1), n->allowed, &a->n_allowed[0]);
+        if (n->tier == CELLA_ELEVATED)
+                a->n_allowed[0] = EGRESS_ANY;
+        a->n_allowed[1] = EGRESS_ANY;
+        at = put_list(at, n->blocked, &a->n_blocked);
+        put_list(at, n->allowed_private, &a->n_private);
+        return 0;
+}
+
+int outlet_new(const struct cella_network *network, struct outlet **ret, struct cella_err *err)
+{
+        AUTO(outlet_free) struct outlet *o = calloc(1, sizeof *o);
+        if (!o)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "network");
+        o->process = EGRESS_PROCESS_NONE;
+        int r = make_policy(o, network, err);
+        if (r == 0)
+                r = egress_process_start(&o->process, err);
+        if (r < 0)
+                return r;
+        *ret = TAKE(o);
+        return 0;
+}
+
+void outlet_end(struct outlet *o)
+{
+        if (o)
+                child_kill(&o->process.child);
+}
+
+struct outlet *outlet_free(struct outlet *o)
+{
+        if (!o)
+                return NULL;
+        egress_process_end(&o->process);
+        free(o->policy);
+        free(o);
+        return NULL;
+}
+
+/* It reads at once what it is told: one whose socket is full is not itself any more. */
+static int post(struct outlet *o, const void *data, size_t len, const int *fds, unsigned n_fds)
+{
+        char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+        struct iovec part = {(void *)data, len};
+        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+        long n;
+        if (n_fds > 0) {
+                msg.msg_control = control;
+                msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+                struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+                head->cmsg_level = SOL_SOCKET;
+                head->cmsg_type = SCM_RIGHTS;
+                head->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+                memcpy(CMSG_DATA(head), fds, sizeof(int) * n_fds);
+        }
+        do {
+                n = sys_call3(SYS_sendmsg, o->process.socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } while (n == -EINTR);
+        return n < 0 ? (int)n : 0;
+}
+
+static int post_about(struct outlet *o, enum egress_request type, uint32_t number)
+{
+        const struct egress_about about = {.type = type, .number = number, .sandbox = THE_SANDBOX};
+        return post(o, &about, sizeof about, NULL, 0);
+}
+
+int outlet_attach(struct outlet *o, const int way_out[2], struct cella_err *err)
+{
+        int r = child_confirm(&o->process.child, "the egress process", err);
+        if (r < 0)
+                return r;
+        char *config = malloc(EGRESS_CONFIG_BYTES);
+        if (!config)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "network");
+        r = post(o, config, egress_config_fill(config), NULL, 0);
+        free(config);
+        if (r == 0)
+                r = post(o, o->policy, o->policy_len, way_out, 2);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the egress process") : 0;
+}
+
+void outlet_begin(struct outlet *o, void (*told)(void *context, const struct violation *violation),
+                  void *context)
+{
+        o->told = told;
+        o->context = context;
+        post_about(o, EGRESS_BEGIN, 0); /* if it is gone, its end says so */
+}
+
+int outlet_fd(const struct outlet *o)
+{
+        return o->process.socket;
+}
+
+/* The code has no network from now on: its listeners went with the process. */
+static void lose(struct outlet *o, const char *why)
+{
+        struct violation v;
+        violation_set(&v, VIOLATION_NETWORK, "network", sizeof "network", why, strlen(why));
+        sys_close(TAKE_FD(o->process.socket));
+        o->told(o->context, &v);
+}
+
+static bool take_packet(struct outlet *o, const char *data, size_t len)
+{
+        struct egress_about about;
+        struct egress_refused refused;
+        struct violation v;
+        if (len < sizeof about)
+                return false;
+        memcpy(&about, data, sizeof about);
+        if (about.type == EGRESS_COUNTED && len == sizeof o->counted) {
+                memcpy(&o->counted, data, sizeof o->counted);
+                o->answered = o->counted.number == o->number;
+                return true;
+        }
+        if (about.type == EGRESS_REFUSED && len == sizeof refused) {
+                memcpy(&refused, data, sizeof refused);
+                violation_set(&v, refused.limit ? VIOLATION_LIMIT : VIOLATION_NETWORK, refused.target,
+                              sizeof refused.target, refused.detail, sizeof refused.detail);
+                o->told(o->context, &v);
+                return true;
+        }
+        return false; /* EGRESS_FAILED too: it serves no other */
+}
+
+void outlet_hear(struct outlet *o)
+{
+        char data[sizeof(struct egress_refused) + 1];
+        while (o->process.socket >= 0) {
+                long n = sys_call6(SYS_recvfrom, o->process.socket, (long)data, sizeof data, MSG_DONTWAIT, 0,
+                                   0);
+                if (n == -EAGAIN || n == -EINTR)
+                        return;
+                if (n <= 0)
+                        lose(o, "closed: the egress process has ended");
+                else if (!take_packet(o, data, (size_t)n))
+                        lose(o, "closed: the egress process cannot serve it");
+        }
+}
+
+bool outlet_count(struct outlet *o, struct cella_network_usage *ret)
+{
+        const int64_t until = clock_us() + COUNT_PATIENCE_US;
+        o->answered = false;
+        if (o->process.socket >= 0)
+                post_about(o, EGRESS_COUNT, ++o->number);
+        while (!o->answered && o->process.socket >= 0) {
+                struct pollfd fd = {o->process.socket, POLLIN, 0};
+                int64_t left = until - clock_us();
+                if (left <= 0 || sys_poll(&fd, 1, left) == 0)
+                        return false;
+                outlet_hear(o);
+        }
+        if (!o->answered)
+                return false;
+        *ret = (struct cella_network_usage){
+                .connections = o->counted.connections,
+                .refused = o->counted.refused,
+                .bytes_sent = o->counted.bytes_sent,
+                .bytes_received = o->counted.bytes_received,
+                .lookups = o->counted.lookups,
+        };
+        return true;
+}

@@ -1,0 +1,197 @@
+/* front/mcp/mcp.h -- the Model Context Protocol, whoever carries it.
+ *
+ *   http.c      POST, GET, DELETE /mcp: one message each, headers, sessions
+ *   exchange.c  where the messages of a POST go: one JSON object, or a stream that can be resumed
+ *   stdio.c     lines on a pair of descriptors (cella mcp)
+ *   mcp.c       requests from their first byte to their answer; which method is whose
+ *   methods.c, call.c, resources.c, prompts.c   the methods
+ *
+ * Two eras are served beside each other.  The older revisions begin with "initialize" and keep a session;
+ * from 2026-07-28 on each request says by itself what it needs, and nothing is remembered.  Which of
+ * them a request belongs to is told by the request ("modern" below).
+ *
+ * What must stay true: everything a client can make us keep has a maximum (sessions, requests at once,
+ * events kept for one that comes back), and a request is answered once or, if it was cancelled, not at all.
+ */
+#pragma once
+#include "front/api.h"
+#include "front/mcp/rpc.h"
+
+#define MCP_SESSIONS_MAX 1024
+#define MCP_SESSIONS_OF_KEY_MAX 256
+#define MCP_SESSION_IDLE_US (INT64_C(1800) * 1000000)
+#define MCP_REQUESTS_MAX 64 /* of one session at once */
+#define MCP_BATCH_MAX 32
+#define MCP_MESSAGE_MAX API_BODY_MAX
+
+enum mcp_revision {
+        MCP_2024_11_05,
+        MCP_2025_03_26, /* the only one with batches */
+        MCP_2025_06_18,
+        MCP_2025_11_25,
+        MCP_2026_07_28,
+        MCP_REVISIONS
+};
+extern const char *const mcp_revisions[MCP_REVISIONS];
+int mcp_revision_find(const char *name); /* -1: unknown */
+json_t *mcp_revision_list(void);
+
+extern const char *const mcp_levels[]; /* of log messages, least first; NULL at the end */
+#define MCP_LEVEL_NONE 8               /* nothing is told */
+int mcp_level_find(const char *name);
+
+struct mcp {
+        struct api *api;
+        struct box *box;
+        struct list sessions, exchanges;
+        unsigned n_sessions;
+        struct list listeners; /* struct mcp_request of subscriptions/listen */
+        size_t kept_bytes;     /* of events, for clients that come back */
+        uv_timer_t tick;
+        json_t *tools; /* described once */
+        struct mcp_stdio *stdio;
+};
+
+/* A client of the older revisions; or whoever is at the other end of stdio. */
+struct mcp_session {
+        struct list link;
+        struct mcp *mcp;
+        char id[ID_SIZE], key[ID_SIZE];
+        enum mcp_revision revision;
+        int level;
+        json_t *client; /* what it can do, as it said; NULL: nothing */
+        struct list requests;
+        unsigned n_requests, n_exchanges;
+        int64_t used_us;
+};
+
+struct mcp_request;
+
+/* Where the messages of a request go. */
+struct mcp_sink {
+        /* One that comes before the answer.  Is dropped where nobody can take it. */
+        void (*send)(struct mcp_request *request, const char *text, size_t len);
+        size_t (*room)(const struct mcp_request *request); /* bytes that would not have to wait */
+        /* The answer, which is taken; NULL: there is none.  The request is gone after it. */
+        void (*end)(struct mcp_request *request, int status, char *text, size_t len);
+};
+
+struct mcp_request {
+        struct list link;     /* in its session */
+        struct list sibling;  /* among those of one transport */
+        struct list listener; /* in mcp.listeners */
+        struct mcp *mcp;
+        struct mcp_session *session; /* NULL: it has none */
+        struct caller caller;
+        enum mcp_revision revision;
+        json_t *document;
+        struct rpc_message message;
+        const json_t *meta; /* NULL: none */
+        int level;          /* of what may be told */
+        const struct mcp_sink *sink;
+        void *transport;
+        void *data; /* the handler's, while it is at work: */
+        void (*cancel)(struct mcp_request *request);
+};
+
+/* ---- mcp.c ---- */
+int mcp_new(struct api *api, struct mcp **ret, struct cella_err *err);
+struct mcp *mcp_free(struct mcp *mcp);
+void mcp_heartbeat(struct mcp *mcp); /* every 15 s */
+
+struct mcp_origin {
+        struct mcp *mcp;
+        struct mcp_session *session;
+        const struct caller *caller;
+        enum mcp_revision revision;
+        const struct mcp_sink *sink;
+        void *transport;
+};
+/* Takes the document, on failure too: NULL, no memory. */
+struct mcp_request *mcp_request_new(const struct mcp_origin *origin, json_t *document,
+                                    const struct rpc_message *message);
+/* Begins it.  The answer may come from within. */
+void mcp_dispatch(struct mcp_request *request);
+/* It is of no more interest: ends it without an answer. */
+void mcp_cancel(struct mcp_request *request);
+/* "notifications/cancelled" for one of the session's. */
+void mcp_cancel_by_id(struct mcp_session *session, const json_t *id);
+bool mcp_is_modern(const struct mcp_request *request);
+/* Which revision a request says it belongs to; -1: it does not say.  An unknown name is *ret_unknown. */
+int mcp_revision_of(const struct rpc_message *message, const char **ret_unknown);
+
+/* What a handler answers with; each ends the request. */
+void mcp_reply(struct mcp_request *request, json_t *result); /* taken; gets what every result has */
+void mcp_reply_text(struct mcp_request *request, char *text, size_t len);
+void mcp_refuse(struct mcp_request *request, int code, json_t *data, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+void mcp_refuse_err(struct mcp_request *request, const struct cella_err *err);
+/* And before that: */
+void mcp_notify(struct mcp_request *request, const char *method, json_t *params); /* taken */
+void mcp_log(struct mcp_request *request, const char *level, json_t *data);       /* taken */
+/* A result that may be kept by the client for a while. */
+void mcp_cacheable(const struct mcp_request *request, json_t *result, unsigned ttl_ms, const char *scope);
+json_t *mcp_server_info(void);
+/* Something that is listed has changed: "toolsListChanged" tells those who listen for it. */
+void mcp_announce(struct mcp *mcp, const char *wanted, const char *method);
+
+/* ---- session.c ---- */
+int session_new(struct mcp *mcp, const struct caller *caller, struct mcp_session **ret,
+                struct cella_err *err);
+void session_init(struct mcp_session *session, struct mcp *mcp);
+struct mcp_session *session_find(struct mcp *mcp, const struct caller *caller, const char *id);
+void session_end(struct mcp_session *session); /* and all its requests */
+void session_touch(struct mcp_session *session);
+void sessions_expire(struct mcp *mcp);
+
+/* ---- the methods ---- */
+void mcp_initialize(struct mcp_request *request);
+void mcp_ping(struct mcp_request *request);
+void mcp_discover(struct mcp_request *request);
+void mcp_set_level(struct mcp_request *request);
+void mcp_listen(struct mcp_request *request);
+void mcp_tools_list(struct mcp_request *request);
+void mcp_tools_call(struct mcp_request *request);
+void mcp_resources_list(struct mcp_request *request);
+void mcp_resources_templates(struct mcp_request *request);
+void mcp_resources_read(struct mcp_request *request);
+void mcp_prompts_list(struct mcp_request *request);
+void mcp_prompts_get(struct mcp_request *request);
+void mcp_complete(struct mcp_request *request);
+
+/* ---- exchange.c ---- */
+struct exchange;
+extern const struct mcp_sink exchange_sink;
+/* A POST that is going to be answered with one message, or with as many as a batch has. */
+struct exchange *exchange_new(struct mcp *mcp, struct call *call, struct mcp_session *session,
+                              unsigned batch);
+/* A request of it begins; NULL: one that could not be made. */
+void exchange_run(struct exchange *exchange, struct mcp_request *request);
+/* One of a batch is answered without having been a request; takes text, NULL: it needs no answer. */
+void exchange_answer(struct exchange *exchange, char *text, size_t len);
+/* GET with Last-Event-ID: goes on with the stream that it names.  -ENOENT: there is none. */
+int exchange_resume(struct mcp_session *session, struct call *call, const char *last);
+/* Closes the connection and lets the client come back for the rest. */
+void exchange_hang_up(struct mcp_request *request);
+void exchanges_forget(struct mcp_session *session); /* it ends: nobody may come back */
+
+/* ---- http.c ---- */
+void mcp_http_post(struct call *call, json_t *body);
+void mcp_http_get(struct call *call, json_t *body);
+void mcp_http_delete(struct call *call, json_t *body);
+/* Whether a header, which may be base64 between "=?base64?" and "?=", says the same as the body. */
+bool mcp_header_says(const char *header, const char *value, size_t len);
+const char *mcp_request_header(const struct mcp_request *request, const char *name); /* NULL also off HTTP */
+
+/* ---- stdio.c ---- */
+int mcp_stdio_start(struct mcp *mcp, int fd, struct cella_err *err);
+void mcp_stdio_free(struct mcp_stdio *stdio);
+
+/* What the official conformance suite wants to find in a server and this one has not: the tests link it in.
+ */
+struct mcp_extension {
+        void (*capabilities)(json_t *capabilities, bool modern);
+        bool (*handle)(struct mcp_request *request); /* whether it was its own */
+        void (*respond)(struct mcp_session *session, const json_t *response);
+};
+extern const struct mcp_extension *mcp_extension; /* NULL in the product */

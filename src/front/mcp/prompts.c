@@ -1,0 +1,80 @@
+/* front/mcp/prompts.c -- a prompt that a person can pick, and completions for the templates of resources. */
+#include <string.h>
+
+#include "box/sandbox.h"
+#include "front/mcp/mcp.h"
+
+#define COMPLETIONS_MAX 100
+
+static const char solve[] =
+        "Solve the following task by writing code and running it with the tools of this server; do not work "
+        "out by hand what code can compute. Keep one session, so that files and variables stay between "
+        "calls. Look at the output of each run before you go on, and say at the end what you ran.\n\nTask: ";
+
+void mcp_prompts_list(struct mcp_request *request)
+{
+        json_t *result = json_pack("{s:[{s:s, s:s, s:s, s:[{s:s, s:s, s:b}]}]}", "prompts", "name",
+                                   "solve_with_code", "title", "Solve a task with code", "description",
+                                   "Has a task solved by code that is run in a sandbox.", "arguments", "name",
+                                   "task", "description", "What is to be done.", "required", 1);
+        if (json_object_get(request->message.params, "cursor")) {
+                json_decref(result);
+                mcp_refuse(request, RPC_INVALID_PARAMS, NULL, "cursor must come from an earlier answer");
+                return;
+        }
+        mcp_cacheable(request, result, 3600000, "public");
+        mcp_reply(request, result);
+}
+
+void mcp_prompts_get(struct mcp_request *request)
+{
+        const json_t *params = request->message.params;
+        const char *name = rpc_text(params, "name");
+        const char *task = rpc_text(json_object_get(params, "arguments"), "task");
+        if (!name || strcmp(name, "solve_with_code") != 0)
+                mcp_refuse(request, RPC_INVALID_PARAMS, NULL, "unknown prompt: %.100s", name ? name : "");
+        else if (!task)
+                mcp_refuse(request, RPC_INVALID_PARAMS, NULL, "arguments.task must be a string");
+        else
+                mcp_reply(request,
+                          json_pack("{s:[{s:s, s:{s:s, s:o}}]}", "messages", "role", "user", "content",
+                                    "type", "text", "text", json_sprintf("%s%s", solve, task)));
+}
+
+/* ---- completions ---- */
+
+static void add(json_t *values, const char *value, const char *begun)
+{
+        if (json_array_size(values) < COMPLETIONS_MAX && !strncmp(value, begun, strlen(begun)))
+                json_array_append_new(values, json_string(value));
+}
+
+static void add_sandboxes(const struct mcp_request *request, json_t *values, const char *begun)
+{
+        list_each (at, &request->mcp->box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (!sb->one_shot && !sb->removing && caller_sees(&request->caller, sb->key))
+                        add(values, sb->id, begun);
+        }
+}
+
+void mcp_complete(struct mcp_request *request)
+{
+        const json_t *params = request->message.params, *argument = json_object_get(params, "argument");
+        const char *type = rpc_text(json_object_get(params, "ref"), "type");
+        const char *name = rpc_text(argument, "name"), *begun = rpc_text(argument, "value");
+        const bool resource = type && !strcmp(type, "ref/resource");
+        if (!name || !begun || !type || (!resource && strcmp(type, "ref/prompt") != 0)) {
+                mcp_refuse(request, RPC_INVALID_PARAMS, NULL,
+                           "ref must be a ref/prompt or a ref/resource, argument must have name and value");
+                return;
+        }
+        json_t *values = json_array();
+        if (resource && !strcmp(name, "sandbox"))
+                add_sandboxes(request, values, begun);
+        if (resource && !strcmp(name, "stream")) {
+                add(values, "stdout", begun);
+                add(values, "stderr", begun);
+        }
+        mcp_reply(request, json_pack("{s:{s:o, s:b}}", "completion", "values", values, "hasMore", 0));
+}

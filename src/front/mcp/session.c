@@ -1,0 +1,117 @@
+/* front/mcp/session.c -- clients of the older revisions, from "initialize" to DELETE or to being idle. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "front/mcp/mcp.h"
+
+#define GIVES_WAY_US 60000000 /* one that was idle for so long, when there are too many */
+
+void session_touch(struct mcp_session *session)
+{
+        session->used_us = clock_us();
+}
+
+void session_init(struct mcp_session *session, struct mcp *mcp)
+{
+        *session =
+                (struct mcp_session){.mcp = mcp, .revision = MCP_2025_11_25, .level = mcp_level_find("info")};
+        list_init(&session->link);
+        list_init(&session->requests);
+        session_touch(session);
+}
+
+static bool is_idle(const struct mcp_session *session, int64_t since_us)
+{
+        return session->n_requests == 0 && session->used_us <= since_us;
+}
+
+/* The one that has been idle for longest; of this key, or of any. */
+static struct mcp_session *oldest(struct mcp *mcp, const char *key)
+{
+        struct mcp_session *found = NULL;
+        list_each (at, &mcp->sessions, other) {
+                struct mcp_session *s = list_entry(at, struct mcp_session, link);
+                if (is_idle(s, clock_us() - GIVES_WAY_US) && (!key || !strcmp(s->key, key)) &&
+                    (!found || s->used_us < found->used_us))
+                        found = s;
+        }
+        return found;
+}
+
+static unsigned count(const struct mcp *mcp, const char *key)
+{
+        unsigned n = 0;
+        list_each (at, &mcp->sessions, other)
+                n += !strcmp(list_entry(at, struct mcp_session, link)->key, key);
+        return n;
+}
+
+static int make_room(struct mcp *mcp, const char *key, struct cella_err *err)
+{
+        const bool many_of_key = count(mcp, key) >= MCP_SESSIONS_OF_KEY_MAX;
+        if (!many_of_key && mcp->n_sessions < MCP_SESSIONS_MAX)
+                return 0;
+        struct mcp_session *old = oldest(mcp, many_of_key ? key : NULL);
+        if (!old) {
+                err_say(err, CELLA_OVER_CAPACITY, -EAGAIN, "too many sessions");
+                return err_hint(err, "end those that are not needed, with DELETE");
+        }
+        session_end(old);
+        return 0;
+}
+
+int session_new(struct mcp *mcp, const struct caller *caller, struct mcp_session **ret, struct cella_err *err)
+{
+        int r = make_room(mcp, caller->key, err);
+        if (r < 0)
+                return r;
+        struct mcp_session *session = calloc(1, sizeof *session);
+        if (!session)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "session");
+        session_init(session, mcp);
+        if ((r = id_make("mcp_", session->id)) < 0) {
+                free(session);
+                return err_set(err, CELLA_INTERNAL, r, "session");
+        }
+        memcpy(session->key, caller->key, sizeof session->key);
+        list_add(&mcp->sessions, &session->link);
+        mcp->n_sessions++;
+        *ret = session;
+        return 0;
+}
+
+struct mcp_session *session_find(struct mcp *mcp, const struct caller *caller, const char *id)
+{
+        list_each (at, &mcp->sessions, other) {
+                struct mcp_session *session = list_entry(at, struct mcp_session, link);
+                if (!strcmp(session->id, id) && !strcmp(session->key, caller->key)) {
+                        session_touch(session);
+                        return session;
+                }
+        }
+        return NULL;
+}
+
+void session_end(struct mcp_session *session)
+{
+        while (!list_empty(&session->requests))
+                mcp_cancel(list_entry(session->requests.next, struct mcp_request, link));
+        exchanges_forget(session);
+        list_remove(&session->link);
+        session->mcp->n_sessions--;
+        json_decref(session->client);
+        free(session);
+}
+
+void sessions_expire(struct mcp *mcp)
+{
+        const int64_t since = clock_us() - MCP_SESSION_IDLE_US;
+        list_each (at, &mcp->sessions, other) {
+                struct mcp_session *session = list_entry(at, struct mcp_session, link);
+                if (is_idle(session, since))
+                        session_end(session);
+        }
+}

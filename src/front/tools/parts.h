@@ -1,0 +1,104 @@
+/* front/tools/parts.h -- what the files of this folder share. */
+#pragma once
+#include "engine/result.h"
+#include "front/tools/tools.h"
+#include "wire/init.h"
+
+struct tool_call {
+        const struct tool *tool;
+        struct tool_options options;
+        struct caller caller;
+        struct box *box;
+        json_t *arguments; /* checked */
+        /* What is under way, and how to end it without a word. */
+        void *data;
+        void (*cancel)(struct tool_call *call);
+        bool beginning, ended;
+};
+
+/* The end of a call; *call is gone after it, unless tool_begin() is still at work. */
+void tool_end(struct tool_call *call, const struct tool_result *result);
+void tool_fail(struct tool_call *call, const struct cella_err *err);
+/* The result is this document, which is taken. */
+void tool_end_json(struct tool_call *call, json_t *document);
+void tool_result_done(struct tool_result *result);
+
+const char *tool_text(const struct tool_call *call, const char *name); /* a string argument; NULL */
+
+/* ---- the tools, each in a file of its own or with its like ---- */
+const struct field *exec_tool_input(void), *exec_tool_output(void);
+void exec_tool_begin(struct tool_call *call);
+const struct field *shell_tool_input(void);
+void shell_tool_begin(struct tool_call *call);
+const struct field *docker_tool_input(void);
+void docker_tool_begin(struct tool_call *call);
+const struct field *python_tool_input(void);
+void python_tool_begin(struct tool_call *call);
+const struct field *read_tool_input(void), *read_tool_output(void);
+void read_tool_begin(struct tool_call *call);
+const struct field *write_tool_input(void), *write_tool_output(void);
+void write_tool_begin(struct tool_call *call);
+const struct field *list_tool_input(void), *list_tool_output(void);
+void list_tool_begin(struct tool_call *call);
+const struct field *sandboxes_tool_input(void), *sandboxes_tool_output(void);
+void sandboxes_tool_begin(struct tool_call *call);
+const struct field *kill_tool_input(void), *kill_tool_output(void);
+void kill_tool_begin(struct tool_call *call);
+
+/* ---- result.c: what ran ---- */
+const struct field *result_fields(void);
+/* Fills *ret; run may be NULL.  Frees nothing of what it is given. */
+int result_make(const struct tool_call *call, const struct cella_result *result, const char *runtime,
+                uint32_t walls, uint32_t missing, const struct result_run *run, struct tool_result *ret);
+
+/* ---- modules.c: what other modules decide about ---- */
+int tool_secrets(const struct tool_call *call, json_t *document, struct cella_err *err);
+int tool_imports(const struct tool_call *call, const char *code, struct cella_err *err);
+
+/* ---- target.c: which sandbox a call is for ---- */
+#define TARGET_FIELDS                                                                                        \
+        {.name = "session",                                                                                  \
+         .type = FIELD_STRING,                                                                               \
+         .flags = FIELD_NO_NUL,                                                                              \
+         .min = 1,                                                                                           \
+         .max = 128,                                                                                         \
+         .help = "The session whose sandbox is meant: the name you gave to execute_python or "               \
+                 "execute_shell."},                                                                          \
+        {                                                                                                    \
+                .name = "sandbox", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 64,         \
+                .help = "Or the sandbox itself, by its id (sbx_...)."                                        \
+        }
+/* By session or id.  make: a session that has none yet gets one. */
+int target_find(const struct tool_call *call, bool make, struct box_sandbox **ret, struct cella_err *err);
+struct box_sandbox *target_of_session(struct box *box, const struct caller *caller, const char *session);
+/* Ends it, or only the context in it (""), once nothing of what calls this is on the stack. */
+void target_leave(struct box *box, const char *sandbox, const char *context);
+
+/* ---- bytes.c: files out of and into a sandbox, whole ---- */
+struct bytes;
+typedef void (*bytes_done)(void *context, struct bytes *bytes, const struct cella_err *err);
+struct bytes {
+        struct operation *operation;
+        bytes_done done;
+        void *context;
+        const char *feed; /* what goes in; borrowed */
+        size_t feed_len;
+        char *data; /* what came out, at most max bytes */
+        size_t len, size, max;
+        bool more; /* there was more */
+};
+/* done() comes once, never from within, and not after bytes_cancel(); *bytes is gone after both. */
+int bytes_read(struct box_sandbox *sandbox, const struct init_operate *what, const char *path, size_t max,
+               bytes_done done, void *context, struct bytes **ret, struct cella_err *err);
+int bytes_write(struct box_sandbox *sandbox, const char *path, const char *data, size_t len, bytes_done done,
+                void *context, struct bytes **ret, struct cella_err *err);
+void bytes_cancel(struct bytes *bytes);
+bool bytes_are_text(const char *data, size_t len);
+const char *bytes_image(const char *data, size_t len); /* the MIME type of a picture; NULL: it is none */
+char *bytes_base64(const char *data, size_t len);
+/* "text" or {"base64": "..."}: *ret_owned is to be freed. */
+int bytes_of_content(const json_t *content, const char *name, const char **ret, size_t *ret_len,
+                     char **ret_owned, struct cella_err *err);
+/* The entries of a directory, sorted, from what INIT_READ_DIR gave. */
+json_t *bytes_entries(const struct bytes *bytes);
+#define BYTES_ENTRIES_MAX 1000

@@ -1,0 +1,443 @@
+/* front/tools/python.c -- execute_python: code in a context, so that values and figures come back.
+ *
+ *   sandbox -> (files) -> context -> (packages) -> run -> result
+ *
+ * The context is one that has a name and stays, or one for this call only; the sandbox that of a session, or
+ * one for this call only.  What is for this call only goes behind the answer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "box/context.h"
+#include "front/tools/parts.h"
+
+#define CODE_MAX (4 * 1024 * 1024 - 4096)
+#define CONTEXTS_NAME_MAX 64
+
+static const struct field any_item = {.name = "", .type = FIELD_ANY};
+static const struct field module_item = {
+        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 200};
+
+/* Goes into a line of Python, and to pip: a name with a version, never an option or a path. */
+static int check_package(const json_t *value, const char *path, struct cella_err *err)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+        const char *name = json_string_value(value);
+        size_t plain = strspn(name, letters), len = strlen(name);
+        char all[sizeof letters + 16];
+        snprintf(all, sizeof all, "%s._-[]=<>!~, ", letters);
+        return plain > 0 && strspn(name, all) == len
+                       ? 0
+                       : err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                 "%s must be the name of a package, with or without a version", path);
+}
+
+static const struct field package_item = {.name = "",
+                                          .type = FIELD_STRING,
+                                          .flags = FIELD_NO_NUL,
+                                          .min = 1,
+                                          .max = 100,
+                                          .check = check_package};
+
+const struct field *python_tool_input(void)
+{
+        static const struct field fields[] = {
+                {.name = "code",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+                 .max = CODE_MAX,
+                 .help = "Python 3. The value of a last expression comes back as in a notebook."},
+                {.name = "context",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .min = 1,
+                 .max = CONTEXTS_NAME_MAX,
+                 .help = "A name of your choice for an interpreter that stays: variables of one call are "
+                         "there "
+                         "in the next with the same name. Or the id of one (ctx_...)."},
+                {.name = "session",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 128,
+                 .help = "A name of your choice for a sandbox that stays: files in /workspace are there in "
+                         "the "
+                         "next call with it. By default that of the context."},
+                {.name = "files",
+                 .type = FIELD_MAP,
+                 .item = &any_item,
+                 .max = 256,
+                 .help = "Files to write to /workspace first: path to text, or to {\"base64\": \"...\"}."},
+                {.name = "packages",
+                 .type = FIELD_ARRAY,
+                 .item = &package_item,
+                 .max = 32,
+                 .help = "Packages that the code needs. Those that are not installed are fetched with pip, "
+                         "which needs a network; if that fails nothing is run."},
+                {.name = "timeout_ms",
+                 .type = FIELD_INTEGER,
+                 .min = 1,
+                 .max = 0,
+                 .help = "Time limit in milliseconds."},
+                {.name = "memory_mb",
+                 .type = FIELD_INTEGER,
+                 .min = 16,
+                 .max = 1048576,
+                 .help = "Memory limit in MiB."},
+                {.name = "allowed_imports",
+                 .type = FIELD_ARRAY,
+                 .item = &module_item,
+                 .max = 256,
+                 .help = "If given, code that imports any other module is refused."},
+                {0}};
+        return fields;
+}
+
+struct python {
+        struct tool_call *call;
+        struct box_sandbox *sandbox; /* until the context has it */
+        char sandbox_id[ID_SIZE], context_id[ID_SIZE];
+        bool own_sandbox, own_context; /* for this call only */
+        void *file;                    /* iterator over the arguments' files */
+        struct bytes *put;
+        char *content; /* of the file that is being written */
+        struct context *context;
+        bool starting;
+        bool packages_are_there;
+        struct context_run *run;
+};
+
+static void go_on(struct python *p);
+
+/* What was for this call only goes. */
+static void leave(struct python *p)
+{
+        if (p->own_sandbox && p->sandbox_id[0])
+                target_leave(p->call->box, p->sandbox_id, "");
+        else if (p->own_context && p->context_id[0])
+                target_leave(p->call->box, p->sandbox_id, p->context_id);
+        free(p->content);
+        free(p);
+}
+
+static void fail(struct python *p, const struct cella_err *err)
+{
+        struct tool_call *call = p->call;
+        leave(p);
+        tool_fail(call, err);
+}
+
+static void cancel(struct tool_call *call)
+{
+        struct python *p = call->data;
+        if (p->put)
+                bytes_cancel(p->put);
+        if (p->starting)
+                context_let_be(p->context);
+        if (p->run) {
+                context_run_release(p->run);
+                context_run_cancel(p->run);
+        }
+        leave(p);
+}
+
+/* ---- the sandbox ---- */
+
+static json_t *limits_of(const struct tool_call *call, bool timeout_too)
+{
+        const json_t *memory = json_object_get(call->arguments, "memory_mb"),
+                     *timeout = json_object_get(call->arguments, "timeout_ms");
+        json_t *limits = json_object();
+        if (memory)
+                json_object_set_new(limits, "memory_bytes",
+                                    json_integer(json_integer_value(memory) * INT64_C(1048576)));
+        if (timeout && timeout_too)
+                json_object_set(limits, "timeout_ms", (json_t *)timeout);
+        return limits;
+}
+
+static struct context *find_by_id(const struct tool_call *call, const char *id)
+{
+        list_each (at, &call->box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                struct context *c =
+                        caller_sees(&call->caller, sb->key) && !sb->removing ? context_find(sb, id) : NULL;
+                if (c)
+                        return c;
+        }
+        return NULL;
+}
+
+static int find_context_by_id(struct python *p, const char *id, struct cella_err *err)
+{
+        p->context = find_by_id(p->call, id);
+        if (!p->context) {
+                err_say(err, CELLA_NOT_FOUND, -ENOENT, "no context '%.60s'", id);
+                return err_hint(err, "any other name makes a new one");
+        }
+        p->sandbox = p->context->home;
+        return 0;
+}
+
+static int find_sandbox(struct python *p, struct cella_err *err)
+{
+        const struct tool_call *call = p->call;
+        const char *session = tool_text(call, "session"), *context = tool_text(call, "context");
+        int r;
+        if (context && !strncmp(context, "ctx_", 4))
+                return find_context_by_id(p, context, err);
+        session = session ? session : context;
+        p->own_sandbox = !session && call->box->settings.scope != SCOPE_SHARED;
+        p->own_context = !context;
+        json_t *document = json_pack("{s:o}", "limits", limits_of(call, p->own_sandbox));
+        if (!p->own_sandbox) {
+                const struct exec_request request = {.session = session,
+                                                     .scope = -1,
+                                                     .workspace = -1,
+                                                     .limits = json_object_get(document, "limits")};
+                r = exec_request_sandbox(call->box, &call->caller, &request, &p->sandbox, err);
+        } else if ((r = schema_check(sandbox_fields(), document, "", err)) == 0) {
+                r = sandbox_request(call->box, &call->caller, document, &p->sandbox, err);
+        }
+        json_decref(document);
+        return r;
+}
+
+/* ---- files ---- */
+
+static void on_written(void *context, struct bytes *bytes, const struct cella_err *err)
+{
+        struct python *p = context;
+        (void)bytes;
+        p->put = NULL;
+        free(p->content);
+        p->content = NULL;
+        if (err) {
+                fail(p, err);
+                return;
+        }
+        p->file = json_object_iter_next(json_object_get(p->call->arguments, "files"), p->file);
+        go_on(p);
+}
+
+static int write_file(struct python *p, struct cella_err *err)
+{
+        const char *path = json_object_iter_key(p->file), *data = NULL;
+        char name[80];
+        size_t len = 0;
+        snprintf(name, sizeof name, "files['%.60s']", path);
+        int r = bytes_of_content(json_object_iter_value(p->file), name, &data, &len, &p->content, err);
+        return r < 0 ? r : bytes_write(p->sandbox, path, data, len, on_written, p, &p->put, err);
+}
+
+/* ---- the context ---- */
+
+static void on_ready(struct context *c, const struct cella_err *err, void *waiter)
+{
+        struct python *p = waiter;
+        (void)c;
+        p->starting = false;
+        if (err)
+                fail(p, err);
+        else
+                go_on(p);
+}
+
+static struct context *find_by_name(const struct box_sandbox *sb, const char *name)
+{
+        for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                if (sb->contexts[i] && !strcmp(sb->contexts[i]->name, name))
+                        return sb->contexts[i];
+        return NULL;
+}
+
+static int start_context(struct python *p, struct cella_err *err)
+{
+        const char *name = tool_text(p->call, "context");
+        int r = 0;
+        if (!p->context && name)
+                p->context = find_by_name(p->sandbox, name);
+        if (!p->context && (r = context_new(p->sandbox, "python3", &p->context, err)) == 0)
+                snprintf(p->context->name, sizeof p->context->name, "%s", name ? name : "");
+        if (r < 0)
+                return r;
+        memcpy(p->context_id, p->context->id, sizeof p->context_id);
+        if (p->context->state == CONTEXT_IDLE || p->context->state == CONTEXT_RUNNING) {
+                go_on(p);
+                return 0;
+        }
+        p->starting = true;
+        if ((r = context_start(p->context, on_ready, p, err)) < 0)
+                p->starting = false;
+        return r;
+}
+
+/* ---- the run ---- */
+
+static void on_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len,
+                      void *caller)
+{
+        const struct tool_options *o = &((struct python *)caller)->call->options;
+        (void)run;
+        if (o->events->on_output)
+                o->events->on_output(o->context, stream, data, len);
+}
+
+static void on_violation(struct context_run *run, const struct violation *violation, void *caller)
+{
+        const struct tool_options *o = &((struct python *)caller)->call->options;
+        (void)run;
+        if (o->events->on_violation)
+                o->events->on_violation(o->context, violation);
+}
+
+static void finish(struct python *p, const struct context_run *run)
+{
+        struct tool_call *call = p->call;
+        struct tool_result result = {0};
+        const struct result_run extra = {.context = run->context_id,
+                                         .results = (const char *const *)run->results,
+                                         .result_lens = run->result_lens,
+                                         .n_results = run->n_results,
+                                         .results_truncated = run->results_truncated,
+                                         .error = run->error,
+                                         .error_len = run->error_len};
+        result_make(call, &run->result, run->request.runtime, run->walls, run->missing, &extra, &result);
+        leave(p);
+        tool_end(call, &result);
+        tool_result_done(&result);
+}
+
+/* The end of what pip said is where it says why. */
+static void packages_failed(struct python *p, const struct context_run *run)
+{
+        struct cella_err err = {0};
+        const struct cella_result *r = &run->result;
+        const char *said = r->output[CELLA_STDERR];
+        size_t len = r->output_len[CELLA_STDERR], at;
+        while (len > 0 && said[len - 1] == '\n')
+                len--;
+        for (at = len; at > 0 && said[at - 1] != '\n'; at--)
+                continue;
+        err_say(&err, CELLA_INVALID_REQUEST, -ENOENT, "the packages could not be installed%s%.*s",
+                len > at ? ": " : "", (int)(len - at < 120 ? len - at : 120), len > at ? said + at : "");
+        for (char *c = err.msg; *c; c++)
+                if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+                        *c = '?';
+        err_hint(&err,
+                 "what is installed needs no network; the rest needs one that allows the package index");
+        fail(p, &err);
+}
+
+static void on_end(struct context_run *run, void *caller)
+{
+        struct python *p = caller;
+        p->run = NULL;
+        if (p->packages_are_there) {
+                finish(p, run);
+        } else if (run->result.status == CELLA_EXITED && run->result.exit_code == 0) {
+                p->packages_are_there = true;
+                go_on(p);
+        } else {
+                packages_failed(p, run);
+        }
+}
+
+/* Looks for the packages by the names they are installed under, which are not those of their modules. */
+static json_t *code_for_packages(json_t *packages)
+{
+        static const char format[] =
+                "def _cella_packages(names):\n"
+                "    import importlib.metadata, os, re, subprocess, sys\n"
+                "    place = '/workspace/.packages'\n"
+                "    if os.path.isdir(place) and place not in sys.path:\n"
+                "        sys.path.insert(0, place)\n"
+                "    def is_there(name):\n"
+                "        plain = re.match(r'[A-Za-z0-9._-]+', name).group()\n"
+                "        try:\n"
+                "            importlib.metadata.distribution(plain)\n"
+                "            return plain == name\n"
+                "        except importlib.metadata.PackageNotFoundError:\n"
+                "            return False\n"
+                "    missing = [n for n in names if not is_there(n)]\n"
+                "    if not missing:\n"
+                "        return\n"
+                "    done = subprocess.run([sys.executable or 'python3', '-m', 'pip', 'install', '--quiet',\n"
+                "                           '--disable-pip-version-check', '--no-input', '--retries', '0',\n"
+                "                           '--target', place, *missing])\n"
+                "    if done.returncode != 0:\n"
+                "        sys.exit(1)\n"
+                "    if place not in sys.path:\n"
+                "        sys.path.insert(0, place)\n"
+                "    importlib.invalidate_caches()\n"
+                "_cella_packages(%s)\n"
+                "del _cella_packages\n";
+        char *list = json_dumps(packages, JSON_COMPACT | JSON_ENSURE_ASCII);
+        json_t *code = list ? json_sprintf(format, list) : NULL;
+        free(list);
+        return code;
+}
+
+static int start_run(struct python *p, struct cella_err *err)
+{
+        static const struct context_run_events events = {on_output, NULL, on_violation, on_end};
+        static const struct context_run_events silent = {.on_end = on_end};
+        const struct tool_call *call = p->call;
+        json_t *packages = json_object_get(call->arguments, "packages");
+        struct exec_request request;
+        struct cella_limits limits;
+        p->packages_are_there |= json_array_size(packages) == 0;
+        json_t *code = p->packages_are_there ? json_incref(json_object_get(call->arguments, "code"))
+                                             : code_for_packages(packages);
+        json_t *document = json_pack("{s:s, s:o, s:o}", "runtime", p->context->runtime, "code", code,
+                                     "limits", limits_of(call, true));
+        int r = document ? exec_request_from(document, &request, err)
+                         : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        if (r < 0)
+                return r;
+        if ((r = exec_request_limits(&request, p->context->home, &limits, err)) < 0)
+                exec_request_done(&request);
+        else
+                r = context_run_new(p->context, &call->caller, &request, &limits, false,
+                                    p->packages_are_there ? &events : &silent, p, &p->run, err);
+        return r;
+}
+
+/* The next step. */
+static void go_on(struct python *p)
+{
+        struct cella_err err = {0};
+        int r;
+        if (p->file)
+                r = write_file(p, &err);
+        else if (!p->context_id[0])
+                r = start_context(p, &err);
+        else
+                r = start_run(p, &err);
+        if (r < 0)
+                fail(p, &err);
+}
+
+void python_tool_begin(struct tool_call *call)
+{
+        struct cella_err err = {0};
+        struct python *p = calloc(1, sizeof *p);
+        int r = p ? tool_imports(call, tool_text(call, "code"), &err)
+                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "execute_python");
+        if (r < 0) {
+                free(p);
+                tool_fail(call, &err);
+                return;
+        }
+        p->call = call;
+        call->data = p;
+        call->cancel = cancel;
+        if ((r = find_sandbox(p, &err)) < 0) {
+                fail(p, &err);
+                return;
+        }
+        memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
+        p->file = json_object_iter(json_object_get(call->arguments, "files"));
+        go_on(p);
+}

@@ -1,0 +1,243 @@
+/* front/tools/result.c -- the result of a run, as a program reads it and as a model does.
+ *
+ * The first is the object of the HTTP API.  The second leaves out what says nothing about the code:
+ * every word of it is read at somebody's cost. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/isolation.h"
+#include "front/tools/parts.h"
+
+#define SHOWN_MAX 8192 /* of one value, to a model */
+
+static const char *const status_words[] = {"exited",       "signaled",    "timeout",   "memory_limit",
+                                           "disk_limit",   "cpu_limit",   "cancelled", "process_limit",
+                                           "output_limit", "interrupted", NULL};
+
+const struct field *result_fields(void)
+{
+        static const struct field usage[] = {
+                {"cpu_ms", FIELD_NUMBER, FIELD_REQUIRED},
+                {"memory_peak_bytes", FIELD_INTEGER, FIELD_REQUIRED | FIELD_NULLABLE},
+                {"processes_peak", FIELD_INTEGER, FIELD_REQUIRED | FIELD_NULLABLE},
+                {0}};
+        static const struct field value[] = {
+                {"mime", FIELD_STRING, FIELD_REQUIRED},
+                {"data", FIELD_STRING, .help = "Text, or base64 of a picture; not there if 'content' is."},
+                {"main", FIELD_BOOLEAN, .help = "It is the value of the last expression."},
+                {"value", FIELD_INTEGER, .help = "Forms of one thing have the same."},
+                {"content", FIELD_INTEGER, .help = "Which of the content blocks has the picture."},
+                {0}};
+        static const struct field error[] = {
+                {"name", FIELD_STRING}, {"message", FIELD_STRING}, {"traceback", FIELD_STRING}, {0}};
+        static const struct field file[] = {{"path", FIELD_STRING, FIELD_REQUIRED},
+                                            {"change", FIELD_STRING, FIELD_REQUIRED},
+                                            {"bytes", FIELD_INTEGER, FIELD_REQUIRED},
+                                            {0}};
+        static const struct field violation[] = {{"kind", FIELD_STRING, FIELD_REQUIRED},
+                                                 {"target", FIELD_STRING, FIELD_REQUIRED},
+                                                 {"detail", FIELD_STRING, FIELD_REQUIRED},
+                                                 {0}};
+        static const struct field word = {.name = "", .type = FIELD_STRING};
+        static const struct field isolation[] = {{"engine", FIELD_STRING, FIELD_REQUIRED},
+                                                 {"layers", FIELD_ARRAY, FIELD_REQUIRED, .item = &word},
+                                                 {"missing", FIELD_ARRAY, FIELD_REQUIRED, .item = &word},
+                                                 {0}};
+        static const struct field value_item = {.name = "", .type = FIELD_OBJECT, .fields = value},
+                                  file_item = {.name = "", .type = FIELD_OBJECT, .fields = file},
+                                  violation_item = {.name = "", .type = FIELD_OBJECT, .fields = violation};
+        static const struct field fields[] = {
+                {"id", FIELD_STRING, FIELD_REQUIRED, .help = "Of the execution."},
+                {"sandbox", FIELD_STRING, FIELD_REQUIRED},
+                {"runtime", FIELD_STRING, FIELD_REQUIRED | FIELD_NULLABLE},
+                {"status", FIELD_WORD, FIELD_REQUIRED, .words = status_words, .help = "Why it ended."},
+                {"exit_code", FIELD_INTEGER, FIELD_REQUIRED, .help = "The code's own; 128+N after signal N."},
+                {"signal", FIELD_INTEGER, FIELD_REQUIRED | FIELD_NULLABLE},
+                {"timed_out", FIELD_BOOLEAN, FIELD_REQUIRED},
+                {"stdout", FIELD_STRING, FIELD_REQUIRED},
+                {"stderr", FIELD_STRING, FIELD_REQUIRED},
+                {"stdout_truncated", FIELD_BOOLEAN, FIELD_REQUIRED},
+                {"stderr_truncated", FIELD_BOOLEAN, FIELD_REQUIRED},
+                {"stdout_bytes", FIELD_INTEGER, FIELD_REQUIRED},
+                {"stderr_bytes", FIELD_INTEGER, FIELD_REQUIRED},
+                {"duration_ms", FIELD_NUMBER, FIELD_REQUIRED},
+                {"usage", FIELD_OBJECT, FIELD_REQUIRED, .fields = usage},
+                {"results", FIELD_ARRAY, FIELD_REQUIRED, .item = &value_item,
+                 .help = "The value of the last expression, and what was displayed."},
+                {"context", FIELD_STRING},
+                {"error", FIELD_OBJECT, FIELD_NULLABLE, .fields = error, .help = "The exception, if any."},
+                {"files", FIELD_ARRAY, FIELD_REQUIRED, .item = &file_item},
+                {"violations", FIELD_ARRAY, FIELD_REQUIRED, .item = &violation_item,
+                 .help = "What the sandbox refused."},
+                {"isolation", FIELD_OBJECT, FIELD_REQUIRED, .fields = isolation},
+                {"cost", FIELD_NUMBER, FIELD_REQUIRED},
+                {0}};
+        return fields;
+}
+
+/* ---- pictures ---- */
+
+static const char *text_of(const json_t *o, const char *name)
+{
+        return json_string_value(json_object_get(o, name));
+}
+
+/* Those that every client shows, and that are bytes: a drawing in SVG is text. */
+static bool is_picture(const char *mime)
+{
+        return mime && (!strcmp(mime, "image/png") || !strcmp(mime, "image/jpeg"));
+}
+
+/* What stays of a picture in the list of values, as JSON. */
+static char *take_picture(json_t *value, struct tool_result *ret)
+{
+        struct tool_image *image = &ret->images[ret->n_images];
+        const char *data = text_of(value, "data");
+        if (!data || ret->n_images == TOOL_IMAGES_MAX)
+                return NULL;
+        image->mime = strdup(text_of(value, "mime"));
+        image->data = strdup(data);
+        if (!image->mime || !image->data) {
+                free(image->mime);
+                free(image->data);
+                return NULL;
+        }
+        json_object_del(value, "data");
+        json_object_set_new(value, "content", json_integer(++ret->n_images)); /* the text is the first */
+        return json_dumps(value, JSON_COMPACT);
+}
+
+struct values {
+        const char **texts;
+        size_t *lens;
+        char **owned;
+        size_t n;
+};
+
+static void values_done(struct values *v)
+{
+        for (size_t i = 0; v->owned && i < v->n; i++)
+                free(v->owned[i]);
+        free(v->owned);
+        free(v->texts);
+        free(v->lens);
+}
+
+static int values_part(const struct result_run *run, struct tool_result *ret, struct values *v)
+{
+        v->n = run->n_results;
+        v->texts = calloc(v->n + 1, sizeof *v->texts);
+        v->lens = calloc(v->n + 1, sizeof *v->lens);
+        v->owned = calloc(v->n + 1, sizeof *v->owned);
+        if (!v->texts || !v->lens || !v->owned)
+                return -ENOMEM;
+        for (size_t i = 0; i < v->n; i++) {
+                json_t *value = json_loadb(run->results[i], run->result_lens[i], JSON_ALLOW_NUL, NULL);
+                if (is_picture(text_of(value, "mime")))
+                        v->owned[i] = take_picture(value, ret);
+                json_decref(value);
+                v->texts[i] = v->owned[i] ? v->owned[i] : run->results[i];
+                v->lens[i] = v->owned[i] ? strlen(v->owned[i]) : run->result_lens[i];
+        }
+        return 0;
+}
+
+/* ---- for a model ---- */
+
+static void show_output(struct json *j, const struct cella_result *r, enum cella_stream stream,
+                        const char *name, const char *truncated)
+{
+        json_put_bytes(j, name, r->output[stream], r->output_len[stream]);
+        if (r->output_truncated[stream])
+                json_put_bool(j, truncated, true);
+}
+
+static void show_values(struct json *j, const struct result_run *run)
+{
+        bool any = false;
+        for (size_t i = 0; i < run->n_results; i++) {
+                if (run->result_lens[i] > SHOWN_MAX)
+                        continue;
+                if (!any)
+                        json_put_open(j, "results", '[');
+                any = true;
+                json_put_raw(j, NULL, run->results[i], run->result_lens[i]);
+        }
+        if (any)
+                json_put_close(j, ']');
+        if (run->error)
+                json_put_raw(j, "error", run->error, run->error_len);
+        json_put_string(j, "context", run->context);
+}
+
+static void show_files(struct json *j, const struct cella_result *r)
+{
+        if (r->n_files == 0)
+                return;
+        json_put_open(j, "files", '[');
+        for (size_t i = 0; i < r->n_files && i < 100; i++)
+                json_put_string(j, NULL, r->files[i].path);
+        json_put_close(j, ']');
+}
+
+static void show_violations(struct json *j, const struct cella_result *r)
+{
+        if (r->n_violations == 0)
+                return;
+        json_put_open(j, "refused", '[');
+        for (size_t i = 0; i < r->n_violations && i < 20; i++) {
+                json_put_open(j, NULL, '{');
+                json_put_string(j, "kind", r->violations[i].kind);
+                json_put_string(j, "target", r->violations[i].target);
+                json_put_string(j, "detail", r->violations[i].detail);
+                json_put_close(j, '}');
+        }
+        json_put_close(j, ']');
+}
+
+static void show(struct json *j, const struct cella_result *r, const struct result_run *run)
+{
+        json_put_open(j, NULL, '{');
+        json_put_string(j, "status", cella_status_name(r->status));
+        json_put_number(j, "exit_code", (uint64_t)r->exit_code);
+        show_output(j, r, CELLA_STDOUT, "stdout", "stdout_truncated");
+        show_output(j, r, CELLA_STDERR, "stderr", "stderr_truncated");
+        if (run)
+                show_values(j, run);
+        show_files(j, r);
+        show_violations(j, r);
+        json_put_close(j, '}');
+}
+
+/* ---- both ---- */
+
+int result_make(const struct tool_call *call, const struct cella_result *r, const char *runtime,
+                uint32_t walls, uint32_t missing, const struct result_run *run, struct tool_result *ret)
+{
+        struct cella_isolation isolation;
+        struct result_run parted;
+        struct values values = {0};
+        struct json j = {.out = NULL};
+        if (run && call->options.images_apart) {
+                parted = *run;
+                if (values_part(run, ret, &values) == 0) {
+                        parted.results = values.texts;
+                        parted.result_lens = values.lens;
+                        run = &parted;
+                }
+        }
+        isolation_fill(walls, missing, &isolation);
+        if ((j.out = open_memstream(&ret->json, &ret->len))) {
+                result_write_run(&j, r, runtime, &isolation, 0, run);
+                fclose(j.out);
+        }
+        j = (struct json){.out = open_memstream(&ret->text, &ret->text_len)};
+        if (j.out) {
+                show(&j, r, run);
+                fclose(j.out);
+        }
+        values_done(&values);
+        return ret->json && ret->text ? 0 : err_set(&ret->err, CELLA_INTERNAL, -ENOMEM, "result");
+}

@@ -1,0 +1,82 @@
+/* front/tools/tools.h -- the tools that an agent sees: one table, whoever serves it (HTTP, MCP).
+ *
+ * A tool's fields check its arguments and describe them; what it may rely on is told to the model in
+ * the description.  A call ends once, with a result or with words for what went wrong. */
+#pragma once
+#include <jansson.h>
+
+#include "box/box.h"
+#include "box/violation.h"
+#include "schema/schema.h"
+
+#define TOOL_IMAGES_MAX 16
+
+enum {
+        TOOL_READS = 1u << 0,      /* changes nothing */
+        TOOL_DESTROYS = 1u << 1,   /* what is there may be gone afterwards */
+        TOOL_REPEATABLE = 1u << 2, /* twice is as once */
+};
+
+struct tool_call;
+
+struct tool {
+        const char *name;
+        const char *title;
+        const char *description; /* for a model */
+        unsigned may;            /* enum capability; 0: any key */
+        unsigned hints;
+        const struct field *(*input)(void);
+        const struct field *(*output)(void);
+        void (*begin)(struct tool_call *call); /* see parts.h */
+};
+
+extern const struct tool tools[];
+extern const size_t tools_len;
+
+#define TOOL_COST 1.0 /* what one call is estimated to cost, for callers that keep a budget */
+
+/* By name; a '.' may be written '_', for those whose names of functions have no dots. */
+const struct tool *tool_find(const char *name);
+/* JSON Schemas: new references. */
+json_t *tool_input_schema(const struct tool *tool);
+json_t *tool_output_schema(const struct tool *tool);
+
+struct tool_image {
+        char *mime, *data; /* base64 */
+};
+
+struct tool_result {
+        struct cella_err err; /* kind CELLA_OK: it went well */
+        bool timeout;         /* the error is "timeout", which is no kind of its own elsewhere */
+        char *json;           /* by the tool's output fields */
+        size_t len;
+        char *text; /* the same for a model, shorter; NULL: json is short enough */
+        size_t text_len;
+        struct tool_image images[TOOL_IMAGES_MAX];
+        unsigned n_images;
+};
+
+/* "timeout", or the word for the kind of error. */
+const char *tool_result_kind(const struct tool_result *result);
+
+struct tool_events {
+        /* As it comes; the result has it, too.  Both may be NULL. */
+        void (*on_output)(void *context, enum cella_stream stream, const char *data, size_t len);
+        void (*on_violation)(void *context, const struct violation *violation);
+        /* Once, last; the result is there during the call only. */
+        void (*on_end)(void *context, const struct tool_result *result);
+};
+
+struct tool_options {
+        struct box *box;
+        const struct caller *caller;
+        bool images_apart; /* in result.images, instead of in the JSON */
+        const struct tool_events *events;
+        void *context;
+};
+
+/* Checks the caller's right and the arguments, which are taken, and begins.  Events may come from
+ * within; if the last did, the answer is NULL. */
+struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const struct tool_options *options);
+/* Nobody wants it any more: no more events. */
+void tool_cancel(struct tool_call *call);

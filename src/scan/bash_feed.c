@@ -1,0 +1,306 @@
+/* scan/bash_feed.c -- what a shell gives to interpreters: `sh -c`, `python3 - <<EOF`, `… | sh`. */
+#include <string.h>
+
+#include "scan/bash.h"
+
+static void say(struct program *p, enum rule rule, TSNode node)
+{
+        report_node(p->report, rule, node);
+}
+
+static void run_text(struct program *p, enum scan_language language, const struct values *code, TSNode node)
+{
+        bool known = !code->other;
+        for (unsigned i = 0; i < code->n; i++) {
+                const struct value *v = &code->v[i];
+                if (v->kind == VALUE_TEXT && v->text)
+                        program_inside(p, language, v->text, v->len, node);
+                else
+                        known = false;
+                if (v->decoded)
+                        say(p, RULE_OBFUSCATED_CODE, node);
+        }
+        if (!known)
+                say(p, RULE_EVALUATE, node);
+}
+
+/* awk is a language of its own; what matters is whether it runs commands. */
+static void check_awk(struct program *p, const struct bash_words *words, size_t first, TSNode node)
+{
+        struct values text;
+        for (size_t i = first + 1; i < words->n; i++) {
+                program_evaluate(p, words->nodes[i], 0, &text);
+                const struct value *v = &text.v[0];
+                if (text.n > 0 && v->kind == VALUE_TEXT && v->len > 0 && v->text[0] == '-')
+                        continue;
+                bool runs = text.n == 0;
+                if (text.n > 0 && v->kind == VALUE_TEXT)
+                        runs = memmem(v->text, v->len, "system(", 7) || memmem(v->text, v->len, "| \"", 3) ||
+                               memmem(v->text, v->len, "|\"", 2) || memmem(v->text, v->len, "getline", 7) ||
+                               memmem(v->text, v->len, "/inet/", 6);
+                if (runs)
+                        say(p, RULE_EVALUATE, node);
+                return;
+        }
+}
+
+/* python3 -m http.server */
+static void check_module(struct program *p, const struct values *module, TSNode node)
+{
+        static const char *const network[] = {"http.server", "pip", "smtpd", "ensurepip", "uvicorn", "flask"};
+        for (unsigned i = 0; i < module->n; i++)
+                for (size_t k = 0; k < sizeof network / sizeof *network; k++)
+                        if (module->v[i].kind == VALUE_TEXT && module->v[i].len == strlen(network[k]) &&
+                            !memcmp(module->v[i].text, network[k], module->v[i].len))
+                                say(p, RULE_NETWORK_COMMAND, node);
+}
+
+enum program_from { FROM_NOWHERE, FROM_OPTION, FROM_FILE, FROM_INPUT };
+
+/* Where an interpreter takes its program from, and the word that it is. */
+static enum program_from find_program(struct program *p, const struct bash_command *command,
+                                      const struct bash_words *words, size_t first, size_t *ret_word)
+{
+        struct values text;
+        for (size_t i = first + 1; i < words->n; i++) {
+                program_evaluate(p, words->nodes[i], 0, &text);
+                const struct value *v = &text.v[0];
+                *ret_word = i;
+                if (text.n == 0 || v->kind != VALUE_TEXT || v->len == 0 || v->text[0] != '-')
+                        return FROM_FILE;
+                if (v->len == 1)
+                        return FROM_INPUT; /* - */
+                if (bash_has_word("--version -V --help -h --noprofile -v", v->text, v->len)) {
+                        if (!bash_has_word("--noprofile", v->text, v->len))
+                                return FROM_NOWHERE;
+                        continue;
+                }
+                /* -c, --eval, and in a bunch of letters: -lc, -Sce */
+                bool is_long = v->text[1] == '-';
+                const char *name = v->text + (is_long ? 2 : 1);
+                size_t len = v->len - (is_long ? 2 : 1);
+                bool code = bash_has_word(command->options, name, len) && strchr("cepErC", name[0]);
+                if (!is_long && command->language != SCAN_UNKNOWN && !code && len < 6)
+                        code = memchr(name, command->language == SCAN_JAVASCRIPT ? 'e' : 'c', len) != NULL;
+                if (code) {
+                        *ret_word = i + 1;
+                        return FROM_OPTION;
+                }
+                if (bash_has_word(command->options, name, len))
+                        i++;
+                if (command->language == SCAN_PYTHON && len == 1 && name[0] == 'm') {
+                        *ret_word = i + 1;
+                        return FROM_FILE;
+                }
+                if (command->language == SCAN_BASH && !is_long && memchr(name, 's', len))
+                        return FROM_INPUT;
+        }
+        return FROM_INPUT;
+}
+
+const struct bash_command *bash_reads_program(struct program *p, TSNode node)
+{
+        struct bash_words words;
+        struct values name;
+        size_t word, i = 0;
+        if (source_kind(p->source, node) == SH_REDIRECTED)
+                node = source_child(p->source, node, FIELD_BODY);
+        if (ts_node_is_null(node) || source_kind(p->source, node) != SH_COMMAND)
+                return NULL;
+        bash_words(p, node, &words);
+        for (; i < words.n; i++) {
+                program_evaluate(p, words.nodes[i], 0, &name);
+                const struct value *v = &name.v[0];
+                if (name.n != 1 || v->kind != VALUE_TEXT || !v->text)
+                        return NULL;
+                const char *slash = memrchr(v->text, '/', v->len), *base = slash ? slash + 1 : v->text;
+                const struct bash_command *command = bash_command(base, v->len - (size_t)(base - v->text));
+                if (command && command->flags & COMMAND_WRAPPER)
+                        continue; /* sudo sh */
+                if (!command || !(command->flags & COMMAND_INTERPRETER) || !command->options[0])
+                        return NULL;
+                return find_program(p, command, &words, i, &word) == FROM_INPUT ? command : NULL;
+        }
+        return NULL;
+}
+
+void bash_check_interpreter(struct program *p, const struct bash_command *command,
+                            const struct bash_words *words, size_t first, TSNode node)
+{
+        struct values code = {.other = true};
+        TSNode inner;
+        size_t word = 0;
+        if (!command->options[0]) {
+                check_awk(p, words, first, node);
+                return;
+        }
+        enum program_from from = find_program(p, command, words, first, &word);
+        if (from != FROM_NOWHERE && from != FROM_INPUT && word < words->n)
+                program_evaluate(p, words->nodes[word], 0, &code);
+        switch (from) {
+        case FROM_OPTION:
+                run_text(p, command->language, &code, node);
+                break;
+        case FROM_FILE:
+                if (word < words->n && source_kind(p->source, words->nodes[word]) == SH_PROCESS_SUBSTITUTION) {
+                        say(p, RULE_PIPE_TO_INTERPRETER, node); /* bash <(curl …) */
+                        break;
+                }
+                if (command->language == SCAN_PYTHON && word > first + 1)
+                        check_module(p, &code, node);
+                say(p, RULE_EVALUATE, node);
+                break;
+        case FROM_INPUT:
+                if (ts_node_is_null(words->input))
+                        break; /* whoever feeds it is looked at there */
+                if (source_kind(p->source, words->input) == SH_HERESTRING &&
+                    source_children(p->source, words->input, &inner, 1) == 1) {
+                        program_evaluate(p, inner, 0, &code);
+                        run_text(p, command->language, &code, node);
+                } else {
+                        say(p, RULE_PIPE_TO_INTERPRETER, node);
+                }
+                break;
+        case FROM_NOWHERE:
+                break;
+        }
+}
+
+/* ---- pipelines ---- */
+
+static const struct bash_command *first_command(struct program *p, TSNode node, struct bash_words *ret)
+{
+        struct values name;
+        ret->n = 0;
+        if (source_kind(p->source, node) == SH_REDIRECTED)
+                node = source_child(p->source, node, FIELD_BODY);
+        if (ts_node_is_null(node) || source_kind(p->source, node) != SH_COMMAND)
+                return NULL;
+        bash_words(p, node, ret);
+        if (ret->n == 0)
+                return NULL;
+        program_evaluate(p, ret->nodes[0], 0, &name);
+        if (name.n != 1 || name.v[0].kind != VALUE_TEXT || !name.v[0].text)
+                return NULL;
+        const char *slash = memrchr(name.v[0].text, '/', name.v[0].len),
+                   *base = slash ? slash + 1 : name.v[0].text;
+        return bash_command(base, name.v[0].len - (size_t)(base - name.v[0].text));
+}
+
+/* What echo or printf say, if it is constant. */
+static bool echoed(struct program *p, const struct bash_words *words, struct values *ret)
+{
+        struct values word;
+        for (size_t i = 1; i < words->n; i++) {
+                program_evaluate(p, words->nodes[i], 0, &word);
+                if (word.n > 0 && word.v[0].kind == VALUE_TEXT && word.v[0].len > 0 && word.v[0].text[0] == '-')
+                        continue;
+                *ret = word;
+                return word.n > 0 && !word.other && word.v[0].kind == VALUE_TEXT && i + 1 == words->n;
+        }
+        return false;
+}
+
+void bash_check_pipeline(struct program *p, TSNode pipeline)
+{
+        TSNode stages[16];
+        struct bash_words words;
+        struct values text;
+        bool decodes = false;
+        size_t n = source_children(p->source, pipeline, stages, 16);
+        for (size_t i = 0; i < n; i++) {
+                const struct bash_command *command = first_command(p, stages[i], &words),
+                                          *interpreter = i > 0 ? bash_reads_program(p, stages[i]) : NULL;
+                decodes |= command && command->flags & COMMAND_DECODES;
+                if (!interpreter)
+                        continue;
+                command = first_command(p, stages[i - 1], &words);
+                if (decodes) {
+                        say(p, RULE_OBFUSCATED_CODE, pipeline);
+                } else if (i == 1 && command && command->flags & COMMAND_ECHOES && !(command->flags & COMMAND_READS) &&
+                           echoed(p, &words, &text)) {
+                        run_text(p, interpreter->language, &text, pipeline);
+                } else {
+                        say(p, RULE_PIPE_TO_INTERPRETER, pipeline);
+                }
+        }
+}
+
+/* ---- here-documents ---- */
+
+static bool has_expansions(struct program *p, TSNode body)
+{
+        TSNode children[8];
+        size_t n = source_children(p->source, body, children, 8);
+        for (size_t i = 0; i < n; i++)
+                if (source_kind(p->source, children[i]) != SH_HEREDOC_CONTENT)
+                        return true;
+        return false;
+}
+
+static void run_document(struct program *p, const struct bash_command *interpreter, TSNode body)
+{
+        size_t len;
+        const char *text = source_text(p->source, body, &len);
+        program_inside(p, interpreter->language, text, len, body);
+        if (has_expansions(p, body))
+                say(p, RULE_EVALUATE, body);
+}
+
+/* python3 <<EOF; cat <<EOF | python3 */
+static void check_heredoc(struct program *p, TSNode statement, TSNode redirect)
+{
+        TSNode children[16], stages[8], body = {0};
+        struct bash_words words;
+        const struct bash_command *interpreter =
+                bash_reads_program(p, source_child(p->source, statement, FIELD_BODY));
+        const struct bash_command *first = first_command(p, statement, &words);
+        size_t n = source_children(p->source, redirect, children, 16);
+        for (size_t i = 0; i < n; i++)
+                if (source_kind(p->source, children[i]) == SH_HEREDOC_BODY)
+                        body = children[i];
+        if (ts_node_is_null(body))
+                return;
+        if (interpreter)
+                run_document(p, interpreter, body);
+        for (size_t i = 0; i < n; i++) {
+                if (source_kind(p->source, children[i]) != SH_PIPELINE)
+                        continue;
+                size_t n_stages = source_children(p->source, children[i], stages, 8);
+                interpreter = n_stages > 0 ? bash_reads_program(p, stages[0]) : NULL;
+                if (interpreter && first && !strcmp(first->name, "cat"))
+                        run_document(p, interpreter, body);
+                else if (interpreter)
+                        say(p, first && first->flags & COMMAND_DECODES ? RULE_OBFUSCATED_CODE :
+                                                                         RULE_PIPE_TO_INTERPRETER,
+                            children[i]);
+        }
+}
+
+void bash_check_redirected(struct program *p, TSNode statement)
+{
+        TSNode children[16], inner;
+        struct values code;
+        size_t n = source_children(p->source, statement, children, 16), len;
+        const struct bash_command *interpreter = bash_reads_program(p, statement);
+        for (size_t i = 0; i < n; i++) {
+                const char *text = source_text(p->source, children[i], &len);
+                switch (source_kind(p->source, children[i])) {
+                case SH_HEREDOC_REDIRECT:
+                        check_heredoc(p, statement, children[i]);
+                        break;
+                case SH_FILE_REDIRECT:
+                        if (interpreter && len > 0 && (text[0] == '<' || (text[0] == '0' && len > 1 && text[1] == '<')))
+                                say(p, RULE_PIPE_TO_INTERPRETER, statement);
+                        break;
+                case SH_HERESTRING:
+                        if (interpreter && source_children(p->source, children[i], &inner, 1) == 1) {
+                                program_evaluate(p, inner, 0, &code);
+                                run_text(p, interpreter->language, &code, statement);
+                        }
+                        break;
+                default:
+                        break;
+                }
+        }
+}

@@ -1,0 +1,372 @@
+#include "scan/program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_MAX 3000000u
+#define DEPTH_MAX 24
+#define ENTRIES_MAX (1u << 20)
+#define LEVELS_MAX 1000 /* of functions in functions */
+
+/* Room for one entry more; marks the program as too large otherwise. */
+static bool grow(struct program *p, void **array, uint32_t *size, uint32_t n, size_t each)
+{
+        if (n < *size)
+                return true;
+        uint32_t more = *size > 0 ? *size * 2 : 256;
+        void *larger = more <= ENTRIES_MAX ? realloc(*array, more * each) : NULL;
+        if (!larger) {
+                p->failed = more <= ENTRIES_MAX ? -ENOMEM : -E2BIG;
+                return false;
+        }
+        *array = larger;
+        *size = more;
+        return true;
+}
+
+int program_init(struct program *ret, struct source *source, const struct program_language *language,
+                 const struct program_job *job)
+{
+        *ret = (struct program){.source = source,
+                                .language = language,
+                                .report = job->report,
+                                .rules = job->rules,
+                                .inside = job->inside,
+                                .steps = STEPS_MAX};
+        program_add_scope(ret, 0, SCOPE_MODULE);
+        if (grow(ret, (void **)&ret->bindings, &ret->bindings_size, 0, sizeof *ret->bindings))
+                ret->n_bindings = 1;
+        return ret->failed;
+}
+
+void program_done(struct program *p)
+{
+        free(p->scopes);
+        free(p->names);
+        free(p->bindings);
+        free(p->mentions);
+        free(p->name_index);
+        free(p->bound);
+        arena_done(&p->arena);
+}
+
+uint32_t program_add_scope(struct program *p, uint32_t parent, enum scope_kind kind)
+{
+        if (!grow(p, (void **)&p->scopes, &p->scopes_size, p->n_scopes, sizeof *p->scopes))
+                return parent;
+        p->scopes[p->n_scopes] = (struct scope){parent, kind};
+        return p->n_scopes++;
+}
+
+void program_add_mention(struct program *p, const struct mention *mention)
+{
+        if (grow(p, (void **)&p->mentions, &p->mentions_size, p->n_mentions, sizeof *p->mentions))
+                p->mentions[p->n_mentions++] = *mention;
+}
+
+const char *program_copy(struct program *p, const char *text, size_t len)
+{
+        char *copy = len <= VALUE_TEXT_MAX ? arena_alloc(&p->arena, len + 1) : NULL;
+        if (copy)
+                memcpy(copy, text, len);
+        return copy;
+}
+
+void program_add_star(struct program *p, const char *module)
+{
+        if (p->n_stars < sizeof p->stars / sizeof *p->stars)
+                p->stars[p->n_stars++] = module;
+}
+
+/* ---- names, each with a number ---- */
+
+static uint32_t hash(const char *text, size_t len)
+{
+        uint32_t h = 2166136261u;
+        for (size_t i = 0; i < len; i++)
+                h = (h ^ (unsigned char)text[i]) * 16777619u;
+        return h;
+}
+
+static void place_name(struct program *p, uint32_t id)
+{
+        uint32_t mask = p->name_index_size - 1, at = p->names[id].hash & mask;
+        while (p->name_index[at])
+                at = (at + 1) & mask;
+        p->name_index[at] = id + 1;
+}
+
+static bool grow_index(struct program *p)
+{
+        if (p->n_names * 2 < p->name_index_size)
+                return true;
+        uint32_t size = p->name_index_size > 0 ? p->name_index_size * 2 : 1024;
+        uint32_t *index = calloc(size, sizeof *index);
+        if (!index) {
+                p->failed = -ENOMEM;
+                return false;
+        }
+        free(p->name_index);
+        p->name_index = index;
+        p->name_index_size = size;
+        for (uint32_t i = 0; i < p->n_names; i++)
+                place_name(p, i);
+        return true;
+}
+
+/* The number from 1, or 0: never bound, or no room. */
+static uint32_t find_name(struct program *p, const char *text, size_t len, bool add)
+{
+        uint32_t h = hash(text, len), mask = p->name_index_size - 1;
+        for (uint32_t at = h & mask; p->name_index_size > 0 && p->name_index[at]; at = (at + 1) & mask) {
+                const struct name *name = &p->names[p->name_index[at] - 1];
+                if (name->hash == h && name->len == len && !memcmp(name->text, text, len))
+                        return p->name_index[at];
+        }
+        if (!add || !grow(p, (void **)&p->names, &p->names_size, p->n_names, sizeof *p->names) ||
+            !grow_index(p))
+                return 0;
+        p->names[p->n_names] = (struct name){.text = text, .len = (uint32_t)len, .hash = h};
+        place_name(p, p->n_names);
+        return ++p->n_names;
+}
+
+void program_delete(struct program *p, const char *name, size_t len)
+{
+        uint32_t id = find_name(p, name, len, true);
+        if (id)
+                p->names[id - 1].deleted = true;
+}
+
+/* ---- what is bound where ---- */
+
+static struct bound *find_bound(struct program *p, uint32_t name, uint32_t scope)
+{
+        uint32_t mask = p->bound_size - 1, at = (name * 2654435761u ^ scope * 40503u) & mask;
+        while (p->bound[at].first && (p->bound[at].name != name || p->bound[at].scope != scope))
+                at = (at + 1) & mask;
+        return &p->bound[at];
+}
+
+static bool grow_bound(struct program *p)
+{
+        if (p->n_bound * 2 < p->bound_size)
+                return true;
+        struct bound *old = p->bound;
+        uint32_t n = p->bound_size, size = n > 0 ? n * 2 : 1024;
+        struct bound *bound = calloc(size, sizeof *bound);
+        if (!bound) {
+                p->failed = -ENOMEM;
+                return false;
+        }
+        p->bound = bound;
+        p->bound_size = size;
+        for (uint32_t i = 0; i < n; i++)
+                if (old[i].first)
+                        *find_bound(p, old[i].name, old[i].scope) = old[i];
+        free(old);
+        return true;
+}
+
+void program_bind(struct program *p, const char *name, size_t len, uint32_t scope,
+                  const struct binding *binding)
+{
+        uint32_t id = find_name(p, name, len, true);
+        if (!id || !grow_bound(p) ||
+            !grow(p, (void **)&p->bindings, &p->bindings_size, p->n_bindings, sizeof *p->bindings))
+                return;
+        struct bound *bound = find_bound(p, id, scope);
+        if (bound->first && p->bindings[bound->first].kind == BINDING_OUTER &&
+            p->bindings[bound->first].scope != scope) {
+                scope = p->bindings[bound->first].scope;
+                bound = find_bound(p, id, scope);
+        }
+        uint32_t number = p->n_bindings++;
+        p->bindings[number] = *binding;
+        p->bindings[number].next = bound->first;
+        p->n_bound += !bound->first;
+        *bound = (struct bound){id, scope, number};
+}
+
+uint32_t program_owner(struct program *p, const char *name, size_t len, uint32_t scope)
+{
+        uint32_t id = find_name(p, name, len, false);
+        if (!id || p->bound_size == 0)
+                return 0;
+        for (unsigned level = 0; scope != 0 && level < LEVELS_MAX; level++) {
+                if (find_bound(p, id, scope)->first)
+                        return scope;
+                scope = p->scopes[scope].parent;
+        }
+        return 0;
+}
+
+/* ---- values ---- */
+
+void program_evaluate(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+{
+        *ret = (struct values){0};
+        if (ts_node_is_null(node) || p->depth >= DEPTH_MAX || p->steps == 0) {
+                ret->other = true;
+                return;
+        }
+        p->steps--;
+        p->depth++;
+        p->language->evaluate(p, node, scope, ret);
+        p->depth--;
+        if (ret->n == 0)
+                ret->other = true;
+}
+
+void program_elements(struct program *p, const struct value *list, struct values *ret)
+{
+        /* As many as make a difference: further ones only say "or others". */
+        TSNode children[VALUES_MAX + 1];
+        struct values element;
+        size_t n = source_children(p->source, list->node, children, VALUES_MAX + 1);
+        for (size_t i = 0; i < n; i++) {
+                program_evaluate(p, children[i], list->scope, &element);
+                values_add_all(ret, &element);
+        }
+}
+
+static void evaluate_binding(struct program *p, uint32_t number, struct values *ret)
+{
+        struct binding b = p->bindings[number];
+        struct values of;
+        switch (b.kind) {
+        case BINDING_VALUE:
+                program_evaluate(p, b.node, b.scope, ret);
+                break;
+        case BINDING_MEMBER:
+                program_evaluate(p, b.node, b.scope, &of);
+                ret->other = of.other;
+                for (unsigned i = 0; i < of.n; i++) {
+                        if (of.v[i].kind == VALUE_NAME)
+                                values_add_member(ret, &p->arena, &of.v[i], b.text, b.len);
+                        else
+                                ret->other = true;
+                }
+                break;
+        case BINDING_ELEMENTS:
+                program_evaluate(p, b.node, b.scope, &of);
+                ret->other = of.other;
+                for (unsigned i = 0; i < of.n; i++) {
+                        if (of.v[i].kind == VALUE_LIST)
+                                program_elements(p, &of.v[i], ret);
+                        else if (of.v[i].kind == VALUE_NUMBER)
+                                values_add(ret, &of.v[i]); /* of range() */
+                        else
+                                ret->other = true;
+                }
+                break;
+        case BINDING_NAME:
+                values_add(ret, &(struct value){.kind = VALUE_NAME, .text = b.text, .len = b.len});
+                break;
+        default:
+                ret->other = true;
+        }
+}
+
+static void add_binding(struct program *p, uint32_t number, struct values *ret)
+{
+        struct binding *b = &p->bindings[number];
+        struct values values = {0};
+        if (b->done) {
+                if (b->values)
+                        values_add_all(ret, b->values);
+                else
+                        ret->other = true;
+                return;
+        }
+        /* A cycle, or a chain that is too long to follow. */
+        if (b->busy || p->depth >= DEPTH_MAX) {
+                ret->other = true;
+                return;
+        }
+        b->busy = true;
+        bool deep = p->depth > DEPTH_MAX / 2;
+        evaluate_binding(p, number, &values);
+        b->busy = false;
+        values_add_all(ret, &values);
+        if (deep)
+                return; /* may have been cut off: who asks from further up gets more */
+        b->done = true;
+        if (values.n > 0 && (b->values = arena_alloc(&p->arena, sizeof values)))
+                *b->values = values;
+}
+
+/* Whether the name of an outer scope (a builtin's, say) cannot be meant at this position. */
+static bool add_bound(struct program *p, const struct name *name, uint32_t first, uint32_t position,
+                      struct values *ret)
+{
+        bool hides = false;
+        unsigned n = 0;
+        for (uint32_t i = first; i; i = p->bindings[i].next) {
+                if (p->bindings[i].kind == BINDING_OUTER)
+                        continue;
+                hides |= p->bindings[i].firm && p->bindings[i].position < position;
+                if (++n > 16) { /* whatever it is, it is many things */
+                        ret->other = true;
+                        continue;
+                }
+                add_binding(p, i, ret);
+        }
+        return hides && !name->deleted;
+}
+
+static void add_own_name(struct program *p, const char *text, size_t len, struct values *ret)
+{
+        values_add_text(ret, &p->arena, VALUE_NAME, text, len);
+        for (unsigned i = 0; i < p->n_stars; i++) {
+                const struct value module = {
+                        .kind = VALUE_NAME, .text = p->stars[i], .len = (uint32_t)strlen(p->stars[i])};
+                values_add_member(ret, &p->arena, &module, text, len);
+        }
+}
+
+static void lookup(struct program *p, const char *text, size_t len, uint32_t scope, uint32_t position,
+                   struct values *ret)
+{
+        uint32_t id = find_name(p, text, len, false), origin = scope;
+        bool found = false;
+        *ret = (struct values){0};
+        for (unsigned level = 0; id && p->bound_size > 0; level++) {
+                const struct scope *s = &p->scopes[scope];
+                const struct bound *bound = find_bound(p, id, scope);
+                bool visible = s->kind != SCOPE_CLASS || scope == origin;
+                if (bound->first && visible) {
+                        found = true;
+                        const struct name name = p->names[id - 1];
+                        bool local = s->kind == SCOPE_FUNCTION &&
+                                     p->bindings[bound->first].kind != BINDING_OUTER;
+                        if (add_bound(p, &name, bound->first, position, ret) || local)
+                                return;
+                }
+                if (scope == 0)
+                        break;
+                if (level > LEVELS_MAX) {
+                        ret->other = true;
+                        return;
+                }
+                scope = s->parent;
+        }
+        /* A builtin may be meant before or after something else of its name is there; nothing else is there
+         * by itself.  A name that is never bound is taken for what it says: another run of the same
+         * interpreter may have imported it. */
+        if (!found || p->language->is_builtin(text, len))
+                add_own_name(p, text, len, ret);
+}
+
+void program_lookup(struct program *p, TSNode identifier, uint32_t scope, struct values *ret)
+{
+        size_t len;
+        const char *text = source_text(p->source, identifier, &len);
+        lookup(p, text, len, scope, ts_node_start_byte(identifier), ret);
+}
+
+void program_lookup_global(struct program *p, const char *name, size_t len, struct values *ret)
+{
+        lookup(p, name, len, 0, UINT32_MAX, ret);
+}

@@ -1,0 +1,72 @@
+/* scan/program_scan.c -- both looks at a text, and at the code in its constants. */
+#include <errno.h>
+#include <string.h>
+
+#include "scan/inside.h"
+#include "scan/program.h"
+
+static bool on_error(void *context, TSNode node)
+{
+        struct program_walk *walk = context;
+        const struct program_language *language = walk->program->language;
+        if (language->is_harmless_error && language->is_harmless_error(walk->program->source, node))
+                return false;
+        report_node(walk->program->report, RULE_UNPARSABLE, node);
+        return true;
+}
+
+void program_unparsable(const struct program_job *job)
+{
+        report_at(job->report, RULE_UNPARSABLE, 1, 1, job->text, job->len);
+}
+
+int program_scan(const struct program_language *language, const struct program_job *job)
+{
+        struct program program;
+        struct source source;
+        struct program_walk walk = {.program = &program,
+                                    .walker = {.enter = language->enter, .error = on_error, .context = &walk}};
+        int r = source_init(&source, language->grammar, job->text, job->len, job->inside->end);
+        if (r == 0) {
+                r = program_init(&program, &source, language, job);
+                if (r == 0)
+                        r = source_walk(&source, &walk.walker);
+                for (uint32_t i = 0; r == 0 && i < program.n_mentions; i++) {
+                        language->check(&program, &program.mentions[i]);
+                        if (i % 64 == 0 && source_now() > job->inside->end)
+                                r = -E2BIG;
+                }
+                if (r == 0)
+                        r = program.failed;
+                /* What could not be followed to its end may be anything. */
+                if (r == 0 && (program.steps == 0 || program.arena.exhausted))
+                        r = -E2BIG;
+                program_done(&program);
+        }
+        source_done(&source);
+        if (r == -E2BIG) {
+                program_unparsable(job);
+                r = 0;
+        }
+        return r;
+}
+
+void program_inside(struct program *p, enum scan_language language, const char *text, size_t len, TSNode node)
+{
+        const struct source *source = p->source;
+        TSPoint point = ts_node_start_point(node);
+        uint32_t line = point.row + 1, column = point.column + 1;
+        const char *at = source->text + ts_node_start_byte(node);
+        bool part = text >= at && text + len <= source->text + ts_node_end_byte(node);
+        for (; part && at < text; at++) {
+                line += *at == '\n';
+                column = *at == '\n' ? 1 : column + 1;
+        }
+        struct report report = *p->report;
+        report_place(&report, &line, &column);
+        report = (struct report){p->report->to, text, line, column, p->report->fixed || !part};
+        const struct program_job job = {text, len, &report, p->rules, p->inside};
+        int r = inside_scan(language, &job);
+        if (r < 0)
+                p->failed = r;
+}

@@ -1,0 +1,125 @@
+/* scan/python.h -- what the files of the Python scanner share. */
+#pragma once
+#include "scan/names.h"
+#include "scan/program.h"
+
+#define PYTHON_KINDS(X)                                                                                      \
+        X(MODULE, "module")                                                                                  \
+        X(EXPRESSION_STATEMENT, "expression_statement")                                                      \
+        X(IMPORT, "import_statement")                                                                        \
+        X(IMPORT_FROM, "import_from_statement")                                                              \
+        X(FUTURE_IMPORT, "future_import_statement")                                                          \
+        X(DOTTED_NAME, "dotted_name")                                                                        \
+        X(ALIASED_IMPORT, "aliased_import")                                                                  \
+        X(RELATIVE_IMPORT, "relative_import")                                                                \
+        X(WILDCARD_IMPORT, "wildcard_import")                                                                \
+        X(IDENTIFIER, "identifier")                                                                          \
+        X(CALL, "call")                                                                                      \
+        X(ATTRIBUTE, "attribute")                                                                            \
+        X(SUBSCRIPT, "subscript")                                                                            \
+        X(SLICE, "slice")                                                                                    \
+        X(ARGUMENT_LIST, "argument_list")                                                                    \
+        X(KEYWORD_ARGUMENT, "keyword_argument")                                                              \
+        X(LIST_SPLAT, "list_splat")                                                                          \
+        X(DICTIONARY_SPLAT, "dictionary_splat")                                                              \
+        X(ASSIGNMENT, "assignment")                                                                          \
+        X(AUGMENTED_ASSIGNMENT, "augmented_assignment")                                                      \
+        X(NAMED_EXPRESSION, "named_expression")                                                              \
+        X(FUNCTION, "function_definition")                                                                   \
+        X(DECORATED, "decorated_definition")                                                                 \
+        X(CLASS, "class_definition")                                                                         \
+        X(LAMBDA, "lambda")                                                                                  \
+        X(LAMBDA_PARAMETERS, "lambda_parameters")                                                            \
+        X(PARAMETERS, "parameters")                                                                          \
+        X(DEFAULT_PARAMETER, "default_parameter")                                                            \
+        X(TYPED_DEFAULT_PARAMETER, "typed_default_parameter")                                                \
+        X(TYPED_PARAMETER, "typed_parameter")                                                                \
+        X(LIST_SPLAT_PATTERN, "list_splat_pattern")                                                          \
+        X(DICTIONARY_SPLAT_PATTERN, "dictionary_splat_pattern")                                              \
+        X(PATTERN_LIST, "pattern_list")                                                                      \
+        X(TUPLE_PATTERN, "tuple_pattern")                                                                    \
+        X(LIST_PATTERN, "list_pattern")                                                                      \
+        X(LIST_COMPREHENSION, "list_comprehension")                                                          \
+        X(SET_COMPREHENSION, "set_comprehension")                                                            \
+        X(DICTIONARY_COMPREHENSION, "dictionary_comprehension")                                              \
+        X(GENERATOR, "generator_expression")                                                                 \
+        X(FOR_IN, "for_in_clause")                                                                           \
+        X(FOR, "for_statement")                                                                              \
+        X(AS_PATTERN, "as_pattern")                                                                          \
+        X(AS_PATTERN_TARGET, "as_pattern_target")                                                            \
+        X(CASE_PATTERN, "case_pattern")                                                                      \
+        X(SPLAT_PATTERN, "splat_pattern")                                                                    \
+        X(GLOBAL, "global_statement")                                                                        \
+        X(NONLOCAL, "nonlocal_statement")                                                                    \
+        X(DELETE, "delete_statement")                                                                        \
+        X(EXPRESSION_LIST, "expression_list")                                                                \
+        X(EXEC, "exec_statement")                                                                            \
+        X(STRING, "string")                                                                                  \
+        X(STRING_START, "string_start")                                                                      \
+        X(STRING_CONTENT, "string_content")                                                                  \
+        X(INTERPOLATION, "interpolation")                                                                    \
+        X(CONCATENATED_STRING, "concatenated_string")                                                        \
+        X(INTEGER, "integer")                                                                                \
+        X(FLOAT, "float")                                                                                    \
+        X(LIST, "list")                                                                                      \
+        X(TUPLE, "tuple")                                                                                    \
+        X(SET, "set")                                                                                        \
+        X(DICTIONARY, "dictionary")                                                                          \
+        X(PAIR, "pair")                                                                                      \
+        X(BINARY, "binary_operator")                                                                         \
+        X(UNARY, "unary_operator")                                                                           \
+        X(BOOLEAN, "boolean_operator")                                                                       \
+        X(CONDITIONAL, "conditional_expression")                                                             \
+        X(PARENTHESIZED, "parenthesized_expression")                                                         \
+        X(AWAIT, "await")                                                                                    \
+        X(TYPE, "type")
+#define PYTHON_KIND_ID(id, name) PY_##id,
+enum python_kind { PY_BEFORE = KIND_OWN - 1, PYTHON_KINDS(PYTHON_KIND_ID) };
+
+int python_scan(const struct program_job *job);
+
+/* ---- python_names.c ---- */
+const struct known *python_known(const char *name, size_t len);
+/* The entry of a module that is of interest by itself, or that is below one. */
+const struct known *python_module(const char *name, size_t len);
+/* A method that says what it does whatever object it is of. */
+const struct known *python_method(const char *name, size_t len);
+/* A method of pathlib.Path. */
+const struct known *python_path_method(const char *name, size_t len);
+/* Attributes that lead into the interpreter. */
+bool python_is_inner(const char *name, size_t len);
+/* Modules that other modules have as an attribute: random._os is os. */
+bool python_is_root(const char *name, size_t len);
+bool python_is_builtin(const char *name, size_t len);
+int python_names_init(void);
+
+/* ---- python_bind.c: the first walk ---- */
+void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
+                  uint32_t *child_frame);
+/* The name that an import statement's name stands for; *ret_alias is null without one. */
+const char *python_dotted(struct program *program, TSNode node, TSNode *ret_alias);
+
+/* ---- python_text.c: literals ---- */
+void python_string(struct program *program, TSNode node, uint32_t scope, struct values *ret);
+
+/* ---- python_value.c ---- */
+void python_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
+
+#define PYTHON_ARGUMENTS_MAX 16
+struct python_arguments {
+        TSNode positional[PYTHON_ARGUMENTS_MAX];
+        size_t n;
+        struct {
+                TSNode name, value;
+        } named[PYTHON_ARGUMENTS_MAX];
+        size_t n_named;
+        bool other; /* *args, **kwargs, or more than fit */
+};
+void python_arguments(struct program *program, TSNode call, struct python_arguments *ret);
+/* The argument at this position or of this name; false if it is not there. */
+bool python_argument(struct program *program, const struct python_arguments *arguments, size_t position,
+                     const char *name, uint32_t scope, struct values *ret);
+
+/* ---- python_check.c: the second look ---- */
+void python_check(struct program *program, const struct mention *mention);
+void python_check_import(struct program *program, TSNode node, const char *module, size_t len);

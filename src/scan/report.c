@@ -1,0 +1,164 @@
+#include "scan/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/utf8.h"
+
+/* One line of printable UTF-8, cut at a character. */
+static void copy_text(char *ret, const char *text, size_t len)
+{
+        size_t used = 0;
+        for (size_t i = 0; i < len && used < SCAN_TEXT_MAX;) {
+                size_t n = utf8_len(text + i, len - i);
+                unsigned char c = (unsigned char)text[i];
+                if (n > 1 && used + n <= SCAN_TEXT_MAX && utf8_get(text + i, n) >= 0xa0)
+                        memcpy(ret + used, text + i, n);
+                else if (n > 1 && used + n > SCAN_TEXT_MAX)
+                        break;
+                else {
+                        ret[used] = (char)(n == 0 ? '?' : c < ' ' || c >= 0x7f ? ' ' : c);
+                        used++;
+                        i += n > 0 ? n : 1;
+                        continue;
+                }
+                used += n;
+                i += n;
+        }
+        ret[used] = '\0';
+}
+
+void report_place(const struct report *report, uint32_t *line, uint32_t *column)
+{
+        if (report->fixed || *line == 1)
+                *column = report->column + (report->fixed ? 0 : *column - 1);
+        *line = report->line + (report->fixed ? 0 : *line - 1);
+}
+
+static struct scan_finding *least(struct scan_report *report)
+{
+        struct scan_finding *found = &report->findings[0];
+        for (size_t i = 1; i < report->n_findings; i++)
+                if (report->findings[i].severity <= found->severity)
+                        found = &report->findings[i];
+        return found;
+}
+
+void report_at(struct report *report, enum rule rule, uint32_t line, uint32_t column, const char *text,
+               size_t len)
+{
+        const struct scan_rule *r = scan_rule_at(rule);
+        struct scan_report *to = report->to;
+        report_place(report, &line, &column);
+        to->verdict |= r->verdict;
+        if (r->severity > to->worst)
+                to->worst = r->severity;
+        for (size_t i = 0; i < to->n_findings; i++) {
+                const struct scan_finding *f = &to->findings[i];
+                if (f->line == line && f->column == column && f->rule == r->name)
+                        return;
+        }
+        struct scan_finding *f;
+        if (to->n_findings < SCAN_FINDINGS_MAX) {
+                f = &to->findings[to->n_findings++];
+        } else {
+                to->more = true;
+                f = least(to);
+                if (f->severity >= r->severity)
+                        return;
+        }
+        *f = (struct scan_finding){.rule = r->name, .severity = r->severity, .line = line, .column = column};
+        copy_text(f->text, text, len);
+}
+
+void report_node(struct report *report, enum rule rule, TSNode node)
+{
+        TSPoint point = ts_node_start_point(node);
+        uint32_t from = ts_node_start_byte(node), to = ts_node_end_byte(node);
+        report_at(report, rule, point.row + 1, point.column + 1, report->text + from, to - from);
+}
+
+static int compare(const void *a, const void *b)
+{
+        const struct scan_finding *x = a, *y = b;
+        if (x->line != y->line)
+                return x->line < y->line ? -1 : 1;
+        if (x->column != y->column)
+                return x->column < y->column ? -1 : 1;
+        if (x->severity != y->severity)
+                return x->severity > y->severity ? -1 : 1;
+        return strcmp(x->rule, y->rule);
+}
+
+void report_end(struct scan_report *report)
+{
+        qsort(report->findings, report->n_findings, sizeof *report->findings, compare);
+}
+
+/* ---- what others read of it ---- */
+
+const char *scan_severity_name(enum scan_severity severity)
+{
+        static const char *const names[] = {"info", "low", "medium", "high"};
+        return names[severity];
+}
+
+const char *scan_verdict_name(unsigned index)
+{
+        static const char *const names[] = {"uses_network",
+                                            "writes_outside_workspace",
+                                            "controls_processes",
+                                            "network_command_in_shell",
+                                            "evaluates",
+                                            "obfuscated",
+                                            "unparsable",
+                                            "unknown_language",
+                                            "import_not_allowed"};
+        return index < ARRAY_LEN(names) ? names[index] : NULL;
+}
+
+const char *scan_language_name(enum scan_language language)
+{
+        static const char *const names[] = {"unknown", "python", "bash", "javascript"};
+        return names[language];
+}
+
+const struct scan_finding *scan_refusal(const struct scan_report *report)
+{
+        const char *not_allowed = scan_rule_at(RULE_IMPORT_NOT_ALLOWED)->name,
+                   *not_constant = scan_rule_at(RULE_IMPORT_NOT_CONSTANT)->name;
+        for (size_t i = 0; i < report->n_findings && (report->verdict & SCAN_NOT_ALLOWED); i++)
+                if (report->findings[i].rule == not_allowed || report->findings[i].rule == not_constant)
+                        return &report->findings[i];
+        return NULL;
+}
+
+void scan_report_write(struct json *j, const char *key, enum scan_language language,
+                       const struct scan_report *report)
+{
+        const char *name;
+        json_put_open(j, key, '{');
+        json_put_string(j, "language", scan_language_name(language));
+        json_put_open(j, "verdict", '[');
+        for (unsigned i = 0; (name = scan_verdict_name(i)); i++)
+                if (report->verdict & 1u << i)
+                        json_put_string(j, NULL, name);
+        json_put_close(j, ']');
+        json_put_string(j, "severity",
+                        report->n_findings > 0 ? scan_severity_name(report->worst) : "none");
+        json_put_open(j, "findings", '[');
+        for (size_t i = 0; i < report->n_findings; i++) {
+                const struct scan_finding *f = &report->findings[i];
+                json_put_open(j, NULL, '{');
+                json_put_string(j, "rule", f->rule);
+                json_put_string(j, "severity", scan_severity_name(f->severity));
+                json_put_number(j, "line", f->line);
+                json_put_number(j, "column", f->column);
+                json_put_string(j, "text", f->text);
+                json_put_close(j, '}');
+        }
+        json_put_close(j, ']');
+        json_put_bool(j, "more", report->more);
+        json_put_close(j, '}');
+}

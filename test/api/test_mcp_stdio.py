@@ -1,0 +1,202 @@
+"""`cella mcp`: the same on standard streams, with an engine of its own that leaves nothing behind."""
+
+import contextlib
+import glob
+import json
+import os
+import signal
+import subprocess
+import time
+
+import support
+from daemon import descendants
+from mcp import HELLO, META, MODERN, Stdio, meta
+from support import ensure, same, test, until
+from test_tools import NAMES
+
+LEFT = "cella-mcp-*"
+
+
+def directories():
+    return glob.glob(os.path.join(os.environ["TMPDIR"], LEFT))
+
+
+def nothing_is_left(tree, seconds=5):
+    def alive():
+        now = descendants(1)
+        return [pid for pid, start in tree.items() if now.get(pid) == start and support.program_name(pid)]
+
+    until(lambda: not alive(), seconds, f"the end of {list(tree)}")
+    until(lambda: not directories(), seconds, "the end of its directory")
+
+
+@test
+def it_needs_no_daemon():
+    with Stdio() as c:
+        hello = c.ask("initialize", HELLO)
+        same((hello["protocolVersion"], hello["serverInfo"]["name"]), ("2025-11-25", "cella"), "hello")
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        same([t["name"] for t in c.ask("tools/list")["tools"]], NAMES, "tools")
+        r = c.ask("tools/call", {"name": "sandbox.exec", "arguments": {"runtime": "python3", "code": "print(6*7)"}})
+        same(r["structuredContent"]["stdout"], "42\n", "a tool")
+        c.ask("tools/call", {"name": "execute_python", "arguments": {"code": "x = 1", "context": "c"}})
+        r = c.ask("tools/call", {"name": "execute_python", "arguments": {"code": "x + 1", "context": "c"}})
+        same(r["structuredContent"]["results"][0]["data"], "2", "a context")
+        tree = descendants(c.process.pid)
+        ensure(len(directories()) == 1, "a directory of its own")
+    nothing_is_left(tree)
+
+
+@test
+def both_eras_on_one_stream():
+    with Stdio() as c:
+        r = c.ask("server/discover", {"_meta": meta()})
+        same(r["resultType"], "complete", "the newer one first, as its clients do")
+        c.ask("initialize", HELLO)
+        r = c.ask("tools/call", {"name": "sandbox.exec", "arguments": {"runtime": "sh", "code": "echo 1"}, "_meta": meta()})
+        same((r["resultType"], r["structuredContent"]["stdout"]), ("complete", "1\n"), "the newer")
+        r = c.ask("tools/call", {"name": "sandbox.exec", "arguments": {"runtime": "sh", "code": "echo 1"}})
+        ensure("resultType" not in r, "the older")
+        for params, code in (({"_meta": meta("v999")}, -32022), ({"_meta": {META + "protocolVersion": MODERN}}, -32602)):
+            number = c.begin("tools/list", params)
+            message = c.next()
+            same((message["id"], message["error"]["code"]), (number, code), f"{params}")
+        listening = c.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}, "_meta": meta()})
+        same(c.next()["params"]["_meta"][META + "subscriptionId"], listening, "acknowledged")
+        c.process.stdin.close()
+        last = c.next()
+        same((last["id"], last["result"]["_meta"][META + "subscriptionId"]), (listening, listening), "told that it is over")
+        same(support.reap(c.process, 40), 0, "exit status")
+
+
+@test
+def what_was_asked_for_is_answered_after_the_end_of_input():
+    lines = [{"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": "execute_shell", "arguments": {"command": f"sleep 0.{i}; echo {i}"}}} for i in range(1, 6)]
+    text = "\n".join(map(json.dumps, lines))  # without a last line break
+    p = support.spawn("mcp", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = p.communicate(text.encode(), timeout=60)
+    answers = {m["id"]: m["result"]["structuredContent"]["stdout"] for m in map(json.loads, out.splitlines())}
+    same((answers, p.returncode, err), ({i: f"{i}\n" for i in range(1, 6)}, 0, b""), "answers")
+    same(directories(), [], "left")
+    # From a file, to a file.
+    support.write("in", text)
+    with open("in", "rb") as i, open("out", "wb") as o:
+        same(support.spawn("mcp", stdin=i, stdout=o, stderr=subprocess.DEVNULL).wait(60), 0, "exit status")
+    same(len(support.read("out").splitlines()), 5, "answers in a file")
+
+
+@test
+def requests_run_beside_each_other_and_are_cancelled():
+    with Stdio() as c:
+        slow = c.begin("tools/call", {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 60"}, "_meta": {"progressToken": "p"}})
+        same(c.next()["params"], {"progressToken": "p", "progress": 6, "message": "begun"}, "progress")
+        same(c.ask("ping"), {}, "another one meanwhile")
+        c.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": slow}})
+        same(c.ask("ping"), {}, "it goes on")
+        began = time.monotonic()
+    support.within(time.monotonic() - began, 15, "its end: the cancelled one is not waited for")
+
+
+@test
+def bad_lines_are_answered():
+    with Stdio() as c:
+        for line, code in ((b"nonsense", -32700), (b"[]", -32600), (b"[1]", -32600), (b"5", -32600), (b'{"jsonrpc":"2.0","id":1}', -32600), (b"\xff\x00\x01", -32700),
+                           (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602), (b'{"jsonrpc":"2.0","id":1,"method":"none"}', -32601),
+                           (b"[" * 50000, -32700)):  # fmt: skip
+            c.send(line)
+            same(c.next()["error"]["code"], code, line[:60])
+        for line in (b"", b"   ", b"\r", b'{"jsonrpc":"2.0","method":"notifications/none"}', b'{"jsonrpc":"2.0","id":5,"result":{}}'):
+            c.send(line)
+        same(c.ask("ping"), {}, "the rest needs no answer")
+        c.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * (25 << 20) + b'"}}')
+        same(c.next(60)["error"]["code"], -32600, "a line that is too long")
+        same(c.ask("ping"), {}, "and it lives")
+
+
+@test
+def batches_on_standard_streams():
+    with Stdio() as c:
+        c.ask("initialize", {**HELLO, "protocolVersion": "2025-03-26"})
+        c.send(json.dumps([{"jsonrpc": "2.0", "id": f"b{i}", "method": "ping"} for i in range(3)]).encode())
+        same({c.next()["id"] for _ in range(3)}, {"b0", "b1", "b2"}, "answers")
+        c.send(json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "ping"}] * 40).encode())
+        same(c.next()["error"]["code"], -32600, "too many")
+
+
+@test
+def it_ends_with_whoever_started_it():
+    """However that goes: told to, or killed."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+        c = Stdio()
+        c.begin("tools/call", {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 600"}, "_meta": {"progressToken": 1}})
+        same(c.next()["method"], "notifications/progress", "it runs")
+        tree = descendants(c.process.pid)
+        ensure(len(tree) >= 5, f"processes: {tree}")
+        c.process.send_signal(number)
+        status = support.reap(c.process, 40)
+        same(status, -9 if number == signal.SIGKILL else 0, f"exit status after {number}")
+        nothing_is_left(tree, 10)
+
+
+@test
+def it_ends_when_its_client_is_gone():
+    call = {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 600"}, "_meta": {"progressToken": 1}}
+    theirs, ours = os.pipe()
+    p = support.spawn("mcp", stdin=subprocess.PIPE, stdout=ours, stderr=subprocess.DEVNULL)
+    os.close(ours)
+    p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode() + b"\n")
+    p.stdin.flush()
+    ensure(b"begun" in os.read(theirs, 65536), "it runs")
+    tree = descendants(p.pid)
+    os.close(theirs)
+    p.stdin.close()
+    same(support.reap(p, 40), 0, "exit status")
+    nothing_is_left(tree, 10)
+
+
+@test
+def what_was_left_by_one_that_was_killed_with_its_keeper_is_swept():
+    c = Stdio()
+    c.ask("ping")
+    tree = descendants(c.process.pid)
+    for pid in tree:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    support.reap(c.process, 10)
+    until(lambda: not [p for p in tree if support.program_name(p)], 5, "their end")
+    (left,) = directories()
+
+    def is_swept():  # what held its lock may take a moment to die
+        with Stdio() as c:
+            c.ask("ping")
+        return left not in directories()
+
+    until(is_swept, 10, "a sweep")
+    with Stdio() as c:
+        c.ask("ping")
+        with Stdio() as other:
+            other.ask("ping")
+            same(len(directories()), 2, "those that are in use stay")
+    same(directories(), [], "left")
+
+
+@test
+def it_can_keep_things():
+    state = os.path.join(support.home, "kept")
+    for _ in range(2):
+        with Stdio("--state", state) as c:
+            r = c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": "echo line >> f; wc -l < f", "session": "s"}})
+    same(r["structuredContent"]["stdout"].strip(), "2", "the session's files")
+    ensure(os.path.isdir(state), "its state")
+
+
+@test
+def settings_and_mistakes():
+    settings = support.write("settings.json", json.dumps({"limits": {"timeout_ms": 300}, "pools": []}))
+    with Stdio("--settings", str(settings or "settings.json")) as c:
+        r = c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": "sleep 5"}})
+        same(r["structuredContent"]["status"], "timeout", "its limit")
+    r = support.cella(["mcp", "extra"])
+    same((r.rc, "takes no 'extra'" in r.err), (2, True), "a word too many")
+    r = support.cella(["mcp", "--settings", "nothing.json"], input=b"")
+    ensure(r.rc != 0 and "nothing.json" in r.err, f"a file that is not there: {r.rc} {r.err}")

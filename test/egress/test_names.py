@@ -1,0 +1,247 @@
+"""Lookups: those of the code, which the egress process answers, and those of its own."""
+
+from support import ensure, same, test
+from world import *
+
+NXDOMAIN, SERVFAIL = 3, 2
+
+
+@test(users=("root",))
+def names_that_are_allowed_have_an_address_of_ours():
+    world = World()
+    inside = world.inside("ok.example", "*.ok.example")
+    first = inside.look_up("ok.example")
+    ensure(first[0] == 0 and first[1][0].startswith("198.18."), f"{first}")
+    same(inside.look_up("OK.example.", server=("9.9.9.9", 53)), first, "the same name elsewhere")
+    six = inside.look_up("www.ok.example", AAAA)
+    ensure(six[0] == 0 and six[1][0].startswith("fdce:"), f"{six}")
+    same(sorted(set(world.names.asked)), sorted((n, t) for n in ("ok.example", "www.ok.example") for t in (A, AAAA)), "what was asked")
+
+
+@test(users=("root",))
+def of_other_names_nothing_leaves():
+    world = World()
+    inside = world.inside("ok.example")
+    for name in ("evil.example", "c2VjcmV0.ok.example", "ok.example.evil.example", "a" * 63 + ".evil.example"):
+        for type in (A, AAAA, TXT, 65, 255):
+            same(inside.look_up(name, type), (NXDOMAIN, []), name)
+    for type in (TXT, 15, 33, 65, 255):
+        same(inside.look_up("ok.example", type), (0, []), f"type {type}")
+    same(world.names.asked, [], "what was asked outside")
+    told = inside.refused()
+    ensure(("evil.example", "not in allowed_domains", False) in told and len(told) == 4, f"{told}")
+    same(inside.count()["lookups"], 25, "lookups")
+
+
+@test(users=("root",))
+def the_names_of_addresses_are_asked_for_in_vain_and_quietly():
+    world = World()
+    inside = world.inside("ok.example")
+    same(inside.look_up("4.3.2.1.in-addr.arpa", 12), (NXDOMAIN, []), "the answer")
+    same((inside.refused(), world.names.asked), ([], []), "what is told and asked")
+
+
+@test(users=("root",))
+def what_does_not_exist_does_not():
+    world = World()
+    world.names.names["empty.example"] = []
+    inside = world.inside("gone.example", "empty.example")
+    same(inside.look_up("gone.example"), (NXDOMAIN, []), "the answer")
+    same(inside.look_up("empty.example"), (0, []), "the answer")
+
+
+@test(users=("root",))
+def lookups_by_tcp_are_as_those_by_udp():
+    world = World()
+    inside = world.inside("ok.example")
+    with inside.connect("1.1.1.1", 53) as s, s.makefile("rb") as f:
+        both = b"".join(struct.pack(">H", len(q)) + q for q in (question("ok.example", id=1), question("evil.example", id=2)))
+        for i in range(len(both)):
+            s.sendall(both[i : i + 1])
+        answers = [read_answer(f.read(struct.unpack(">H", f.read(2))[0])) for _ in range(2)]
+    ensure(answers[0][:2] == (1, 0) and answers[0][2][0].startswith("198.18."), f"{answers[0]}")
+    same(answers[1], (2, NXDOMAIN, []), "the second answer")
+    ensure(("evil.example", A) not in world.names.asked, "it was asked for")
+    ensure(inside.resets("1.1.1.1", 53, b"\xff\xff" + bytes(2000)), "a long question is not reset")
+    ensure(inside.resets("1.1.1.1", 53, b"\0\1x"), "a short question is not reset")
+
+
+@test(users=("root",))
+def nonsense_is_answered_as_such_or_not_at_all():
+    world = World()
+    inside = world.inside("ok.example")
+    with within(inside.namespace):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(("8.8.8.8", 53))
+    s.settimeout(5 * support.slack)
+    for data in (b"", b"x", bytes(11), question("ok.example", flags=0x8180), bytes(1500), os.urandom(1400)):
+        s.send(data)
+    s.send(b"\x12\x34\x01\x00" + bytes(8))  # a header without a question
+    answers = set()
+    s.send(question("ok.example", id=99))
+    while 99 not in answers:
+        answers.add(struct.unpack(">H", s.recv(4096)[:2])[0])
+    ensure(world.process.poll() is None, "it has ended")
+
+
+@test(users=("root",))
+def only_the_answer_to_the_question_counts():
+    """Others come first: another number, another name, from a server of the attacker's."""
+    world = World()
+    web, evil = world.web(), world.web(EVIL)
+    fake = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    fake.bind((EVIL, 53))
+
+    def mangle(query, answer, by_tcp):
+        wrong = answer.replace(socket.inet_aton(WEB), socket.inet_aton(EVIL))
+        return [bytes([wrong[0] ^ 1]) + wrong[1:], wrong.replace(b"\2ok", b"\2ko"), wrong[:20], b"", os.urandom(100), answer]
+
+    world.names.mangle = mangle
+    inside = world.inside("ok.example")
+    ensure(b"200 OK" in inside.get("ok.example"), "refused")
+    same((web.accepted, evil.accepted), (1, 0), "connections")
+
+
+@test(users=("root",))
+def an_answer_that_is_too_long_comes_by_tcp():
+    world = World()
+    world.names.mangle = lambda query, answer, by_tcp: [answer] if by_tcp else [answer[:2] + b"\x83\x80\0\1\0\0\0\0\0\0" +
+                                                                               query[12 : query.index(b"\0", 12) + 5]]
+    server, inside = world.web(), world.inside("ok.example")
+    ensure(b"200 OK" in inside.get("ok.example"), "refused")
+    ensure("ok.example" in world.names.by_tcp, "not by TCP")
+    same(server.accepted, 1, "connections")
+
+
+@test(users=("root",))
+def a_slow_server_is_waited_for_and_one_that_is_dead_is_passed_over():
+    world = World(resolv=f"# comment\nnameserver 93.184.216.77\nnameserver {EVIL}\nnameserver 127.0.0.1\n")
+
+    def mangle(query, answer, by_tcp):
+        time.sleep(0.7)
+        return [answer]
+
+    world.names.mangle = mangle
+    inside = world.inside("ok.example")
+    begun = time.monotonic()
+    same(inside.look_up("ok.example")[0], 0, "the code")
+    took = time.monotonic() - begun
+    support.within(took, 6, "the lookup")
+
+
+@test(users=("root",))
+def a_server_that_does_not_answer_is_given_up():
+    world = World()
+    world.names.mangle = lambda *_: []
+    inside = world.inside("ok.example")
+    begun = time.monotonic()
+    same(inside.look_up("ok.example", timeout=20), (SERVFAIL, []), "the answer")
+    ensure(time.monotonic() - begun > 3, "given up too early")
+    support.within(time.monotonic() - begun, 10, "the lookup")
+    world.names.mangle = None
+    same(inside.look_up("ok.example")[0], 0, "the code afterwards")
+
+
+@test(users=("root",))
+def one_kind_of_address_is_enough():
+    """A resolver that is silent about AAAA must not cost more than a moment."""
+    world = World()
+    world.names.mangle = lambda query, answer, by_tcp: [answer] if world.names.asked[-1][1] == A else []
+    inside = world.inside("ok.example")
+    begun = time.monotonic()
+    same(inside.look_up("ok.example")[0], 0, "the code")
+    support.within(time.monotonic() - begun, 1, "the lookup")
+
+
+@test(users=("root",))
+def a_lookup_that_fails_here_may_work_there():
+    world = World(resolv=f"nameserver 127.0.0.9\nnameserver 127.0.0.1\n")
+    broken = Names("127.0.0.9")
+    broken.mangle = lambda query, answer, by_tcp: [answer[:3] + b"\x82" + answer[4:6] + bytes(6) + query[12 : query.index(b"\0", 12) + 5]]
+    inside = world.inside("ok.example")
+    same(inside.look_up("ok.example")[0], 0, "the code")
+    ensure(broken.asked, "the first was not asked")
+
+
+@test(users=("root",))
+def what_is_known_is_not_asked_for_again_until_it_is_old():
+    world = World()
+    world.names.ttl = 2
+    inside = world.inside("ok.example")
+    for _ in range(20):
+        inside.look_up("ok.example")
+    same(len(world.names.asked), 2, "questions")
+    time.sleep(2.3)
+    inside.look_up("ok.example")
+    same(len(world.names.asked), 4, "questions")
+    world.configure(*world.config)  # another resolver might say something else
+    inside.look_up("ok.example")
+    same(len(world.names.asked), 6, "questions")
+
+
+@test(users=("root",))
+def many_who_ask_at_once_ask_once():
+    world = World()
+
+    def mangle(query, answer, by_tcp):
+        time.sleep(0.3)
+        return [answer]
+
+    world.names.mangle = mangle
+    inside = world.inside("ok.example")
+    sockets = []
+    for i in range(40):
+        with within(inside.namespace):
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.settimeout(5 * support.slack)
+        s.connect(("8.8.8.8", 53))
+        s.send(question("ok.example", id=i))
+        sockets.append(s)
+    for i, s in enumerate(sockets):
+        same(read_answer(s.recv(4096))[:2], (i, 0), "the answer")
+    same(len(world.names.asked), 2, "questions")
+
+
+@test(users=("root",))
+def a_flood_of_questions_is_bounded():
+    """Names below one that is allowed, more than are asked for at once."""
+    world = World()
+    world.names.mangle = lambda *_: []
+    inside, other = world.inside("*.ok.example"), world.inside("two.example")
+    with within(inside.namespace):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(("8.8.8.8", 53))
+    s.settimeout(2 * support.slack)
+    for i in range(100):
+        s.send(question(f"x{i}.ok.example", id=i))
+    codes = [read_answer(s.recv(4096))[1] for _ in range(36)]
+    same(codes, [SERVFAIL] * 36, "the answers to those that are too many")
+    time.sleep(0.2)
+    ensure(len({name for name, _ in world.names.asked}) <= 64, f"{len(world.names.asked)} questions")
+    world.names.mangle = None
+    same(other.look_up("two.example")[0], 0, "another sandbox's lookup")
+
+
+@test(users=("root",))
+def the_oldest_name_is_forgotten():
+    world = World()
+    raw = world.web(port=22, handle=greet)
+    for i in range(600):
+        world.names.names[f"n{i}.example"] = [WEB]
+    inside = world.elevated()
+    addresses = [inside.look_up(f"n{i}.example")[1][0] for i in range(600)]
+    same(len(set(addresses)), 600, "addresses")
+    with inside.connect(addresses[-1], 22) as s:
+        same(s.recv(6), b"hello\n", "the greeting")
+    ensure(inside.resets(addresses[0], 22), "the oldest is still known")
+    same(raw.accepted, 1, "connections")
+    same(inside.look_up("n599.example")[1], [addresses[-1]], "the address of one that is known")
+
+
+@test(users=("root",))
+def sandboxes_do_not_know_each_others_names():
+    world = World()
+    world.web(port=22, handle=greet)
+    one, two = world.inside("ok.example", "ok.example:22"), world.inside("ok.example", "ok.example:22")
+    address = one.look_up("ok.example")[1][0]
+    ensure(two.resets(address, 22), "it was let through")

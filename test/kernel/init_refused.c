@@ -1,0 +1,578 @@
+/* test/kernel/init_refused.c -- system calls that init answers and tells of, in a real sandbox.
+ *
+ * What runs in the sandbox is this program itself, as a command called "attack". */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "init_box.h"
+#include "jail/seccomp_filter.h"
+
+#define REFUSED "system call refused"
+
+/* ---- inside ---------------------------------------------------------------------- */
+
+static long call(long number, long a, long b, long c, long f)
+{
+        return syscall(number, a, b, c, 0L, 0L, f) < 0 ? -errno : 0;
+}
+
+/* What is told of.  Without a capability, and with these arguments, none does anything if it comes through.
+ */
+static const struct {
+        const char *name;
+        long number, a, b, c;
+        int num;
+} calls[] = {
+        {"mount", SYS_mount, 0, 0, 0, EPERM},
+        {"umount2", SYS_umount2, 0, 0, 0, EPERM},
+        {"pivot_root", SYS_pivot_root, 0, 0, 0, EPERM},
+        {"chroot", SYS_chroot, 0, 0, 0, EPERM},
+        {"mount_setattr", SYS_mount_setattr, -1, 0, 0, EPERM},
+        {"open_tree", SYS_open_tree, -1, 0, 0, EPERM},
+        {"fsopen", SYS_fsopen, 0, 0, 0, EPERM},
+        {"unshare", SYS_unshare, 0, 0, 0, EPERM},
+        {"setns", SYS_setns, -1, 0, 0, EPERM},
+        {"clone", SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, EPERM},
+        {"ptrace", SYS_ptrace, 0, 0, 0, EPERM},
+        {"process_vm_readv", SYS_process_vm_readv, 1, 0, 0, EPERM},
+        {"process_vm_writev", SYS_process_vm_writev, 1, 0, 0, EPERM},
+        {"pidfd_getfd", SYS_pidfd_getfd, -1, 0, 0, EPERM},
+        {"bpf", SYS_bpf, -1, 0, 0, EPERM},
+        {"keyctl", SYS_keyctl, 0, 0, 0, EPERM},
+        {"add_key", SYS_add_key, 0, 0, 0, EPERM},
+        {"userfaultfd", SYS_userfaultfd, 0, 0, 0, EPERM},
+        {"perf_event_open", SYS_perf_event_open, 0, 0, 0, EPERM},
+        {"open_by_handle_at", SYS_open_by_handle_at, -1, 0, 0, EPERM},
+        {"kexec_load", SYS_kexec_load, 0, 0, 0, EPERM},
+        {"finit_module", SYS_finit_module, -1, 0, 0, EPERM},
+        {"reboot", SYS_reboot, 0, 0, 0, EPERM},
+        {"settimeofday", SYS_settimeofday, 8, 8, 0, EPERM},
+        {"sethostname", SYS_sethostname, 0, 0, 0, EPERM},
+        {"ioctl(TIOCSTI)", SYS_ioctl, 0, TIOCSTI, 8, EPERM},
+        {"socket(AF_PACKET)", SYS_socket, 17, 3, 0, EAFNOSUPPORT},
+        {"socket(AF_VSOCK)", SYS_socket, 40, 1, 0, EAFNOSUPPORT},
+        {"socket(AF_ALG)", SYS_socket, 38, 5, 0, EAFNOSUPPORT},
+        {"socket(NETLINK_NETFILTER)", SYS_socket, 16, 3, 12, EAFNOSUPPORT},
+        {"socket(SOCK_RAW)", SYS_socket, 2, 3, 1, EPERM},
+        {"socket", SYS_socket, 4, 2, 0, EAFNOSUPPORT},
+        /* No more than INIT_REFUSED_MAX up to here. */
+        {"swapon", SYS_swapon, 0, 0, 0, EPERM},
+        {"quotactl", SYS_quotactl, -1, 0, 0, EPERM},
+        {"acct", SYS_acct, 8, 0, 0, EPERM},
+};
+
+static int make_calls(size_t n)
+{
+        int wrong = 0;
+        for (size_t i = 0; i < n; i++)
+                for (int again = 0; again < 3; again++)
+                        wrong +=
+                                call(calls[i].number, calls[i].a, calls[i].b, calls[i].c, 0) != -calls[i].num;
+        return wrong;
+}
+
+/* Refused as well, but ordinary programs do these things. */
+static int make_habits(void)
+{
+        int wrong = 0;
+        wrong += call(425, 8, 0, 0, 0) != -EPERM;  /* io_uring_setup: libuv */
+        wrong += call(435, 0, 0, 0, 0) != -ENOSYS; /* clone3: every libc */
+        wrong += call(437, 0, 0, 0, 0) != -ENOSYS; /* openat2: systemd, Go */
+        wrong += call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, 0, 0) !=
+                 -EPERM;                                             /* libseccomp */
+        wrong += call(SYS_socket, 16, 3, 9, 0) != -EAFNOSUPPORT;     /* audit: PAM */
+        wrong += call(SYS_socket, 16, 3, 15, 0) != -EAFNOSUPPORT;    /* udev */
+        wrong += call(SYS_socket, 2, 1, 262, 0) != -EPROTONOSUPPORT; /* MPTCP: Go */
+        wrong += call(SYS_kcmp, 1, 1, 0, 0) != -EPERM;               /* Mesa */
+        wrong += call(SYS_name_to_handle_at, -1, 0, 0, 0) != -EPERM;
+        wrong += call(SYS_sync, 0, 0, 0, 0) != -EPERM;
+        wrong += call(SYS_adjtimex, 8, 0, 0, 0) != -EPERM; /* only to read it: ntp_gettime() */
+        wrong += call(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, 8, 0) != -EPERM;
+        wrong += call(SYS_fchmod, 0, 04755, 0, 0) != -EPERM;
+        wrong += call(SYS_io_setup, 1, 0, 0, 0) != -ENOSYS; /* libaio */
+        return wrong;
+}
+
+/* What the first filter compares before it is loaded: no key to anything. */
+static int make_guesses(void)
+{
+        int wrong = 0;
+        for (long pass = 0; pass < 16; pass++)
+                wrong += call(SYS_unshare, 0, 0, 0, pass) != -EPERM;
+        wrong += call(SYS_setns, -1, 0, 0, SECCOMP_PASS) != -EPERM;
+        return wrong;
+}
+
+static volatile sig_atomic_t n_signals;
+
+static void on_signal(int signal)
+{
+        (void)signal;
+        n_signals++;
+}
+
+/* A signal wakes who waits for the answer; the kernel starts the call again. */
+static int be_interrupted(void)
+{
+        const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        const struct itimerval often = {{0, 200}, {0, 200}}, never = {0};
+        int wrong = 0;
+        sigaction(SIGALRM, &action, NULL);
+        setitimer(ITIMER_REAL, &often, NULL);
+        for (int i = 0; i < 20000; i++)
+                wrong += call(SYS_mount, 0, 0, 0, 0) != -EPERM;
+        setitimer(ITIMER_REAL, &never, NULL);
+        return wrong + (n_signals == 0);
+}
+
+/* Children that die in the middle of it, many at once: some before init has taken their question. */
+static int be_killed(int rounds)
+{
+        for (int i = 0; i < rounds; i++) {
+                pid_t pids[8];
+                for (int k = 0; k < 8; k++)
+                        if ((pids[k] = fork()) == 0)
+                                for (;;)
+                                        call(SYS_mount, 0, 0, 0, 0);
+                usleep((unsigned)(i * 37 % 700));
+                for (int k = 0; k < 8; k++)
+                        kill(pids[k], SIGKILL);
+                for (int k = 0; k < 8; k++)
+                        if (waitpid(pids[k], NULL, 0) != pids[k])
+                                return 1;
+                if (call(SYS_mount, 0, 0, 0, 0) != -EPERM)
+                        return 2;
+        }
+        return 0;
+}
+
+/* Ends when its children wait for an answer, each for another, while init is busy with so many files. */
+static int be_late(void)
+{
+        char name[16], byte;
+        int go[2];
+        for (int i = 0; i < 19000; i++) {
+                snprintf(name, sizeof name, "%d", i);
+                close(open(name, O_WRONLY | O_CREAT, 0600));
+        }
+        if (pipe(go) < 0)
+                return 1;
+        for (int i = 0; i < 5; i++)
+                if (fork() == 0) {
+                        if (read(go[0], &byte, 1) == 1)
+                                call(calls[i].number, calls[i].a, calls[i].b, calls[i].c, 0);
+                        pause();
+                }
+        dprintf(1, "on\n");
+        if (read(0, &byte, 1) < 0 || write(go[1], "12345", 5) != 5)
+                return 2;
+        usleep(5000);
+        return 0;
+}
+
+static int flood(int processes, int each)
+{
+        for (int i = 0; i < processes; i++)
+                if (fork() == 0) {
+                        for (int n = 0; n < each || each == 0; n++)
+                                if (call(SYS_mount, 0, 0, 0, 0) != -EPERM)
+                                        _exit(1);
+                        _exit(0);
+                }
+        dprintf(1, "on\n");
+        int wrong = 0, status;
+        while (wait(&status) > 0)
+                wrong += status != 0;
+        return wrong;
+}
+
+/* Whatever else this process or another of its user has open, it is not what init listens on. */
+static int find_listener(void)
+{
+        char path[64], link[64];
+        for (int pid = 1; pid < 64; pid++)
+                for (int fd = 0; fd < 64; fd++) {
+                        snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+                        ssize_t n = readlink(path, link, sizeof link - 1);
+                        if (n < 0)
+                                continue;
+                        link[n] = '\0';
+                        if (pid != getpid() && pid != getppid())
+                                return 1; /* nobody else is there whom it may look into */
+                        if (strstr(link, "seccomp"))
+                                return 2;
+                }
+        for (int fd = 0; fd < 64; fd++) {
+                struct seccomp_notif question = {0};
+                if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &question) == 0 || errno == ENOENT)
+                        return 3;
+        }
+        return 0;
+}
+
+static int attack(const char *what, int n)
+{
+        if (!strcmp(what, "calls"))
+                return make_calls((size_t)n);
+        if (!strcmp(what, "habits"))
+                return make_habits();
+        if (!strcmp(what, "guesses"))
+                return make_guesses();
+        if (!strcmp(what, "interrupted"))
+                return be_interrupted();
+        if (!strcmp(what, "killed"))
+                return be_killed(n);
+        if (!strcmp(what, "late"))
+                return be_late();
+        if (!strcmp(what, "flood"))
+                return flood(64, n);
+        if (!strcmp(what, "find"))
+                return find_listener();
+        if (!strcmp(what, "leave")) { /* and goes, while its child goes on */
+                if (fork() == 0)
+                        for (;;)
+                                call(SYS_bpf, 0, 0, 0, 0);
+                return 7;
+        }
+        return 100;
+}
+
+__attribute__((constructor(101))) static void maybe_attack(int argc, char **argv)
+{
+        if (argc == 3 && !strcmp(argv[0], "attack"))
+                _exit(attack(argv[1], atoi(argv[2])));
+}
+
+/* ---- outside --------------------------------------------------------------------- */
+
+static void box_attack_from(struct box *box, uint32_t tag, uint32_t flags, const char *what, int n, int in,
+                            int out)
+{
+        char number[16];
+        const char *const argv[] = {"attack", what, number, NULL};
+        struct stat st;
+        AUTO(sys_close) int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        AUTO(sys_close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        AUTO(sys_close) int program = memfd_create("attack", MFD_CLOEXEC);
+        snprintf(number, sizeof number, "%d", n);
+        CHECK(fstat(self, &st) == 0 && sendfile(program, self, NULL, (size_t)st.st_size) == st.st_size);
+        const int fds[] = {in >= 0 ? in : null, out >= 0 ? out : null, null, program};
+        box_spawn_in(box, tag, flags | INIT_PROGRAM, "/workspace", argv, fds, 4);
+}
+
+static void box_attack(struct box *box, uint32_t tag, uint32_t flags, const char *what, int n, int out)
+{
+        box_attack_from(box, tag, flags, what, n, -1, out);
+}
+
+static int exited(int code)
+{
+        return code << 8;
+}
+
+/* Takes what init told of until now without reading on: what comes before an answer is there when the answer
+ * is. Returns how many; *ret_names has the names, each followed by a space. */
+static unsigned take_told(struct box *box, char *names, size_t size)
+{
+        unsigned n = 0, kept = 0;
+        if (names)
+                names[0] = '\0';
+        for (unsigned i = 0; i < box->n; i++) {
+                struct letter *l = box->inbox[i];
+                struct init_refused refused;
+                if (l->m.tag != 0) {
+                        box->inbox[kept++] = l;
+                        continue;
+                }
+                CHECK_INT(l->m.type, INIT_REFUSED);
+                CHECK_INT(l->m.len, sizeof refused);
+                memcpy(&refused, l->data, sizeof refused);
+                CHECK(!strncmp(refused.detail, REFUSED, strlen(REFUSED)));
+                if (names)
+                        snprintf(names + strlen(names), size - strlen(names), "%s ", refused.target);
+                n++;
+                free(l);
+        }
+        box->n = kept;
+        return n;
+}
+
+TEST(what_matters_is_told_once_by_its_name_and_gets_its_errno)
+{
+        static const uint32_t modes[] = {0, INIT_ALONE, INIT_FINAL};
+        for (size_t mode = 0; mode < 3; mode++) {
+                AUTO(box_done) struct box box = box_new();
+                char names[4096], should[4096] = "";
+                for (size_t i = 0; i < INIT_REFUSED_MAX; i++)
+                        snprintf(should + strlen(should), sizeof should - strlen(should), "%s ",
+                                 calls[i].name);
+                box_attack(&box, 1, modes[mode], "calls", INIT_REFUSED_MAX, -1);
+                CHECK_INT(box_end(&box, 1), 0);
+                CHECK_INT(take_told(&box, names, sizeof names), INIT_REFUSED_MAX);
+                CHECK_STR(names, should);
+        }
+}
+
+TEST(there_is_an_end_to_what_is_told)
+{
+        AUTO(box_done) struct box box = box_new();
+        box_attack(&box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(take_told(&box, NULL, 0), INIT_REFUSED_MAX);
+}
+
+TEST(habits_are_not_told)
+{
+        AUTO(box_done) struct box box = box_new();
+        box_attack(&box, 1, 0, "habits", 0, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(take_told(&box, NULL, 0), 0);
+}
+
+TEST(nobody_but_init_has_the_pass)
+{
+        AUTO(box_done) struct box box = box_new();
+        char names[100];
+        box_attack(&box, 1, 0, "guesses", 0, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(take_told(&box, names, sizeof names), 2);
+        CHECK_STR(names, "unshare setns ");
+}
+
+TEST(each_command_is_told_of_anew)
+{
+        AUTO(box_done) struct box box = box_new();
+        char names[100];
+        for (uint32_t tag = 1; tag <= 3; tag++) {
+                box_attack(&box, tag, tag == 3 ? INIT_ALONE : 0, "calls", 1, -1);
+                CHECK_INT(box_end(&box, tag), 0);
+                CHECK_INT(take_told(&box, names, sizeof names), 1);
+                CHECK_STR(names, "mount ");
+        }
+        CHECK_INT(box_run(&box, "true", NULL, 0), 0);
+        CHECK_INT(take_told(&box, NULL, 0), 0);
+}
+
+/* Of a command that goes on, too, when its owner says so. */
+TEST(what_was_told_is_forgotten_on_request)
+{
+        AUTO(box_done) struct box box = box_new();
+        box_attack(&box, 1, 0, "flood", 0, -1);
+        for (int i = 0; i < 3; i++) {
+                CHECK_INT(box_hear_type(&box, 0), INIT_REFUSED);
+                CHECK(box_hear_for(&box, 0, 50) == NULL);
+                box_send(&box, INIT_FORGET, 0, NULL, 0, NULL, 0);
+        }
+        box_signal(&box, SIGKILL, 1);
+        CHECK_INT(box_end(&box, 1), SIGKILL);
+}
+
+TEST(a_signal_does_not_change_the_answer)
+{
+        AUTO(box_done) struct box box = box_new();
+        box_attack(&box, 1, 0, "interrupted", 0, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(take_told(&box, NULL, 0), 1);
+}
+
+/* Nothing that waits for init when the command ends is lost. */
+TEST(what_was_tried_before_the_end_is_told_before_it)
+{
+        AUTO(box_done) struct box box = box_new();
+        const struct init_list changed = {.since_ns = UINT64_MAX};
+        char names[200];
+        int in[2], out[2];
+        CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+        box_attack_from(&box, 1, INIT_ALONE, "late", 0, in[0], out[1]);
+        CHECK(read_until(out[0], "on", 10000));
+        box_send(&box, INIT_LIST, 2, NULL, 0, &changed, sizeof changed);
+        CHECK_INT(write(in[1], "g", 1), 1);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(take_told(&box, names, sizeof names), 5);
+        for (int i = 0; i < 5; i++)
+                CHECK(strstr(names, calls[i].name) != NULL);
+        CHECK_INT(box_hear_type(&box, 2), INIT_DONE);
+        for (int i = 0; i < 2; i++) {
+                close(in[i]);
+                close(out[i]);
+        }
+}
+
+TEST(who_is_killed_meanwhile_holds_up_nobody)
+{
+        AUTO(box_done) struct box box = box_new();
+        box_attack(&box, 1, 0, "killed", 150, -1);
+        box_attack(&box, 2, 0, "killed", 150, -1);
+        box_attack(&box, 3, 0, "calls", 3, -1);
+        CHECK_INT(box_end(&box, 3), 0);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(box_end(&box, 2), 0);
+        box_attack(&box, 4, INIT_ALONE, "killed", 100, -1);
+        CHECK_INT(box_end(&box, 4), 0);
+}
+
+/* It dies with a question open, and what it left with another. */
+TEST(an_end_does_not_wait_for_what_the_command_left)
+{
+        AUTO(box_done) struct box box = box_new();
+        for (uint32_t tag = 1; tag <= 60; tag++) {
+                box_attack(&box, tag, tag % 3 ? 0 : INIT_ALONE, "leave", 0, -1);
+                CHECK_INT(box_end(&box, tag), exited(7));
+        }
+        CHECK(take_told(&box, NULL, 0) <= 60);
+        box_attack(&box, 100, INIT_FINAL, "leave", 0, -1);
+        CHECK_INT(box_end(&box, 100), exited(7));
+}
+
+TEST(nobody_finds_what_init_listens_on)
+{
+        AUTO(box_done) struct box box = box_new();
+        int never[2];
+        CHECK_INT(pipe2(never, O_CLOEXEC), 0);
+        /* A helper of init's beside it, which has copies of its descriptors for a while. */
+        box_operate(&box, 9,
+                    &(struct operation){
+                            .operation = INIT_WRITE, .length = UINT64_MAX, .mode = 0644, .path = "slow"},
+                    never[0]);
+        box_attack(&box, 1, 0, "find", 0, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        box_attack(&box, 2, INIT_ALONE, "find", 0, -1);
+        CHECK_INT(box_end(&box, 2), 0);
+        close(never[0]);
+        close(never[1]);
+        CHECK_INT(box_errno(&box, 9), 0);
+}
+
+static void few_files(struct cella_options *options)
+{
+        options->limits.open_files = 16;
+        options->terminals = true;
+}
+
+TEST(it_listens_with_few_descriptors_too)
+{
+        AUTO(box_done) struct box box = box_new_with(few_files);
+        box_attack(&box, 1, 0, "calls", 1, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(take_told(&box, NULL, 0), 1);
+}
+
+static void many_processes(struct cella_options *options)
+{
+        options->limits.processes = 200;
+}
+
+TEST(a_flood_of_a_million_ends)
+{
+        AUTO(box_done) struct box box = box_new_with(many_processes);
+        int64_t then = clock_us();
+        box_attack(&box, 1, 0, "flood", 1000000 / 64, -1);
+        struct letter *l = box_hear_for(&box, 1, 120000);
+        CHECK_INT(l ? l->m.type : 0, INIT_EXITED);
+        free(l);
+        int64_t took = clock_us() - then;
+        CHECK_INT(take_told(&box, NULL, 0), 1);
+        printf("   (%lld a second)\n", (long long)(1000000LL * 1000000 / took));
+}
+
+/* The owner has its turn between any two of them. */
+TEST(others_are_served_beside_a_flood)
+{
+        AUTO(box_done) struct box box = box_new_with(many_processes);
+        int out[2];
+        CHECK_INT(pipe2(out, O_CLOEXEC), 0);
+        box_attack(&box, 1, INIT_TELL_STARTED, "flood", 0, out[1]);
+        close(out[1]);
+        CHECK_INT(box_hear_type(&box, 1), INIT_STARTED);
+        CHECK(read_until(out[0], "on", 10000));
+        int64_t then = clock_us();
+        for (int i = 0; i < 5; i++)
+                CHECK_INT(box_run(&box, "exit 3", NULL, 0), exited(3));
+        CHECK_INT(box_do(&box, &(struct operation){.operation = INIT_MAKE_DIR, .path = "d"}), 0);
+        CHECK_INT(box_ask(&box, "test -d d"), 0);
+        int64_t served = clock_us();
+        box_signal(&box, SIGKILL, 1);
+        CHECK_INT(box_end(&box, 1), SIGKILL);
+        int64_t ended = clock_us();
+        printf("   (seven commands in %lld us, the end in %lld us)\n", (long long)(served - then),
+               (long long)(ended - served));
+        CHECK(served - then < 5000000);
+        CHECK(ended - served < 2000000);
+        close(out[0]);
+}
+
+TEST(a_sandbox_full_of_questions_ends_at_once)
+{
+        struct box box = box_new_with(many_processes);
+        int out[2];
+        CHECK_INT(pipe2(out, O_CLOEXEC), 0);
+        box_attack(&box, 1, INIT_FINAL, "flood", 0, out[1]);
+        close(out[1]);
+        CHECK(read_until(out[0], "on", 10000));
+        int64_t then = clock_us();
+        sandbox_kill(box.sandbox);
+        sandbox_reap(box.sandbox);
+        CHECK_INT(box.sandbox->pid, 0);
+        CHECK(clock_us() - then < 2000000);
+        box_done_auto(&box);
+        close(out[0]);
+}
+
+/* ---- where nobody can listen ----------------------------------------------------- */
+
+/* Runs check in a process of its own, whose filter is loaded with flags. */
+static void behind(const struct sock_filter *filter, unsigned short len, unsigned flags, void (*check)(void))
+{
+        const struct sock_fprog program = {len, (struct sock_filter *)filter};
+        pid_t pid = fork();
+        int status;
+        if (pid == 0) {
+                prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+                if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) < 0)
+                        _exit(99);
+                check();
+                fflush(stdout);
+                _exit(test_failures > 0);
+        }
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        CHECK_INT(status, 0);
+}
+
+static void refused_but_not_told(void)
+{
+        AUTO(box_done) struct box box = box_new();
+        box_attack(&box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
+        CHECK_INT(box_end(&box, 1), 0);
+        box_attack(&box, 2, 0, "habits", 0, -1);
+        CHECK_INT(box_end(&box, 2), 0);
+        box_attack(&box, 3, 0, "guesses", 0, -1);
+        CHECK_INT(box_end(&box, 3), 0);
+        CHECK_INT(take_told(&box, NULL, 0), 0);
+}
+
+TEST(inside_somebody_who_listens_calls_are_refused_without_a_word)
+{
+        static const struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+        behind(all, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refused_but_not_told);
+}
+
+TEST(on_a_kernel_without_listeners_too)
+{
+        static const struct sock_filter old[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 3),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, SECCOMP_FILTER_FLAG_NEW_LISTENER, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        behind(old, 6, 0, refused_but_not_told);
+}
