@@ -188,6 +188,8 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         w->listener = (struct listener){options->on_keeper_lost, options->on_keeper_event, options->userdata};
         box->loop = options->loop;
         box->state = options->state;
+        box->secrets = options->secrets;
+        box->no_secrets = options->no_secrets;
         box->started_us = clock_us();
         snprintf(box->directory, sizeof box->directory, "%s", options->directory);
         list_init(&box->sandboxes);

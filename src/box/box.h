@@ -11,6 +11,7 @@
 #include "box/settings.h"
 #include "engine/keeper_link.h"
 #include "engine/violation.h"
+#include "secret/store.h"
 #include "state/state.h"
 
 #define METRICS_BUCKETS 14
@@ -35,6 +36,8 @@ struct box {
         struct egress *egress;
         struct state *state;
         struct audit *audit;
+        struct secret_store *secrets;    /* borrowed; NULL: */
+        struct cella_err no_secrets;     /* why there are none to be had */
         char directory[KEEPER_PATH_MAX]; /* of the state */
         struct settings settings;
         struct list sandboxes;  /* struct box_sandbox */
@@ -63,7 +66,9 @@ struct box {
 struct box_options {
         uv_loop_t *loop;
         int keeper_fd;
-        struct state *state; /* borrowed */
+        struct state *state;          /* borrowed */
+        struct secret_store *secrets; /* borrowed; NULL: they cannot be had, */
+        struct cella_err no_secrets;  /* for this reason */
         const char *directory;
         json_t *settings; /* taken; checked */
         void (*on_keeper_lost)(void *userdata, const char *why);

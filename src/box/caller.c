@@ -6,13 +6,15 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "secret/handle.h"
 
-const char *const capability_words[] = {"sandbox.exec", "sandbox.manage", "files", "images",
-                                        "secrets",      "settings",       "audit", NULL};
+const char *const capability_words[] = {"sandbox.exec", "sandbox.manage", "files",     "images", "secrets",
+                                        "settings",     "audit",          "host.exec", NULL};
 
 const struct field *key_fields(void)
 {
         static const struct field capability = {.name = "", .type = FIELD_WORD, .words = capability_words};
+        static const struct field secret = {.name = "", .type = FIELD_STRING, .min = 1, .max = 64};
         static struct field fields[] = {
                 {.name = "name",
                  .type = FIELD_STRING,
@@ -23,7 +25,7 @@ const struct field *key_fields(void)
                 {.name = "capabilities",
                  .type = FIELD_ARRAY,
                  .item = &capability,
-                 .max = 7,
+                 .max = 8,
                  .standard = "[\"sandbox.exec\", \"sandbox.manage\", \"files\"]",
                  .help = "what it may do"},
                 {.name = "tier",
@@ -32,6 +34,13 @@ const struct field *key_fields(void)
                  .standard = "\"restricted\"",
                  .help = "the highest network tier it may ask for"},
                 {.name = "limits", .type = FIELD_OBJECT, .standard = "{}", .help = "that it may not exceed"},
+                {.name = "secrets",
+                 .type = FIELD_ARRAY,
+                 .item = &secret,
+                 .max = 1000,
+                 .standard = "[]",
+                 .check = secret_list_check,
+                 .help = "the secrets that what it runs may have, by name; \"*\": all"},
                 {.name = "sandboxes_max",
                  .type = FIELD_INTEGER,
                  .flags = FIELD_NULLABLE,

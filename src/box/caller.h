@@ -15,6 +15,7 @@ enum capability {
         MAY_SECRETS = 1u << 4,
         MAY_SETTINGS = 1u << 5,
         MAY_AUDIT = 1u << 6,
+        MAY_HOST = 1u << 7, /* run code outside of a sandbox, where the mode has it so */
 };
 
 extern const char *const capability_words[]; /* by bit */

@@ -119,7 +119,9 @@ char *context_run_text(const struct context_run *run, unsigned flags, size_t *re
         if (!j.out)
                 return NULL;
         isolation_fill(run->walls, run->missing, &isolation);
-        result_write_run(&j, &run->result, run->request.runtime, &isolation, flags, &extra);
+        struct result_about about = exec_request_about(&run->request, &isolation);
+        about.run = &extra;
+        result_write(&j, &run->result, &about, flags);
         fclose(j.out);
         return text;
 }

@@ -447,6 +447,8 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         int r = check_idle(c, err);
         if (r == 0)
                 r = check_cpu_time(c, request, err);
+        if (r == 0)
+                r = exec_request_scan_now(c->box, request, err);
         if (r == 0 && (!(run = calloc(1, sizeof *run)) || id_make("exe_", run->id) < 0))
                 r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0 || !run) {
@@ -472,10 +474,12 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         observer_init(&run->observer, c->box, &observer_events, &run->result);
         for (int i = 0; i < 2; i++)
                 keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits->output_bytes);
-        if ((r = start(run, err)) < 0)
+        if ((r = start(run, err)) < 0) {
                 run_free(run);
-        else
+        } else {
+                exec_request_warn(c->box, &run->request); /* long code of a context is not looked at */
                 *ret = run;
+        }
         return r;
 }
 

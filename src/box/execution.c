@@ -33,6 +33,7 @@ void execution_unref(struct execution *ex)
         if (--ex->refs > 0)
                 return;
         for (int i = 0; i < 2; i++) {
+                mask_stream_free(ex->out[i].mask); /* before what it masks, which goes with the request */
                 keep_done(&ex->out[i].keep);
                 ring_done(&ex->out[i].ring);
         }
@@ -169,7 +170,9 @@ static void on_channel(struct task *task)
         observer_watch(&ex->observer, sb);
         egress_begin(sb, &ex->observer);
         sb->executions++;
-        execution_begin(ex);
+        ex->attached = true;
+        if (!ex->request.scan_first)
+                execution_begin(ex);
 }
 
 static void on_ready(struct task *task)
@@ -200,14 +203,21 @@ void execution_log_begin(struct execution *ex)
         ex->logged = true;
 }
 
-static void keep_output(struct execution *ex)
+static int keep_output(struct execution *ex, struct cella_err *err)
 {
+        int r = 0;
         for (int i = 0; i < 2; i++) {
                 struct stream_out *out = &ex->out[i];
                 out->fd = -1;
+                if (r == 0)
+                        r = mask_stream_new(exec_request_mask(&ex->request), &out->mask, err);
                 keep_init(&out->keep, ex->kind == EXECUTION_PLAIN ? ex->limits.output_bytes : LOG_OUTPUT_MAX);
                 ring_init(&out->ring, ex->kind == EXECUTION_BACKGROUND ? ex->limits.output_bytes : 0);
         }
+        /* Whoever makes executions has to have asked for them: code must never run without what it named. */
+        if (r == 0 && json_object_size(ex->request.secrets) > 0 && !ex->request.grant)
+                r = err_set(err, CELLA_INTERNAL, -EINVAL, "secrets were not granted");
+        return r;
 }
 
 int execution_new(struct box *box, const struct caller *caller, struct box_sandbox *sb,
@@ -237,8 +247,8 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         ex->started_ms = box_now_ms();
         memcpy(ex->sandbox_id, sb->id, sizeof ex->sandbox_id);
         memcpy(ex->key, caller->key, sizeof ex->key);
-        keep_output(ex);
         observer_init(&ex->observer, box, &observer_events, &ex->result);
+        ex->observer.mask = exec_request_mask(&ex->request);
         list_init(&ex->process_link);
         list_init(&ex->followers);
         ex->task = (struct task){.on_channel = on_channel,
@@ -246,6 +256,11 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
                                  .on_lost = execution_lost,
                                  .on_paused = execution_paused};
         list_init(&ex->task.link);
+        if ((r = keep_output(ex, err)) < 0) {
+                ex->refs = 1;
+                execution_unref(ex);
+                return r;
+        }
         list_add(&box->executions, &ex->link);
         execution_clock_init(ex);
         *ret = ex;
@@ -265,6 +280,8 @@ void execution_start(struct execution *ex)
                 execution_fail(ex, &err);
                 return;
         }
+        if (ex->request.scan_first)
+                execution_scan(ex); /* beside what makes the sandbox */
         sandbox_attach(sb, &ex->task);
 }
 
@@ -364,9 +381,9 @@ void execution_forget_processes(struct box_sandbox *sb)
 
 json_t *execution_to_json(const struct execution *ex)
 {
-        return json_pack("{s:s, s:s, s:s?, s:O?, s:s, s:s?, s:s?, s:s?, s:o}", "id", ex->id, "sandbox",
+        return json_pack("{s:s, s:s, s:s?, s:o?, s:s, s:s?, s:s?, s:s?, s:o}", "id", ex->id, "sandbox",
                          ex->sandbox_id, "runtime", ex->request.runtime, "command",
-                         json_object_get(ex->request.document, "command"), "status",
+                         exec_request_command(&ex->request), "status",
                          ex->done ? cella_status_name(ex->result.status) : "running", "session",
                          ex->request.session, "agent", ex->request.agent, "key", ex->key[0] ? ex->key : NULL,
                          "started", box_time(ex->started_ms));
@@ -380,7 +397,8 @@ char *execution_result_text(const struct execution *ex, unsigned flags, size_t *
         if (!j.out)
                 return NULL;
         isolation_fill(ex->walls, ex->missing, &isolation);
-        result_write(&j, &ex->result, ex->request.runtime, &isolation, flags);
+        const struct result_about about = exec_request_about(&ex->request, &isolation);
+        result_write(&j, &ex->result, &about, flags);
         fclose(j.out);
         return text;
 }

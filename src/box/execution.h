@@ -60,7 +60,8 @@ struct stream_out {
         int fd;
         bool watched;
         struct keep keep;
-        struct ring ring; /* of a background process */
+        struct ring ring;         /* of a background process */
+        struct mask_stream *mask; /* takes secrets out of it; NULL: there are none */
         uint64_t total;
 };
 
@@ -94,6 +95,8 @@ struct execution {
         struct timespec since;
         struct stream_in in;
         struct stream_out out[2];
+        bool attached;  /* init takes its messages */
+        bool scanning;  /* another thread looks at its code */
         bool waits;     /* the reader has no room */
         uint32_t due;   /* before that: the enum init_reply that init owes us, 0 if none */
         bool spawned;   /* the command was sent */

@@ -68,7 +68,8 @@ static void finish(struct execution *ex)
         if (ex->done)
                 return;
         keeper_link_forget(ex->box->keeper, ex);
-        if (ex->observer.counting) { /* execution_counted() goes on */
+        /* execution_counted() goes on */
+        if (ex->observer.counting || (ex->scanning && ex->spawned && !ex->failure.kind)) {
                 execution_clock_stop(ex);
                 ex->finishing = true;
                 return;
@@ -100,7 +101,10 @@ static void finish(struct execution *ex)
 
 void execution_fail(struct execution *ex, const struct cella_err *err)
 {
+        struct mask *mask = exec_request_mask(&ex->request);
         ex->failure = *err;
+        mask_string(mask, ex->failure.msg);
+        mask_string(mask, ex->failure.hint);
         finish(ex);
 }
 
@@ -156,9 +160,11 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
         char *path = strndup(data + sizeof head, len - sizeof head);
         if (path && !strcmp(path, ex->script) && head.bytes == ex->request.code_len)
                 free(path); /* the code itself, as it came */
-        else if (path)
+        else if (path) {
+                mask_string(exec_request_mask(&ex->request), path);
                 r->files[r->n_files++] = (struct cella_file){
                         .path = path, .change = head.added ? "added" : "modified", .bytes = head.bytes};
+        }
 }
 
 /* What init says of its files unasked. */

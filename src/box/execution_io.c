@@ -40,10 +40,34 @@ static void watch_output(struct execution *ex)
         }
 }
 
+/* What came, without the secrets in it. */
+static void deliver(struct execution *ex, struct stream_out *out, const char *data, size_t len)
+{
+        if (len == 0)
+                return;
+        keep_add(&out->keep, data, len);
+        if (ex->kind == EXECUTION_BACKGROUND) {
+                ring_add(&out->ring, data, len);
+                list_each (at, &ex->followers, other)
+                        list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
+        }
+        if (ex->events && ex->events->on_output)
+                ex->events->on_output(ex, stream_of(ex, out), data, len, ex->context);
+}
+
+/* No more will come: what could still have become a secret has not. */
+static void flush_output(struct execution *ex, struct stream_out *out)
+{
+        const char *data;
+        size_t len = mask_flush(out->mask, &data);
+        deliver(ex, out, data, len);
+}
+
 static void close_output(struct execution *ex, struct stream_out *out)
 {
         if (out->fd < 0)
                 return;
+        flush_output(ex, out);
         uv_poll_stop(&out->poll);
         close(out->fd);
         out->fd = -1;
@@ -54,16 +78,9 @@ static void close_output(struct execution *ex, struct stream_out *out)
 
 static void take(struct execution *ex, struct stream_out *out, const char *data, size_t len)
 {
-        enum cella_stream stream = stream_of(ex, out);
         out->total += len;
-        keep_add(&out->keep, data, len);
-        if (ex->kind == EXECUTION_BACKGROUND) {
-                ring_add(&out->ring, data, len);
-                list_each (at, &ex->followers, other)
-                        list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
-        }
-        if (ex->events && ex->events->on_output)
-                ex->events->on_output(ex, stream, data, len, ex->context);
+        len = mask_feed(out->mask, &data, len);
+        deliver(ex, out, data, len);
         if (ex->request.kill_on_output_limit && out->total > ex->limits.output_bytes && !ex->over)
                 execution_end(ex, END_OUTPUT);
 }
@@ -102,6 +119,7 @@ void execution_drain(struct execution *ex)
                 uint64_t until = ex->out[i].total + DRAIN_MAX;
                 while (ex->out[i].fd >= 0 && ex->out[i].total < until && read_once(ex, &ex->out[i]))
                         continue;
+                flush_output(ex, &ex->out[i]); /* the result is made now, whoever else still holds the pipe */
         }
 }
 

@@ -25,6 +25,10 @@ void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
 bool execution_start_again(struct execution *ex); /* its interpreter could not wait: plainly then */
 struct cella_command execution_command(const struct execution *ex);
 
+/* execution_scan.c */
+void execution_scan(struct execution *ex); /* in another thread; what has to be decided first waits for it */
+void execution_scan_beside(struct execution *ex); /* it runs now */
+
 /* execution_io.c */
 int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err);
 void execution_drain(struct execution *ex); /* takes what is left in the pipes */

@@ -104,8 +104,8 @@ static bool own_workspace(const struct execution *ex, const struct box_sandbox *
 
 static bool can_restore(struct execution *ex, const struct box_sandbox *sb)
 {
-        if (!sb->one_shot || sb->workspace != WORKSPACE_NONE || ex->control == CONTROL_GIVEN_UP ||
-            ex->kind == EXECUTION_TERMINAL)
+        if (!sb->one_shot || sb->direct || sb->workspace != WORKSPACE_NONE ||
+            ex->control == CONTROL_GIVEN_UP || ex->kind == EXECUTION_TERMINAL)
                 return false;
         pool_how(ex->box, &ex->request, &ex->how);
         return ex->how.kind == WAITING_TEMPLATE;
@@ -140,6 +140,7 @@ static void release(struct execution *ex, bool waited)
                 execution_clock_start(ex);
         if (waited && ex->kind != EXECUTION_PLAIN)
                 execution_started(ex, NULL, ex->pid);
+        execution_scan_beside(ex);
 }
 
 /* What was to be restored has ended, or could not be started, before it said that it waits; or what
@@ -175,6 +176,7 @@ static void spawn(struct execution *ex, bool file_is_there)
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
                                             .network = sb->network.tier != TIER_RESTRICTED,
                                             .own_workspace = own_workspace(ex, sb),
+                                            .direct = sb->direct,
                                             .slot = (unsigned)ex->slot};
         AUTO(command_form_done) struct command_form form = {0};
         struct cella_err err = {0};
@@ -202,6 +204,7 @@ static void spawn(struct execution *ex, bool file_is_there)
         execution_log_begin(ex);
         if (sb->ready)
                 execution_clock_start(ex);
+        execution_scan_beside(ex);
 }
 
 static void put_next(struct execution *ex)

@@ -70,6 +70,7 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
         }
         sb->scope = spec->scope;
         sb->one_shot = spec->one_shot;
+        sb->direct = spec->direct;
         sandbox_adopt(sb, spec);
         sb->required = spec->required;
         sb->workspace = spec->workspace;

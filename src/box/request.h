@@ -2,6 +2,9 @@
 #pragma once
 #include "box/box.h"
 #include "box/sandbox.h"
+#include "engine/result.h"
+#include "scan/scan.h"
+#include "secret/grant.h"
 
 struct put_file {
         const char *path;
@@ -14,8 +17,17 @@ struct exec_request {
         json_t *document;
         const char *runtime, *code;
         size_t code_len;
-        const char **argv; /* NULL-terminated; the command, or further arguments of the runtime */
-        const char **env;  /* NULL-terminated NAME=value */
+        const char **argv;     /* NULL-terminated; the command, or further arguments of the runtime */
+        const char **env;      /* NULL-terminated NAME=value; those of secrets too, once they are granted */
+        const json_t *secrets; /* handles by variable; NULL: none */
+        struct secret_grant *grant;    /* what they stand for; NULL: nothing */
+        const json_t *allowed_imports; /* NULL: all */
+        /* Decided by exec_request_admit(): */
+        bool direct;      /* runs on the host */
+        char reason[128]; /* why there or in a sandbox; "": the mode leaves no choice */
+        bool scan_first;  /* not before the scanner has said yes, which takes too long for the loop */
+        bool scanned;     /* nothing is left to look at */
+        struct scan_report *report; /* what is to be told; NULL: nothing */
         const char *cwd;
         const char *input; /* for standard input */
         size_t input_len;
@@ -42,6 +54,43 @@ const struct field *sandbox_fields(void);      /* POST /v1/sandboxes */
 /* Takes the document, which was checked by one of the first two tables. */
 int exec_request_from(json_t *document, struct exec_request *ret, struct cella_err *err);
 void exec_request_done(struct exec_request *request);
+
+/* Whether it may be run, and how; before a sandbox is looked for.  Opens the secrets that it names, if this
+ * caller may use them all; decides between host and sandbox (own: exec_request_sandbox() is going to find it
+ * one); asks the scanner where it may refuse.  What goes to the log has no value of a secret from then on. */
+int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *request, bool own,
+                       struct cella_err *err);
+/* Its part about secrets. */
+int exec_request_grant(struct box *box, const struct caller *caller, struct exec_request *request,
+                       struct cella_err *err);
+
+/* ---- the scanner, see request_scan.c ---- */
+#define SCAN_AT_ONCE 8192 /* bytes that are looked at between two events; more goes to another thread */
+enum scan_language exec_request_language(const struct exec_request *request);
+/* How much there is to look at; 0: nothing that the scanner reads. */
+size_t exec_request_scan_len(const struct exec_request *request);
+/* May be called in any thread. */
+int exec_request_scan(const struct exec_request *request, struct scan_report *ret);
+/* Whether it may refuse this request, and whether it does. */
+bool exec_request_may_refuse(const struct box *box, const struct exec_request *request);
+int exec_request_refuse(const struct box *box, const struct exec_request *request,
+                        const struct scan_report *report, struct cella_err *err);
+/* Looks at it now, whatever that takes, if it has to be and was not yet. */
+int exec_request_scan_now(const struct box *box, struct exec_request *request, struct cella_err *err);
+/* It runs: what is short is looked at meanwhile.  True: it is too long for that. */
+bool exec_request_warn(const struct box *box, struct exec_request *request);
+/* For a result: its runtime, where it ran and why, what was found.  isolation is borrowed, as the request is.
+ */
+struct result_about exec_request_about(const struct exec_request *request,
+                                       const struct cella_isolation *isolation);
+void exec_request_keep_report(struct exec_request *request, const struct scan_report *report);
+
+/* Which executions it shares a sandbox with. */
+enum box_scope exec_request_scope(const struct box *box, const struct exec_request *request);
+/* The mask for what it says; NULL: there is nothing to hide. */
+struct mask *exec_request_mask(const struct exec_request *request);
+/* `command` as others may see it: a new reference; NULL: it has none. */
+json_t *exec_request_command(const struct exec_request *request);
 
 /* The sandbox that this request is for: its scope's, or a fresh one. */
 int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *request,

@@ -270,6 +270,8 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 return;
         }
         sb->missing = packet->made.missing;
+        if (sb->direct) /* but for its workspace */
+                sb->missing |= CELLA_LIMIT_DISK;
         sb->counted = packet->made.counted != 0;
         sb->box->metrics.sandboxes_made++;
         if (channel_new(sb->box->loop, fd, on_zero, on_channel_closed, sb, &sb->channel, &err) < 0) {
@@ -313,6 +315,7 @@ void sandbox_granted(struct box_sandbox *sb)
                 .terminals = !sb->one_shot,
                 .long_lived = !sb->one_shot,
                 .network = has_network(sb),
+                .direct = sb->direct,
                 .limits = sb->limits,
         };
         struct cella_err err = {0};

@@ -45,6 +45,7 @@ struct sandbox_spec {
         const struct caller *caller;
         enum box_scope scope;
         bool one_shot; /* for a single execution */
+        bool direct;   /* no sandbox at all: limits only, see wire/keeper.h; one_shot too */
         const char *session, *agent;
         struct cella_limits limits;
         uint32_t required;
@@ -64,7 +65,7 @@ struct box_sandbox {
         uint32_t key_sandboxes_max;
         enum sandbox_state state;
         enum box_scope scope;
-        bool one_shot;
+        bool one_shot, direct;
         char session[129], agent[129];
         struct cella_limits limits;
         uint32_t required;

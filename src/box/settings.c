@@ -14,9 +14,9 @@ const char *const scope_words[] = {"execution", "session", "agent", "shared", NU
 const char *const workspace_words[] = {"none", "ro", "rw", NULL};
 const char *const tier_words[] = {"restricted", "standard", "elevated", "sandbox", "unrestricted", NULL};
 
-static const char *const mode_words[] = {"all", NULL}; /* "off" and "selective" come with the tools */
+static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum box_mode */
 static const char *const engine_words[] = {"native", NULL};
-static const char *const scan_words[] = {"warn", "refuse", NULL};
+static const char *const scan_words[] = {"off", "warn", "block", NULL}; /* by enum box_scan */
 
 int word_index(const char *const *words, const char *word)
 {
@@ -114,12 +114,12 @@ static struct field pool_fields[] = {
 static const struct field pool = {.name = "", .type = FIELD_OBJECT, .fields = pool_fields};
 
 static const struct field scan_fields[] = {
-        {.name = "enabled", .type = FIELD_BOOLEAN, .standard = "true", .help = "look at code before it runs"},
+        {.name = "enabled", .type = FIELD_BOOLEAN, .standard = "true", .help = "look at what code would do"},
         {.name = "action",
          .type = FIELD_WORD,
          .words = scan_words,
          .standard = "\"warn\"",
-         .help = "what to do about what is found"},
+         .help = "warn: findings are in the result; block: code with one of severity high is not run"},
         {0}};
 
 static const struct field audit_fields[] = {
@@ -196,7 +196,8 @@ const struct field *settings_fields(void)
                  .type = FIELD_WORD,
                  .words = mode_words,
                  .standard = "\"all\"",
-                 .help = "all: everything runs in a sandbox"},
+                 .help = "all: everything runs in a sandbox; selective: single executions that the scanner "
+                         "finds harmless run on the host; off: all single executions do"},
                 {.name = "scope",
                  .type = FIELD_WORD,
                  .words = scope_words,
@@ -315,11 +316,15 @@ static uint64_t number(const json_t *object, const char *name)
 int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
 {
         const json_t *sandboxes = json_object_get(document, "sandboxes");
-        const json_t *audit = json_object_get(document, "audit");
+        const json_t *audit = json_object_get(document, "audit"), *scan = json_object_get(document, "scan");
         struct settings s = {.document = document};
         int r = network_check_settings(document, err);
         if (r < 0)
                 return r;
+        s.mode = (enum box_mode)word_index(mode_words, text(document, "mode"));
+        s.scan = json_is_true(json_object_get(scan, "enabled"))
+                         ? (enum box_scan)word_index(scan_words, text(scan, "action"))
+                         : ACTION_OFF;
         s.scope = (enum box_scope)word_index(scope_words, text(document, "scope"));
         s.workspace = (enum box_workspace)word_index(workspace_words, text(document, "workspace"));
         s.workspace_root = text(document, "workspace_root");

@@ -7,6 +7,8 @@
 
 enum box_scope { SCOPE_EXECUTION, SCOPE_SESSION, SCOPE_AGENT, SCOPE_SHARED };
 enum box_workspace { WORKSPACE_NONE, WORKSPACE_READ_ONLY, WORKSPACE_READ_WRITE };
+enum box_mode { MODE_ALL, MODE_SELECTIVE, MODE_OFF }; /* what runs in a sandbox */
+enum box_scan { ACTION_OFF, ACTION_WARN, ACTION_BLOCK };
 enum box_tier { TIER_RESTRICTED, TIER_STANDARD, TIER_ELEVATED };
 
 extern const char *const scope_words[];     /* by enum box_scope, NULL at the end */
@@ -22,6 +24,8 @@ int tier_from_word(const char *word);
 struct settings {
         json_t *document; /* all of it, defaults filled in */
         /* What is looked at often; strings point into the document. */
+        enum box_mode mode;
+        enum box_scan scan;
         enum box_scope scope;
         enum box_workspace workspace;
         const char *workspace_root; /* NULL: none */

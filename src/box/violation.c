@@ -39,10 +39,16 @@ static void add(struct observer *o, const struct violation *v)
                 o->events->on_violation(o, v);
 }
 
+/* Whose doing it was is not known: nobody is told of anybody's secrets. */
 void violation_tell(struct box_sandbox *sb, const struct violation *v)
 {
+        struct violation masked = *v;
+        list_each (at, &sb->observers, other) {
+                mask_string(list_entry(at, struct observer, link)->mask, masked.target);
+                mask_string(list_entry(at, struct observer, link)->mask, masked.detail);
+        }
         list_each (at, &sb->observers, other)
-                add(list_entry(at, struct observer, link), v);
+                add(list_entry(at, struct observer, link), &masked);
 }
 
 /* The egress process, too, tells only of so many; but it counts all, each time. */

@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "box/box.h"
 #include "engine/violations.h"
+#include "secret/mask.h"
 #include "wire/egress.h"
 
 struct box_sandbox;
@@ -26,6 +27,7 @@ struct observer {
         struct box *box;
         const struct observer_events *events;
         struct cella_result *result;
+        struct mask *mask; /* of its secrets; borrowed; NULL: it has none */
         struct violations all;
         bool concluded; /* they are complete */
         /* See egress.h: */

@@ -1,8 +1,9 @@
 /* cli/bench_memory.c -- what sandboxes that wait take.
  *
  * PSS, the kernel's own division of what is shared among those who share it, summed over every process of a
- * sandbox: those below the keeper that are not its server.  Beside it what the machine has less, which
- * has what the kernel itself needs for them in it (and what everybody else did meanwhile). */
+ * sandbox: those below the keeper that are neither its server nor its egress process.  Beside it what the
+ * machine has less, which has what the kernel itself needs for them in it (and what everybody else did
+ * meanwhile). */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 struct process {
         pid_t pid, parent;
-        bool server;
+        bool server, daemon; /* the server; it or the egress process */
 };
 
 struct processes {
@@ -50,6 +51,7 @@ static bool read_stat(const char *pid, struct process *ret)
         if (!read || !name || !end)
                 return false;
         *ret = (struct process){.pid = atoi(text), .server = !strncmp(name, "(cella-server)", 14)};
+        ret->daemon = ret->server || !strncmp(name, "(memfd:egress)", 14);
         char state;
         return sscanf(end + 1, " %c %d", &state, &ret->parent) == 2;
 }
@@ -116,8 +118,8 @@ static int sum_up(const struct processes *all, pid_t keeper, struct bench_usage 
                 int64_t size = pss_below(all, p->pid);
                 if (size < 0)
                         return (int)size;
-                ret->sandboxes += p->server ? 0 : 1;
-                *(p->server ? &ret->daemon_pss : &ret->sandboxes_pss) += (uint64_t)size;
+                ret->sandboxes += p->daemon ? 0 : 1;
+                *(p->daemon ? &ret->daemon_pss : &ret->sandboxes_pss) += (uint64_t)size;
         }
         return 0;
 }

@@ -23,7 +23,7 @@
 struct exec_options {
         const char *socket, *session, *agent, *scope, *workspace, *cwd;
         bool json, detach, background, no_stdin, kill_on_output;
-        struct cli_list env;
+        struct cli_list env, secrets;
         struct api_network network;
         struct cella_options limits;
         struct cella_command command;
@@ -43,6 +43,8 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct exec_options, workspace)},
         API_NETWORK_OPTIONS(struct exec_options),
         {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
+        {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
+         CLI_INTO(CLI_LIST, struct exec_options, secrets)},
         {"cwd", "DIR", "where to start (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
         {"no-stdin", NULL, "do not pass standard input on",
          CLI_INTO(CLI_FLAG, struct exec_options, no_stdin)},
@@ -95,17 +97,17 @@ static int put_command(struct json *j, const struct cella_command *c, struct cel
         return c->argv[0] ? put_words(j, "args", c->argv, err) : 0;
 }
 
-static int put_env(struct json *j, const struct cli_list *env, struct cella_err *err)
+static int put_pairs(struct json *j, const char *key, const char *option, const struct cli_list *env,
+                     struct cella_err *err)
 {
         if (env->n > 0)
-                json_put_open(j, "env", '{');
+                json_put_open(j, key, '{');
         for (size_t i = 0; i < env->n; i++) {
                 char name[256];
                 const char *item = env->items[i];
                 size_t len = strcspn(item, "=");
                 if (len == 0 || len >= sizeof name || !item[len])
-                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                       "--env takes NAME=VALUE, not '%.60s'", item);
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s, not '%.60s'", option, item);
                 int r = check_text("a variable", item, strlen(item), err);
                 if (r < 0)
                         return r;
@@ -127,7 +129,8 @@ static int put_body(struct api_body *body, const struct exec_options *o, struct 
 {
         int r = api_body_begin(body, err);
         if (r < 0 || (r = put_command(&body->j, &o->command, err)) < 0 ||
-            (r = put_env(&body->j, &o->env, err)) < 0)
+            (r = put_pairs(&body->j, "env", "--env takes NAME=VALUE", &o->env, err)) < 0 ||
+            (r = put_pairs(&body->j, "secrets", "--secret takes VARIABLE=NAME", &o->secrets, err)) < 0)
                 return r;
         put_string(&body->j, "session", o->session);
         put_string(&body->j, "agent", o->agent);

@@ -12,7 +12,7 @@
 struct key_options {
         const char *socket, *tier;
         uint64_t sandboxes;
-        struct cli_list capabilities;
+        struct cli_list capabilities, secrets;
         struct cella_options limits;
         bool json;
 };
@@ -20,12 +20,24 @@ struct key_options {
 static const struct cli_option options[] = {
         {"capability", "NAME", "what it may: sandbox.exec, sandbox.manage, files, settings, audit...",
          CLI_INTO(CLI_LIST, struct key_options, capabilities)},
+        {"secret", "NAME", "a secret that what it runs may have; '*': all",
+         CLI_INTO(CLI_LIST, struct key_options, secrets)},
         {"tier", "TIER", "the highest network tier it may have (restricted)",
          CLI_INTO(CLI_TEXT, struct key_options, tier)},
         {"sandboxes", "N", "so many at once", CLI_INTO(CLI_COUNT, struct key_options, sandboxes)},
         API_SOCKET_OPTION(struct key_options),
         API_JSON_OPTION(struct key_options),
 };
+
+static void put_list(struct api_body *body, const char *name, const struct cli_list *list)
+{
+        if (list->n == 0)
+                return;
+        json_put_open(&body->j, name, '[');
+        for (size_t i = 0; i < list->n; i++)
+                json_put_string(&body->j, NULL, list->items[i]);
+        json_put_close(&body->j, ']');
+}
 
 static int put_body(struct api_body *body, const struct key_options *o, const char *name,
                     struct cella_err *err)
@@ -34,12 +46,8 @@ static int put_body(struct api_body *body, const struct key_options *o, const ch
         if (r < 0)
                 return r;
         json_put_string(&body->j, "name", name);
-        if (o->capabilities.n > 0) {
-                json_put_open(&body->j, "capabilities", '[');
-                for (size_t i = 0; i < o->capabilities.n; i++)
-                        json_put_string(&body->j, NULL, o->capabilities.items[i]);
-                json_put_close(&body->j, ']');
-        }
+        put_list(body, "capabilities", &o->capabilities);
+        put_list(body, "secrets", &o->secrets);
         if (o->tier)
                 json_put_string(&body->j, "tier", o->tier);
         if (o->sandboxes)
@@ -74,7 +82,8 @@ static int add(struct client *client, const struct key_options *o, const char *n
 
 static int list(struct client *client, const struct key_options *o, struct cella_err *err)
 {
-        static const char *const headings[] = {"ID", "NAME", "CAPABILITIES", "TIER", "SANDBOXES", "LIMITS"};
+        static const char *const headings[] = {"ID",   "NAME",      "CAPABILITIES", "SECRETS",
+                                               "TIER", "SANDBOXES", "LIMITS"};
         AUTO(api_answer_done) struct api_answer answer = {0};
         struct table t;
         struct url url;
@@ -94,6 +103,8 @@ static int list(struct client *client, const struct key_options *o, struct cella
                 table_add(&t, json_get_string(k, "name"), 40);
                 api_text(json_get(k, "capabilities"), cell, sizeof cell);
                 table_add(&t, cell, 0);
+                api_text(json_get(k, "secrets"), cell, sizeof cell);
+                table_add(&t, cell, 80);
                 table_add(&t, json_get_string(k, "tier"), 16);
                 api_text(json_get(k, "sandboxes_max"), cell, sizeof cell);
                 table_add(&t, cell, 0);

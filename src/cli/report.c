@@ -6,7 +6,7 @@
 void report_result(const struct cella_result *r, const char *runtime, const struct cella_isolation *isolation)
 {
         struct json j = {.out = stdout};
-        result_write(&j, r, runtime, isolation, 0);
+        result_write(&j, r, &(struct result_about){.runtime = runtime, .isolation = isolation}, 0);
         putchar('\n');
 }
 

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/serve.h"
-#include "config.h"
+#include "cli/server_program.h"
 #include "jail/cgroup.h"
 #include "keeper/listen.h"
 #include "keeper/log.h"
@@ -27,6 +27,7 @@
 #include "keeper/server.h"
 #include "keeper/state_dir.h"
 #include "keeper/volume.h"
+#include "secret/key.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -35,13 +36,14 @@
 
 struct serve {
         struct serve_options options;
-        char socket_path[PATH_SIZE], state[PATH_SIZE], program[PATH_SIZE];
+        char socket_path[PATH_SIZE], state[PATH_SIZE], program[SERVER_PROGRAM_SIZE];
         const char *listen, *socket; /* NULL: none */
         char *settings, *pin;
         unsigned uid, gid; /* the server's */
         struct state_dir dir;
         int listeners[SERVER_LISTENERS_MAX];
         size_t n_listeners;
+        int credential;     /* the key for the secrets, if whoever started us has one; -1: none */
         bool listens_there; /* at the socket, which is ours to remove */
 };
 
@@ -131,28 +133,6 @@ static int find_user(struct serve *s, struct cella_err *err)
         return 0;
 }
 
-/* Beside the program when it was built, in libexec once it is installed. */
-static int find_server(struct serve *s, struct cella_err *err)
-{
-        static const char *const places[] = {"cella-server", "../libexec/cella/cella-server"};
-        char self[512];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-        self[n > 0 ? n : 0] = '\0';
-        char *slash = strrchr(self, '/');
-        if (slash)
-                *slash = '\0';
-        for (size_t i = 0; i <= ARRAY_LEN(places); i++) {
-                if (i < ARRAY_LEN(places))
-                        snprintf(s->program, sizeof s->program, "%s/%s", self, places[i]);
-                else
-                        snprintf(s->program, sizeof s->program, "%s/cella/cella-server", CELLA_LIBEXECDIR);
-                if (access(s->program, X_OK) == 0)
-                        return 0;
-        }
-        err_say(err, CELLA_NOT_FOUND, -ENOENT, "cella-server is not installed");
-        return err_hint(err, "./dev install puts it in place");
-}
-
 static int open_listeners(struct serve *s, struct cella_err *err)
 {
         int fd;
@@ -172,10 +152,25 @@ static int open_listeners(struct serve *s, struct cella_err *err)
         return 0;
 }
 
+/* systemd gives it to root only; the server has its variables from nobody. */
+static int open_credential(struct serve *s, struct cella_err *err)
+{
+        const char *directory = variable("CREDENTIALS_DIRECTORY");
+        char path[PATH_SIZE];
+        if (!directory)
+                return 0;
+        snprintf(path, sizeof path, "%s/%s", directory, SECRET_KEY_CREDENTIAL);
+        int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+        if (fd < 0 && fd != -ENOENT) /* another key in its place would be worse than none */
+                return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot read the credential %.150s", path);
+        s->credential = fd < 0 ? -1 : fd;
+        return 0;
+}
+
 static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct cella_err *err)
 {
         char listeners[16], uid[16];
-        char *argv[16];
+        char *argv[20];
         int n = 0;
         snprintf(listeners, sizeof listeners, "%zu", s->options.stdio ? 0 : s->n_listeners);
         snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
@@ -190,6 +185,8 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
         argv[n++] = "--listeners", argv[n++] = listeners;
         if (s->options.stdio)
                 argv[n++] = "--stdio", argv[n++] = "1";
+        if (s->credential >= 0)
+                argv[n++] = "--credential", argv[n++] = "1";
         argv[n++] = "--user-uid", argv[n++] = uid;
         argv[n] = NULL;
         const struct server_setup setup = {
@@ -198,6 +195,7 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
                 .keeper_socket = socket,
                 .listeners = s->listeners,
                 .n_listeners = s->n_listeners,
+                .credential = s->credential,
                 .change_user = geteuid() == 0,
                 .uid = s->uid,
                 .gid = s->gid,
@@ -245,6 +243,8 @@ static int keep(struct serve *s, struct cella_err *err)
                 return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
         pid_t server = start_server(s, pair[1], &pidfd, err);
         sys_close(pair[1]);
+        if (s->credential >= 0)
+                sys_close(TAKE_FD(s->credential));
         for (size_t i = 0; i < s->n_listeners; i++)
                 sys_close(TAKE_FD(s->listeners[i])); /* the server's alone: when it is gone, so are they */
         if (server < 0) {
@@ -276,9 +276,9 @@ static int serve(struct serve *s, struct cella_err *err)
             (r = find_user(s, err)) < 0 ||
             (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
-            (r = find_server(s, err)) < 0 ||
+            (r = server_program_find(s->program, err)) < 0 ||
             (r = state_dir_open(s->state, s->uid, s->gid, &s->dir, err)) < 0 ||
-            (r = open_listeners(s, err)) < 0)
+            (r = open_credential(s, err)) < 0 || (r = open_listeners(s, err)) < 0)
                 return r;
         return keep(s, err);
 }
@@ -287,10 +287,12 @@ int serve_run(const struct serve_options *wanted, struct cella_err *err)
 {
         static struct serve s;
         s.options = *wanted;
-        s.dir.lock = s.dir.workspaces = -1;
+        s.dir.lock = s.dir.workspaces = s.credential = -1;
         int r = serve(&s, err);
         for (size_t i = 0; i < s.n_listeners; i++)
                 sys_close(s.listeners[i]);
+        if (s.credential >= 0)
+                sys_close(s.credential);
         if (s.listens_there && s.socket)
                 unlink(s.socket);
         state_dir_done(&s.dir);

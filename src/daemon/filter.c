@@ -100,6 +100,8 @@ static const char *const allowed[] = {
         "munmap",
         "mremap",
         "madvise",
+        "mlock",
+        "munlock",
         "futex",
         "futex_waitv",
         "set_robust_list",

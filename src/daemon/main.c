@@ -16,6 +16,7 @@
 #include "box/box.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
+#include "daemon/scan.h"
 #include "front/api.h"
 #include "front/auth.h"
 
@@ -27,7 +28,8 @@
 struct arguments {
         const char *state, *settings, *listen, *socket;
         uint64_t listeners, owner;
-        uint64_t stdio; /* 1: after the listeners there is a socket to speak MCP on */
+        uint64_t stdio;      /* 1: after the listeners there is a socket to speak MCP on */
+        uint64_t credential; /* 1: and then the key for the secrets, see secret/key.h */
 };
 
 struct server {
@@ -36,6 +38,7 @@ struct server {
         uv_signal_t terminate, interrupt, hangup;
         uv_timer_t patience;
         struct state *state;
+        struct secret_store *secrets;
         struct box *box;
         struct api *api;
         int status;
@@ -66,6 +69,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         r = parse_count(value, &ret->listeners);
                 else if (!strcmp(name, "--stdio"))
                         r = parse_count(value, &ret->stdio);
+                else if (!strcmp(name, "--credential"))
+                        r = parse_count(value, &ret->credential);
                 else if (!strcmp(name, "--user-uid"))
                         r = parse_count(value, &ret->owner);
                 else
@@ -213,9 +218,22 @@ static int check_listen(const struct server *s, struct cella_err *err)
         return err_hint(err, "start on 127.0.0.1, make a key by 'cella key add NAME', then start again");
 }
 
+/* Without them all else works: requests that name a secret are answered with what is wrong. */
+static void open_secrets(struct server *s, struct cella_err *ret_why)
+{
+        const struct arguments *a = &s->arguments;
+        const int after = LISTENER_FD + (int)a->listeners + (a->stdio ? 1 : 0);
+        const struct secret_key_source source = {.fd = a->credential ? after : -1};
+        if (secret_store_open(a->state, &source, &s->secrets, ret_why) == 0)
+                return;
+        ret_why->kind = CELLA_ENGINE_UNAVAILABLE;
+        log_line("error", ret_why->msg, ret_why->hint[0] ? "hint" : NULL, ret_why->hint);
+}
+
 static int start_box(struct server *s, struct cella_err *err)
 {
         json_t *kept = NULL, *settings = NULL;
+        struct cella_err no_secrets = {0};
         int r = state_open(s->arguments.state, &s->state, err);
         if (r == 0)
                 r = state_settings_get(s->state, &kept, err);
@@ -226,10 +244,13 @@ static int start_box(struct server *s, struct cella_err *err)
                 r = check_listen(s, err);
         if (r < 0)
                 return r;
+        open_secrets(s, &no_secrets);
         const struct box_options options = {
                 .loop = &s->loop,
                 .keeper_fd = KEEPER_FD,
                 .state = s->state,
+                .secrets = s->secrets,
+                .no_secrets = no_secrets,
                 .directory = s->arguments.state,
                 .settings = settings,
                 .on_keeper_lost = on_keeper_lost,
@@ -251,6 +272,9 @@ static int start(struct server *s, struct cella_err *err)
                 log_line("warning", "executions were interrupted when the daemon last died", "executions",
                          count);
         }
+        if (s->box->settings.mode != MODE_ALL)
+                log_line("warning", "code may run on the host, outside of a sandbox", "mode",
+                         s->box->settings.mode == MODE_OFF ? "off" : "selective");
         for (size_t i = 0; i < s->arguments.listeners; i++)
                 listeners[i] = LISTENER_FD + (int)i;
         const struct api_options options = {
@@ -272,6 +296,8 @@ int main(int argc, char **argv)
 {
         static struct server s;
         struct cella_err err = {0};
+        if (argc > 1 && !strcmp(argv[1], "--scan"))
+                return scan_main(argc, argv);
         if (parse_arguments(argc, argv, &s.arguments, &err) < 0)
                 return fail(&err);
 #ifndef __SANITIZE_ADDRESS__ /* which looks at its own memory at the end */
@@ -290,6 +316,7 @@ int main(int argc, char **argv)
         uv_run(&s.loop, UV_RUN_DEFAULT);
         s.api = api_free(s.api);
         s.box = box_free(s.box);
+        secret_store_close(s.secrets);
         state_close(s.state);
         log_line("info", "stopped", NULL, NULL);
         return s.status;

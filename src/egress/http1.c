@@ -364,10 +364,25 @@ static int find_end(const char *data, size_t length, size_t at, size_t *ret, con
         return 0;
 }
 
+/* A request line is judged when it is there, not when the head is: who says something else than HTTP and then
+ * waits for an answer (a mail server's client, HTTP/0.9) has it at once.  *is_judged: it was, and once is
+ * enough. */
+static const char *judge_line(const char *data, size_t seen, size_t length, bool *is_judged)
+{
+        const char *end = *is_judged ? NULL : memchr(data + seen, '\n', length - seen);
+        struct head h = {.data = data};
+
+        if (end == NULL)
+                return NULL;
+        *is_judged = true;
+        return read_request_line(&h, (struct text){data, (size_t)(end - data) - 1});
+}
+
 int http1_read_head(const char *data, size_t length, struct http1_request *ret, struct http1 *ret_body,
                     const char **ret_why)
 {
         struct head h = {.data = data};
+        bool is_judged = ret_body->at_head && ret_body->state != 0;
         size_t whole = length < HTTP1_HEAD_MAX ? length : HTTP1_HEAD_MAX, end = 0;
         /* Bytes that were looked at before are not again, or a head that comes byte by byte would cost its
          * square. */
@@ -380,8 +395,12 @@ int http1_read_head(const char *data, size_t length, struct http1_request *ret, 
         }
         if (r == 0 && length >= HTTP1_HEAD_MAX)
                 return -EMSGSIZE;
-        if (r == 0)
-                *ret_body = (struct http1){.at_head = 1, .left = whole};
+        if (r == 0) {
+                *ret_why = judge_line(data, seen, whole, &is_judged);
+                if (*ret_why != NULL)
+                        return -EPROTO;
+                *ret_body = (struct http1){.at_head = 1, .left = whole, .state = is_judged};
+        }
         if (r <= 0)
                 return r;
         *ret_why = read_lines(&h, end);

@@ -30,7 +30,8 @@ struct http1_request {
 struct http1 {         /* of the body that follows; zeroed at first */
         uint64_t left; /* bytes of the body, or of the chunk, that are to come */
         uint8_t chunked, state;
-        uint8_t at_head;     /* a head is not whole yet: `left` is how much of it was looked at */
+        uint8_t at_head; /* a head is not whole yet: `left` is how much of it was looked at, `state` whether
+                          * its first line was */
         uint8_t line_length; /* digits of a chunk's size, bounded */
 };
 

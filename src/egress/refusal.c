@@ -36,7 +36,7 @@ bool refuse_linger_run(struct connection *c)
 /* An answer in the place of the server's. */
 static void answer(struct connection *c, const char *status, const char *line)
 {
-        char text[900];
+        char text[1400];
         int length = snprintf(text, sizeof(text),
                               "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
                               "Connection: close\r\n\r\n%s",
@@ -58,14 +58,17 @@ static void alert(struct connection *c)
 
 void refuse(struct connection *c, bool limit, const struct destination *to, const char *why)
 {
-        char target[288], line[512];
+        char target[288], line[512], status[512] = "403 Forbidden";
 
         connection_text(to, target);
         sandbox_refused(c->sandbox, limit, target, why);
         switch (c->speech) {
         case SPEECH_HTTP:
                 snprintf(line, sizeof(line), "cella: %s refused: %s\n", target, why);
-                answer(c, "403 Forbidden", line);
+                /* Of a CONNECT that fails, programs show no more than this. */
+                if (c->is_connect)
+                        snprintf(status, sizeof(status), "403 Forbidden: %s %s", target, why);
+                answer(c, status, line);
                 break;
         case SPEECH_TLS:
                 alert(c);

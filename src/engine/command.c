@@ -175,15 +175,18 @@ static int add_runtime(struct command_form *b, const struct command_place *place
         }
         if (command->code_len > INIT_REQUEST_MAX - 1024)
                 return too_long(err);
+        b->in_workspace = place->direct;
         if (command->file_name)
                 snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
+        else if (place->direct && !place->own_workspace) /* there is a main.* of the caller's */
+                snprintf(b->file_name, sizeof b->file_name, "cella.%s", runtime.extension);
         else if (place->slot > 0)
                 snprintf(b->file_name, sizeof b->file_name, "main%u.%s", place->slot, runtime.extension);
         else
                 snprintf(b->file_name, sizeof b->file_name, "main.%s", runtime.extension);
         if (runtime.verb && (r = add_argument(b, runtime.verb, err)) < 0)
                 return r;
-        snprintf(path, sizeof path, "/run/%s", b->file_name);
+        snprintf(path, sizeof path, "/%s/%s", b->in_workspace ? "workspace" : "run", b->file_name);
         return add_argument(b, path, err);
 }
 

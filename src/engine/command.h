@@ -11,6 +11,7 @@ struct command_place {
         bool network;       /* there is a way out, and a proxy for programs that insist on one */
         bool inherits;      /* our own environment too: only a test without that wall */
         bool own_workspace; /* nobody else's, and empty: code may be a file in it */
+        bool direct;        /* on the host: nowhere else can it be one */
         unsigned slot;      /* tells apart the files of commands that run at once */
 };
 

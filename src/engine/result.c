@@ -106,20 +106,26 @@ static void of_context(struct json *j, const struct result_run *run)
                 json_put_null(j, "error");
 }
 
-void result_write(struct json *j, const struct cella_result *r, const char *runtime,
-                  const struct cella_isolation *isolation, unsigned flags)
+static void isolation(struct json *j, const struct result_about *about)
 {
-        result_write_run(j, r, runtime, isolation, flags, NULL);
+        const struct cella_isolation *i = about->isolation;
+        json_put_open(j, "isolation", '{');
+        json_put_string(j, "engine", about->host ? "host" : "native");
+        list(j, "layers", i->layers, i->n_layers);
+        list(j, "missing", i->missing, i->n_missing);
+        if (about->reason)
+                json_put_string(j, "reason", about->reason);
+        json_put_close(j, '}');
 }
 
-void result_write_run(struct json *j, const struct cella_result *r, const char *runtime,
-                      const struct cella_isolation *isolation, unsigned flags, const struct result_run *run)
+void result_write(struct json *j, const struct cella_result *r, const struct result_about *about,
+                  unsigned flags)
 {
         json_put_open(j, NULL, '{');
         json_put_string(j, "id", r->id);
         json_put_string(j, "sandbox", r->sandbox);
-        if (runtime)
-                json_put_string(j, "runtime", runtime);
+        if (about->runtime)
+                json_put_string(j, "runtime", about->runtime);
         else
                 json_put_null(j, "runtime");
         json_put_string(j, "status", cella_status_name(r->status));
@@ -131,16 +137,14 @@ void result_write_run(struct json *j, const struct cella_result *r, const char *
         json_put_bool(j, "timed_out", r->status == CELLA_TIMEOUT);
         output(j, r, flags);
         usage(j, r);
-        results(j, run);
-        if (run)
-                of_context(j, run);
+        results(j, about->run);
+        if (about->run)
+                of_context(j, about->run);
         files(j, r);
         violations(j, r);
-        json_put_open(j, "isolation", '{');
-        json_put_string(j, "engine", "native");
-        list(j, "layers", isolation->layers, isolation->n_layers);
-        list(j, "missing", isolation->missing, isolation->n_missing);
-        json_put_close(j, '}');
+        isolation(j, about);
+        if (about->more)
+                about->more(j, about->of);
         json_put_real(j, "cost", 1.0);
         json_put_close(j, '}');
 }

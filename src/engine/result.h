@@ -8,10 +8,6 @@ enum {
         RESULT_WITHOUT_OUTPUT = 1u << 1, /* they were streamed */
 };
 
-/* Writes the object.  runtime may be NULL. */
-void result_write(struct json *json, const struct cella_result *result, const char *runtime,
-                  const struct cella_isolation *isolation, unsigned flags);
-
 /* What a run in a context has besides; results and error are JSON already. */
 struct result_run {
         const char *context; /* its id */
@@ -23,5 +19,17 @@ struct result_run {
         size_t error_len;
 };
 
-void result_write_run(struct json *json, const struct cella_result *result, const char *runtime,
-                      const struct cella_isolation *isolation, unsigned flags, const struct result_run *run);
+/* What is told besides what came of it. */
+struct result_about {
+        const char *runtime; /* NULL: a command */
+        const struct cella_isolation *isolation;
+        bool host;                    /* it ran on the host, not in a sandbox */
+        const char *reason;           /* why there, or why not; NULL: there was no choice */
+        const struct result_run *run; /* NULL: it was none */
+        /* Further members of the object; NULL: none. */
+        void (*more)(struct json *json, const void *of);
+        const void *of;
+};
+
+void result_write(struct json *json, const struct cella_result *result, const struct result_about *about,
+                  unsigned flags);

@@ -8,6 +8,7 @@
 #define SANDBOX "/v1/sandboxes/{id}"
 #define PROCESS SANDBOX "/processes/{pid}"
 #define CONTEXT SANDBOX "/contexts/{context}"
+#define SECRET "/v1/secrets/{name}"
 #define ANY_SIZE ((size_t)1 << 50)
 
 const struct api_route api_routes[] = {
@@ -103,6 +104,13 @@ const struct api_route api_routes[] = {
          "events"},
         {HTTP_DELETE, "/mcp", 0, 0, 0, NULL, mcp_http_delete, "ends a session", NULL, "nothing"},
         {HTTP_GET, "/v1/pools", 0, 0, 0, NULL, rest_pools, "sandboxes made ahead of time", NULL, "pools"},
+        {HTTP_GET, "/v1/secrets", MAY_SECRETS, 0, 0, NULL, rest_secret_list,
+         "the secrets, without their values", NULL, "secrets"},
+        {HTTP_GET, SECRET, MAY_SECRETS, 0, 0, NULL, rest_secret_get, "one of them, without its value", NULL,
+         "secret"},
+        {HTTP_PUT, SECRET, MAY_SECRETS, 0, 1 << 19, secret_fields, rest_secret_put, "makes or changes one",
+         NULL, "its name"},
+        {HTTP_DELETE, SECRET, MAY_SECRETS, 0, 0, NULL, rest_secret_remove, "removes one", NULL, "nothing"},
         {HTTP_GET, "/v1/keys", MAY_SETTINGS, 0, 0, NULL, rest_key_list, "the keys, without their secrets",
          NULL, "keys"},
         {HTTP_POST, "/v1/keys", MAY_SETTINGS, 0, 65536, key_fields, rest_key_add, "makes a key", NULL,

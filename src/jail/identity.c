@@ -58,12 +58,14 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
         if (spec->privileged) {
                 uid = spec->host_uid;
                 gid = spec->host_gid;
-                if ((r = sys_setgroups_none()) < 0 || (r = sys_setresgid(gid)) < 0 ||
-                    (r = sys_setresuid(uid)) < 0)
+                /* Without a namespace of its own, who it becomes has no right to give up what it could get.
+                 */
+                if ((spec->direct && (r = sys_bound_capabilities()) < 0) || (r = sys_setgroups_none()) < 0 ||
+                    (r = sys_setresgid(gid)) < 0 || (r = sys_setresuid(uid)) < 0)
                         return fail(err, r, "become an unprivileged user");
         }
         if (spec->privileged && spec->direct) {
-                r = sys_drop_capabilities();
+                r = sys_clear_capabilities();
                 return r < 0 ? fail(err, r, "drop capabilities") : 0;
         }
         r = sys_unshare(CLONE_NEWUSER);

@@ -10,7 +10,7 @@
 #include "cella.h"
 
 #define CHILD_FIRST_FD 3 /* where it finds the first of its descriptors */
-#define CHILD_FDS_MAX 4
+#define CHILD_FDS_MAX 5
 
 struct child_setup {
         int program;      /* opened while we may: it can be where the child's user cannot go */

@@ -15,6 +15,7 @@ struct server_setup {
         int keeper_socket; /* its end */
         const int *listeners;
         size_t n_listeners;
+        int credential;   /* comes after them; -1: none */
         bool change_user; /* to these; else it stays who we are */
         unsigned uid, gid;
 };

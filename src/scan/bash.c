@@ -63,6 +63,9 @@ static void loop(struct program *p, TSNode node)
 static void command(struct program *p, TSNode node)
 {
         struct bash_words words;
+        char first = p->source->text[ts_node_start_byte(node)];
+        if (first != 'r' && first != 'm')
+                return;
         bash_words(p, node, &words);
         if (words.n == 0 || (!source_is(p->source, words.nodes[0], "read") &&
                              !source_is(p->source, words.nodes[0], "mapfile") &&

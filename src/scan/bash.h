@@ -60,6 +60,7 @@ enum {
         COMMAND_DECODES = 1 << 11,     /* gives out something else than it takes in */
         COMMAND_ECHOES = 1 << 12,      /* gives out its arguments */
         COMMAND_INSIDE = 1 << 13,      /* its first argument is a piece of shell */
+        COMMAND_RUNS_FILES = 1 << 14,  /* that are not in the text: make, pytest */
 };
 struct bash_command {
         const char *name;
@@ -67,7 +68,8 @@ struct bash_command {
         const char *options; /* those that take a value: "n" -n 3; "output" --output f; "o=" writes there too */
         const char *subcommands;
         enum scan_language language;
-        unsigned skip; /* operands before the command of a wrapper, or before the files */
+        const char *runs; /* subcommands that run such files */
+        unsigned skip;    /* operands before the command of a wrapper, or before the files */
 };
 const struct bash_command *bash_command(const char *name, size_t len);
 /* Whether a list of words, separated by spaces, has this one. */

@@ -200,6 +200,8 @@ static void check_subcommands(struct program *p, const struct line *line)
         const char *text = constant(p, words[0], &len);
         if (!text || bash_has_word(line->command->subcommands, text, len))
                 say(p, RULE_NETWORK_COMMAND, line->node);
+        else if (line->command->runs && bash_has_word(line->command->runs, text, len))
+                say(p, RULE_EVALUATE, line->node);
 }
 
 /* eval and source. */
@@ -303,6 +305,8 @@ static void check_known(struct program *p, const struct line *line)
                 check_chdir(p, line);
         if (flags & COMMAND_EVALUATES)
                 check_evaluates(p, line);
+        if (flags & COMMAND_RUNS_FILES)
+                say(p, RULE_EVALUATE, line->node);
         if (flags & COMMAND_INSIDE)
                 check_inside(p, line);
         if (flags & COMMAND_INTERPRETER)
@@ -356,11 +360,11 @@ static void check_name(struct program *p, struct line line)
                                 hidden = true;
                                 continue;
                         }
-                        const char *slash = memrchr(text, '/', len), *comma = memchr(text, ',', len);
-                        const char *base = slash ? slash + 1 : text;
-                        size_t base_len = len - (size_t)(base - text);
+                        const char *comma = memchr(text, ',', len);
                         if (comma) /* {curl,-s,URL} */
-                                base_len = (size_t)(comma > base ? comma - base : 0);
+                                len = (size_t)(comma - text);
+                        const char *slash = memrchr(text, '/', len), *base = slash ? slash + 1 : text;
+                        size_t base_len = len - (size_t)(base - text);
                         hidden |= len > 1 && (memchr(text, '*', len) || memchr(text, '?', len) ||
                                               memchr(text, '[', len)) && !(len == 2 && text[0] == '[');
                         if (slash && !is_system_path(text, len))

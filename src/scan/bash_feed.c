@@ -49,10 +49,13 @@ static void check_module(struct program *p, const struct values *module, TSNode 
 {
         static const char *const network[] = {"http.server", "pip", "smtpd", "ensurepip", "uvicorn", "flask"};
         for (unsigned i = 0; i < module->n; i++)
-                for (size_t k = 0; k < sizeof network / sizeof *network; k++)
-                        if (module->v[i].kind == VALUE_TEXT && module->v[i].len == strlen(network[k]) &&
-                            !memcmp(module->v[i].text, network[k], module->v[i].len))
+                for (size_t k = 0; k < sizeof network / sizeof *network; k++) {
+                        size_t len = strlen(network[k]);
+                        const struct value *v = &module->v[i];
+                        if (v->kind == VALUE_TEXT && v->len >= len &&
+                            !memcmp(v->text + v->len - len, network[k], len))
                                 say(p, RULE_NETWORK_COMMAND, node);
+                }
 }
 
 enum program_from { FROM_NOWHERE, FROM_OPTION, FROM_FILE, FROM_INPUT };
@@ -88,8 +91,8 @@ static enum program_from find_program(struct program *p, const struct bash_comma
                 }
                 if (bash_has_word(command->options, name, len))
                         i++;
-                if (command->language == SCAN_PYTHON && len == 1 && name[0] == 'm') {
-                        *ret_word = i + 1;
+                if (command->language == SCAN_PYTHON && !is_long && name[0] == 'm') {
+                        *ret_word = i + (len == 1); /* -m pip, -mpip */
                         return FROM_FILE;
                 }
                 if (command->language == SCAN_BASH && !is_long && memchr(name, 's', len))
@@ -146,7 +149,7 @@ void bash_check_interpreter(struct program *p, const struct bash_command *comman
                         say(p, RULE_PIPE_TO_INTERPRETER, node); /* bash <(curl …) */
                         break;
                 }
-                if (command->language == SCAN_PYTHON && word > first + 1)
+                if (command->language == SCAN_PYTHON)
                         check_module(p, &code, node);
                 say(p, RULE_EVALUATE, node);
                 break;

@@ -1,5 +1,4 @@
 /* scan/bash_names.c -- what commands are for. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/auto.h"
@@ -15,10 +14,10 @@
 #define SUB COMMAND_SUBCOMMANDS
 #define RUNS(name, options, language) {name, COMMAND_INTERPRETER, options, NULL, language}
 
-/* Sorted by name. */
 static const struct bash_command commands[] = {
         {".", COMMAND_EVALUATES},
         {"alias", COMMAND_INSIDE},
+        {"ant", COMMAND_RUNS_FILES},
         {"apk", NET | SYS},
         {"apt", NET | SYS},
         {"apt-get", NET | SYS},
@@ -33,20 +32,21 @@ static const struct bash_command commands[] = {
         {"basenc", COMMAND_DECODES},
         RUNS("bash", "c", SCAN_BASH),
         {"batch", PROC},
+        {"bats", COMMAND_RUNS_FILES},
         {"brew", NET | SYS},
         {"builtin", WRAP},
         {"bun", COMMAND_INTERPRETER | SUB, "e eval", "add install update x", SCAN_JAVASCRIPT},
         {"bunzip2", COMMAND_DECODES},
         {"busybox", WRAP},
-        {"cargo", SUB, NULL, "add fetch install publish search update"},
+        {"cargo", SUB, NULL, "add fetch install publish search update", 0, "bench build run test"},
         {"cat", READS | COMMAND_ECHOES},
         {"cd", COMMAND_CHDIR},
-        {"chattr", ALL, NULL, NULL, 0, 1},
-        {"chgrp", ALL, NULL, NULL, 0, 1},
-        {"chmod", ALL, NULL, NULL, 0, 1},
-        {"chown", ALL, NULL, NULL, 0, 1},
-        {"chroot", SYS | WRAP, NULL, NULL, 0, 1},
-        {"chrt", WRAP, NULL, NULL, 0, 1},
+        {"chattr", ALL, NULL, NULL, 0, NULL, 1},
+        {"chgrp", ALL, NULL, NULL, 0, NULL, 1},
+        {"chmod", ALL, NULL, NULL, 0, NULL, 1},
+        {"chown", ALL, NULL, NULL, 0, NULL, 1},
+        {"chroot", SYS | WRAP, NULL, NULL, 0, NULL, 1},
+        {"chrt", WRAP, NULL, NULL, 0, NULL, 1},
         {"command", WRAP},
         {"composer", SUB, NULL, "install require update"},
         {"conda", SUB, NULL, "create install update"},
@@ -72,7 +72,7 @@ static const struct bash_command commands[] = {
         {"fdisk", SYS},
         {"fetch", NET},
         {"fish", COMMAND_INTERPRETER, "c", NULL, SCAN_UNKNOWN},
-        {"flock", WRAP, "w", NULL, 0, 1},
+        {"flock", WRAP, "w", NULL, 0, NULL, 1},
         {"ftp", NET},
         {"gawk", COMMAND_INTERPRETER, "", NULL, SCAN_UNKNOWN},
         {"gcloud", NET},
@@ -80,7 +80,9 @@ static const struct bash_command commands[] = {
         {"gem", SUB, NULL, "install update fetch push"},
         {"gh", NET},
         {"git", SUB, "C c", "clone fetch pull push ls-remote remote submodule"},
-        {"go", SUB, NULL, "get install mod run"},
+        {"gmake", COMMAND_RUNS_FILES},
+        {"go", SUB, NULL, "get install mod", 0, "generate run test"},
+        {"gradle", COMMAND_RUNS_FILES},
         {"gsutil", NET},
         {"gunzip", COMMAND_DECODES},
         {"gzip", COMMAND_DECODES | ALL, "S"},
@@ -95,6 +97,8 @@ static const struct bash_command commands[] = {
         {"ionice", WRAP, "c n p"},
         {"ip", NET | SYS},
         {"iptables", SYS},
+        {"jest", COMMAND_RUNS_FILES},
+        {"just", COMMAND_RUNS_FILES},
         {"kill", PROC},
         {"killall", PROC},
         RUNS("ksh", "c", SCAN_BASH),
@@ -108,6 +112,7 @@ static const struct bash_command commands[] = {
         {"lua", COMMAND_INTERPRETER, "e", NULL, SCAN_UNKNOWN},
         {"lynx", NET},
         {"mail", NET},
+        {"make", COMMAND_RUNS_FILES},
         {"mawk", COMMAND_INTERPRETER, "", NULL, SCAN_UNKNOWN},
         {"mkdir", ALL, "m mode"},
         {"mkfifo", ALL, "m mode"},
@@ -119,17 +124,20 @@ static const struct bash_command commands[] = {
         {"mosh", NET},
         {"mount", SYS},
         {"mv", ALL, "S t suffix target-directory"},
+        {"mvn", COMMAND_RUNS_FILES},
         {"mysql", NET},
         {"nc", NET},
         {"ncat", NET},
         {"netcat", NET},
         {"nft", SYS},
         {"nice", WRAP, "n adjustment"},
+        {"ninja", COMMAND_RUNS_FILES},
         {"nmap", NET},
         RUNS("node", "e eval p print pe", SCAN_JAVASCRIPT),
         RUNS("nodejs", "e eval p print pe", SCAN_JAVASCRIPT),
         {"nohup", PROC | WRAP},
-        {"npm", SUB, NULL, "add ci exec i install publish update view"},
+        {"nox", COMMAND_RUNS_FILES},
+        {"npm", SUB, NULL, "add ci exec i install publish update view", 0, "run start t test"},
         {"npx", NET | COMMAND_EVALUATES},
         {"nsenter", SYS | WRAP},
         {"nslookup", NET},
@@ -145,9 +153,9 @@ static const struct bash_command commands[] = {
         {"pip3", SUB, NULL, "download install wheel index search"},
         {"pipx", NET},
         {"pkill", PROC},
-        {"pnpm", SUB, NULL, "add i install update dlx"},
+        {"pnpm", SUB, NULL, "add i install update dlx", 0, "run start t test"},
         {"podman", NET | SYS},
-        {"poetry", SUB, NULL, "add install update publish"},
+        {"poetry", SUB, NULL, "add install update publish", 0, "run"},
         {"poweroff", SYS},
         {"printf", COMMAND_ECHOES},
         {"prlimit", WRAP},
@@ -155,9 +163,11 @@ static const struct bash_command commands[] = {
         {"pushd", COMMAND_CHDIR},
         RUNS("pwsh", "c Command", SCAN_UNKNOWN),
         RUNS("pypy3", "c", SCAN_PYTHON),
+        {"pytest", COMMAND_RUNS_FILES},
         RUNS("python", "c W X", SCAN_PYTHON),
         RUNS("python2", "c W X", SCAN_PYTHON),
         RUNS("python3", "c W X", SCAN_PYTHON),
+        {"rake", COMMAND_RUNS_FILES},
         RUNS("rbash", "c", SCAN_BASH),
         {"rclone", NET},
         {"reboot", SYS},
@@ -204,15 +214,16 @@ static const struct bash_command commands[] = {
         {"systemd-run", SYS | PROC},
         {"tail", READS, "n c lines bytes"},
         {"tar", 0},
-        {"taskset", WRAP, NULL, NULL, 0, 1},
+        {"taskset", WRAP, NULL, NULL, 0, NULL, 1},
         {"tcpdump", NET},
         {"tee", ALL},
         {"telnet", NET},
         {"tftp", NET},
         {"time", WRAP, "f o"},
-        {"timeout", WRAP, "k s signal kill-after", NULL, 0, 1},
+        {"timeout", WRAP, "k s signal kill-after", NULL, 0, NULL, 1},
         {"tmux", PROC},
         {"touch", ALL, "d t r"},
+        {"tox", COMMAND_RUNS_FILES},
         {"tr", COMMAND_DECODES},
         {"traceroute", NET},
         {"trap", COMMAND_INSIDE},
@@ -226,7 +237,7 @@ static const struct bash_command commands[] = {
         {"userdel", SYS},
         {"usermod", SYS},
         {"uudecode", COMMAND_DECODES},
-        {"uv", SUB, NULL, "add pip sync tool"},
+        {"uv", SUB, NULL, "add pip sync tool", 0, "run"},
         {"watch", PROC | WRAP, "n"},
         {"wget", NET, "O= output-document= P U o directory-prefix header"},
         {"whois", NET},
@@ -234,36 +245,26 @@ static const struct bash_command commands[] = {
         {"xxd", COMMAND_DECODES},
         {"xz", COMMAND_DECODES},
         {"xzcat", COMMAND_DECODES},
-        {"yarn", SUB, NULL, "add install upgrade dlx"},
+        {"yarn", SUB, NULL, "add install upgrade dlx", 0, "run start test"},
         {"yum", NET | SYS},
         {"zcat", COMMAND_DECODES},
         RUNS("zsh", "c", SCAN_BASH),
 };
 
-struct key {
-        const char *text;
-        size_t len;
-};
-
-static int compare(const void *a, const void *b)
+static const struct bash_command *find(const char *name, size_t len)
 {
-        const struct key *key = a;
-        const char *name = ((const struct bash_command *)b)->name;
-        int order = strncmp(key->text, name, key->len);
-        return order != 0 ? order : name[key->len] ? -1 : 0;
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+                if (commands[i].name[0] == name[0] && strlen(commands[i].name) == len &&
+                    !memcmp(commands[i].name, name, len))
+                        return &commands[i];
+        return NULL;
 }
 
 const struct bash_command *bash_command(const char *name, size_t len)
 {
-        const struct key key = {name, len};
-        const struct bash_command *found;
-        if (len == 0 || memchr(name, '\0', len))
-                return NULL;
-        found = bsearch(&key, commands, ARRAY_LEN(commands), sizeof *commands, compare);
-        if (!found && len > 7 && !memcmp(name, "python3", 7)) {
-                const struct key plain = {name, 7}; /* python3.11 */
-                found = bsearch(&plain, commands, ARRAY_LEN(commands), sizeof *commands, compare);
-        }
+        const struct bash_command *found = len > 0 ? find(name, len) : NULL;
+        if (!found && len > 7 && !memcmp(name, "python3", 7))
+                found = find(name, 7); /* python3.11 */
         return found;
 }
 

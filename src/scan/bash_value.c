@@ -164,6 +164,8 @@ static void substitution(struct program *p, TSNode node, uint32_t scope, struct 
                 add_plain(p, ret, ".", 1);
         else if (bash_has_word("seq nproc date wc id", v->text, v->len))
                 values_add(ret, &(struct value){.kind = VALUE_NUMBER});
+        else if (bash_command(v->text, v->len) && bash_command(v->text, v->len)->flags & COMMAND_DECODES)
+                values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
         else
                 ret->other = true;
 }

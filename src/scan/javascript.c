@@ -28,6 +28,7 @@ int javascript_scan(const struct program_job *job)
                 .enter = javascript_enter,
                 .check = javascript_check,
                 .evaluate = javascript_evaluate,
+                .add_member = javascript_add_member,
                 .is_builtin = javascript_is_builtin,
         };
         pthread_once(&once, prepare);

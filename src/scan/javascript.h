@@ -77,6 +77,8 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
 /* ---- javascript_value.c ---- */
 void javascript_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 void javascript_string(struct program *program, TSNode node, uint32_t scope, struct values *ret);
+void javascript_add_member(struct program *program, const struct value *object, const char *member, size_t len,
+                           struct values *ret);
 /* What a module is called: without "node:", its parts separated by dots. */
 void javascript_add_module(struct program *program, const char *name, size_t len, struct values *ret);
 

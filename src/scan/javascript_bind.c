@@ -147,7 +147,7 @@ static void import(struct program *p, TSNode node, uint32_t scope)
                                         values_add(&full, &module.v[0]);
                                 else {
                                         name = source_text(p->source, from, &len);
-                                        values_add_member(&full, &p->arena, &module.v[0], name, len);
+                                        javascript_add_member(p, &module.v[0], name, len, &full);
                                 }
                                 if (ts_node_is_null(alias))
                                         alias = from;
@@ -285,6 +285,9 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
                 mention(walk, node, kind, parent, scope);
                 break;
         case JS_STRING:
+                if (!p->source->has_error)
+                        *child_frame = WALKER_LEAF;
+                /* fall through */
         case JS_TEMPLATE:
                 if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
                         mention(walk, node, kind, parent, scope);

@@ -278,7 +278,7 @@ static void check_mention(struct program *p, const struct mention *m)
                         say(p, known->rule, m->node);
                         break;
                 case CHECK_EVALUATE:
-                        if (is_value(m) && known->name[0] != 'F')
+                        if (is_value(m))
                                 say(p, RULE_EVALUATE, m->node);
                         break;
                 case CHECK_IMPORT:

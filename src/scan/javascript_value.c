@@ -119,8 +119,8 @@ void javascript_add_module(struct program *p, const char *name, size_t len, stru
 }
 
 /* A member of something that has a name, in the one form that the tables have. */
-static void add_member(struct program *p, const struct value *object, const char *member, size_t len,
-                       struct values *ret)
+void javascript_add_member(struct program *p, const struct value *object, const char *member, size_t len,
+                           struct values *ret)
 {
         static const char *const globals[] = {"globalThis", "global", "window", "self", "GLOBAL", "root"};
         if (object->kind != VALUE_NAME || len == 0) {
@@ -152,7 +152,7 @@ static void members(struct program *p, const struct values *objects, const struc
                 for (unsigned k = 0; k < names->n; k++) {
                         const struct value *name = &names->v[k];
                         if (name->kind == VALUE_TEXT && name->text)
-                                add_member(p, &objects->v[i], name->text, name->len, ret);
+                                javascript_add_member(p, &objects->v[i], name->text, name->len, ret);
                         else
                                 ret->other = true;
                 }
@@ -169,7 +169,7 @@ static void member(struct program *p, TSNode node, uint32_t scope, struct values
         if (objects.other && is(name, len, "require"))
                 values_add_text(ret, &p->arena, VALUE_NAME, "require", 7);
         for (unsigned i = 0; i < objects.n; i++)
-                add_member(p, &objects.v[i], name, len, ret);
+                javascript_add_member(p, &objects.v[i], name, len, ret);
 }
 
 static void element(struct program *p, const struct value *list, const struct value *index, struct values *ret)

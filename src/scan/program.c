@@ -7,6 +7,7 @@
 #define STEPS_MAX 3000000u
 #define DEPTH_MAX 24
 #define ENTRIES_MAX (1u << 20)
+#define BINDINGS_MAX 16 /* of a name in a scope */
 #define LEVELS_MAX 1000 /* of functions in functions */
 
 /* Room for one entry more; marks the program as too large otherwise. */
@@ -182,11 +183,18 @@ void program_bind(struct program *p, const char *name, size_t len, uint32_t scop
                 scope = p->bindings[bound->first].scope;
                 bound = find_bound(p, id, scope);
         }
-        uint32_t number = p->n_bindings++;
-        p->bindings[number] = *binding;
-        p->bindings[number].next = bound->first;
-        p->n_bound += !bound->first;
-        *bound = (struct bound){id, scope, number};
+        if (!bound->first) {
+                *bound = (struct bound){.name = id, .scope = scope, .firm = UINT32_MAX};
+                p->n_bound++;
+        }
+        if (binding->firm && binding->position < bound->firm)
+                bound->firm = binding->position;
+        /* What is bound to more things than that is anything. */
+        if (bound->n++ >= BINDINGS_MAX)
+                return;
+        p->bindings[p->n_bindings] = *binding;
+        p->bindings[p->n_bindings].next = bound->first;
+        bound->first = p->n_bindings++;
 }
 
 uint32_t program_owner(struct program *p, const char *name, size_t len, uint32_t scope)
@@ -242,12 +250,8 @@ static void evaluate_binding(struct program *p, uint32_t number, struct values *
         case BINDING_MEMBER:
                 program_evaluate(p, b.node, b.scope, &of);
                 ret->other = of.other;
-                for (unsigned i = 0; i < of.n; i++) {
-                        if (of.v[i].kind == VALUE_NAME)
-                                values_add_member(ret, &p->arena, &of.v[i], b.text, b.len);
-                        else
-                                ret->other = true;
-                }
+                for (unsigned i = 0; i < of.n; i++)
+                        p->language->add_member(p, &of.v[i], b.text, b.len, ret);
                 break;
         case BINDING_ELEMENTS:
                 program_evaluate(p, b.node, b.scope, &of);
@@ -297,23 +301,25 @@ static void add_binding(struct program *p, uint32_t number, struct values *ret)
                 *b->values = values;
 }
 
-/* Whether the name of an outer scope (a builtin's, say) cannot be meant at this position. */
-static bool add_bound(struct program *p, const struct name *name, uint32_t first, uint32_t position,
-                      struct values *ret)
+/* All that a name is bound to in a scope. */
+static void add_bound(struct program *p, struct bound *bound, struct values *ret)
 {
-        bool hides = false;
-        unsigned n = 0;
-        for (uint32_t i = first; i; i = p->bindings[i].next) {
-                if (p->bindings[i].kind == BINDING_OUTER)
-                        continue;
-                hides |= p->bindings[i].firm && p->bindings[i].position < position;
-                if (++n > 16) { /* whatever it is, it is many things */
-                        ret->other = true;
-                        continue;
-                }
-                add_binding(p, i, ret);
+        struct values values = {.other = bound->n > BINDINGS_MAX};
+        if (bound->values) {
+                values_add_all(ret, bound->values);
+                return;
         }
-        return hides && !name->deleted;
+        bool deep = p->depth > DEPTH_MAX / 2, busy = false;
+        uint32_t name = bound->name, scope = bound->scope;
+        for (uint32_t i = bound->first; i; i = p->bindings[i].next) {
+                busy |= p->bindings[i].busy;
+                if (p->bindings[i].kind != BINDING_OUTER)
+                        add_binding(p, i, &values);
+        }
+        values_add_all(ret, &values);
+        bound = find_bound(p, name, scope);
+        if (!deep && !busy && (bound->values = arena_alloc(&p->arena, sizeof values)))
+                *bound->values = values;
 }
 
 static void add_own_name(struct program *p, const char *text, size_t len, struct values *ret)
@@ -334,14 +340,16 @@ static void lookup(struct program *p, const char *text, size_t len, uint32_t sco
         *ret = (struct values){0};
         for (unsigned level = 0; id && p->bound_size > 0; level++) {
                 const struct scope *s = &p->scopes[scope];
-                const struct bound *bound = find_bound(p, id, scope);
+                struct bound *bound = find_bound(p, id, scope);
                 bool visible = s->kind != SCOPE_CLASS || scope == origin;
                 if (bound->first && visible) {
                         found = true;
-                        const struct name name = p->names[id - 1];
-                        bool local = s->kind == SCOPE_FUNCTION &&
-                                     p->bindings[bound->first].kind != BINDING_OUTER;
-                        if (add_bound(p, &name, bound->first, position, ret) || local)
+                        /* Nothing further out can be meant. */
+                        bool hides = (s->kind == SCOPE_FUNCTION &&
+                                      p->bindings[bound->first].kind != BINDING_OUTER) ||
+                                     (bound->firm < position && !p->names[id - 1].deleted);
+                        add_bound(p, bound, ret);
+                        if (hides)
                                 return;
                 }
                 if (scope == 0)

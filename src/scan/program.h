@@ -24,7 +24,7 @@ enum binding_kind {
 struct binding {
         enum binding_kind kind;
         bool firm;         /* at the top of the module, unconditionally */
-        bool busy, done;   /* its value is being, was worked out */
+        bool busy, done;   /* its value is being, or was, worked out */
         uint32_t position; /* in the text */
         uint32_t scope;    /* of node, or the other one */
         uint32_t next;     /* of the same name in the same scope; 0: none */
@@ -70,6 +70,9 @@ struct program {
         uint32_t *name_index, name_index_size;
         struct bound {
                 uint32_t name, scope, first; /* binding; 0: the place is free */
+                uint32_t firm;               /* where it is first bound firmly */
+                uint32_t n;                  /* how often it is bound */
+                struct values *values;       /* of all its bindings, once they are known */
         } *bound;
         uint32_t n_bound, bound_size;
 
@@ -94,6 +97,9 @@ struct program_language {
                       uint32_t *child_frame);
         void (*check)(struct program *program, const struct mention *mention);
         void (*evaluate)(struct program *program, TSNode node, uint32_t scope, struct values *ret);
+        /* A member of something, added to *ret under the name that the language's tables have for it. */
+        void (*add_member)(struct program *program, const struct value *object, const char *member, size_t len,
+                           struct values *ret);
         bool (*is_builtin)(const char *name, size_t len);
         bool (*is_harmless_error)(const struct source *source, TSNode node); /* NULL: none is */
 };

@@ -28,6 +28,7 @@ int python_scan(const struct program_job *job)
                 .enter = python_enter,
                 .check = python_check,
                 .evaluate = python_evaluate,
+                .add_member = python_add_member,
                 .is_builtin = python_is_builtin,
         };
         pthread_once(&once, prepare);

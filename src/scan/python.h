@@ -105,6 +105,9 @@ void python_string(struct program *program, TSNode node, uint32_t scope, struct 
 /* ---- python_value.c ---- */
 void python_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
+void python_add_member(struct program *program, const struct value *object, const char *member, size_t len,
+                       struct values *ret);
+
 #define PYTHON_ARGUMENTS_MAX 16
 struct python_arguments {
         TSNode positional[PYTHON_ARGUMENTS_MAX];

@@ -126,8 +126,9 @@ static void import_from(struct program *p, TSNode node, uint32_t scope, bool fir
                         .kind = VALUE_NAME, .text = module, .len = (uint32_t)strlen(module)};
                 if (!name)
                         continue;
-                if (!strcmp(module, "builtins"))
-                        values_add_text(&full, &p->arena, VALUE_NAME, name, strlen(name));
+                const char *plain = name + (name[0] == '_' && python_is_root(name + 1, strlen(name) - 1));
+                if (!strcmp(module, "builtins") || python_is_root(plain, strlen(plain)))
+                        values_add_text(&full, &p->arena, VALUE_NAME, plain, strlen(plain));
                 else
                         values_add_member(&full, &p->arena,
                                           strcmp(module, "posix") != 0 ? &of :
@@ -276,6 +277,17 @@ static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsig
                                                         walker_at(&walk->walker, source, FIELD_FUNCTION)});
 }
 
+/* Only a string with an f (or t) before it has anything inside. */
+static bool has_interpolations(const struct source *source, TSNode node)
+{
+        size_t len;
+        const char *text = source_text(source, node, &len);
+        for (size_t i = 0; i < len && i < 3 && text[i] != '"' && text[i] != '\''; i++)
+                if (strchr("fFtT", text[i]))
+                        return true;
+        return source->has_error; /* what is wrong may be in there */
+}
+
 void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                   uint32_t *child_frame)
 {
@@ -306,6 +318,8 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                 import_from(p, node, scope, firm);
                 break;
         case PY_STRING:
+                if (!has_interpolations(p->source, node))
+                        *child_frame = WALKER_LEAF;
                 if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
                         mention(walk, node, kind, parent, scope);
                 break;

@@ -86,9 +86,10 @@ static void check_import_from(struct program *p, TSNode node)
                         say(p, python_module(v->text, v->len)->rule, node);
                 if (!good && (star || !allowed(p, v->text, v->len)))
                         say(p, RULE_IMPORT_NOT_ALLOWED, node);
-                /* from shutil import os */
-                if (limited(p) && name && python_is_root(name, strlen(name)))
-                        python_check_import(p, node, name, strlen(name));
+                /* from shutil import os; from random import _os */
+                const char *plain = name + (name[0] == '_');
+                if (limited(p) && python_is_root(plain, strlen(plain)))
+                        python_check_import(p, node, plain, strlen(plain));
         }
 }
 
@@ -162,6 +163,18 @@ static void check_write(struct program *p, TSNode node, unsigned files, const st
                         there = python_argument(p, arguments, i, names[i][k], scope, &path);
                 say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, node);
         }
+}
+
+/* What has a file's name only if it is to be saved. */
+static void check_save(struct program *p, const struct mention *m, const struct python_arguments *arguments)
+{
+        static const char *const names[] = {"path", "filename", "path_or_buf", "fname"};
+        struct values path;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (python_argument(p, arguments, 0, names[i], m->scope, &path)) {
+                        say(p, place_write(&path), m->node);
+                        return;
+                }
 }
 
 static bool is_shell(struct program *p, const struct python_arguments *arguments)
@@ -292,8 +305,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 check_write(p, m->node, known->files, &arguments, m->scope);
                 break;
         case CHECK_SAVE:
-                if (python_argument(p, &arguments, 0, "path", m->scope, &first))
-                        say(p, place_write(&first), m->node);
+                check_save(p, m, &arguments);
                 break;
         case CHECK_SHELL:
         case CHECK_COMMAND:

@@ -69,7 +69,7 @@ static bool ends_with(const struct value *value, const char *end)
 
 /* A member of something that has a name.  Ways around are straightened here: builtins.eval is eval,
  * random._os is os, os.system.__call__ is os.system. */
-static void add_member(struct program *p, const struct value *object, const char *member, size_t len,
+void python_add_member(struct program *p, const struct value *object, const char *member, size_t len,
                        struct values *ret)
 {
         struct value of = *object;
@@ -94,6 +94,15 @@ static void add_member(struct program *p, const struct value *object, const char
                 values_add_member(ret, &p->arena, &of, member, len);
 }
 
+static void add_parent(struct program *p, const struct value *path, struct values *ret)
+{
+        const char *slash = memrchr(path->text, '/', path->len);
+        if (!slash)
+                values_add_text(ret, &p->arena, VALUE_PATH, ".", 1);
+        else
+                values_add_text(ret, &p->arena, VALUE_PATH, path->text, slash > path->text ? (size_t)(slash - path->text) : 1);
+}
+
 /* Members that are constants, and those of paths. */
 static bool special_attribute(struct program *p, const struct value *object, const char *name, size_t len,
                               struct values *ret)
@@ -113,8 +122,10 @@ static bool special_attribute(struct program *p, const struct value *object, con
                 return false;
         if (len == 4 && !memcmp(name, "name", 4) && object->text) /* of a temporary file, mostly */
                 values_add(ret, object);
+        else if (len == 6 && !memcmp(name, "parent", 6) && object->text && !memmem(object->text, object->len, "..", 2))
+                add_parent(p, object, ret);
         else
-                values_add(ret, &(struct value){.kind = VALUE_PATH}); /* .parent and so on */
+                values_add(ret, &(struct value){.kind = VALUE_PATH});
         return true;
 }
 
@@ -127,7 +138,7 @@ static void attribute(struct program *p, TSNode node, uint32_t scope, struct val
         ret->other = objects.other;
         for (unsigned i = 0; i < objects.n; i++)
                 if (!special_attribute(p, &objects.v[i], name, len, ret))
-                        add_member(p, &objects.v[i], name, len, ret);
+                        python_add_member(p, &objects.v[i], name, len, ret);
 }
 
 static bool is_reversing_slice(struct program *p, TSNode node)
@@ -164,7 +175,7 @@ static void subscript_one(struct program *p, const struct value *object, const s
                 values_add_all(ret, &found);
         } else if (object->kind == VALUE_NAME && text &&
                    (ends_with(object, ".__dict__") || value_is_name(object, "__builtins__")))
-                add_member(p, object, index->text, index->len, ret);
+                python_add_member(p, object, index->text, index->len, ret);
         else
                 ret->other = true;
 }
@@ -395,13 +406,14 @@ static void call_known(struct program *p, const struct known *known, const struc
                 for (unsigned i = 0; i < first.n; i++)
                         for (unsigned k = 0; k < second.n; k++)
                                 if (second.v[k].kind == VALUE_TEXT && second.v[k].text)
-                                        add_member(p, &first.v[i], second.v[k].text, second.v[k].len, ret);
+                                        python_add_member(p, &first.v[i], second.v[k].text, second.v[k].len, ret);
                 break;
         case RESULT_SAME:
                 values_add_all(ret, &first);
                 break;
         case RESULT_CHARACTERS:
-                ret->other |= first.other;
+                if (first.other)
+                        values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
                 for (unsigned i = 0; i < first.n; i++)
                         add_characters(p, &first.v[i], ret);
                 break;
@@ -602,7 +614,7 @@ static bool call_getter(struct program *p, TSNode function, const struct python_
         for (unsigned i = 0; i < object.n; i++)
                 for (unsigned k = 0; k < member.n; k++)
                         if (member.v[k].kind == VALUE_TEXT && member.v[k].text)
-                                add_member(p, &object.v[i], member.v[k].text, member.v[k].len, ret);
+                                python_add_member(p, &object.v[i], member.v[k].text, member.v[k].len, ret);
         return true;
 }
 

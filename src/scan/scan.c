@@ -91,7 +91,7 @@ static void check_bytes(enum scan_language language, const struct program_job *j
 {
         const char *text = job->text, *line_start = text;
         uint32_t line = 1;
-        bool nul = false;
+        bool nul = false, lookalike = false;
         for (size_t i = 0; i < job->len;) {
                 unsigned char byte = (unsigned char)text[i];
                 if (byte == '\n') {
@@ -99,6 +99,7 @@ static void check_bytes(enum scan_language language, const struct program_job *j
                         line_start = text + i + 1;
                 }
                 if (byte != 0 && byte < 0x80) {
+                        lookalike = false;
                         i++;
                         continue;
                 }
@@ -107,8 +108,9 @@ static void check_bytes(enum scan_language language, const struct program_job *j
                          column = (uint32_t)(text + i - line_start) + 1;
                 if (is_hidden(c))
                         report_at(job->report, RULE_HIDDEN_CHARACTERS, line, column, text + i, n);
-                if (language == SCAN_PYTHON && is_lookalike(c))
+                if (language == SCAN_PYTHON && is_lookalike(c) && !lookalike)
                         report_at(job->report, RULE_LOOKALIKE_NAME, line, column, text + i, job->len - i);
+                lookalike = is_lookalike(c);
                 /* An interpreter may stop at a NUL, or skip it; and Python takes nothing but UTF-8. */
                 if (!nul && (byte == 0 || (n == 0 && language == SCAN_PYTHON))) {
                         report_at(job->report, RULE_UNPARSABLE, line, column, text + i, 1);

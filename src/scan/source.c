@@ -85,12 +85,12 @@ int source_init(struct source *ret, const struct grammar *grammar, const char *t
                 .end = end,
         };
         memory_init(&ret->memory);
-        TSParser *parser = ts_parser_new();
-        if (!ts_parser_set_language(parser, grammar->language))
+        ret->parser = ts_parser_new();
+        if (!ts_parser_set_language(ret->parser, grammar->language))
                 return -ENOMEM;
         const TSInput reader = {.payload = &input, .read = read_text, .encoding = TSInputEncodingUTF8};
         const TSParseOptions options = {.payload = &input, .progress_callback = over_limits};
-        ret->tree = ts_parser_parse_with_options(parser, NULL, reader, options);
+        ret->tree = ts_parser_parse_with_options(ret->parser, NULL, reader, options);
         if (!ret->tree || input.over)
                 return -E2BIG;
         TSNode root = ts_tree_root_node(ret->tree);
@@ -101,6 +101,8 @@ int source_init(struct source *ret, const struct grammar *grammar, const char *t
 
 void source_done(struct source *source)
 {
+        /* For what a grammar allocates by itself; the tree goes with the memory. */
+        ts_parser_delete(source->parser);
         memory_done(&source->memory);
 }
 
@@ -184,7 +186,8 @@ int source_walk(struct source *source, struct walker *walker)
                 uint32_t frame = above.frame;
                 if (kind != KIND_OTHER)
                         walker->enter(walker->context, node, kind, above.kind, above.frame, &frame);
-                if (ts_tree_cursor_goto_first_child(&walker->cursor))
+                if (frame != WALKER_LEAF && ts_node_child_count(node) > 0 &&
+                    ts_tree_cursor_goto_first_child(&walker->cursor))
                         r = push(&stack, kind, frame);
                 else if (!next(walker, &stack))
                         break;

@@ -50,6 +50,7 @@ struct source {
         size_t len;
         const struct grammar *grammar;
         struct memory memory; /* of all that follows */
+        TSParser *parser;
         TSTree *tree;
         TSTreeCursor cursor; /* for source_children() */
         bool has_error;
@@ -92,9 +93,10 @@ bool source_is(const struct source *source, TSNode node, const char *text);
 size_t source_children(struct source *source, TSNode node, TSNode *ret, size_t max);
 
 /* ---- a walk over all nodes ---- */
+#define WALKER_LEAF UINT32_MAX
 struct walker {
         /* Before a node's children.  parent is its parent's kind; frame what the parent's call left for its
-         * children, *child_frame (which starts as frame) what this one leaves. */
+         * children, *child_frame (which starts as frame) what this one leaves: WALKER_LEAF: not to go into it. */
         void (*enter)(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
         /* A place that is not in the language; false: it does no harm, the next is of interest. */

@@ -416,6 +416,16 @@ int state_key_find(struct state *state, const char *secret, json_t **ret)
         return 0;
 }
 
+json_t *state_key_secrets(const struct state *state, const char *id)
+{
+        for (unsigned i = 0; i < state->n_keys; i++) {
+                json_t *list = json_object_get(state->keys[i].about, "secrets");
+                if (!strcmp(state->keys[i].id, id) && json_is_array(list))
+                        return json_incref(list);
+        }
+        return json_array();
+}
+
 unsigned state_key_count(const struct state *state)
 {
         return state->n_keys;

@@ -196,22 +196,32 @@ unsigned sys_umask(unsigned mask)
         return (unsigned)sys_call1(SYS_umask, mask);
 }
 
-int sys_drop_capabilities(void)
+int sys_bound_capabilities(void)
 {
-        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct none[2] = {{0}};
-        /* The bounding set first: it needs CAP_SETPCAP.  EINVAL ends the list of this kernel. */
         for (int cap = 0; cap < 64; cap++) {
                 int r = sys_prctl(PR_CAPBSET_DROP, (unsigned long)cap, 0);
-                if (r == -EINVAL)
+                if (r == -EINVAL) /* ends the list of this kernel */
                         break;
                 if (r < 0)
                         return r;
         }
+        return 0;
+}
+
+int sys_clear_capabilities(void)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct none[2] = {{0}};
         int r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
         if (r < 0)
                 return r;
         return (int)sys_call2(SYS_capset, &header, none);
+}
+
+int sys_drop_capabilities(void)
+{
+        int r = sys_bound_capabilities();
+        return r < 0 ? r : sys_clear_capabilities();
 }
 
 int sys_new_session_keyring(void)

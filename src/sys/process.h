@@ -45,6 +45,9 @@ pid_t sys_setsid(void);
 int sys_sethostname(const char *name);
 int sys_setrlimit(int resource, uint64_t limit);
 unsigned sys_umask(unsigned mask);
+/* None can be had any more by an exec (needs CAP_SETPCAP); there are none; both. */
+int sys_bound_capabilities(void);
+int sys_clear_capabilities(void);
 int sys_drop_capabilities(void);
 int sys_new_session_keyring(void);
 int sys_landlock_abi(void); /* the version this kernel has; 0: none, or switched off */

@@ -22,7 +22,7 @@ PATIENCE = 30  # seconds for one answer; what takes longer on an idle machine ha
 
 STATUS = {
     "invalid_request": 400, "unauthorized": 401, "access_denied": 403, "not_found": 404, "too_large": 413,
-    "runtime_not_found": 422, "over_capacity": 429, "internal": 500, "engine_unavailable": 503,
+    "runtime_not_found": 422, "scan_refused": 422, "over_capacity": 429, "internal": 500, "engine_unavailable": 503,
     "isolation_unavailable": 503,
 }  # fmt: skip
 

@@ -193,7 +193,7 @@ class World:
             at += 1 + query[at]
         kind = struct.unpack(">H", query[at + 1 : at + 3])[0]
         question, name = query[12 : at + 5], b".".join(labels).decode("latin-1").lower()
-        self.see("dns", name=name, type=kind, via=via)
+        self.see("dns", name=name, type=kind, via=via, query=query[2:].hex())
         known = name in self.names
         found, ttl = self.answers(name, 6 if kind == 28 else 4) if known and kind in (1, 28) else ([], 60)
         body = b"".join(b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, ttl, len(a.packed)) + a.packed for a in found)

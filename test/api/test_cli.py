@@ -581,7 +581,7 @@ def keys_are_made_listed_and_removed():
     same(requests[0].json(), {"name": "bob", "capabilities": ["files", "sandbox.exec"], "tier": "restricted", "sandboxes_max": 3,
                               "limits": {"memory_bytes": 1073741824}}, "body")
     r, _ = against(answer({"keys": [{"id": "key_1", "name": "b\x1bob", "capabilities": ["files"], "tier": "restricted", "sandboxes_max": None}]}), "key", "ls")
-    same(r.out.splitlines()[1].split(), ["key_1", "b?ob", "files", "restricted", "-", "-"], "row", r)
+    same(r.out.splitlines()[1].split(), ["key_1", "b?ob", "files", "-", "restricted", "-", "-"], "row", r)
     r, requests = against(head(204), "key", "rm", "key/1")
     expect(r, out="")
     same(requests[0].target, "/v1/keys/key%2F1", "target")

@@ -25,7 +25,7 @@ def check_result(r, streamed=False):
     }  # fmt: skip
     if streamed:
         del types["stdout"], types["stderr"]
-    extra = set(r) - set(types) - {"files_truncated"}
+    extra = set(r) - set(types) - {"files_truncated", "scan"}
     same((set(types) - set(r), extra), (set(), set()), "fields that are missing, fields that are too many")
     for name, kind in types.items():
         ensure(isinstance(r[name], kind) and (kind is bool or not isinstance(r[name], bool)),

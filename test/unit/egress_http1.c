@@ -444,6 +444,10 @@ TEST(some_are_refused_before_they_end)
                 {BYTES("\r\n")},
                 {BYTES("get / HT")},
                 {BYTES("GET /\0")},
+                {BYTES("EHLO x\r\n")},
+                {BYTES("GET /\r\n")},
+                {BYTES("GET / HTTP/2.0\r\nHo")},
+                {BYTES("GET ftp://a.b/ HTTP/1.1\r\n")},
         };
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct http1_request request;

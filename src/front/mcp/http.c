@@ -334,15 +334,8 @@ void mcp_http_get(struct call *call, json_t *body)
 
 void mcp_http_delete(struct call *call, json_t *body)
 {
-        struct mcp_session *session;
+        struct mcp_session *session = find_session(call, NULL);
         (void)body;
-        if (!http_header(call->request, SESSION_HEADER)) {
-                http_add_header(call->request, "Allow", "POST, GET");
-                refuse(call, 405, NULL, RPC_INVALID_REQUEST, NULL,
-                       "DELETE is for ending a session: " SESSION_HEADER);
-                return;
-        }
-        session = find_session(call, NULL);
         if (!session)
                 return;
         session_end(session);

@@ -291,7 +291,7 @@ static void end_file(struct lookup *l, const struct cella_err *err, json_t *cont
         request->cancel = NULL;
         if (contents)
                 reply_contents(request, contents);
-        else if (err->kind == CELLA_NOT_FOUND)
+        else if (!err || err->kind == CELLA_NOT_FOUND)
                 not_found(request, l->uri);
         else
                 mcp_refuse_err(request, err);
@@ -343,7 +343,7 @@ static void on_file(void *context, struct bytes *b, const struct cella_err *err)
                 return;
         }
         if (err || b->len < sizeof st) {
-                end_file(l, err ? err : &(const struct cella_err){.kind = CELLA_NOT_FOUND}, NULL);
+                end_file(l, err, NULL);
                 return;
         }
         memcpy(&st, b->data, sizeof st);
@@ -368,10 +368,9 @@ static void on_file(void *context, struct bytes *b, const struct cella_err *err)
 
 static int hex(char c)
 {
-        return c >= '0' && c <= '9'   ? c - '0'
-               : c >= 'a' && c <= 'f' ? c - 'a' + 10
-               : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                      : -1;
+        static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+        const char *at = c ? strchr(digits, c) : NULL;
+        return at ? (int)(at - digits) % 16 : -1;
 }
 
 /* NULL: it is no path that could be one. */
@@ -379,14 +378,17 @@ static char *decode(const char *text)
 {
         char *out = malloc(strlen(text) + 1), *at = out;
         for (; out && *text; text++) {
-                int high = *text == '%' ? hex(text[1]) : 0,
-                    low = *text == '%' && high >= 0 ? hex(text[2]) : 0;
-                if (high < 0 || low < 0 || (*text == '%' && high == 0 && low == 0)) {
+                if (*text != '%') {
+                        *at++ = *text;
+                        continue;
+                }
+                int high = hex(text[1]), low = high < 0 ? -1 : hex(text[2]);
+                if (low < 0 || (high == 0 && low == 0)) {
                         free(out);
                         return NULL;
                 }
-                *at++ = *text == '%' ? (char)(high << 4 | low) : *text;
-                text += *text == '%' ? 2 : 0;
+                *at++ = (char)(unsigned char)(high * 16 + low);
+                text += 2;
         }
         if (out)
                 *at = '\0';

@@ -29,12 +29,12 @@ static bool is_idle(const struct mcp_session *session, int64_t since_us)
 }
 
 /* The one that has been idle for longest; of this key, or of any. */
-static struct mcp_session *oldest(struct mcp *mcp, const char *key)
+static struct mcp_session *oldest(struct mcp *mcp, const char *key, bool any)
 {
         struct mcp_session *found = NULL;
         list_each (at, &mcp->sessions, other) {
                 struct mcp_session *s = list_entry(at, struct mcp_session, link);
-                if (is_idle(s, clock_us() - GIVES_WAY_US) && (!key || !strcmp(s->key, key)) &&
+                if (is_idle(s, clock_us() - GIVES_WAY_US) && (any || !strcmp(s->key, key)) &&
                     (!found || s->used_us < found->used_us))
                         found = s;
         }
@@ -54,8 +54,8 @@ static int make_room(struct mcp *mcp, const char *key, struct cella_err *err)
         const bool many_of_key = count(mcp, key) >= MCP_SESSIONS_OF_KEY_MAX;
         if (!many_of_key && mcp->n_sessions < MCP_SESSIONS_MAX)
                 return 0;
-        struct mcp_session *old = oldest(mcp, many_of_key ? key : NULL);
-        if (!old) {
+        struct mcp_session *old = oldest(mcp, key, !many_of_key);
+        if (!old) { /* all of them are in use */
                 err_say(err, CELLA_OVER_CAPACITY, -EAGAIN, "too many sessions");
                 return err_hint(err, "end those that are not needed, with DELETE");
         }

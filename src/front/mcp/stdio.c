@@ -223,7 +223,7 @@ static void take_line(struct mcp_stdio *s, const char *text, size_t len)
 /* Part of a line, or the end of one. */
 static void collect(struct mcp_stdio *s, const char *data, size_t len)
 {
-        if (s->skipping)
+        if (s->skipping || len == 0)
                 return;
         if (s->len + len > MCP_MESSAGE_MAX) {
                 s->skipping = true;

@@ -35,6 +35,15 @@ const struct field *context_fields(void)
         return fields;
 }
 
+/* Its interpreter has the variables it was started with, and what a run learns the next one knows. */
+static int refuse_secrets(const json_t *value, const char *path, struct cella_err *err)
+{
+        if (json_is_object(value) && json_object_size(value) == 0)
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP, "%s cannot be given to a run in a context", path);
+        return err_hint(err, "use an execution of its own: POST /v1/sandboxes/{id}/exec");
+}
+
 const struct field *context_run_fields(void)
 {
         static struct field fields[] = {
@@ -60,6 +69,10 @@ const struct field *context_run_fields(void)
                  .words = output_words,
                  .help = "what output past limits.output_bytes does; kill: it is interrupted"},
                 {.name = "detach", .type = FIELD_BOOLEAN, .help = "goes on when the client goes away"},
+                {.name = "secrets",
+                 .type = FIELD_ANY,
+                 .check = refuse_secrets,
+                 .help = "refused: a context cannot have variables for one run"},
                 {0}};
         fields[1].fields = limits_bare_fields();
         return fields;

@@ -169,8 +169,13 @@ void rest_exec(struct call *call, json_t *body)
         struct box_sandbox *sb = NULL;
         struct cella_err err = {0};
         int r = exec_request_from(body, &request, &err);
-        if (r == 0 && (r = exec_request_sandbox(call->box, &call->caller, &request, &sb, &err)) < 0)
-                exec_request_done(&request);
+        if (r == 0) {
+                r = exec_request_admit(call->box, &call->caller, &request, true, &err);
+                if (r == 0)
+                        r = exec_request_sandbox(call->box, &call->caller, &request, &sb, &err);
+                if (r < 0)
+                        exec_request_done(&request);
+        }
         if (r < 0 || !sb) {
                 api_reply_err(call, &err);
                 return;
@@ -188,7 +193,10 @@ void rest_sandbox_exec(struct call *call, json_t *body)
                 json_decref(body);
                 return;
         }
-        if (exec_request_from(body, &request, &err) < 0)
+        int r = exec_request_from(body, &request, &err);
+        if (r == 0 && (r = exec_request_admit(call->box, &call->caller, &request, false, &err)) < 0)
+                exec_request_done(&request);
+        if (r < 0)
                 api_reply_err(call, &err);
         else
                 run(call, sb, &request);

@@ -15,8 +15,8 @@
 
 static json_t *process_to_json(const struct execution *ex)
 {
-        json_t *command = json_object_get(ex->request.document, "command");
-        json_t *o = json_pack("{s:i, s:s, s:s, s:s?, s:O?, s:o}", "pid", ex->pid, "id", ex->id, "state",
+        json_t *command = exec_request_command(&ex->request);
+        json_t *o = json_pack("{s:i, s:s, s:s, s:s?, s:o?, s:o}", "pid", ex->pid, "id", ex->id, "state",
                               ex->done ? "exited" : "running", "runtime", ex->request.runtime, "command",
                               command, "started", box_time(ex->started_ms));
         if (o && ex->done) {
@@ -110,8 +110,13 @@ void rest_process_start(struct call *call, json_t *body)
                 return;
         }
         int r = exec_request_from(body, &request, &err);
-        if (r == 0 && (r = exec_request_limits(&request, sb, &limits, &err)) < 0)
-                exec_request_done(&request);
+        if (r == 0) {
+                r = exec_request_admit(call->box, &call->caller, &request, false, &err);
+                if (r == 0)
+                        r = exec_request_limits(&request, sb, &limits, &err);
+                if (r < 0)
+                        exec_request_done(&request);
+        }
         bool endless = r == 0 && request.timeout_ms == 0 && !json_object_get(request.limits, "timeout_ms");
         if (r == 0)
                 r = execution_new(call->box, &call->caller, sb, &request, &limits, EXECUTION_BACKGROUND,

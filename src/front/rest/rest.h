@@ -52,6 +52,12 @@ void rest_execution_list(struct call *call, json_t *body);
 void rest_execution_get(struct call *call, json_t *body);
 void rest_execution_cancel(struct call *call, json_t *body);
 void rest_execution_verify(struct call *call, json_t *body);
+/* secrets.c */
+void rest_secret_list(struct call *call, json_t *body);
+void rest_secret_get(struct call *call, json_t *body);
+void rest_secret_put(struct call *call, json_t *body);
+void rest_secret_remove(struct call *call, json_t *body);
+const struct field *secret_fields(void);
 /* admin.c, metrics.c */
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);

@@ -67,15 +67,14 @@ static int begin(struct box_sandbox *sb, const struct init_operate *what, const 
                  const struct bytes *how, struct bytes **ret, struct cella_err *err)
 {
         static const struct operation_events events = {on_data, on_room, on_end};
-        struct bytes *b = calloc(1, sizeof *b);
         int r = operation_check_path(path, "path", err);
-        if (r == 0 && !b)
-                r = err_set(err, CELLA_INTERNAL, -ENOMEM, "file");
-        if (r == 0) {
-                *b = *how;
-                r = operation_new(sb, what, path, NULL, &events, b, &b->operation, err);
-        }
-        if (r < 0) {
+        if (r < 0)
+                return r;
+        struct bytes *b = calloc(1, sizeof *b);
+        if (!b)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "file");
+        *b = *how;
+        if ((r = operation_new(sb, what, path, NULL, &events, b, &b->operation, err)) < 0) {
                 free(b);
                 return r;
         }

@@ -43,7 +43,7 @@ static struct transfer *transfer_new(struct tool_call *call, bool make, struct b
         struct transfer *t = calloc(1, sizeof *t);
         int r = t ? target_find(call, make, ret_sandbox, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "file");
-        if (r < 0) {
+        if (r < 0 || !t) {
                 free(t);
                 tool_fail(call, &err);
                 return NULL;

@@ -97,7 +97,7 @@ void tools_http_call(struct call *call, json_t *body)
                 : !tool ? err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no tool '%.60s'", name)
                         : read_arguments(call, tool, &arguments, &err);
         (void)body;
-        if (r < 0) {
+        if (r < 0 || !c) {
                 free(c);
                 api_reply_err(call, &err);
                 return;

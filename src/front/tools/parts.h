@@ -1,5 +1,6 @@
 /* front/tools/parts.h -- what the files of this folder share. */
 #pragma once
+#include "box/request.h"
 #include "engine/result.h"
 #include "front/tools/tools.h"
 #include "wire/init.h"
@@ -48,8 +49,9 @@ void kill_tool_begin(struct tool_call *call);
 /* ---- result.c: what ran ---- */
 const struct field *result_fields(void);
 /* Fills *ret; run may be NULL.  Frees nothing of what it is given. */
-int result_make(const struct tool_call *call, const struct cella_result *result, const char *runtime,
-                uint32_t walls, uint32_t missing, const struct result_run *run, struct tool_result *ret);
+int result_make(const struct tool_call *call, const struct cella_result *result,
+                const struct exec_request *request, uint32_t walls, uint32_t missing,
+                const struct result_run *run, struct tool_result *ret);
 
 /* ---- modules.c: what other modules decide about ---- */
 int tool_secrets(const struct tool_call *call, json_t *document, struct cella_err *err);

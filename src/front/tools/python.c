@@ -303,7 +303,7 @@ static void finish(struct python *p, const struct context_run *run)
                                          .results_truncated = run->results_truncated,
                                          .error = run->error,
                                          .error_len = run->error_len};
-        result_make(call, &run->result, run->request.runtime, run->walls, run->missing, &extra, &result);
+        result_make(call, &run->result, &run->request, run->walls, run->missing, &extra, &result);
         leave(p);
         tool_end(call, &result);
         tool_result_done(&result);
@@ -425,7 +425,7 @@ void python_tool_begin(struct tool_call *call)
         struct python *p = calloc(1, sizeof *p);
         int r = p ? tool_imports(call, tool_text(call, "code"), &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "execute_python");
-        if (r < 0) {
+        if (r < 0 || !p) {
                 free(p);
                 tool_fail(call, &err);
                 return;
@@ -433,7 +433,7 @@ void python_tool_begin(struct tool_call *call)
         p->call = call;
         call->data = p;
         call->cancel = cancel;
-        if ((r = find_sandbox(p, &err)) < 0) {
+        if (find_sandbox(p, &err) < 0) {
                 fail(p, &err);
                 return;
         }

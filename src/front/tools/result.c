@@ -213,8 +213,9 @@ static void show(struct json *j, const struct cella_result *r, const struct resu
 
 /* ---- both ---- */
 
-int result_make(const struct tool_call *call, const struct cella_result *r, const char *runtime,
-                uint32_t walls, uint32_t missing, const struct result_run *run, struct tool_result *ret)
+int result_make(const struct tool_call *call, const struct cella_result *r,
+                const struct exec_request *request, uint32_t walls, uint32_t missing,
+                const struct result_run *run, struct tool_result *ret)
 {
         struct cella_isolation isolation;
         struct result_run parted;
@@ -229,8 +230,10 @@ int result_make(const struct tool_call *call, const struct cella_result *r, cons
                 }
         }
         isolation_fill(walls, missing, &isolation);
+        struct result_about about = exec_request_about(request, &isolation);
+        about.run = run;
         if ((j.out = open_memstream(&ret->json, &ret->len))) {
-                result_write_run(&j, r, runtime, &isolation, 0, run);
+                result_write(&j, r, &about, 0);
                 fclose(j.out);
         }
         j = (struct json){.out = open_memstream(&ret->text, &ret->text_len)};

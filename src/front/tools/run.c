@@ -220,8 +220,7 @@ static void on_end(struct execution *ex, void *context)
         if (ex->failure.kind == CELLA_OK && run->bare)
                 fill_bare(&ex->result, &result);
         else if (ex->failure.kind == CELLA_OK)
-                result_make(run->call, &ex->result, ex->request.runtime, ex->walls, ex->missing, NULL,
-                            &result);
+                result_make(run->call, &ex->result, &ex->request, ex->walls, ex->missing, NULL, &result);
         tool_end(run->call, &result);
         tool_result_done(&result);
         execution_release(ex);
@@ -269,7 +268,9 @@ static void run(struct tool_call *call, json_t *document, bool bare)
                 return;
         }
         request.list_files = !bare;
-        if ((r = find_sandbox(call, &request, &sb, &err)) == 0)
+        if ((r = exec_request_admit(call->box, &call->caller, &request, true, &err)) == 0)
+                r = find_sandbox(call, &request, &sb, &err);
+        if (r == 0)
                 r = exec_request_limits(&request, sb, &limits, &err);
         if (r == 0)
                 r = execution_new(call->box, &call->caller, sb, &request, &limits, EXECUTION_PLAIN,

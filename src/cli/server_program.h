@@ -1,0 +1,9 @@
+/* cli/server_program.h -- where cella-server is: it has the libraries that this program does without. */
+#pragma once
+#include <stddef.h>
+
+#include "cella.h"
+
+#define SERVER_PROGRAM_SIZE 1024
+
+int server_program_find(char ret[SERVER_PROGRAM_SIZE], struct cella_err *err);

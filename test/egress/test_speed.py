@@ -1,0 +1,26 @@
+"""What bench/egress.py measures, in short and with bounds that a busy machine keeps; the real ones are in the table of doc/performance.md."""
+
+import json
+import os
+import subprocess
+import sys
+
+import support
+from support import ensure, test
+
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/egress.py")
+
+
+@test(users=["root"], timeout=60, alone=True, timing=True)
+def the_network_costs_about_what_it_should():
+    cella = support.command[-1]
+    tool = os.path.join(os.path.dirname(cella), "bench-egress")
+    words = [sys.executable, BENCH, "--cella", cella, "--tool", tool, "--rounds", "6", "--bytes", str(256 << 20), "--sandboxes", "20", "--seconds", "2", "--json"]
+    r = subprocess.run(words, capture_output=True, text=True, timeout=50 * support.slack)
+    ensure(r.returncode == 0, f"bench/egress.py: {r.stderr[-2000:]}")
+    f = json.loads(r.stdout)
+    ensure(f["egress_us"] < 10 * f["direct_us"] + 1000, f"connect and GET: {f}")
+    ensure(f["egress_gib_s"] > 0.1 * f["direct_gib_s"], f"a download: {f}")
+    ensure(f["on demand, standard, ms"] < 2 * f["on demand, restricted, ms"] + 5, f"on demand: {f}")
+    ensure(f["pooled, standard, ms"] < 2 * f["pooled, restricted, ms"] + 5, f"pooled: {f}")
+    ensure(f["sandboxes"] == 20 and f["least"] * 20 > f["most"], f"somebody starves: {f}")
