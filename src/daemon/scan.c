@@ -76,8 +76,8 @@ static void print(const struct arguments *a, const struct scan_report *report)
         }
         for (size_t i = 0; i < report->n_findings; i++) {
                 const struct scan_finding *f = &report->findings[i];
-                printf("%s:%u:%u: %s: %s: %s\n", name, f->line, f->column, scan_severity_name(f->severity), f->rule,
-                       f->text);
+                printf("%s:%u:%u: %s: %s: %s\n", name, f->line, f->column, scan_severity_name(f->severity),
+                       f->rule, f->text);
         }
         if (report->more)
                 printf("%s: there is more; these are the worst\n", name);

@@ -104,14 +104,15 @@ static const struct sock_filter filter[] = {
         RETURN(SECCOMP_RET_ALLOW),
         RETURN(SECCOMP_RET_ERRNO | EPERM),
 
-        /* Three options: a reset at the end, no delay, where a packet was sent to. */
-        IF(SYS_setsockopt, 0, 11),
+        /* Four options: a reset at the end, a mark, no delay, where a packet was sent to. */
+        IF(SYS_setsockopt, 0, 12),
         LOAD(ARGUMENT(2)),
         BPF_STMT(BPF_MISC | BPF_TAX, 0),
         LOAD(ARGUMENT(1)),
         BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, 16),
         BPF_STMT(BPF_ALU | BPF_OR | BPF_X, 0),
-        IF(SOL_SOCKET << 16 | SO_LINGER, 3, 0),
+        IF(SOL_SOCKET << 16 | SO_LINGER, 4, 0),
+        IF(SOL_SOCKET << 16 | SO_PRIORITY, 3, 0),
         IF(IPPROTO_TCP << 16 | TCP_NODELAY, 2, 0),
         IF(IPPROTO_IPV6 << 16 | IPV6_RECVPKTINFO, 1, 0),
         IF(IPPROTO_IP << 16 | IP_PKTINFO, 0, 1),

@@ -47,6 +47,14 @@ struct sandbox *sandbox_find(uint64_t id)
 
 /* ---- connections that come ---- */
 
+/* Before something is taken. */
+static void mark_used(struct sandbox *s)
+{
+        if (!s->is_used)
+                sys_set_option(s->listener.fd, SOL_SOCKET, SO_PRIORITY, EGRESS_USED);
+        s->is_used = true;
+}
+
 static bool run_accept(struct work *work)
 {
         struct sandbox *s = list_entry(work, struct sandbox, accept);
@@ -71,6 +79,7 @@ static void on_listener(struct source *source, uint32_t events)
         struct sandbox *s = list_entry(source, struct sandbox, listener);
 
         (void)events;
+        mark_used(s);
         work_queue(&s->lane, &s->accept);
 }
 
@@ -91,6 +100,7 @@ static void on_dns(struct source *source, uint32_t events)
         struct sandbox *s = list_entry(source, struct sandbox, dns);
 
         (void)events;
+        mark_used(s);
         work_queue(&s->lane, &s->answer);
 }
 
@@ -201,6 +211,7 @@ void sandbox_begin(struct sandbox *s)
 
 void sandbox_settle(struct sandbox *s)
 {
+        mark_used(s);
         work_queue(&s->lane, &s->accept);
         work_queue(&s->lane, &s->answer);
         list_each (at, &s->connections, after) {

@@ -23,6 +23,7 @@ struct sandbox {
         struct work accept, answer;
         struct timer retry; /* when no descriptor was left */
         bool has_v6, dns_v6;
+        bool is_used; /* and marked so, see wire/egress.h */
 
         struct synthetic *names; /* NULL: nothing was looked up yet */
         struct list connections, questions;

@@ -33,7 +33,8 @@ static void bind(struct program *p, TSNode name, TSNode value)
 
 static void assignment(struct program *p, TSNode node)
 {
-        TSNode name = source_child(p->source, node, FIELD_NAME), value = source_child(p->source, node, FIELD_VALUE);
+        TSNode name = source_child(p->source, node, FIELD_NAME),
+               value = source_child(p->source, node, FIELD_VALUE);
         if (ts_node_is_null(name))
                 return;
         /* a+=b: what it was before is one of the values already */
@@ -51,7 +52,8 @@ static void loop(struct program *p, TSNode node)
         size_t n = source_children(p->source, node, children, ARRAY_LEN(children)), bound = 0;
         body = source_child(p->source, node, FIELD_BODY);
         for (size_t i = 0; i < n; i++)
-                if (!ts_node_eq(children[i], name) && (ts_node_is_null(body) || !ts_node_eq(children[i], body))) {
+                if (!ts_node_eq(children[i], name) &&
+                    (ts_node_is_null(body) || !ts_node_eq(children[i], body))) {
                         bind(p, name, children[i]);
                         bound++;
                 }

@@ -1,6 +1,7 @@
 /* scan/bash.h -- what the files of the shell scanner share.
  *
- * A shell text has names too, its variables; so it is looked at in the same way (scan/program.h), with one scope. */
+ * A shell text has names too, its variables; so it is looked at in the same way (scan/program.h), with one
+ * scope. */
 #pragma once
 #include "scan/program.h"
 
@@ -49,11 +50,11 @@ enum {
         COMMAND_NETWORK = 1 << 0,
         COMMAND_PROCESS = 1 << 1,
         COMMAND_SYSTEM = 1 << 2,
-        COMMAND_EVALUATES = 1 << 3,    /* its arguments are commands, or a file of them */
-        COMMAND_INTERPRETER = 1 << 4,  /* of language, after one of flags */
-        COMMAND_WRITES_ALL = 1 << 5,   /* to the files of all arguments */
-        COMMAND_WRITES_LAST = 1 << 6,  /* to that of the last */
-        COMMAND_READS = 1 << 7,        /* the files of its arguments */
+        COMMAND_EVALUATES = 1 << 3,   /* its arguments are commands, or a file of them */
+        COMMAND_INTERPRETER = 1 << 4, /* of language, after one of flags */
+        COMMAND_WRITES_ALL = 1 << 5,  /* to the files of all arguments */
+        COMMAND_WRITES_LAST = 1 << 6, /* to that of the last */
+        COMMAND_READS = 1 << 7,       /* the files of its arguments */
         COMMAND_CHDIR = 1 << 8,
         COMMAND_WRAPPER = 1 << 9,      /* what follows is a command */
         COMMAND_SUBCOMMANDS = 1 << 10, /* uses the network if its first word is one of subcommands */
@@ -65,7 +66,8 @@ enum {
 struct bash_command {
         const char *name;
         unsigned flags;
-        const char *options; /* those that take a value: "n" -n 3; "output" --output f; "o=" writes there too */
+        const char
+                *options; /* those that take a value: "n" -n 3; "output" --output f; "o=" writes there too */
         const char *subcommands;
         enum scan_language language;
         const char *runs; /* subcommands that run such files */

@@ -248,7 +248,8 @@ static void check_inside(struct program *p, const struct line *line)
                 if (!text && (alias || i == line->name + 1))
                         say(p, RULE_EVALUATE, line->node);
                 else if (equals)
-                        program_inside(p, SCAN_BASH, equals + 1, len - (size_t)(equals + 1 - text), line->node);
+                        program_inside(p, SCAN_BASH, equals + 1, len - (size_t)(equals + 1 - text),
+                                       line->node);
                 else if (text && !alias && i == line->name + 1 && len > 1)
                         program_inside(p, SCAN_BASH, text, len, line->node);
         }
@@ -365,8 +366,10 @@ static void check_name(struct program *p, struct line line)
                                 len = (size_t)(comma - text);
                         const char *slash = memrchr(text, '/', len), *base = slash ? slash + 1 : text;
                         size_t base_len = len - (size_t)(base - text);
-                        hidden |= len > 1 && (memchr(text, '*', len) || memchr(text, '?', len) ||
-                                              memchr(text, '[', len)) && !(len == 2 && text[0] == '[');
+                        hidden |= len > 1 &&
+                                  (memchr(text, '*', len) || memchr(text, '?', len) ||
+                                   memchr(text, '[', len)) &&
+                                  !(len == 2 && text[0] == '[');
                         if (slash && !is_system_path(text, len))
                                 say(p, RULE_EVALUATE, line.node);
                         line.command = bash_command(base, base_len);
@@ -386,7 +389,8 @@ static void check_name(struct program *p, struct line line)
                 line.more |= !strcmp(line.command->name, "xargs");
                 line.name = skip_wrapper(p, &line);
                 /* command -v curl only looks for it */
-                if (!strcmp(line.command->name, "command") && (has_option(p, &(struct line){.words = line.words, .command = line.command}, 'v')))
+                if (!strcmp(line.command->name, "command") &&
+                    (has_option(p, &(struct line){.words = line.words, .command = line.command}, 'v')))
                         return;
         }
 }
@@ -433,8 +437,9 @@ static void check_redirect(struct program *p, TSNode node)
         program_evaluate(p, to, 0, &path);
         bool network = memmem(text, len, "/dev/tcp/", 9) || memmem(text, len, "/dev/udp/", 9);
         for (unsigned i = 0; i < path.n; i++)
-                network |= path.v[i].kind == VALUE_TEXT && path.v[i].len > 9 &&
-                           (!memcmp(path.v[i].text, "/dev/tcp/", 9) || !memcmp(path.v[i].text, "/dev/udp/", 9));
+                network |=
+                        path.v[i].kind == VALUE_TEXT && path.v[i].len > 9 &&
+                        (!memcmp(path.v[i].text, "/dev/tcp/", 9) || !memcmp(path.v[i].text, "/dev/udp/", 9));
         if (network) {
                 say(p, RULE_NETWORK_REDIRECT, node);
                 return;

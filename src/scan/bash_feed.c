@@ -145,7 +145,8 @@ void bash_check_interpreter(struct program *p, const struct bash_command *comman
                 run_text(p, command->language, &code, node);
                 break;
         case FROM_FILE:
-                if (word < words->n && source_kind(p->source, words->nodes[word]) == SH_PROCESS_SUBSTITUTION) {
+                if (word < words->n &&
+                    source_kind(p->source, words->nodes[word]) == SH_PROCESS_SUBSTITUTION) {
                         say(p, RULE_PIPE_TO_INTERPRETER, node); /* bash <(curl …) */
                         break;
                 }
@@ -196,7 +197,8 @@ static bool echoed(struct program *p, const struct bash_words *words, struct val
         struct values word;
         for (size_t i = 1; i < words->n; i++) {
                 program_evaluate(p, words->nodes[i], 0, &word);
-                if (word.n > 0 && word.v[0].kind == VALUE_TEXT && word.v[0].len > 0 && word.v[0].text[0] == '-')
+                if (word.n > 0 && word.v[0].kind == VALUE_TEXT && word.v[0].len > 0 &&
+                    word.v[0].text[0] == '-')
                         continue;
                 *ret = word;
                 return word.n > 0 && !word.other && word.v[0].kind == VALUE_TEXT && i + 1 == words->n;
@@ -220,8 +222,8 @@ void bash_check_pipeline(struct program *p, TSNode pipeline)
                 command = first_command(p, stages[i - 1], &words);
                 if (decodes) {
                         say(p, RULE_OBFUSCATED_CODE, pipeline);
-                } else if (i == 1 && command && command->flags & COMMAND_ECHOES && !(command->flags & COMMAND_READS) &&
-                           echoed(p, &words, &text)) {
+                } else if (i == 1 && command && command->flags & COMMAND_ECHOES &&
+                           !(command->flags & COMMAND_READS) && echoed(p, &words, &text)) {
                         run_text(p, interpreter->language, &text, pipeline);
                 } else {
                         say(p, RULE_PIPE_TO_INTERPRETER, pipeline);
@@ -274,8 +276,9 @@ static void check_heredoc(struct program *p, TSNode statement, TSNode redirect)
                 if (interpreter && first && !strcmp(first->name, "cat"))
                         run_document(p, interpreter, body);
                 else if (interpreter)
-                        say(p, first && first->flags & COMMAND_DECODES ? RULE_OBFUSCATED_CODE :
-                                                                         RULE_PIPE_TO_INTERPRETER,
+                        say(p,
+                            first && first->flags & COMMAND_DECODES ? RULE_OBFUSCATED_CODE
+                                                                    : RULE_PIPE_TO_INTERPRETER,
                             children[i]);
         }
 }
@@ -293,7 +296,8 @@ void bash_check_redirected(struct program *p, TSNode statement)
                         check_heredoc(p, statement, children[i]);
                         break;
                 case SH_FILE_REDIRECT:
-                        if (interpreter && len > 0 && (text[0] == '<' || (text[0] == '0' && len > 1 && text[1] == '<')))
+                        if (interpreter && len > 0 &&
+                            (text[0] == '<' || (text[0] == '0' && len > 1 && text[1] == '<')))
                                 say(p, RULE_PIPE_TO_INTERPRETER, statement);
                         break;
                 case SH_HERESTRING:

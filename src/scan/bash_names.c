@@ -12,7 +12,10 @@
 #define READS COMMAND_READS
 #define WRAP COMMAND_WRAPPER
 #define SUB COMMAND_SUBCOMMANDS
-#define RUNS(name, options, language) {name, COMMAND_INTERPRETER, options, NULL, language}
+#define RUNS(name, options, language)                                                                        \
+        {                                                                                                    \
+                name, COMMAND_INTERPRETER, options, NULL, language                                           \
+        }
 
 static const struct bash_command commands[] = {
         {".", COMMAND_EVALUATES},

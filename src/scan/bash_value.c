@@ -27,7 +27,8 @@ static void unquoted(struct program *p, const char *text, size_t len, bool in_st
                 return;
         }
         for (size_t i = 0; i < len; i++) {
-                bool escape = text[i] == '\\' && i + 1 < len && (!in_string || strchr("$`\"\\\n", text[i + 1]));
+                bool escape =
+                        text[i] == '\\' && i + 1 < len && (!in_string || strchr("$`\"\\\n", text[i + 1]));
                 if (escape && text[++i] == '\n')
                         continue;
                 plain[used++] = text[i];
@@ -55,8 +56,8 @@ static void variable(struct program *p, TSNode name, uint32_t scope, struct valu
         static const struct {
                 const char *name, *value;
         } usual[] = {{"HOME", "~"}, {"PWD", "."}, {"OLDPWD", ".."}, {"TMPDIR", "/tmp"}};
-        static const char *const numbers[] = {"$", "#", "?", "!", "RANDOM", "SECONDS", "UID", "EUID", "PPID",
-                                              "LINENO", "BASHPID"};
+        static const char *const numbers[] = {"$",   "#",    "?",    "!",      "RANDOM", "SECONDS",
+                                              "UID", "EUID", "PPID", "LINENO", "BASHPID"};
         struct values found;
         program_lookup(p, name, scope, &found);
         bool unbound = found.n == 1 && found.v[0].kind == VALUE_NAME;
@@ -135,7 +136,8 @@ static void substitution(struct program *p, TSNode node, uint32_t scope, struct 
                 size_t len;
                 const char *text = source_text(p->source, command, &len);
                 /* echo … | base64 -d: something that was hidden */
-                if (memmem(text, len, "base64", 6) || memmem(text, len, "xxd", 3) || memmem(text, len, "rev", 3))
+                if (memmem(text, len, "base64", 6) || memmem(text, len, "xxd", 3) ||
+                    memmem(text, len, "rev", 3))
                         values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
                 else
                         ret->other = true;
@@ -187,16 +189,17 @@ void bash_evaluate(struct program *p, TSNode node, uint32_t scope, struct values
                 break;
         case SH_RAW_STRING:
                 if (len >= 2)
-                        values_add(ret, &(struct value){
-                                                .kind = VALUE_TEXT, .text = text + 1, .len = (uint32_t)len - 2});
+                        values_add(ret, &(struct value){.kind = VALUE_TEXT,
+                                                        .text = text + 1,
+                                                        .len = (uint32_t)len - 2});
                 break;
         case SH_ANSI_C_STRING:
                 plain = len >= 3 && len <= VALUE_TEXT_MAX ? arena_alloc(&p->arena, len) : NULL;
                 if (plain)
                         values_add(ret, &(struct value){.kind = VALUE_TEXT,
                                                         .text = plain,
-                                                        .len = (uint32_t)escape_decode(ESCAPES_SHELL, text + 2,
-                                                                                       len - 3, plain)});
+                                                        .len = (uint32_t)escape_decode(
+                                                                ESCAPES_SHELL, text + 2, len - 3, plain)});
                 break;
         case SH_STRING:
         case SH_CONCATENATION:

@@ -77,8 +77,8 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
 /* ---- javascript_value.c ---- */
 void javascript_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 void javascript_string(struct program *program, TSNode node, uint32_t scope, struct values *ret);
-void javascript_add_member(struct program *program, const struct value *object, const char *member, size_t len,
-                           struct values *ret);
+void javascript_add_member(struct program *program, const struct value *object, const char *member,
+                           size_t len, struct values *ret);
 /* What a module is called: without "node:", its parts separated by dots. */
 void javascript_add_module(struct program *program, const char *name, size_t len, struct values *ret);
 
@@ -89,8 +89,8 @@ struct javascript_arguments {
         bool other; /* ...rest, or more than fit */
 };
 void javascript_arguments(struct program *program, TSNode call, struct javascript_arguments *ret);
-bool javascript_argument(struct program *program, const struct javascript_arguments *arguments, size_t position,
-                         uint32_t scope, struct values *ret);
+bool javascript_argument(struct program *program, const struct javascript_arguments *arguments,
+                         size_t position, uint32_t scope, struct values *ret);
 
 /* ---- javascript_check.c ---- */
 void javascript_check(struct program *program, const struct mention *mention);

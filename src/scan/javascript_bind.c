@@ -227,10 +227,9 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned kind, un
         default:
                 break;
         }
-        program_add_mention(p, &(struct mention){.node = node,
-                                                 .scope = scope,
-                                                 .kind = (uint8_t)kind,
-                                                 .parent = (uint8_t)parent});
+        program_add_mention(
+                p, &(struct mention){
+                           .node = node, .scope = scope, .kind = (uint8_t)kind, .parent = (uint8_t)parent});
 }
 
 static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
@@ -242,8 +241,9 @@ static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsig
                 &(struct mention){.node = node,
                                   .scope = scope,
                                   .kind = (uint8_t)kind,
-                                  .called = (parent == JS_CALL && walker_at(walker, source, FIELD_FUNCTION)) ||
-                                            (parent == JS_NEW && walker_at(walker, source, FIELD_CONSTRUCTOR)),
+                                  .called =
+                                          (parent == JS_CALL && walker_at(walker, source, FIELD_FUNCTION)) ||
+                                          (parent == JS_NEW && walker_at(walker, source, FIELD_CONSTRUCTOR)),
                                   .parent = (uint8_t)parent});
 }
 

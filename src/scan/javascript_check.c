@@ -1,26 +1,9 @@
 /* scan/javascript_check.c -- the second look at a JavaScript text. */
-#include <ctype.h>
 #include <string.h>
 
+#include "scan/check.h"
 #include "scan/javascript.h"
 #include "scan/place.h"
-
-static void say(struct program *p, enum rule rule, TSNode node)
-{
-        report_node(p->report, rule, node);
-}
-
-static bool limited(const struct program *p)
-{
-        return p->rules && p->rules->allowed_imports;
-}
-
-static void not_constant(struct program *p, TSNode node)
-{
-        say(p, RULE_IMPORT_NOT_CONSTANT, node);
-        if (limited(p))
-                p->report->to->verdict |= SCAN_NOT_ALLOWED;
-}
 
 /* ---- imports ---- */
 
@@ -29,13 +12,13 @@ static void check_module(struct program *p, TSNode node, const char *name, size_
         struct values module = {0};
         javascript_add_module(p, name, len, &module);
         if (module.n != 1) {
-                not_constant(p, node);
+                check_not_constant(p, node);
                 return;
         }
         const struct known *known = javascript_module(module.v[0].text, module.v[0].len);
         if (known)
-                say(p, known->rule, node);
-        if (!limited(p))
+                check_say(p, known->rule, node);
+        if (!check_limited(p))
                 return;
         const char *const *list = p->rules->allowed_imports;
         size_t n = p->rules->n_allowed_imports;
@@ -43,7 +26,7 @@ static void check_module(struct program *p, TSNode node, const char *name, size_
         if (!good && len > 5 && !memcmp(name, "node:", 5))
                 good = names_cover(list, n, name + 5, len - 5, "/");
         if (!good)
-                say(p, RULE_IMPORT_NOT_ALLOWED, node);
+                check_say(p, RULE_IMPORT_NOT_ALLOWED, node);
 }
 
 static void check_modules(struct program *p, TSNode node, const struct values *names)
@@ -56,7 +39,7 @@ static void check_modules(struct program *p, TSNode node, const struct values *n
                         constant = false;
         }
         if (!constant)
-                not_constant(p, node);
+                check_not_constant(p, node);
 }
 
 static void check_import(struct program *p, const struct mention *m)
@@ -71,84 +54,24 @@ static void check_import(struct program *p, const struct mention *m)
 
 /* ---- calls ---- */
 
-static void check_evaluate(struct program *p, TSNode node, const struct values *code)
-{
-        bool decoded = false, constant = !code->other && code->n > 0;
-        for (unsigned i = 0; i < code->n; i++) {
-                const struct value *v = &code->v[i];
-                decoded |= v->decoded;
-                constant &= v->kind == VALUE_TEXT && v->text;
-                if (v->kind == VALUE_TEXT && v->text)
-                        program_inside(p, SCAN_JAVASCRIPT, v->text, v->len, node);
-        }
-        if (decoded)
-                say(p, RULE_OBFUSCATED_CODE, node);
-        else
-                say(p, constant ? RULE_EVALUATE_CONSTANT : RULE_EVALUATE, node);
-        if (!constant && limited(p))
-                not_constant(p, node);
-}
-
-static bool may_write(const struct values *flags)
-{
-        for (unsigned i = 0; i < flags->n; i++) {
-                const struct value *v = &flags->v[i];
-                if (v->kind == VALUE_NAME ? !strstr(v->text, "O_RDONLY") : v->kind != VALUE_TEXT || !v->text)
-                        return true;
-                for (size_t k = 0; k < v->len && v->kind == VALUE_TEXT; k++)
-                        if (strchr("wax+", v->text[k]))
-                                return true;
-        }
-        return flags->other;
-}
-
-/* spawn('curl', ['-s', url]): as a line of a shell. */
+/* exec('curl …') is a shell's line; spawn('curl', ['-s', url]) is one in pieces. */
 static void check_command(struct program *p, const struct known *known,
                           const struct javascript_arguments *arguments, const struct mention *m)
 {
-        struct values command, list, word;
-        TSNode words[32];
-        char line[2048];
-        size_t used = 0, n = 0;
-        say(p, RULE_PROCESS_CALL, m->node);
+        struct check_line line = {.len = 0};
+        struct values command, list;
+        check_say(p, RULE_PROCESS_CALL, m->node);
         javascript_argument(p, arguments, 0, m->scope, &command);
-        if (known->check == CHECK_SHELL) {
-                for (unsigned i = 0; i < command.n; i++)
-                        if (command.v[i].kind == VALUE_TEXT && command.v[i].text)
-                                program_inside(p, SCAN_BASH, command.v[i].text, command.v[i].len, m->node);
+        for (unsigned i = 0; i < command.n && known->check == CHECK_SHELL; i++)
+                if (command.v[i].kind == VALUE_TEXT && command.v[i].text)
+                        program_inside(p, SCAN_BASH, command.v[i].text, command.v[i].len, m->node);
+        if (known->check == CHECK_SHELL || command.n == 0 || command.v[0].kind != VALUE_TEXT)
                 return;
-        }
-        if (command.n == 0 || command.v[0].kind != VALUE_TEXT || !command.v[0].text ||
-            command.v[0].len > sizeof line / 2)
-                return;
-        memcpy(line, command.v[0].text, command.v[0].len);
-        used = command.v[0].len;
+        check_line_add(&line, &command);
         javascript_argument(p, arguments, 1, m->scope, &list);
         if (list.n > 0 && list.v[0].kind == VALUE_LIST)
-                n = source_children(p->source, list.v[0].node, words, 32);
-        for (size_t i = 0; i < n; i++) {
-                program_evaluate(p, words[i], list.v[0].scope, &word);
-                const struct value *v = &word.v[0];
-                bool text = word.n > 0 && v->kind == VALUE_TEXT && v->text;
-                if (used + (text ? (size_t)v->len * 4 : 16) + 4 > sizeof line)
-                        break;
-                line[used++] = ' ';
-                if (!text) {
-                        memcpy(line + used, "\"$unknown\"", 10);
-                        used += 10;
-                        continue;
-                }
-                line[used++] = '\'';
-                for (size_t k = 0; k < v->len; k++) {
-                        if (v->text[k] == '\'') {
-                                memcpy(line + used, "'\\'", 3);
-                                used += 3;
-                        }
-                        line[used++] = v->text[k];
-                }
-                line[used++] = '\'';
-        }
-        program_inside(p, SCAN_BASH, line, used, m->node);
+                check_line_add_all(p, &line, &list.v[0]);
+        program_inside(p, SCAN_BASH, line.text, line.len, m->node);
 }
 
 static void check_write(struct program *p, unsigned files, const struct javascript_arguments *arguments,
@@ -158,7 +81,7 @@ static void check_write(struct program *p, unsigned files, const struct javascri
         for (size_t i = 0; i < 2; i++)
                 if (files & 1u << i) {
                         bool there = javascript_argument(p, arguments, i, m->scope, &path);
-                        say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, m->node);
+                        check_say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, m->node);
                 }
 }
 
@@ -171,32 +94,33 @@ static void check_known(struct program *p, const struct known *known, const stru
         switch (known->check) {
         case CHECK_USE:
         case CHECK_CALL:
-                say(p, known->rule, m->node);
+                check_say(p, known->rule, m->node);
                 break;
         case CHECK_IMPORT:
                 check_modules(p, m->node, &first);
                 break;
         case CHECK_EVALUATE: /* the last: new Function('a', 'b', 'return a + b') */
                 if (arguments.n > 0)
-                        javascript_argument(p, &arguments, known->name[0] == 'v' ? 0 : arguments.n - 1, m->scope,
-                                            &first);
+                        javascript_argument(p, &arguments, known->name[0] == 'v' ? 0 : arguments.n - 1,
+                                            m->scope, &first);
                 if (arguments.n > 0 || arguments.other)
-                        check_evaluate(p, m->node, &first);
+                        check_code(p, SCAN_JAVASCRIPT, m->node, &first);
                 break;
         case CHECK_TIMER:
                 for (unsigned i = 0; i < first.n; i++)
                         if (first.v[i].kind == VALUE_TEXT || first.v[i].kind == VALUE_BYTES) {
-                                check_evaluate(p, m->node, &first);
+                                check_code(p, SCAN_JAVASCRIPT, m->node, &first);
                                 break;
                         }
                 break;
         case CHECK_OPEN:
                 given = javascript_argument(p, &arguments, 1, m->scope, &second);
-                say(p, given && may_write(&second) ? place_write(&first) : place_read(&first), m->node);
+                check_say(p, given && check_mode_writes(&second) ? place_write(&first) : place_read(&first),
+                          m->node);
                 break;
         case CHECK_READ:
                 if (given)
-                        say(p, place_read(&first), m->node);
+                        check_say(p, place_read(&first), m->node);
                 break;
         case CHECK_WRITE:
                 check_write(p, known->files, &arguments, m);
@@ -207,7 +131,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 break;
         case CHECK_CHDIR:
                 if (place_write(&first) != RULE_FILE_WRITE)
-                        say(p, RULE_DIRECTORY_CHANGE, m->node);
+                        check_say(p, RULE_DIRECTORY_CHANGE, m->node);
                 break;
         default:
                 break;
@@ -249,7 +173,7 @@ static void check_call(struct program *p, const struct mention *m)
                 javascript_arguments(p, m->node, &arguments);
                 if (arguments.n > 0) {
                         javascript_argument(p, &arguments, arguments.n - 1, m->scope, &code);
-                        check_evaluate(p, m->node, &code);
+                        check_code(p, SCAN_JAVASCRIPT, m->node, &code);
                 }
         }
 }
@@ -275,15 +199,15 @@ static void check_mention(struct program *p, const struct mention *m)
                 case CHECK_USE:
                 case CHECK_SHELL:
                 case CHECK_COMMAND:
-                        say(p, known->rule, m->node);
+                        check_say(p, known->rule, m->node);
                         break;
                 case CHECK_EVALUATE:
                         if (is_value(m))
-                                say(p, RULE_EVALUATE, m->node);
+                                check_say(p, RULE_EVALUATE, m->node);
                         break;
                 case CHECK_IMPORT:
                         if (is_value(m))
-                                not_constant(p, m->node);
+                                check_not_constant(p, m->node);
                         break;
                 default:
                         break;
@@ -294,8 +218,8 @@ static void check_mention(struct program *p, const struct mention *m)
 /* process[x], globalThis[x]: what is taken out of them nobody can tell. */
 static void check_subscript(struct program *p, const struct mention *m)
 {
-        static const char *const roots[] = {"process", "globalThis", "global", "window", "module", "require", "fs",
-                                            "child_process"};
+        static const char *const roots[] = {"process", "globalThis", "global", "window",
+                                            "module",  "require",    "fs",     "child_process"};
         struct values objects, names;
         program_evaluate(p, source_child(p->source, m->node, FIELD_OBJECT), m->scope, &objects);
         program_evaluate(p, source_child(p->source, m->node, FIELD_INDEX), m->scope, &names);
@@ -305,7 +229,7 @@ static void check_subscript(struct program *p, const struct mention *m)
         for (unsigned i = 0; i < objects.n && (names.other || !constant); i++)
                 for (size_t k = 0; k < sizeof roots / sizeof *roots; k++)
                         if (value_is_name(&objects.v[i], roots[k]))
-                                say(p, RULE_DYNAMIC_NAME, m->node);
+                                check_say(p, RULE_DYNAMIC_NAME, m->node);
         check_mention(p, m);
 }
 
@@ -318,21 +242,8 @@ static void check_member(struct program *p, const struct mention *m)
         /* x.constructor.constructor; the constructor of a prototype: both are ways to Function. */
         if (constructor &&
             (is_constructor(p, object, m->scope) || (len > 21 && !memcmp(text, "Object.getPrototypeOf", 21))))
-                say(p, RULE_INTROSPECTION, m->node);
+                check_say(p, RULE_INTROSPECTION, m->node);
         check_mention(p, m);
-}
-
-static void check_string(struct program *p, const struct mention *m)
-{
-        size_t len, run = 0;
-        const char *text = source_text(p->source, m->node, &len);
-        for (size_t i = 0; i < len; i++) {
-                run = isspace((unsigned char)text[i]) ? 0 : run + 1;
-                if (run > 1000) {
-                        say(p, RULE_LONG_LITERAL, m->node);
-                        return;
-                }
-        }
 }
 
 void javascript_check(struct program *p, const struct mention *m)
@@ -353,11 +264,11 @@ void javascript_check(struct program *p, const struct mention *m)
                 check_subscript(p, m);
                 if (is_constructor(p, m->node, m->scope) &&
                     is_constructor(p, source_child(p->source, m->node, FIELD_OBJECT), m->scope))
-                        say(p, RULE_INTROSPECTION, m->node);
+                        check_say(p, RULE_INTROSPECTION, m->node);
                 break;
         case JS_STRING:
         case JS_TEMPLATE:
-                check_string(p, m);
+                check_long_literal(p, m->node);
                 break;
         default:
                 check_mention(p, m);

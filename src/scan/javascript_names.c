@@ -7,29 +7,91 @@
 #include "base/auto.h"
 #include "scan/javascript.h"
 
-#define NETWORK(name) {name, CHECK_USE, RULE_IMPORT_NETWORK}
-#define PROCESS(name) {name, CHECK_USE, RULE_IMPORT_PROCESS}
-#define NATIVE(name) {name, CHECK_USE, RULE_IMPORT_NATIVE}
+#define NETWORK(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NETWORK                                                         \
+        }
+#define PROCESS(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_PROCESS                                                         \
+        }
+#define NATIVE(name)                                                                                         \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NATIVE                                                          \
+        }
 
 static const struct known modules[] = {
-        NETWORK("amqplib"), NETWORK("axios"), NETWORK("cross-fetch"), NETWORK("dgram"), NETWORK("dns"),
-        NETWORK("express"), NETWORK("fastify"), NETWORK("got"), NETWORK("http"), NETWORK("http2"),
-        NETWORK("https"), NETWORK("ioredis"), NETWORK("koa"), NETWORK("ky"), NETWORK("mongodb"),
-        NETWORK("mysql"), NETWORK("mysql2"), NETWORK("needle"), NETWORK("net"), NETWORK("node-fetch"),
-        NETWORK("nodemailer"), NETWORK("openai"), NETWORK("pg"), NETWORK("playwright"), NETWORK("puppeteer"),
-        NETWORK("redis"), NETWORK("request"), NETWORK("socket.io"), NETWORK("socket.io-client"),
-        NETWORK("ssh2"), NETWORK("superagent"), NETWORK("tls"), NETWORK("undici"), NETWORK("ws"),
-        PROCESS("child_process"), PROCESS("cluster"), PROCESS("cross-spawn"), PROCESS("execa"),
-        PROCESS("node-pty"), PROCESS("shelljs"), PROCESS("tree-kill"), PROCESS("worker_threads"),
-        PROCESS("zx"), NATIVE("bindings"), NATIVE("ffi-napi"), NATIVE("inspector"), NATIVE("koffi"),
-        NATIVE("ref-napi"), NATIVE("wasi"),
+        NETWORK("amqplib"),
+        NETWORK("axios"),
+        NETWORK("cross-fetch"),
+        NETWORK("dgram"),
+        NETWORK("dns"),
+        NETWORK("express"),
+        NETWORK("fastify"),
+        NETWORK("got"),
+        NETWORK("http"),
+        NETWORK("http2"),
+        NETWORK("https"),
+        NETWORK("ioredis"),
+        NETWORK("koa"),
+        NETWORK("ky"),
+        NETWORK("mongodb"),
+        NETWORK("mysql"),
+        NETWORK("mysql2"),
+        NETWORK("needle"),
+        NETWORK("net"),
+        NETWORK("node-fetch"),
+        NETWORK("nodemailer"),
+        NETWORK("openai"),
+        NETWORK("pg"),
+        NETWORK("playwright"),
+        NETWORK("puppeteer"),
+        NETWORK("redis"),
+        NETWORK("request"),
+        NETWORK("socket.io"),
+        NETWORK("socket.io-client"),
+        NETWORK("ssh2"),
+        NETWORK("superagent"),
+        NETWORK("tls"),
+        NETWORK("undici"),
+        NETWORK("ws"),
+        PROCESS("child_process"),
+        PROCESS("cluster"),
+        PROCESS("cross-spawn"),
+        PROCESS("execa"),
+        PROCESS("node-pty"),
+        PROCESS("shelljs"),
+        PROCESS("tree-kill"),
+        PROCESS("worker_threads"),
+        PROCESS("zx"),
+        NATIVE("bindings"),
+        NATIVE("ffi-napi"),
+        NATIVE("inspector"),
+        NATIVE("koffi"),
+        NATIVE("ref-napi"),
+        NATIVE("wasi"),
 };
 
-#define NET(name) {name, CHECK_CALL, RULE_NETWORK_CALL}
-#define PROC(name) {name, CHECK_USE, RULE_PROCESS_CALL}
-#define WRITE(name, files) {name, CHECK_WRITE, RULE_FILE_WRITE, files}
-#define READ(name) {name, CHECK_READ, RULE_FILE_READ}
-#define GIVES(name, what) {name, CHECK_NOTHING, 0, 0, RESULT_##what}
+#define NET(name)                                                                                            \
+        {                                                                                                    \
+                name, CHECK_CALL, RULE_NETWORK_CALL                                                          \
+        }
+#define PROC(name)                                                                                           \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_PROCESS_CALL                                                           \
+        }
+#define WRITE(name, files)                                                                                   \
+        {                                                                                                    \
+                name, CHECK_WRITE, RULE_FILE_WRITE, files                                                    \
+        }
+#define READ(name)                                                                                           \
+        {                                                                                                    \
+                name, CHECK_READ, RULE_FILE_READ                                                             \
+        }
+#define GIVES(name, what)                                                                                    \
+        {                                                                                                    \
+                name, CHECK_NOTHING, 0, 0, RESULT_##what                                                     \
+        }
 
 static const struct known functions[] = {
         /* evaluation, imports, names */

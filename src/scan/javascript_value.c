@@ -132,7 +132,8 @@ void javascript_add_member(struct program *p, const struct value *object, const 
                         values_add_text(ret, &p->arena, VALUE_NAME, member, len);
                         return;
                 }
-        bool fs = object->len >= 2 && !memcmp(object->text, "fs", 2) && (object->len == 2 || object->text[2] == '.');
+        bool fs = object->len >= 2 && !memcmp(object->text, "fs", 2) &&
+                  (object->len == 2 || object->text[2] == '.');
         bool sync = len > 4 && !memcmp(member + len - 4, "Sync", 4) &&
                     (fs || value_is_name(object, "child_process") || value_is_name(object, "zlib"));
         if (is(member, len, "require"))
@@ -172,7 +173,8 @@ static void member(struct program *p, TSNode node, uint32_t scope, struct values
                 javascript_add_member(p, &objects.v[i], name, len, ret);
 }
 
-static void element(struct program *p, const struct value *list, const struct value *index, struct values *ret)
+static void element(struct program *p, const struct value *list, const struct value *index,
+                    struct values *ret)
 {
         TSNode children[32];
         struct values values = {.other = true};
@@ -188,18 +190,14 @@ static void subscript(struct program *p, TSNode node, uint32_t scope, struct val
         struct values objects, names;
         program_evaluate(p, source_child(p->source, node, FIELD_OBJECT), scope, &objects);
         program_evaluate(p, source_child(p->source, node, FIELD_INDEX), scope, &names);
-        if (objects.n == 1 && objects.v[0].kind == VALUE_LIST && names.n == 1 && names.v[0].kind == VALUE_NUMBER)
+        if (objects.n == 1 && objects.v[0].kind == VALUE_LIST && names.n == 1 &&
+            names.v[0].kind == VALUE_NUMBER)
                 element(p, &objects.v[0], &names.v[0], ret);
         else
                 members(p, &objects, &names, ret);
 }
 
 /* ---- operators ---- */
-
-static bool is_number(const struct values *values)
-{
-        return values->n == 1 && values->v[0].kind == VALUE_NUMBER && !values->other;
-}
 
 /* a + b + c + …: not by recursion, as in Python. */
 static void binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
@@ -221,7 +219,7 @@ static void binary(struct program *p, TSNode node, uint32_t scope, struct values
         if (!source_is(p->source, operator, "+")) {
                 program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &whole);
                 program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, &part);
-                if (is_number(&whole) && is_number(&part))
+                if (values_are_number(&whole) && values_are_number(&part))
                         values_add(ret, &(struct value){.kind = VALUE_NUMBER});
                 else
                         ret->other = true;
@@ -236,7 +234,7 @@ static void binary(struct program *p, TSNode node, uint32_t scope, struct values
         while (n > 0) {
                 program_evaluate(p, operands[--n], scope, &part);
                 joined = (struct values){0};
-                if (is_number(&whole) && is_number(&part))
+                if (values_are_number(&whole) && values_are_number(&part))
                         values_add(&joined, &(struct value){.kind = VALUE_NUMBER});
                 else
                         values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
@@ -254,7 +252,9 @@ static void characters(struct program *p, const struct javascript_arguments *arg
         struct values number;
         for (size_t i = 0; i < arguments->n; i++) {
                 program_evaluate(p, arguments->nodes[i], scope, &number);
-                unsigned long c = is_number(&number) && number.v[0].text ? strtoul(number.v[0].text, NULL, 0) : 0;
+                unsigned long c = values_are_number(&number) && number.v[0].text
+                                          ? strtoul(number.v[0].text, NULL, 0)
+                                          : 0;
                 if (c == 0 || c > 127)
                         goto unknown;
                 text[i] = (char)c;
@@ -301,10 +301,10 @@ static void call_known(struct program *p, const struct known *known,
                 break;
         case RESULT_CODEC:
                 if (javascript_argument(p, arguments, 1, scope, &second) && second.n > 0 && second.v[0].text)
-                        transform = is(second.v[0].text, second.v[0].len, "base64")    ? TRANSFORM_BASE64 :
-                                    is(second.v[0].text, second.v[0].len, "base64url") ? TRANSFORM_BASE64 :
-                                    is(second.v[0].text, second.v[0].len, "hex")       ? TRANSFORM_HEX :
-                                                                                         TRANSFORM_NONE;
+                        transform = is(second.v[0].text, second.v[0].len, "base64")      ? TRANSFORM_BASE64
+                                    : is(second.v[0].text, second.v[0].len, "base64url") ? TRANSFORM_BASE64
+                                    : is(second.v[0].text, second.v[0].len, "hex")       ? TRANSFORM_HEX
+                                                                                         : TRANSFORM_NONE;
                 if (first.n > 0 && first.v[0].kind == VALUE_LIST)
                         transform = TRANSFORM_DECODE; /* bytes, one by one */
                 values_transform(ret, &p->arena, transform, &first);
@@ -339,29 +339,6 @@ static void call_known(struct program *p, const struct known *known,
         }
 }
 
-static void join_list(struct program *p, const struct value *list, const struct values *glue,
-                      struct values *ret)
-{
-        TSNode children[PIECES_MAX];
-        struct values whole = {0}, part, joined;
-        size_t n = source_children(p->source, list->node, children, PIECES_MAX);
-        values_add(&whole, &(struct value){.kind = VALUE_TEXT, .text = ""});
-        for (size_t i = 0; i < n; i++) {
-                if (i > 0) {
-                        joined = (struct values){0};
-                        values_join(&joined, &p->arena, JOIN_CONCAT, &whole, glue);
-                        whole = joined;
-                }
-                program_evaluate(p, children[i], list->scope, &part);
-                joined = (struct values){0};
-                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
-        }
-        if (n == PIECES_MAX)
-                whole.other = true;
-        values_add_all(ret, &whole);
-}
-
 /* A method of a text or a list.  Returns false if the object is none. */
 static bool call_text_method(struct program *p, TSNode function, const struct javascript_arguments *arguments,
                              uint32_t scope, struct values *ret)
@@ -375,7 +352,7 @@ static bool call_text_method(struct program *p, TSNode function, const struct ja
         if (source_is(p->source, name, "concat") && object.v[0].kind == VALUE_TEXT)
                 values_join(ret, &p->arena, JOIN_CONCAT, &object, &first);
         else if (source_is(p->source, name, "join") && object.v[0].kind == VALUE_LIST)
-                join_list(p, &object.v[0], &first, ret);
+                program_join(p, &object.v[0], &first, ret);
         else if (source_is(p->source, name, "toString") || source_is(p->source, name, "valueOf"))
                 values_add_all(ret, &object);
         else if (source_is(p->source, name, "trim"))

@@ -1,5 +1,6 @@
-/* scan/memory.h -- where tree-sitter's memory comes from: a pool for each text, which is counted, so that parsing
- * can be ended in time, and freed as a whole: a tree of a million nodes is never walked to free it. */
+/* scan/memory.h -- where tree-sitter's memory comes from: a pool for each text, which is counted, so that
+ * parsing can be ended in time, and freed as a whole: a tree of a million nodes is never walked to free it.
+ */
 #pragma once
 #include <stddef.h>
 
@@ -14,6 +15,7 @@ struct memory {
         size_t used; /* what was taken from the system */
 };
 
-/* From now on, until memory_done(), this thread's tree-sitter allocates here.  Pools end in the reverse order. */
+/* From now on, until memory_done(), this thread's tree-sitter allocates here.  Pools end in the reverse
+ * order. */
 void memory_init(struct memory *ret);
 void memory_done(struct memory *memory);

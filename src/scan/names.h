@@ -45,7 +45,7 @@ enum result {
         RESULT_NUMBER,
         RESULT_MEMBERS, /* something to take members out of by their names */
         RESULT_GLOBALS,
-        RESULT_GETTER, /* a function that takes a member out of its argument */
+        RESULT_GETTER,  /* a function that takes a member out of its argument */
         RESULT_REQUIRE, /* a function that imports */
 };
 

@@ -5,8 +5,8 @@
 #include "base/auto.h"
 
 static const char *const inside[] = {"/workspace", "/tmp", "/dev/shm", "/dev/fd"};
-static const char *const devices[] = {"/dev/null", "/dev/stdout", "/dev/stderr",
-                                      "/dev/stdin", "/dev/zero", "/dev/full"};
+static const char *const devices[] = {"/dev/null",  "/dev/stdout", "/dev/stderr",
+                                      "/dev/stdin", "/dev/zero",   "/dev/full"};
 
 /* An absolute path below one of these, and never above it on the way. */
 static bool below(const char *path, size_t len, const char *top)

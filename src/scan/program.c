@@ -7,6 +7,7 @@
 #define STEPS_MAX 3000000u
 #define DEPTH_MAX 24
 #define ENTRIES_MAX (1u << 20)
+#define ELEMENTS_MAX 64 /* that are joined */
 #define BINDINGS_MAX 16 /* of a name in a scope */
 #define LEVELS_MAX 1000 /* of functions in functions */
 
@@ -237,6 +238,27 @@ void program_elements(struct program *p, const struct value *list, struct values
                 program_evaluate(p, children[i], list->scope, &element);
                 values_add_all(ret, &element);
         }
+}
+
+void program_join(struct program *p, const struct value *list, const struct values *glue, struct values *ret)
+{
+        TSNode children[ELEMENTS_MAX];
+        struct values whole = {0}, part, joined;
+        size_t n = source_children(p->source, list->node, children, ELEMENTS_MAX);
+        values_add(&whole, &(struct value){.kind = VALUE_TEXT, .text = ""});
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0) {
+                        joined = (struct values){0};
+                        values_join(&joined, &p->arena, JOIN_CONCAT, &whole, glue);
+                        whole = joined;
+                }
+                program_evaluate(p, children[i], list->scope, &part);
+                joined = (struct values){0};
+                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
+                whole = joined;
+        }
+        whole.other |= n == ELEMENTS_MAX;
+        values_add_all(ret, &whole);
 }
 
 static void evaluate_binding(struct program *p, uint32_t number, struct values *ret)

@@ -1,9 +1,9 @@
-/* scan/program.h -- what is known about the names in a text: which scopes there are, what each name is bound to
- * in each, and where names are used.
+/* scan/program.h -- what is known about the names in a text: which scopes there are, what each name is bound
+ * to in each, and where names are used.
  *
  * A first walk collects this; then everything that was mentioned is looked at, with all bindings known,
- * because a function may use what is bound further down.  Values of bindings are worked out when somebody asks
- * and kept.  The order of execution is not followed: a name bound twice may be either. */
+ * because a function may use what is bound further down.  Values of bindings are worked out when somebody
+ * asks and kept.  The order of execution is not followed: a name bound twice may be either. */
 #pragma once
 #include "scan/arena.h"
 #include "scan/report.h"
@@ -39,7 +39,7 @@ struct mention {
         TSNode node;
         uint32_t scope;
         uint8_t kind;
-        bool called; /* it is what a call calls */
+        bool called;    /* it is what a call calls */
         uint8_t parent; /* its kind */
 };
 
@@ -57,12 +57,12 @@ struct program {
         struct scope {
                 uint32_t parent;
                 enum scope_kind kind;
-        } *scopes;
+        } * scopes;
         struct name {
                 const char *text;
                 uint32_t len, hash;
                 bool deleted; /* somewhere, so that a name of an outer scope may be seen again */
-        } *names;
+        } * names;
         struct binding *bindings; /* the first is not used */
         struct mention *mentions;
         uint32_t n_scopes, n_names, n_bindings, n_mentions;
@@ -73,7 +73,7 @@ struct program {
                 uint32_t firm;               /* where it is first bound firmly */
                 uint32_t n;                  /* how often it is bound */
                 struct values *values;       /* of all its bindings, once they are known */
-        } *bound;
+        } * bound;
         uint32_t n_bound, bound_size;
 
         const char *stars[8]; /* modules all of whose names were imported */
@@ -98,8 +98,8 @@ struct program_language {
         void (*check)(struct program *program, const struct mention *mention);
         void (*evaluate)(struct program *program, TSNode node, uint32_t scope, struct values *ret);
         /* A member of something, added to *ret under the name that the language's tables have for it. */
-        void (*add_member)(struct program *program, const struct value *object, const char *member, size_t len,
-                           struct values *ret);
+        void (*add_member)(struct program *program, const struct value *object, const char *member,
+                           size_t len, struct values *ret);
         bool (*is_builtin)(const char *name, size_t len);
         bool (*is_harmless_error)(const struct source *source, TSNode node); /* NULL: none is */
 };
@@ -141,6 +141,10 @@ void program_lookup_global(struct program *program, const char *name, size_t len
 void program_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 /* The values of the elements of a list, each added to *ret. */
 void program_elements(struct program *program, const struct value *list, struct values *ret);
+
+/* Its elements, one behind the other, with glue between them. */
+void program_join(struct program *program, const struct value *list, const struct values *glue,
+                  struct values *ret);
 
 /* A copy with a NUL at its end, or NULL. */
 const char *program_copy(struct program *program, const char *text, size_t len);

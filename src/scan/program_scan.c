@@ -24,8 +24,9 @@ int program_scan(const struct program_language *language, const struct program_j
 {
         struct program program;
         struct source source;
-        struct program_walk walk = {.program = &program,
-                                    .walker = {.enter = language->enter, .error = on_error, .context = &walk}};
+        struct program_walk walk = {
+                .program = &program,
+                .walker = {.enter = language->enter, .error = on_error, .context = &walk}};
         int r = source_init(&source, language->grammar, job->text, job->len, job->inside->end);
         if (r == 0) {
                 r = program_init(&program, &source, language, job);

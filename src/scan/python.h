@@ -105,8 +105,14 @@ void python_string(struct program *program, TSNode node, uint32_t scope, struct 
 /* ---- python_value.c ---- */
 void python_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
+/* text.format(…) and text % …: each mark is replaced by an argument in turn. */
+void python_format(struct program *program, const struct values *of, const char *mark,
+                   const TSNode *arguments, size_t n, uint32_t scope, struct values *ret);
 void python_add_member(struct program *program, const struct value *object, const char *member, size_t len,
                        struct values *ret);
+
+/* ---- python_result.c ---- */
+void python_call(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
 #define PYTHON_ARGUMENTS_MAX 16
 struct python_arguments {

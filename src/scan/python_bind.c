@@ -77,7 +77,8 @@ const char *python_dotted(struct program *p, TSNode node, TSNode *ret_alias)
         const char *text = source_text(p->source, name, &len);
         char *plain = len <= 1000 ? arena_alloc(&p->arena, len + 1) : NULL;
         for (size_t i = 0; i < len && plain; i++)
-                if (text[i] != ' ' && text[i] != '\t' && text[i] != '\\' && text[i] != '\n' && text[i] != '\r')
+                if (text[i] != ' ' && text[i] != '\t' && text[i] != '\\' && text[i] != '\n' &&
+                    text[i] != '\r')
                         plain[used++] = text[i];
         return plain;
 }
@@ -122,18 +123,17 @@ static void import_from(struct program *p, TSNode node, uint32_t scope, bool fir
                 }
                 const char *name = python_dotted(p, names[i], &alias);
                 struct values full = {0};
-                const struct value of = {
-                        .kind = VALUE_NAME, .text = module, .len = (uint32_t)strlen(module)};
+                const struct value of = {.kind = VALUE_NAME, .text = module, .len = (uint32_t)strlen(module)};
                 if (!name)
                         continue;
                 const char *plain = name + (name[0] == '_' && python_is_root(name + 1, strlen(name) - 1));
                 if (!strcmp(module, "builtins") || python_is_root(plain, strlen(plain)))
                         values_add_text(&full, &p->arena, VALUE_NAME, plain, strlen(plain));
                 else
-                        values_add_member(&full, &p->arena,
-                                          strcmp(module, "posix") != 0 ? &of :
-                                                                         &(struct value){.text = "os", .len = 2},
-                                          name, strlen(name));
+                        values_add_member(
+                                &full, &p->arena,
+                                strcmp(module, "posix") != 0 ? &of : &(struct value){.text = "os", .len = 2},
+                                name, strlen(name));
                 struct binding b = {.kind = full.n ? BINDING_NAME : BINDING_OPAQUE,
                                     .firm = firm,
                                     .text = full.v[0].text,
@@ -178,7 +178,7 @@ static void bind_parameter(struct program *p, TSNode node, unsigned kind, uint32
         }
 }
 
-static void delete(struct program *p, TSNode node)
+static void delete (struct program *p, TSNode node)
 {
         TSNode names[32];
         size_t len, n = source_children(p->source, node, names, 32);
@@ -195,7 +195,8 @@ static void assignment(struct program *p, TSNode node, uint32_t scope, bool firm
         TSNode target = source_child(p->source, node, FIELD_LEFT),
                value = source_child(p->source, node, FIELD_RIGHT);
         /* a = b = c: each is bound to c. */
-        for (int i = 0; i < 16 && !ts_node_is_null(value) && source_kind(p->source, value) == PY_ASSIGNMENT; i++)
+        for (int i = 0; i < 16 && !ts_node_is_null(value) && source_kind(p->source, value) == PY_ASSIGNMENT;
+             i++)
                 value = source_child(p->source, value, FIELD_RIGHT);
         bind_target(p, target, value, BINDING_VALUE, scope, firm && !ts_node_is_null(value));
 }
@@ -262,7 +263,8 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned parent, 
                         return;
         }
         program_add_mention(
-                p, &(struct mention){.node = node, .scope = scope, .kind = PY_IDENTIFIER, .parent = (uint8_t)parent});
+                p, &(struct mention){
+                           .node = node, .scope = scope, .kind = PY_IDENTIFIER, .parent = (uint8_t)parent});
 }
 
 static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
@@ -334,7 +336,8 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                 assignment(p, node, scope, firm);
                 break;
         case PY_AUGMENTED_ASSIGNMENT:
-                bind_target(p, source_child(p->source, node, FIELD_LEFT), (TSNode){0}, BINDING_OPAQUE, scope, false);
+                bind_target(p, source_child(p->source, node, FIELD_LEFT), (TSNode){0}, BINDING_OPAQUE, scope,
+                            false);
                 break;
         case PY_NAMED_EXPRESSION:
                 bind_target(p, source_child(p->source, node, FIELD_NAME),
@@ -343,7 +346,8 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
         case PY_FOR:
         case PY_FOR_IN:
                 value = source_child(p->source, node, FIELD_RIGHT);
-                bind_target(p, source_child(p->source, node, FIELD_LEFT), value, BINDING_ELEMENTS, scope, false);
+                bind_target(p, source_child(p->source, node, FIELD_LEFT), value, BINDING_ELEMENTS, scope,
+                            false);
                 break;
         case PY_AS_PATTERN:
                 if (source_children(p->source, source_child(p->source, node, FIELD_ALIAS), &value, 1) == 1)
@@ -373,7 +377,8 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
         case PY_TYPED_PARAMETER:
         case PY_LIST_SPLAT_PATTERN:
         case PY_DICTIONARY_SPLAT_PATTERN:
-                if (parent == PY_PARAMETERS || parent == PY_LAMBDA_PARAMETERS || parent == PY_TYPED_PARAMETER) {
+                if (parent == PY_PARAMETERS || parent == PY_LAMBDA_PARAMETERS ||
+                    parent == PY_TYPED_PARAMETER) {
                         bind_parameter(p, node, kind, scope);
                         /* Names in defaults and types are those outside. */
                         *child_frame = p->scopes[scope].parent;

@@ -1,32 +1,15 @@
 /* scan/python_check.c -- the second look at a Python text: what each import, call and name is for. */
-#include <ctype.h>
 #include <string.h>
 
+#include "scan/check.h"
 #include "scan/place.h"
 #include "scan/python.h"
 
-static void say(struct program *p, enum rule rule, TSNode node)
-{
-        report_node(p->report, rule, node);
-}
-
 /* ---- imports ---- */
-
-static bool limited(const struct program *p)
-{
-        return p->rules && p->rules->allowed_imports;
-}
-
-static void not_constant(struct program *p, TSNode node)
-{
-        say(p, RULE_IMPORT_NOT_CONSTANT, node);
-        if (limited(p))
-                p->report->to->verdict |= SCAN_NOT_ALLOWED;
-}
 
 static bool allowed(struct program *p, const char *module, size_t len)
 {
-        return !limited(p) ||
+        return !check_limited(p) ||
                names_cover(p->rules->allowed_imports, p->rules->n_allowed_imports, module, len, ".");
 }
 
@@ -34,9 +17,9 @@ void python_check_import(struct program *p, TSNode node, const char *module, siz
 {
         const struct known *known = python_module(module, len);
         if (known)
-                say(p, known->rule, node);
+                check_say(p, known->rule, node);
         if (!allowed(p, module, len))
-                say(p, RULE_IMPORT_NOT_ALLOWED, node);
+                check_say(p, RULE_IMPORT_NOT_ALLOWED, node);
 }
 
 static void check_import(struct program *p, TSNode node)
@@ -48,10 +31,10 @@ static void check_import(struct program *p, TSNode node)
                 if (module)
                         python_check_import(p, node, module, strlen(module));
                 else
-                        not_constant(p, node);
+                        check_not_constant(p, node);
         }
         if (n == 32)
-                not_constant(p, node); /* more than we look at */
+                check_not_constant(p, node); /* more than we look at */
 }
 
 /* from a import b: b may be a module below a, or a name in it. */
@@ -62,13 +45,13 @@ static void check_import_from(struct program *p, TSNode node)
         size_t n = source_children(p->source, node, names, 64);
         const char *module = ts_node_is_null(module_node) ? NULL : python_dotted(p, module_node, &unused);
         if (!module) {
-                not_constant(p, node);
+                check_not_constant(p, node);
                 return;
         }
         const struct value of = {.kind = VALUE_NAME, .text = module, .len = (uint32_t)strlen(module)};
         bool good = allowed(p, module, of.len), known = python_module(module, of.len);
         if (known)
-                say(p, python_module(module, of.len)->rule, node);
+                check_say(p, python_module(module, of.len)->rule, node);
         for (size_t i = 0; i < n; i++) {
                 if (ts_node_eq(names[i], module_node))
                         continue;
@@ -78,41 +61,22 @@ static void check_import_from(struct program *p, TSNode node)
                 if (name)
                         values_add_member(&full, &p->arena, &of, name, strlen(name));
                 if (full.n == 0) {
-                        not_constant(p, node);
+                        check_not_constant(p, node);
                         continue;
                 }
                 const struct value *v = &full.v[0];
                 if (!known && python_module(v->text, v->len))
-                        say(p, python_module(v->text, v->len)->rule, node);
+                        check_say(p, python_module(v->text, v->len)->rule, node);
                 if (!good && (star || !allowed(p, v->text, v->len)))
-                        say(p, RULE_IMPORT_NOT_ALLOWED, node);
+                        check_say(p, RULE_IMPORT_NOT_ALLOWED, node);
                 /* from shutil import os; from random import _os */
                 const char *plain = name + (name[0] == '_');
-                if (limited(p) && python_is_root(plain, strlen(plain)))
+                if (check_limited(p) && python_is_root(plain, strlen(plain)))
                         python_check_import(p, node, plain, strlen(plain));
         }
 }
 
 /* ---- calls ---- */
-
-/* Something that is to be run: scanned if it is a constant. */
-static void check_evaluate(struct program *p, TSNode node, const struct values *code)
-{
-        bool decoded = false, constant = !code->other && code->n > 0;
-        for (unsigned i = 0; i < code->n; i++) {
-                const struct value *v = &code->v[i];
-                decoded |= v->decoded;
-                constant &= v->kind == VALUE_TEXT && v->text;
-                if (v->kind == VALUE_TEXT && v->text)
-                        program_inside(p, SCAN_PYTHON, v->text, v->len, node);
-        }
-        if (decoded)
-                say(p, RULE_OBFUSCATED_CODE, node);
-        else
-                say(p, constant ? RULE_EVALUATE_CONSTANT : RULE_EVALUATE, node);
-        if (!constant && limited(p))
-                not_constant(p, node); /* it could import anything */
-}
 
 static void check_dynamic_import(struct program *p, TSNode node, const struct values *module)
 {
@@ -125,35 +89,20 @@ static void check_dynamic_import(struct program *p, TSNode node, const struct va
                         constant = false;
         }
         if (!constant)
-                not_constant(p, node);
-}
-
-/* The modes of open(); what is not known may be any. */
-static bool may_write(const struct values *mode, bool given)
-{
-        if (!given)
-                return false;
-        for (unsigned i = 0; i < mode->n; i++) {
-                const struct value *v = &mode->v[i];
-                if (v->kind == VALUE_NAME ? !strstr(v->text, "O_RDONLY") : v->kind != VALUE_TEXT || !v->text)
-                        return true;
-                for (size_t k = 0; k < v->len && v->kind == VALUE_TEXT; k++)
-                        if (strchr("wax+", v->text[k]))
-                                return true;
-        }
-        return mode->other;
+                check_not_constant(p, node);
 }
 
 static void check_open(struct program *p, TSNode node, const struct values *path, const struct values *mode,
                        bool has_mode)
 {
-        say(p, may_write(mode, has_mode) ? place_write(path) : place_read(path), node);
+        check_say(p, has_mode && check_mode_writes(mode) ? place_write(path) : place_read(path), node);
 }
 
-static void check_write(struct program *p, TSNode node, unsigned files, const struct python_arguments *arguments,
-                        uint32_t scope)
+static void check_write(struct program *p, TSNode node, unsigned files,
+                        const struct python_arguments *arguments, uint32_t scope)
 {
-        static const char *const names[][4] = {{"path", "src", "name", "file"}, {"dst", "target", "f", "extract_dir"}};
+        static const char *const names[][4] = {{"path", "src", "name", "file"},
+                                               {"dst", "target", "f", "extract_dir"}};
         struct values path;
         for (size_t i = 0; i < 2; i++) {
                 bool there = false;
@@ -161,7 +110,7 @@ static void check_write(struct program *p, TSNode node, unsigned files, const st
                         continue;
                 for (size_t k = 0; k < 4 && !there; k++)
                         there = python_argument(p, arguments, i, names[i][k], scope, &path);
-                say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, node);
+                check_say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, node);
         }
 }
 
@@ -172,7 +121,7 @@ static void check_save(struct program *p, const struct mention *m, const struct 
         struct values path;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 if (python_argument(p, arguments, 0, names[i], m->scope, &path)) {
-                        say(p, place_write(&path), m->node);
+                        check_say(p, place_write(&path), m->node);
                         return;
                 }
 }
@@ -185,37 +134,13 @@ static bool is_shell(struct program *p, const struct python_arguments *arguments
         return false;
 }
 
-/* A command as a list of words is a line of a shell, as far as what is run goes. */
+/* What is run is the first word; without it there is nothing to tell. */
 static void check_command_list(struct program *p, TSNode node, const struct value *list)
 {
-        TSNode children[32];
-        char line[2048];
-        size_t n = source_children(p->source, list->node, children, 32), used = 0;
-        struct values word;
-        for (size_t i = 0; i < n; i++) {
-                program_evaluate(p, children[i], list->scope, &word);
-                const struct value *v = &word.v[0];
-                bool text = word.n > 0 && v->kind == VALUE_TEXT && v->text;
-                if (i == 0 && !text)
-                        return;
-                const char *from = text ? v->text : "\"$unknown\"";
-                size_t len = text ? v->len : strlen(from);
-                if (used + len * 4 + 4 > sizeof line)
-                        break;
-                if (text)
-                        line[used++] = '\'';
-                for (size_t k = 0; k < len; k++) {
-                        if (text && from[k] == '\'') {
-                                memcpy(line + used, "'\\'", 3);
-                                used += 3;
-                        }
-                        line[used++] = from[k];
-                }
-                if (text)
-                        line[used++] = '\'';
-                line[used++] = ' ';
-        }
-        program_inside(p, SCAN_BASH, line, used, node);
+        struct check_line line = {.len = 0};
+        check_line_add_all(p, &line, list);
+        if (line.len > 0 && line.text[0] == '\'')
+                program_inside(p, SCAN_BASH, line.text, line.len, node);
 }
 
 static void check_command(struct program *p, const struct known *known, TSNode node,
@@ -223,7 +148,7 @@ static void check_command(struct program *p, const struct known *known, TSNode n
 {
         struct values command;
         bool shell = known->check == CHECK_SHELL || is_shell(p, arguments);
-        say(p, RULE_PROCESS_CALL, node);
+        check_say(p, RULE_PROCESS_CALL, node);
         python_argument(p, arguments, 0, known->check == CHECK_SHELL ? "cmd" : "args", scope, &command);
         for (unsigned i = 0; i < command.n; i++) {
                 const struct value *v = &command.v[i];
@@ -238,7 +163,8 @@ static bool is_url(const struct values *values)
 {
         static const char *const schemes[] = {"http:", "https:", "ftp:", "s3:", "gs:"};
         for (unsigned i = 0; i < values->n; i++)
-                for (size_t k = 0; k < sizeof schemes / sizeof *schemes && values->v[i].kind == VALUE_TEXT; k++)
+                for (size_t k = 0; k < sizeof schemes / sizeof *schemes && values->v[i].kind == VALUE_TEXT;
+                     k++)
                         if (values->v[i].text && values->v[i].len > strlen(schemes[k]) &&
                             !memcmp(values->v[i].text, schemes[k], strlen(schemes[k])))
                                 return true;
@@ -246,12 +172,13 @@ static bool is_url(const struct values *values)
 }
 
 /* getattr(os, name): what is taken out of a module nobody can tell. */
-static void check_member(struct program *p, TSNode node, const struct values *object, const struct values *member)
+static void check_member(struct program *p, TSNode node, const struct values *object,
+                         const struct values *member)
 {
         for (unsigned i = 0; i < member->n; i++)
                 if (member->v[i].kind == VALUE_TEXT && member->v[i].text &&
                     python_is_inner(member->v[i].text, member->v[i].len))
-                        say(p, RULE_INTROSPECTION, node);
+                        check_say(p, RULE_INTROSPECTION, node);
         for (unsigned i = 0; i < object->n && member->other; i++) {
                 const struct value *v = &object->v[i];
                 if (v->kind != VALUE_NAME)
@@ -264,9 +191,9 @@ static void check_member(struct program *p, TSNode node, const struct values *ob
                         module |= python_is_root(v->text, n - 9) || python_module(v->text, n - 9);
                 if (!module)
                         continue;
-                say(p, RULE_DYNAMIC_NAME, node);
-                if (limited(p))
-                        not_constant(p, node);
+                check_say(p, RULE_DYNAMIC_NAME, node);
+                if (check_limited(p))
+                        check_not_constant(p, node);
         }
 }
 
@@ -279,9 +206,9 @@ static void check_known(struct program *p, const struct known *known, const stru
         case CHECK_USE:
         case CHECK_CALL:
                 if (known->rule == RULE_IMPORT_NOT_CONSTANT)
-                        not_constant(p, m->node);
+                        check_not_constant(p, m->node);
                 else
-                        say(p, known->rule, m->node);
+                        check_say(p, known->rule, m->node);
                 break;
         case CHECK_IMPORT:
                 python_argument(p, &arguments, 0, "name", m->scope, &first);
@@ -290,7 +217,7 @@ static void check_known(struct program *p, const struct known *known, const stru
         case CHECK_EVALUATE:
                 if (python_argument(p, &arguments, 0, "source", m->scope, &first) ||
                     python_argument(p, &arguments, 0, "stmt", m->scope, &first))
-                        check_evaluate(p, m->node, &first);
+                        check_code(p, SCAN_PYTHON, m->node, &first);
                 break;
         case CHECK_OPEN:
                 python_argument(p, &arguments, 0, "file", m->scope, &first);
@@ -299,7 +226,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 break;
         case CHECK_READ:
                 if (python_argument(p, &arguments, 0, NULL, m->scope, &first))
-                        say(p, place_read(&first), m->node);
+                        check_say(p, place_read(&first), m->node);
                 break;
         case CHECK_WRITE:
                 check_write(p, m->node, known->files, &arguments, m->scope);
@@ -314,7 +241,7 @@ static void check_known(struct program *p, const struct known *known, const stru
         case CHECK_CHDIR:
                 python_argument(p, &arguments, 0, "path", m->scope, &first);
                 if (place_write(&first) != RULE_FILE_WRITE)
-                        say(p, RULE_DIRECTORY_CHANGE, m->node);
+                        check_say(p, RULE_DIRECTORY_CHANGE, m->node);
                 break;
         case CHECK_MEMBER:
                 python_argument(p, &arguments, 0, NULL, m->scope, &first);
@@ -323,7 +250,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 break;
         case CHECK_URL:
                 python_argument(p, &arguments, 0, "filepath_or_buffer", m->scope, &first);
-                say(p, is_url(&first) ? RULE_NETWORK_CALL : place_read(&first), m->node);
+                check_say(p, is_url(&first) ? RULE_NETWORK_CALL : place_read(&first), m->node);
                 break;
         default:
                 break;
@@ -354,14 +281,15 @@ static void check_method(struct program *p, TSNode function, const struct mentio
         if (!is_path && method->check != CHECK_WRITE) {
                 check_known(p, method, m);
         } else if (!is_path) {
-                say(p, RULE_FILE_WRITE_UNKNOWN, m->node);
+                check_say(p, RULE_FILE_WRITE_UNKNOWN, m->node);
         } else if (path_method && path_method->check == CHECK_OPEN) {
                 given = python_argument(p, &arguments, 0, "mode", m->scope, &first);
                 check_open(p, m->node, &object, &first, given);
         } else if (path_method) {
-                say(p, path_method->check == CHECK_READ ? place_read(&object) : place_write(&object), m->node);
+                check_say(p, path_method->check == CHECK_READ ? place_read(&object) : place_write(&object),
+                          m->node);
                 if (path_method->files && given)
-                        say(p, place_write(&first), m->node);
+                        check_say(p, place_write(&first), m->node);
         }
 }
 
@@ -371,7 +299,8 @@ static void check_mention(struct program *p, const struct mention *m);
 static bool gives_names(const struct known *known)
 {
         return known->result == RESULT_MODULE || known->result == RESULT_TOP_MODULE ||
-               known->result == RESULT_MEMBER || known->result == RESULT_SAME || known->result == RESULT_MEMBERS;
+               known->result == RESULT_MEMBER || known->result == RESULT_SAME ||
+               known->result == RESULT_MEMBERS;
 }
 
 static void check_call(struct program *p, const struct mention *m)
@@ -401,7 +330,7 @@ static void check_call(struct program *p, const struct mention *m)
 /* Modules that were had without an import statement. */
 static void check_module(struct program *p, const struct mention *m, const struct values *values)
 {
-        for (unsigned i = 0; i < values->n && m->kind != PY_IDENTIFIER && limited(p); i++)
+        for (unsigned i = 0; i < values->n && m->kind != PY_IDENTIFIER && check_limited(p); i++)
                 if (values->v[i].kind == VALUE_NAME && python_is_root(values->v[i].text, values->v[i].len))
                         python_check_import(p, m->node, values->v[i].text, values->v[i].len);
 }
@@ -409,7 +338,7 @@ static void check_module(struct program *p, const struct mention *m, const struc
 static void check_mention(struct program *p, const struct mention *m)
 {
         struct values values;
-        if (m->called && !limited(p))
+        if (m->called && !check_limited(p))
                 return; /* told with the call */
         program_evaluate(p, m->node, m->scope, &values);
         check_module(p, m, &values);
@@ -422,21 +351,21 @@ static void check_mention(struct program *p, const struct mention *m)
                 case CHECK_USE:
                 case CHECK_SHELL:
                 case CHECK_COMMAND:
-                        say(p, known->rule, m->node);
+                        check_say(p, known->rule, m->node);
                         break;
                 case CHECK_EVALUATE:
-                        say(p, RULE_EVALUATE, m->node);
-                        if (limited(p))
-                                not_constant(p, m->node);
+                        check_say(p, RULE_EVALUATE, m->node);
+                        if (check_limited(p))
+                                check_not_constant(p, m->node);
                         break;
                 case CHECK_IMPORT:
-                        not_constant(p, m->node);
+                        check_not_constant(p, m->node);
                         break;
                 case CHECK_WRITE:
-                        say(p, RULE_FILE_WRITE_UNKNOWN, m->node);
+                        check_say(p, RULE_FILE_WRITE_UNKNOWN, m->node);
                         break;
                 case CHECK_CHDIR:
-                        say(p, RULE_DIRECTORY_CHANGE, m->node);
+                        check_say(p, RULE_DIRECTORY_CHANGE, m->node);
                         break;
                 default:
                         break;
@@ -449,7 +378,7 @@ static void check_attribute(struct program *p, const struct mention *m)
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, m->node, FIELD_ATTRIBUTE), &len);
         if (python_is_inner(name, len))
-                say(p, RULE_INTROSPECTION, m->node);
+                check_say(p, RULE_INTROSPECTION, m->node);
         check_mention(p, m);
 }
 
@@ -467,19 +396,6 @@ static void check_subscript(struct program *p, const struct mention *m)
                         check_member(p, m->node, &object, &index);
         }
         check_mention(p, m);
-}
-
-static void check_string(struct program *p, const struct mention *m)
-{
-        size_t len, run = 0;
-        const char *text = source_text(p->source, m->node, &len);
-        for (size_t i = 0; i < len; i++) {
-                run = isspace((unsigned char)text[i]) ? 0 : run + 1;
-                if (run > 1000) {
-                        say(p, RULE_LONG_LITERAL, m->node);
-                        return;
-                }
-        }
 }
 
 void python_check(struct program *p, const struct mention *m)
@@ -502,11 +418,11 @@ void python_check(struct program *p, const struct mention *m)
                 check_subscript(p, m);
                 break;
         case PY_STRING:
-                check_string(p, m);
+                check_long_literal(p, m->node);
                 break;
         case PY_EXEC:
                 program_evaluate(p, source_child(p->source, m->node, FIELD_CODE), m->scope, &code);
-                check_evaluate(p, m->node, &code);
+                check_code(p, SCAN_PYTHON, m->node, &code);
                 break;
         default:
                 check_mention(p, m);

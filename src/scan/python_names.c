@@ -4,39 +4,137 @@
 #include "base/auto.h"
 #include "scan/python.h"
 
-#define NETWORK(name) {name, CHECK_USE, RULE_IMPORT_NETWORK}
-#define PROCESS(name) {name, CHECK_USE, RULE_IMPORT_PROCESS}
-#define NATIVE(name) {name, CHECK_USE, RULE_IMPORT_NATIVE}
+#define NETWORK(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NETWORK                                                         \
+        }
+#define PROCESS(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_PROCESS                                                         \
+        }
+#define NATIVE(name)                                                                                         \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NATIVE                                                          \
+        }
 
 static const struct known modules[] = {
-        NETWORK("_socket"), NETWORK("_ssl"), NETWORK("aiohttp"), NETWORK("aiosmtplib"), NETWORK("asyncssh"),
-        NETWORK("boto"), NETWORK("boto3"), NETWORK("botocore"), NETWORK("dns"), NETWORK("elasticsearch"),
-        NETWORK("fabric"), NETWORK("flask"), NETWORK("ftplib"), NETWORK("grpc"), NETWORK("gunicorn"),
-        NETWORK("http.client"), NETWORK("http.server"), NETWORK("httplib"), NETWORK("httplib2"),
-        NETWORK("httpx"), NETWORK("imaplib"), NETWORK("kafka"), NETWORK("ldap3"), NETWORK("mechanize"),
-        NETWORK("mysql"), NETWORK("nntplib"), NETWORK("openai"), NETWORK("paho"), NETWORK("paramiko"),
-        NETWORK("pika"), NETWORK("pip"), NETWORK("playwright"), NETWORK("poplib"), NETWORK("psycopg"), NETWORK("psycopg2"),
-        NETWORK("pycurl"), NETWORK("pymongo"), NETWORK("pymysql"), NETWORK("redis"), NETWORK("requests"),
-        NETWORK("requests_html"), NETWORK("scapy"), NETWORK("scrapy"), NETWORK("selenium"), NETWORK("smtplib"),
-        NETWORK("socket"), NETWORK("socketserver"), NETWORK("socks"), NETWORK("ssl"), NETWORK("telnetlib"),
-        NETWORK("treq"), NETWORK("twisted"), NETWORK("urllib.request"), NETWORK("urllib2"), NETWORK("urllib3"),
-        NETWORK("uvicorn"), NETWORK("webbrowser"), NETWORK("websocket"), NETWORK("websockets"),
-        NETWORK("wsgiref.simple_server"), NETWORK("xmlrpc"), NETWORK("zmq"), PROCESS("_posixsubprocess"),
-        PROCESS("commands"), PROCESS("invoke"), PROCESS("multiprocessing"), PROCESS("pexpect"),
-        PROCESS("plumbum"), PROCESS("popen2"), PROCESS("psutil"), PROCESS("ptyprocess"), PROCESS("pty"),
-        PROCESS("sh"), PROCESS("signal"), PROCESS("subprocess"), NATIVE("_ctypes"), NATIVE("cffi"),
-        NATIVE("ctypes"), NATIVE("llvmlite"),
+        NETWORK("_socket"),
+        NETWORK("_ssl"),
+        NETWORK("aiohttp"),
+        NETWORK("aiosmtplib"),
+        NETWORK("asyncssh"),
+        NETWORK("boto"),
+        NETWORK("boto3"),
+        NETWORK("botocore"),
+        NETWORK("dns"),
+        NETWORK("elasticsearch"),
+        NETWORK("fabric"),
+        NETWORK("flask"),
+        NETWORK("ftplib"),
+        NETWORK("grpc"),
+        NETWORK("gunicorn"),
+        NETWORK("http.client"),
+        NETWORK("http.server"),
+        NETWORK("httplib"),
+        NETWORK("httplib2"),
+        NETWORK("httpx"),
+        NETWORK("imaplib"),
+        NETWORK("kafka"),
+        NETWORK("ldap3"),
+        NETWORK("mechanize"),
+        NETWORK("mysql"),
+        NETWORK("nntplib"),
+        NETWORK("openai"),
+        NETWORK("paho"),
+        NETWORK("paramiko"),
+        NETWORK("pika"),
+        NETWORK("pip"),
+        NETWORK("playwright"),
+        NETWORK("poplib"),
+        NETWORK("psycopg"),
+        NETWORK("psycopg2"),
+        NETWORK("pycurl"),
+        NETWORK("pymongo"),
+        NETWORK("pymysql"),
+        NETWORK("redis"),
+        NETWORK("requests"),
+        NETWORK("requests_html"),
+        NETWORK("scapy"),
+        NETWORK("scrapy"),
+        NETWORK("selenium"),
+        NETWORK("smtplib"),
+        NETWORK("socket"),
+        NETWORK("socketserver"),
+        NETWORK("socks"),
+        NETWORK("ssl"),
+        NETWORK("telnetlib"),
+        NETWORK("treq"),
+        NETWORK("twisted"),
+        NETWORK("urllib.request"),
+        NETWORK("urllib2"),
+        NETWORK("urllib3"),
+        NETWORK("uvicorn"),
+        NETWORK("webbrowser"),
+        NETWORK("websocket"),
+        NETWORK("websockets"),
+        NETWORK("wsgiref.simple_server"),
+        NETWORK("xmlrpc"),
+        NETWORK("zmq"),
+        PROCESS("_posixsubprocess"),
+        PROCESS("commands"),
+        PROCESS("invoke"),
+        PROCESS("multiprocessing"),
+        PROCESS("pexpect"),
+        PROCESS("plumbum"),
+        PROCESS("popen2"),
+        PROCESS("psutil"),
+        PROCESS("ptyprocess"),
+        PROCESS("pty"),
+        PROCESS("sh"),
+        PROCESS("signal"),
+        PROCESS("subprocess"),
+        NATIVE("_ctypes"),
+        NATIVE("cffi"),
+        NATIVE("ctypes"),
+        NATIVE("llvmlite"),
 };
 
-#define NET(name) {name, CHECK_CALL, RULE_NETWORK_CALL}
-#define PROC(name) {name, CHECK_USE, RULE_PROCESS_CALL}
-#define PROC_CALL(name) {name, CHECK_CALL, RULE_PROCESS_CALL}
-#define SHELL(name) {name, CHECK_SHELL, RULE_PROCESS_CALL}
-#define COMMAND(name) {name, CHECK_COMMAND, RULE_PROCESS_CALL}
-#define WRITE(name, files) {name, CHECK_WRITE, RULE_FILE_WRITE, files}
-#define PICKLE(name) {name, CHECK_USE, RULE_DESERIALIZE}
-#define GIVES(name, what) {name, CHECK_NOTHING, 0, 0, RESULT_##what}
-#define DYNAMIC(name) {name, CHECK_USE, RULE_IMPORT_NOT_CONSTANT}
+#define NET(name)                                                                                            \
+        {                                                                                                    \
+                name, CHECK_CALL, RULE_NETWORK_CALL                                                          \
+        }
+#define PROC(name)                                                                                           \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_PROCESS_CALL                                                           \
+        }
+#define PROC_CALL(name)                                                                                      \
+        {                                                                                                    \
+                name, CHECK_CALL, RULE_PROCESS_CALL                                                          \
+        }
+#define SHELL(name)                                                                                          \
+        {                                                                                                    \
+                name, CHECK_SHELL, RULE_PROCESS_CALL                                                         \
+        }
+#define COMMAND(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_COMMAND, RULE_PROCESS_CALL                                                       \
+        }
+#define WRITE(name, files)                                                                                   \
+        {                                                                                                    \
+                name, CHECK_WRITE, RULE_FILE_WRITE, files                                                    \
+        }
+#define PICKLE(name)                                                                                         \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_DESERIALIZE                                                            \
+        }
+#define GIVES(name, what)                                                                                    \
+        {                                                                                                    \
+                name, CHECK_NOTHING, 0, 0, RESULT_##what                                                     \
+        }
+#define DYNAMIC(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NOT_CONSTANT                                                    \
+        }
 
 static const struct known functions[] = {
         /* evaluation, imports, names */
@@ -442,10 +540,9 @@ bool python_is_inner(const char *name, size_t len)
 
 bool python_is_root(const char *name, size_t len)
 {
-        static const char *const roots[] = {"os",        "sys",    "subprocess", "socket",
-                                            "builtins",  "ctypes", "importlib",  "posix",
-                                            "_socket",   "shutil", "pty",        "multiprocessing",
-                                            "_posixsubprocess"};
+        static const char *const roots[] = {
+                "os",    "sys",     "subprocess", "socket", "builtins",        "ctypes",          "importlib",
+                "posix", "_socket", "shutil",     "pty",    "multiprocessing", "_posixsubprocess"};
         return len >= 2 && has(roots, ARRAY_LEN(roots), name, len);
 }
 

@@ -22,8 +22,8 @@ static void constant(struct program *p, TSNode node, struct prefix prefix, struc
                         ret->other = true;
                         return;
                 }
-                value.len = (uint32_t)escape_decode(prefix.bytes ? ESCAPES_PYTHON_BYTES : ESCAPES_PYTHON, text,
-                                                    len, plain);
+                value.len = (uint32_t)escape_decode(prefix.bytes ? ESCAPES_PYTHON_BYTES : ESCAPES_PYTHON,
+                                                    text, len, plain);
                 value.text = plain;
         }
         values_add(ret, &value);

@@ -106,14 +106,10 @@ const char *scan_severity_name(enum scan_severity severity)
 
 const char *scan_verdict_name(unsigned index)
 {
-        static const char *const names[] = {"uses_network",
-                                            "writes_outside_workspace",
-                                            "controls_processes",
-                                            "network_command_in_shell",
-                                            "evaluates",
-                                            "obfuscated",
-                                            "unparsable",
-                                            "unknown_language",
+        static const char *const names[] = {"uses_network",       "writes_outside_workspace",
+                                            "controls_processes", "network_command_in_shell",
+                                            "evaluates",          "obfuscated",
+                                            "unparsable",         "unknown_language",
                                             "import_not_allowed"};
         return index < ARRAY_LEN(names) ? names[index] : NULL;
 }
@@ -145,8 +141,7 @@ void scan_report_write(struct json *j, const char *key, enum scan_language langu
                 if (report->verdict & 1u << i)
                         json_put_string(j, NULL, name);
         json_put_close(j, ']');
-        json_put_string(j, "severity",
-                        report->n_findings > 0 ? scan_severity_name(report->worst) : "none");
+        json_put_string(j, "severity", report->n_findings > 0 ? scan_severity_name(report->worst) : "none");
         json_put_open(j, "findings", '[');
         for (size_t i = 0; i < report->n_findings; i++) {
                 const struct scan_finding *f = &report->findings[i];

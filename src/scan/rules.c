@@ -61,8 +61,7 @@ static const struct scan_rule rules[RULES] = {
                                  "a name in letters that the interpreter takes for others"},
         [RULE_ODD_ENCODING] = {"odd_encoding", SCAN_HIGH, SCAN_OBFUSCATED,
                                "says that its text is to be decoded in an unusual way"},
-        [RULE_UNPARSABLE] = {"unparsable", SCAN_LOW, SCAN_UNPARSABLE,
-                             "could not be parsed, or not in time"},
+        [RULE_UNPARSABLE] = {"unparsable", SCAN_LOW, SCAN_UNPARSABLE, "could not be parsed, or not in time"},
         [RULE_UNKNOWN_LANGUAGE] = {"unknown_language", SCAN_LOW, SCAN_UNKNOWN_LANGUAGE,
                                    "a language that the scanner does not read"},
 };

@@ -23,11 +23,16 @@ static const struct {
         const char *name;
         enum scan_language language;
 } names[] = {
-        {"python", SCAN_PYTHON}, {"pypy", SCAN_PYTHON},    {"py", SCAN_PYTHON},        {"bash", SCAN_BASH},
-        {"sh", SCAN_BASH},       {"dash", SCAN_BASH},      {"ash", SCAN_BASH},         {"zsh", SCAN_BASH},
-        {"ksh", SCAN_BASH},      {"shell", SCAN_BASH},     {"node", SCAN_JAVASCRIPT},  {"nodejs", SCAN_JAVASCRIPT},
-        {"js", SCAN_JAVASCRIPT}, {"mjs", SCAN_JAVASCRIPT}, {"cjs", SCAN_JAVASCRIPT},   {"javascript", SCAN_JAVASCRIPT},
-        {"bun", SCAN_JAVASCRIPT}, {"pyw", SCAN_PYTHON},    {"ipython", SCAN_PYTHON},   {"deno", SCAN_JAVASCRIPT},
+        {"python", SCAN_PYTHON},   {"pypy", SCAN_PYTHON},
+        {"py", SCAN_PYTHON},       {"bash", SCAN_BASH},
+        {"sh", SCAN_BASH},         {"dash", SCAN_BASH},
+        {"ash", SCAN_BASH},        {"zsh", SCAN_BASH},
+        {"ksh", SCAN_BASH},        {"shell", SCAN_BASH},
+        {"node", SCAN_JAVASCRIPT}, {"nodejs", SCAN_JAVASCRIPT},
+        {"js", SCAN_JAVASCRIPT},   {"mjs", SCAN_JAVASCRIPT},
+        {"cjs", SCAN_JAVASCRIPT},  {"javascript", SCAN_JAVASCRIPT},
+        {"bun", SCAN_JAVASCRIPT},  {"pyw", SCAN_PYTHON},
+        {"ipython", SCAN_PYTHON},  {"deno", SCAN_JAVASCRIPT},
 };
 
 static enum scan_language find_language(const char *name, size_t len)
@@ -123,7 +128,8 @@ static void check_bytes(enum scan_language language, const struct program_job *j
 /* "# coding: rot13" has Python read the text in another way than we do. */
 static void check_encoding(const struct program_job *job)
 {
-        static const char *const usual[] = {"utf-8", "utf8", "utf_8", "ascii", "us-ascii", "latin-1", "iso-8859-1"};
+        static const char *const usual[] = {"utf-8",    "utf8",    "utf_8",     "ascii",
+                                            "us-ascii", "latin-1", "iso-8859-1"};
         size_t from = 0;
         for (uint32_t line = 1; line <= 2 && from < job->len; line++) {
                 const char *text = job->text + from, *end = memchr(text, '\n', job->len - from);
@@ -134,7 +140,8 @@ static void check_encoding(const struct program_job *job)
                         continue;
                 for (found += 7; found < text + len && isspace((unsigned char)*found); found++)
                         continue;
-                while (found + n < text + len && (isalnum((unsigned char)found[n]) || strchr("-_.", found[n])))
+                while (found + n < text + len &&
+                       (isalnum((unsigned char)found[n]) || strchr("-_.", found[n])))
                         n++;
                 bool good = n == 0;
                 for (size_t i = 0; i < ARRAY_LEN(usual); i++)
@@ -187,13 +194,15 @@ static int scan_text(enum scan_language language, const struct program_job *job)
                 return 0;
         }
         check_bytes(language, job);
-        return memchr(job->text, '\0', job->len) ? scan_without_nul(language, job) : scan_parsed(language, job);
+        return memchr(job->text, '\0', job->len) ? scan_without_nul(language, job)
+                                                 : scan_parsed(language, job);
 }
 
 int inside_scan(enum scan_language language, const struct program_job *job)
 {
         struct scan_inside *inside = job->inside;
-        if (inside->level == LEVELS_MAX || inside->texts == TEXTS_MAX || job->len > BYTES_MAX - inside->bytes) {
+        if (inside->level == LEVELS_MAX || inside->texts == TEXTS_MAX ||
+            job->len > BYTES_MAX - inside->bytes) {
                 program_unparsable(job);
                 return 0;
         }

@@ -1,10 +1,10 @@
 /* scan/scan.h -- what a program's text would do: what it imports, calls, opens, starts, evaluates.
  *
- * Advice and a filter, never a wall: whoever wants to hide from it can (doc/scanner.md).  It errs to the side of
- * "risky": what it cannot read or follow has a bit in the verdict.
+ * Advice and a filter, never a wall: whoever wants to hide from it can (doc/scanner.md).  It errs to the side
+ * of "risky": what it cannot read or follow has a bit in the verdict.
  *
- * It reads and computes only: no files, no logging, no state between calls.  Any number of threads may scan at
- * once; one scan takes at most SCAN_TIME_MS and SCAN_MEMORY_BYTES or so, whatever the text is. */
+ * It reads and computes only: no files, no logging, no state between calls.  Any number of threads may scan
+ * at once; one scan takes at most SCAN_TIME_MS and SCAN_MEMORY_BYTES or so, whatever the text is. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ enum {
         SCAN_WRITES_OUTSIDE = 1 << 1, /* of the workspace and /tmp, or where cannot be told */
         SCAN_CONTROLS_PROCESSES = 1 << 2,
         SCAN_NETWORK_COMMAND = 1 << 3, /* a shell command that uses the network */
-        SCAN_EVALUATES = 1 << 4,       /* runs code that is not in the text, or reaches for it in hidden ways */
+        SCAN_EVALUATES = 1 << 4, /* runs code that is not in the text, or reaches for it in hidden ways */
         SCAN_OBFUSCATED = 1 << 5,
         SCAN_UNPARSABLE = 1 << 6,
         SCAN_UNKNOWN_LANGUAGE = 1 << 7,
@@ -57,7 +57,8 @@ struct scan_rules {
         size_t n_allowed_imports;
 };
 
-/* Fills in *ret.  rules may be NULL.  -ENOMEM is the only failure; a text that cannot be parsed is a verdict. */
+/* Fills in *ret.  rules may be NULL.  -ENOMEM is the only failure; a text that cannot be parsed is a verdict.
+ */
 int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
          struct scan_report *ret);
 
@@ -75,7 +76,8 @@ const char *scan_verdict_name(unsigned index);
 /* The first finding for which allowed_imports refuses the text, or NULL. */
 const struct scan_finding *scan_refusal(const struct scan_report *report);
 
-/* {"language", "verdict": [...], "severity", "findings": [...], "more"} as the value of key (NULL: no key). */
+/* {"language", "verdict": [...], "severity", "findings": [...], "more"} as the value of key (NULL: no key).
+ */
 void scan_report_write(struct json *j, const char *key, enum scan_language language,
                        const struct scan_report *report);
 

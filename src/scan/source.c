@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-
 /* What a program nests is far below: the interpreters themselves give up at a few thousand. */
 #define DEPTH_MAX 100000
 
@@ -34,8 +33,8 @@ int grammar_init(struct grammar *ret, const TSLanguage *language, const char *co
 
 /* ---- parsing ---- */
 
-/* Lexers read the text in pieces of this size: the only moments in which one that goes back and forth over the
- * same text for seconds can be stopped. */
+/* Lexers read the text in pieces of this size: the only moments in which one that goes back and forth over
+ * the same text for seconds can be stopped. */
 #define PIECE_SIZE 4096u
 
 struct input {
@@ -74,8 +73,7 @@ static const char *read_text(void *payload, uint32_t from, TSPoint position, uin
         return left > 0 ? input->text + from : "";
 }
 
-int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len,
-                uint64_t end)
+int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len, uint64_t end)
 {
         *ret = (struct source){.text = text, .len = len, .grammar = grammar};
         struct input input = {

@@ -59,11 +59,12 @@ struct source {
 /* names[i] is the type of the nodes of kind KIND_OWN + i.  Lasts for the process's life. */
 int grammar_init(struct grammar *ret, const TSLanguage *language, const char *const *names, size_t n);
 
-/* The thread's own time, in nanoseconds: on a busy machine a text is not unparsable because others compute. */
+/* The thread's own time, in nanoseconds: on a busy machine a text is not unparsable because others compute.
+ */
 uint64_t source_now(void);
 
-/* 0; -ENOMEM; -E2BIG if the text cannot be parsed in the memory there is, or before the end.  source_done() in any case, and
- * before that of another one which was there before.  The text must outlive it. */
+/* 0; -ENOMEM; -E2BIG if the text cannot be parsed in the memory there is, or before the end.  source_done()
+ * in any case, and before that of another one which was there before.  The text must outlive it. */
 int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len,
                 uint64_t end);
 void source_done(struct source *source);
@@ -88,15 +89,16 @@ static inline const char *source_text(const struct source *source, TSNode node, 
 
 bool source_is(const struct source *source, TSNode node, const char *text);
 
-/* The first named children of a node, comments left out; their number.  (To ask a node for its Nth child walks
- * all before it.) */
+/* The first named children of a node, comments left out; their number.  (To ask a node for its Nth child
+ * walks all before it.) */
 size_t source_children(struct source *source, TSNode node, TSNode *ret, size_t max);
 
 /* ---- a walk over all nodes ---- */
 #define WALKER_LEAF UINT32_MAX
 struct walker {
         /* Before a node's children.  parent is its parent's kind; frame what the parent's call left for its
-         * children, *child_frame (which starts as frame) what this one leaves: WALKER_LEAF: not to go into it. */
+         * children, *child_frame (which starts as frame) what this one leaves: WALKER_LEAF: not to go into
+         * it. */
         void (*enter)(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
         /* A place that is not in the language; false: it does no harm, the next is of interest. */

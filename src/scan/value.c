@@ -71,6 +71,11 @@ bool value_is_name(const struct value *value, const char *name)
         return value->kind == VALUE_NAME && !strcmp(value->text, name);
 }
 
+bool values_are_number(const struct values *values)
+{
+        return values->n == 1 && values->v[0].kind == VALUE_NUMBER && !values->other;
+}
+
 /* ---- joining ---- */
 
 static bool as_text(const struct value *value, const char **ret, size_t *ret_len)
@@ -136,9 +141,10 @@ void values_join(struct values *ret, struct arena *arena, enum join join, const 
 
 static int hex_digit(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 :
-                c >= 'A' && c <= 'F'                                 ? c - 'A' + 10 :
-                                                                       -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 static ssize_t unhex(const char *text, size_t len, char *ret)

@@ -45,6 +45,8 @@ void values_add_text(struct values *values, struct arena *arena, enum value_kind
 /* "a.b" of "a" and "b". */
 void values_add_member(struct values *values, struct arena *arena, const struct value *object,
                        const char *member, size_t len);
+/* One number and nothing else. */
+bool values_are_number(const struct values *values);
 bool value_is_name(const struct value *value, const char *name);
 
 /* Makes a text of other texts: each operation takes the possibilities of both and gives those of the

@@ -16,6 +16,7 @@ from support import ensure, same, test, until
 
 NAMES = ["ok.example", "www.ok.example", "other.example", "evil.example"]
 STANDARD = {"tier": "standard", "allowed_domains": ["ok.example", "*.ok.example"]}
+NOTHING = {"connections": 0, "refused": 0, "bytes_sent": 0, "bytes_received": 0, "lookups": 0}
 CLOSED = {"kind": "network", "detail": "not in allowed_domains"}
 
 # Each URL is asked for once; args: those; the environment's proxies only with --proxy.
@@ -369,15 +370,18 @@ def a_stopped_egress_process_holds_nobody_up():
         try:
             for where in ({}, {"sandbox": s}):
                 begun = time.monotonic()
-                r = d.exec("sh", "echo hi", **where)
+                same(d.exec("sh", "echo hi", **where)["usage"]["network"], NOTHING, "one that uses no network")
+                ensure(time.monotonic() - begun < 0.5, "it waited")
+                begun = time.monotonic()
+                r = d.exec("bash", "exec 3<>/dev/tcp/1.2.3.4/80; echo hi", **where)
                 same((r["stdout"], r["usage"]["network"]), ("hi\n", None), "an execution")
                 ensure(0.5 < time.monotonic() - begun < 3, "it waited for a second")
             begun = time.monotonic()
             same(d.exec("sh", "echo hi", network={"tier": "restricted"})["stdout"], "hi\n", "one without a network")
-            ensure(time.monotonic() - begun < 0.5, "it did not wait")
+            ensure(time.monotonic() - begun < 0.5, "it waited")
         finally:
             os.kill(pid, signal.SIGCONT)
-        until(lambda: d.exec("sh", "echo hi", sandbox=s)["usage"]["network"], 5, "counts again")
+        until(lambda: d.exec("sh", "getent hosts ok.example", sandbox=s)["usage"]["network"], 5, "counts again")
 
 
 @test(users=["root"], timeout=60)
@@ -392,6 +396,7 @@ def whoever_goes_while_it_is_counted():
             d.request("POST", target, {"detach": True, **body})
             time.sleep(0.2)  # it has ended by now, and waits
 
+        d.exec("sh", "getent hosts ok.example", sandbox=s)  # or there would be nothing to count
         os.kill(d.egress_pid(), signal.SIGSTOP)
         for id_ in ids:
             start(f"{contexts}/{id_}/run", code="1")
@@ -400,15 +405,15 @@ def whoever_goes_while_it_is_counted():
         start(f"/v1/sandboxes/{s}/exec", runtime="sh", code="true")
         with d.events("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo x"}) as events:
             events.wait("stdout")  # and its client goes
-        start("/v1/exec", runtime="sh", code="true")
-        start("/v1/exec", runtime="sh", code="sleep 9", timeout_ms=1)  # killed with its sandbox
+        start("/v1/exec", runtime="bash", code="exec 3<>/dev/tcp/1.2.3.4/80")
+        start("/v1/exec", runtime="bash", code="exec 3<>/dev/tcp/1.2.3.4/80; sleep 9", timeout_ms=50)  # killed with its sandbox
         start(f"{contexts}/{ids[2]}/run", code="true")
         d.delete(f"/v1/sandboxes/{s}")
         d.ok("PATCH", "/v1/settings", {"network": {"tier": "restricted"}})
         until(lambda: not d.get("/v1/executions?status=running")["executions"], 10, "the end of all")
-        same(len(d.rows()), 9, "rows in the log")
+        same(len(d.rows()), 10, "rows in the log")
         d.ok("PATCH", "/v1/settings", {"network": STANDARD})
-        start("/v1/exec", runtime="sh", code="true")
+        start("/v1/exec", runtime="bash", code="exec 3<>/dev/tcp/1.2.3.4/80")
         d.stop()
         d.start()
         same(reached(d)[0], {"ok.example", "www.ok.example"}, "the next daemon")
@@ -605,6 +610,18 @@ def several_at_once_in_one_sandbox_have_their_own_counts():
             ensure(end["connections"] == 4 and 53000 < end["bytes_received"] < 56000, f"the long one, with what went on beside it: {end}")
         r = d.exec("sh", "true", sandbox=s)["usage"]["network"]
         same(r, {"connections": 0, "refused": 0, "bytes_sent": 0, "bytes_received": 0, "lookups": 0}, "one that does nothing")
+
+
+@test(users=["root"], timeout=60)
+def who_ends_at_once_is_counted_all_the_same():
+    """Nobody is asked about executions that used no network; these did, a moment before their end."""
+    lookup = r"printf '\0\1\1\0\0\1\0\0\0\0\0\0\4evil\7example\0\0\1\0\1' >/dev/udp/198.18.0.1/53"
+    with Internet(), Daemon({"network": STANDARD}) as d:
+        for i in range(40):
+            for code, expected in (("exec 3<>/dev/tcp/1.2.3.4/81", {"refused": 1}), (lookup, {"refused": 1, "lookups": 1}), ("true", {})):
+                r = d.exec("bash", code)
+                same(r["usage"]["network"], {**NOTHING, **expected}, f"turn {i}, {code}")
+                same(len(r["violations"]), len(expected) and 1, f"turn {i}, {code}: violations")
 
 
 @test(users=["root"])

@@ -79,7 +79,10 @@ def hello(name):
     with contextlib.suppress(ssl.SSLWantReadError):
         tls.do_handshake()
     data = outgoing.read()
-    return data if name is None else data.replace(placeholder.encode(), name, 1)
+    if name is None:
+        return data
+    before = b"\0" + struct.pack(">H", len(name))
+    return data.replace(before + placeholder.encode(), before + name, 1)
 
 
 def server_name(name):
@@ -183,7 +186,7 @@ FORMS = {
                 "fd00:1::7", "fe80::1", "fec0::1"],
     "here": ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.1", "0.0.0.0", "0", "::1", "::", "::ffff:127.0.0.1", "::127.0.0.1",
              "64:ff9b::127.0.0.1", "2002:7f00:1::", "::ffff:0:127.0.0.1", "192.0.0.8", "198.18.0.1", "198.18.77.77", "fdce:11a0:e65e:1::ffff",
-             "224.0.0.1", "255.255.255.255", "240.0.0.1"],
+             "224.0.0.1", "255.255.255.255", "240.0.0.1", "fe80::1%lo", "fe80::1%25lo"],
 }  # fmt: skip
 
 

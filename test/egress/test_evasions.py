@@ -157,6 +157,10 @@ def private_addresses_stay_closed_in_tier_elevated():
             all_refused(tries, len(groups[group]))
             all_told(r, group)
             same(arrived(net), {}, f"{group}: what arrived")
+        wanted = [f"{group}: {name}" for group in ("names", "tunnels", "server names") for name, _ in groups[group] if name.endswith(("localhost", "localhost."))]
+        tries, _ = try_by_run({"tier": "elevated"}, *wanted)
+        all_refused(tries, len(wanted), REFUSED | {"reached", "502"})  # a lookup of it is answered, with an address of ours
+        same({t[2] for t in tries if "lookup" not in t[1]} & {"reached"}, set(), "what was reached")
         same(traps.came, [], "who came to the host itself")
 
 

@@ -1,4 +1,5 @@
-/* test/fuzz/scan.c -- programs' texts.  The first byte says in which language, and whether imports are limited. */
+/* test/fuzz/scan.c -- programs' texts.  The first byte says in which language, and whether imports are
+ * limited. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test/scan/corpus.c -- each snippet of python.txt, bash.txt and javascript.txt has the findings it says, and no
- * others.
+/* test/scan/corpus.c -- each snippet of python.txt, bash.txt and javascript.txt has the findings it says, and
+ * no others.
  *
  *     @@ risky import under an alias          whether the verdict has anything in it, and what it is about
  *     @@ rules import_network 1, …            each with its line, in the order of the text; - without any
@@ -182,9 +182,10 @@ TEST(the_report_as_json)
         CHECK_INT(scan(SCAN_PYTHON, text, sizeof text - 1, NULL, &report), 0);
         scan_report_write(&j, NULL, SCAN_PYTHON, &report);
         fclose(memory);
-        CHECK_STR(out, "{\"language\": \"python\", \"verdict\": [\"uses_network\"], \"severity\": \"medium\", "
-                       "\"findings\": [{\"rule\": \"import_network\", \"severity\": \"medium\", \"line\": 1, "
-                       "\"column\": 1, \"text\": \"import socket\"}], \"more\": false}");
+        CHECK_STR(out,
+                  "{\"language\": \"python\", \"verdict\": [\"uses_network\"], \"severity\": \"medium\", "
+                  "\"findings\": [{\"rule\": \"import_network\", \"severity\": \"medium\", \"line\": 1, "
+                  "\"column\": 1, \"text\": \"import socket\"}], \"more\": false}");
         free(out);
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -291,6 +292,60 @@ TEST(each_execution_has_its_own_counts)
         say_counted(about.number, about.sandbox, 3);
         CHECK_INT(c.result.network.connections, 3);
         run_end(&c);
+        end();
+}
+
+/* Whether one that ends now is counted, by asking. */
+static bool is_asked_about(struct box_sandbox *sb)
+{
+        struct run run;
+        run_begin(&run, sb);
+        while (hear())
+                ;
+        egress_end(sb, &run.observer);
+        const bool asked = hear_type(EGRESS_COUNT);
+        CHECK_INT(run.observer.counting, asked);
+        CHECK(asked ||
+              (run.result.has_network && run.result.network_known && run.result.network.lookups == 0));
+        if (asked)
+                say_counted(heard.about.number, heard.about.sandbox, 1);
+        run_end(&run);
+        return asked;
+}
+
+TEST(nobody_is_asked_about_what_used_no_network)
+{
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t size = sizeof at;
+        const int used = EGRESS_USED;
+        struct box_sandbox sb;
+        int tcp = socket(AF_INET, SOCK_STREAM, 0), udp = socket(AF_INET, SOCK_DGRAM, 0),
+            from = socket(AF_INET, SOCK_DGRAM, 0), to;
+        begin("{\"tier\": \"elevated\"}");
+        connect_again();
+        make(&sb, TIER_ELEVATED);
+        CHECK_INT(bind(tcp, (struct sockaddr *)&at, size), 0);
+        CHECK(bind(udp, (struct sockaddr *)&at, size) == 0 &&
+              getsockname(udp, (struct sockaddr *)&at, &size) == 0 && listen(tcp, 5) == 0);
+        egress_keep(&sb, dup(tcp), dup(udp));
+        egress_attach(&sb);
+        CHECK(!is_asked_about(&sb));
+        CHECK(!is_asked_about(&sb));
+        CHECK_INT(sendto(from, "x", 1, 0, (struct sockaddr *)&at, size), 1);
+        CHECK(is_asked_about(&sb)); /* a question waits */
+        CHECK_INT(recv(udp, &to, 1, 0), 1);
+        CHECK(!is_asked_about(&sb));
+        CHECK_INT(getsockname(tcp, (struct sockaddr *)&at, &size), 0);
+        to = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK_INT(connect(to, (struct sockaddr *)&at, size), 0);
+        CHECK(is_asked_about(&sb)); /* a connection waits */
+        close(accept(tcp, NULL, NULL));
+        CHECK(!is_asked_about(&sb));
+        CHECK_INT(setsockopt(tcp, SOL_SOCKET, SO_PRIORITY, &used, sizeof used), 0);
+        CHECK(is_asked_about(&sb)); /* from now on */
+        unmake(&sb);
+        for (int i = 0; i < 4; i++)
+                close((const int[]){tcp, udp, from, to}[i]);
         end();
 }
 

@@ -98,6 +98,7 @@ static int allowed(void)
                 udp < 0 && udp != -EAFNOSUPPORT ? udp : 0,
                 sys_call5(SYS_setsockopt, tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on),
                 sys_call5(SYS_setsockopt, tcp, SOL_SOCKET, SO_LINGER, &linger, sizeof linger),
+                sys_call5(SYS_setsockopt, tcp, SOL_SOCKET, SO_PRIORITY, &on, sizeof on),
                 sys_call2(SYS_pipe2, fds, O_CLOEXEC),
                 sys_call3(SYS_fcntl, fds[1], F_SETPIPE_SZ, 65536) > 0 ? 0 : -1,
                 sys_call3(SYS_connect, tcp, &to, sizeof to) == -EPERM,

@@ -1,0 +1,92 @@
+#include "scan/check.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define LONG_RUN 1000
+#define WORDS_MAX 32
+
+void check_not_constant(struct program *p, TSNode node)
+{
+        check_say(p, RULE_IMPORT_NOT_CONSTANT, node);
+        if (check_limited(p))
+                p->report->to->verdict |= SCAN_NOT_ALLOWED;
+}
+
+void check_code(struct program *p, enum scan_language language, TSNode node, const struct values *code)
+{
+        bool decoded = false, constant = !code->other && code->n > 0;
+        for (unsigned i = 0; i < code->n; i++) {
+                const struct value *v = &code->v[i];
+                decoded |= v->decoded;
+                constant &= v->kind == VALUE_TEXT && v->text;
+                if (v->kind == VALUE_TEXT && v->text)
+                        program_inside(p, language, v->text, v->len, node);
+        }
+        if (decoded)
+                check_say(p, RULE_OBFUSCATED_CODE, node);
+        else
+                check_say(p, constant ? RULE_EVALUATE_CONSTANT : RULE_EVALUATE, node);
+        if (!constant && check_limited(p))
+                check_not_constant(p, node);
+}
+
+bool check_mode_writes(const struct values *mode)
+{
+        for (unsigned i = 0; i < mode->n; i++) {
+                const struct value *v = &mode->v[i];
+                if (v->kind == VALUE_NAME ? !strstr(v->text, "O_RDONLY") : v->kind != VALUE_TEXT || !v->text)
+                        return true;
+                for (size_t k = 0; k < v->len && v->kind == VALUE_TEXT; k++)
+                        if (strchr("wax+", v->text[k]))
+                                return true;
+        }
+        return mode->other;
+}
+
+void check_long_literal(struct program *p, TSNode node)
+{
+        size_t len, run = 0;
+        const char *text = source_text(p->source, node, &len);
+        for (size_t i = 0; i < len && run <= LONG_RUN; i++)
+                run = isspace((unsigned char)text[i]) ? 0 : run + 1;
+        if (run > LONG_RUN)
+                check_say(p, RULE_LONG_LITERAL, node);
+}
+
+void check_line_add(struct check_line *line, const struct values *word)
+{
+        static const char unknown[] = "\"$unknown\" ";
+        const struct value *v = &word->v[0];
+        bool known = word->n > 0 && v->kind == VALUE_TEXT && v->text;
+        size_t most = known ? (size_t)v->len * 4 + 3 : sizeof unknown;
+        line->full |= most > sizeof line->text - line->len;
+        if (line->full)
+                return;
+        if (!known) {
+                memcpy(line->text + line->len, unknown, sizeof unknown - 1);
+                line->len += sizeof unknown - 1;
+                return;
+        }
+        line->text[line->len++] = '\'';
+        for (size_t i = 0; i < v->len; i++) {
+                if (v->text[i] == '\'') {
+                        memcpy(line->text + line->len, "'\\'", 3);
+                        line->len += 3;
+                }
+                line->text[line->len++] = v->text[i];
+        }
+        line->text[line->len++] = '\'';
+        line->text[line->len++] = ' ';
+}
+
+void check_line_add_all(struct program *p, struct check_line *line, const struct value *list)
+{
+        TSNode words[WORDS_MAX];
+        struct values word;
+        size_t n = source_children(p->source, list->node, words, WORDS_MAX);
+        for (size_t i = 0; i < n; i++) {
+                program_evaluate(p, words[i], list->scope, &word);
+                check_line_add(line, &word);
+        }
+}

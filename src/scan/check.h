@@ -1,0 +1,36 @@
+/* scan/check.h -- what the second looks at Python and JavaScript share. */
+#pragma once
+#include "scan/program.h"
+
+static inline void check_say(struct program *p, enum rule rule, TSNode node)
+{
+        report_node(p->report, rule, node);
+}
+
+/* Whether there is a list of allowed imports. */
+static inline bool check_limited(const struct program *p)
+{
+        return p->rules && p->rules->allowed_imports;
+}
+
+/* An import of something that nobody can tell; refused if imports are limited. */
+void check_not_constant(struct program *p, TSNode node);
+
+/* Text that is to be run: scanned as far as it is constant, and told.  Code that is not known could import
+ * anything. */
+void check_code(struct program *p, enum scan_language language, TSNode node, const struct values *code);
+
+/* Whether a mode of open(), or flags, may write; what is not known may. */
+bool check_mode_writes(const struct values *mode);
+
+/* A text that goes on for long without a space. */
+void check_long_literal(struct program *p, TSNode node);
+
+/* A command that is given as a list of words: it is scanned as a line of a shell. */
+struct check_line {
+        char text[2048];
+        size_t len;
+        bool full;
+};
+void check_line_add(struct check_line *line, const struct values *word);
+void check_line_add_all(struct program *p, struct check_line *line, const struct value *list);
