@@ -233,9 +233,11 @@ static int select_mode(const struct box *box, struct exec_request *r, const char
                 e = exec_request_refuse(box, r, &report, err);
         if (e < 0)
                 return e;
-        r->direct = report.verdict == 0;
+        r->direct = report.verdict == 0 && !report.unknown_command;
         if (r->direct)
                 snprintf(r->reason, sizeof r->reason, "host: nothing risky was found");
+        else if (report.verdict == 0)
+                snprintf(r->reason, sizeof r->reason, "sandbox: a command that is not known");
         else
                 name_verdict(report.verdict, r->reason, sizeof r->reason);
         return 0;

@@ -66,14 +66,16 @@ enum {
 struct bash_command {
         const char *name;
         unsigned flags;
+        enum scan_language language;
         const char
                 *options; /* those that take a value: "n" -n 3; "output" --output f; "o=" writes there too */
         const char *subcommands;
-        enum scan_language language;
-        const char *runs; /* subcommands that run such files */
+        const char *runs; /* subcommands that run files that are not in the text */
         unsigned skip;    /* operands before the command of a wrapper, or before the files */
 };
 const struct bash_command *bash_command(const char *name, size_t len);
+/* Known, and it does nothing but compute and print. */
+bool bash_is_harmless(const char *name, size_t len);
 /* Whether a list of words, separated by spaces, has this one. */
 bool bash_has_word(const char *list, const char *word, size_t len);
 

@@ -375,8 +375,10 @@ static void check_name(struct program *p, struct line line)
                         line.command = bash_command(base, base_len);
                         if (base_len == 4 && !memcmp(base, "find", 4))
                                 check_find(p, line);
-                        if (!line.command)
+                        if (!line.command) {
+                                p->report->to->unknown_command |= !bash_is_harmless(base, base_len);
                                 continue;
+                        }
                         wrapper |= (line.command->flags & COMMAND_WRAPPER) != 0;
                         check_known(p, &line);
                         if (wrapper)

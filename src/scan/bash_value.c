@@ -96,7 +96,7 @@ static void expansion(struct program *p, TSNode node, uint32_t scope, struct val
         TSNode parts[4], name;
         struct values found = {0}, standard;
         size_t n = source_children(p->source, node, parts, 4);
-        TSNode operator= source_child(p->source, node, FIELD_OPERATOR);
+        TSNode sign = source_child(p->source, node, FIELD_OPERATOR);
         if (n == 0) {
                 ret->other = true;
                 return;
@@ -105,16 +105,16 @@ static void expansion(struct program *p, TSNode node, uint32_t scope, struct val
         if (source_kind(p->source, name) == SH_SUBSCRIPT)
                 name = source_child(p->source, name, FIELD_NAME);
         variable(p, name, scope, &found);
-        if (ts_node_is_null(operator)) {
+        if (ts_node_is_null(sign)) {
                 elements(p, &found, ret);
-        } else if (n == 2 && (source_is(p->source, operator, ":-") || source_is(p->source, operator, "-") ||
-                              source_is(p->source, operator, ":=") || source_is(p->source, operator, "="))) {
+        } else if (n == 2 && (source_is(p->source, sign, ":-") || source_is(p->source, sign, "-") ||
+                              source_is(p->source, sign, ":=") || source_is(p->source, sign, "="))) {
                 if (found.n > 0)
                         elements(p, &found, ret);
                 program_evaluate(p, parts[1], scope, &standard);
                 values_add_all(ret, &standard);
                 /* From outside it may be anything; what the text itself says is taken for meant. */
-        } else if (source_is(p->source, operator, "#") && n == 1) {
+        } else if (source_is(p->source, sign, "#") && n == 1) {
                 values_add(ret, &(struct value){.kind = VALUE_NUMBER});
         } else {
                 values_transform(ret, &p->arena, TRANSFORM_DECODE, &found);
@@ -154,19 +154,22 @@ static void substitution(struct program *p, TSNode node, uint32_t scope, struct 
         }
         program_evaluate(p, words.nodes[0], scope, &name);
         const struct value *v = &name.v[0];
-        if (name.n != 1 || v->kind != VALUE_TEXT)
+        const struct bash_command *known =
+                name.n == 1 && v->kind == VALUE_TEXT ? bash_command(v->text, v->len) : NULL;
+        if (name.n != 1 || v->kind != VALUE_TEXT) {
                 ret->other = true;
-        else if ((bash_has_word("which command type", v->text, v->len)) && words.n > 1)
+                return;
+        }
+        if (words.n > 1 && (bash_has_word("which command type", v->text, v->len) ||
+                            (words.n == 2 && bash_has_word("echo printf", v->text, v->len))))
                 program_evaluate(p, words.nodes[words.n - 1], scope, ret);
-        else if (bash_has_word("echo printf", v->text, v->len) && words.n == 2)
-                program_evaluate(p, words.nodes[1], scope, ret);
         else if (bash_has_word("mktemp", v->text, v->len) && words.n < 3)
                 add_plain(p, ret, "/tmp/tmp", 8);
         else if (bash_has_word("pwd", v->text, v->len))
                 add_plain(p, ret, ".", 1);
         else if (bash_has_word("seq nproc date wc id", v->text, v->len))
                 values_add(ret, &(struct value){.kind = VALUE_NUMBER});
-        else if (bash_command(v->text, v->len) && bash_command(v->text, v->len)->flags & COMMAND_DECODES)
+        else if (known && known->flags & COMMAND_DECODES)
                 values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
         else
                 ret->other = true;

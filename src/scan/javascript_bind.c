@@ -105,13 +105,12 @@ static void bind_target(struct program *p, TSNode pattern, const struct target *
                                 }
                                 continue;
                         }
+                        if (kind == JS_REST_PATTERN && source_children(p->source, name, &name, 1) == 1)
+                                kind = source_kind(p->source, name);
                         if (kind == JS_IDENTIFIER)
                                 bind(p, name, &part);
                         else if (kind == JS_OBJECT_PATTERN)
                                 bind_object(p, name, &part);
-                        else if (kind == JS_REST_PATTERN && source_children(p->source, name, &name, 1) == 1 &&
-                                 source_kind(p->source, name) == JS_IDENTIFIER)
-                                bind(p, name, &part);
                 }
                 break;
         default:
@@ -190,9 +189,6 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned kind, un
                         return;
                 break;
         case JS_ASSIGNMENT:
-                if (walker_at(walker, source, FIELD_LEFT))
-                        return;
-                break;
         case JS_AUGMENTED:
         case JS_FOR_IN:
         case JS_ASSIGNMENT_PATTERN:

@@ -202,21 +202,21 @@ static void subscript(struct program *p, TSNode node, uint32_t scope, struct val
 /* a + b + c + …: not by recursion, as in Python. */
 static void binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
-        TSNode operands[OPERANDS_MAX], operator= source_child(p->source, node, FIELD_OPERATOR);
+        TSNode operands[OPERANDS_MAX], sign = source_child(p->source, node, FIELD_OPERATOR);
         struct values whole, part, joined;
         size_t n = 0;
-        if (ts_node_is_null(operator)) {
+        if (ts_node_is_null(sign)) {
                 ret->other = true;
                 return;
         }
-        if (source_is(p->source, operator, "||") || source_is(p->source, operator, "&&") ||
-            source_is(p->source, operator, "??")) {
+        if (source_is(p->source, sign, "||") || source_is(p->source, sign, "&&") ||
+            source_is(p->source, sign, "??")) {
                 program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, ret);
                 program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, &part);
                 values_add_all(ret, &part);
                 return;
         }
-        if (!source_is(p->source, operator, "+")) {
+        if (!source_is(p->source, sign, "+")) {
                 program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &whole);
                 program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, &part);
                 if (values_are_number(&whole) && values_are_number(&part))

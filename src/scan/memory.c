@@ -113,9 +113,9 @@ static void *take(size_t size)
                 return block + 1;
         }
         size_t class = class_of(size);
-        void *found = m->free[class];
+        struct memory_free *found = m->free[class];
         if (found) {
-                memcpy(&m->free[class], found, sizeof found);
+                m->free[class] = found->next;
                 return found;
         }
         /* Blocks are aligned to 8, which is what the structures in them need. */
@@ -139,8 +139,9 @@ static void give(void *p)
                 free(unlink_large(m, p));
                 return;
         }
-        memcpy(p, &m->free[class_of(size)], sizeof p);
-        m->free[class_of(size)] = p;
+        struct memory_free *block = p;
+        block->next = m->free[class_of(size)];
+        m->free[class_of(size)] = block;
 }
 
 static void *take_zeroed(size_t n, size_t size)

@@ -9,8 +9,10 @@
 struct memory {
         struct memory *outer; /* that of the text which this one was found in */
         struct memory_chunk *chunks;
-        char *at, *end;             /* what is left of the first chunk */
-        void *free[MEMORY_CLASSES]; /* by size */
+        char *at, *end; /* what is left of the first chunk */
+        struct memory_free {
+                struct memory_free *next;
+        } * free[MEMORY_CLASSES]; /* by size */
         struct memory_large *large;
         size_t used; /* what was taken from the system */
 };

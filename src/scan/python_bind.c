@@ -228,9 +228,6 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned parent, 
                         return;
                 break;
         case PY_ASSIGNMENT:
-                if (walker_at(&walk->walker, p->source, FIELD_LEFT))
-                        return;
-                break;
         case PY_AUGMENTED_ASSIGNMENT:
         case PY_FOR:
         case PY_FOR_IN:

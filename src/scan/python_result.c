@@ -273,9 +273,8 @@ static bool call_text_method(struct program *p, TSNode function, const struct py
                 if (source_is(p->source, name, "joinpath"))
                         values_join(ret, &p->arena, JOIN_PATH, &object, &first);
                 else if (source_is(p->source, name, "resolve") || source_is(p->source, name, "absolute") ||
-                         source_is(p->source, name, "expanduser") || source_is(p->source, name, "as_posix"))
-                        values_add_all(ret, &object);
-                else if (source_is(p->source, name, "with_suffix") || source_is(p->source, name, "with_name"))
+                         source_is(p->source, name, "expanduser") || source_is(p->source, name, "as_posix") ||
+                         source_is(p->source, name, "with_suffix") || source_is(p->source, name, "with_name"))
                         values_add_all(ret, &object);
                 else
                         ret->other = true;

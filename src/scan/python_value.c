@@ -176,12 +176,12 @@ static void add_numbers(struct program *p, const struct values *left, const stru
 /* a + b + c + … leans to the left as far as the text goes on: not by recursion. */
 static void sum(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
-        TSNode operands[OPERANDS_MAX], operator;
+        TSNode operands[OPERANDS_MAX], sign;
         struct values whole, part, joined;
         size_t n = 0;
         while (n < OPERANDS_MAX && source_kind(p->source, node) == PY_BINARY &&
-               (operator= source_child(p->source, node, FIELD_OPERATOR), !ts_node_is_null(operator)) &&
-               source_is(p->source, operator, "+")) {
+               (sign = source_child(p->source, node, FIELD_OPERATOR), !ts_node_is_null(sign)) &&
+               source_is(p->source, sign, "+")) {
                 operands[n++] = source_child(p->source, node, FIELD_RIGHT);
                 node = source_child(p->source, node, FIELD_LEFT);
         }
@@ -241,37 +241,31 @@ void python_format(struct program *p, const struct values *of, const char *mark,
 static void binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         struct values left, right;
-        TSNode operator= source_child(p->source, node, FIELD_OPERATOR), arguments[PYTHON_ARGUMENTS_MAX];
-        if (ts_node_is_null(operator)) {
+        TSNode sign = source_child(p->source, node, FIELD_OPERATOR),
+               of = source_child(p->source, node, FIELD_RIGHT), arguments[PYTHON_ARGUMENTS_MAX] = {of};
+        size_t n = 1;
+        if (ts_node_is_null(sign) || ts_node_is_null(of)) {
                 ret->other = true;
-        } else if (source_is(p->source, operator, "+")) {
+                return;
+        }
+        if (source_is(p->source, sign, "+")) {
                 sum(p, node, scope, ret);
-        } else if (source_is(p->source, operator, "/")) {
-                program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &left);
-                program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, &right);
-                if (values_are_number(&left) && values_are_number(&right))
-                        values_add(ret, &(struct value){.kind = VALUE_NUMBER});
-                else
-                        values_join(ret, &p->arena, JOIN_PATH, &left, &right);
-        } else if (source_is(p->source, operator, "%")) {
-                TSNode of = source_child(p->source, node, FIELD_RIGHT);
-                size_t n = 1;
-                arguments[0] = of;
-                program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &left);
+                return;
+        }
+        program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &left);
+        if (source_is(p->source, sign, "%") && !values_are_number(&left)) {
                 if (source_kind(p->source, of) == PY_TUPLE)
                         n = source_children(p->source, of, arguments, PYTHON_ARGUMENTS_MAX);
                 python_format(p, &left, "%s", arguments, n, scope, ret);
-        } else if (source_is(p->source, operator, "-") || source_is(p->source, operator, "*") ||
-                   source_is(p->source, operator, "//")) {
-                program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &left);
-                program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, &right);
-                if (values_are_number(&left) && values_are_number(&right))
-                        values_add(ret, &(struct value){.kind = VALUE_NUMBER});
-                else
-                        ret->other = true;
-        } else {
-                ret->other = true;
+                return;
         }
+        program_evaluate(p, of, scope, &right);
+        if (values_are_number(&left) && values_are_number(&right))
+                values_add(ret, &(struct value){.kind = VALUE_NUMBER});
+        else if (source_is(p->source, sign, "/"))
+                values_join(ret, &p->arena, JOIN_PATH, &left, &right);
+        else
+                ret->other = true;
 }
 
 /* ---- everything ---- */

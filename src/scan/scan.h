@@ -44,7 +44,9 @@ struct scan_finding {
 struct scan_report {
         unsigned verdict;
         enum scan_severity worst;
-        bool more; /* there were more findings than fit; the worst are here */
+        bool more;            /* there were more findings than fit; the worst are here */
+        bool unknown_command; /* a shell's, of which no table says what it does: no finding, but no trust
+                                 either */
         size_t n_findings;
         struct scan_finding findings[SCAN_FINDINGS_MAX]; /* in the order of the text */
 };

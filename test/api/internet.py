@@ -17,6 +17,7 @@ import ctypes
 import ipaddress
 import json
 import os
+import select
 import shutil
 import socket
 import ssl
@@ -129,10 +130,6 @@ class Internet:
         """{"proto address port": how many} of what came from the host, at the interface."""
         return self.ask(do="packets")
 
-    def times(self):
-        """[time, "proto address port"] of each of them."""
-        return self.ask(do="times")
-
     def forget(self):
         self.ask(do="forget")
 
@@ -168,7 +165,7 @@ def make_certificates(directory, names):
 class World:
     def __init__(self, directory):
         self.directory = directory
-        self.events, self.counts, self.times = [], {}, []
+        self.events, self.counts, self.sniffer = [], {}, None
         self.names = {name: (answers, 60) for name, answers in ZONE.items()}
         self.asked = {}
 
@@ -311,7 +308,7 @@ class World:
             await asyncio.start_server(handler, sock=both, ssl=tls)
 
     def sniff(self):
-        s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+        s = self.sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
         s.bind(("inet0", 3))
         while True:
             data, (_, proto, kind, *_) = s.recvfrom(200)
@@ -325,7 +322,13 @@ class World:
             port = struct.unpack(">H", data[at + 2 : at + 4])[0] if transport in (6, 17) else 0
             name = f"{ {6: 'tcp', 17: 'udp', 1: 'icmp', 58: 'icmp'}.get(transport, transport)} {to} {port}"
             self.counts[name] = self.counts.get(name, 0) + 1
-            self.times.append((time.time(), name))
+
+    def catch_up(self):
+        """All that has arrived is counted."""
+        end = time.monotonic() + 1
+        while (not self.sniffer or select.select([self.sniffer], [], [], 0)[0]) and time.monotonic() < end:
+            time.sleep(0.001)
+        time.sleep(0.001)
 
 
 def configure():
@@ -352,11 +355,11 @@ def child(fd, directory):
         elif what["do"] == "seen":
             answer = world.events[-2000:]
         elif what["do"] == "packets":
+            world.catch_up()
             answer = dict(world.counts)
-        elif what["do"] == "times":
-            answer = world.times[-5000:]
         elif what["do"] == "forget":
-            world.events, world.counts, world.times = [], {}, []
+            world.catch_up()
+            world.events, world.counts = [], {}
         control.send(json.dumps(answer).encode())
 
 

@@ -4,7 +4,7 @@ from support import ensure, same, test
 from world import *
 
 
-@test(users=("root",), timeout=40)
+@test(users=("root",), timeout=40, beside=True)
 def who_does_not_say_what_it_wants_is_closed():
     world = World()
     world.web(port=443, handle=echo)
@@ -28,7 +28,7 @@ def who_does_not_say_what_it_wants_is_closed():
     ensure(head.recv(100).startswith(b"HTTP/1.1 403"), "the slow head is not refused")
 
 
-@test(users=("root",))
+@test(users=("root",), beside=True)
 def a_connection_on_which_nothing_moves_is_closed():
     world = World()
     world.web(port=22, handle=echo)

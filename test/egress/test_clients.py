@@ -214,10 +214,9 @@ def client_pip():
             make_index(files)
         # It tries again five times by itself, waiting longer each time; refused is each try at once.
         install = "python3 -m pip install -q --no-cache-dir --retries 0 --target lib --index-url https://{}/files/simple greeting && PYTHONPATH=lib python3 -m greeting"
-        works(product, net, "pip", install.format("ok.example"), {}, "good day")
-        fails(product, net, "pip", install.format("evil.example"), {}, "403|No matching distribution")
-        if product.way == "run as root":
-            works(product, net, "pip, past the proxy", install.format("ok.example"), NO_PROXY, "good day")
-            fails(product, net, "pip, past the proxy", install.format("evil.example"), NO_PROXY, NO_NAME + "|No matching distribution")
+        # Past the proxy as an ordinary user; by it as others.
+        env = NO_PROXY if product.way == "run as an ordinary user" else {}
+        works(product, net, "pip", install.format("ok.example"), env, "good day")
+        fails(product, net, "pip", install.format("evil.example"), env, "403|No matching distribution", fast=6)  # most of it is its start
 
     each_way(work)

@@ -299,6 +299,29 @@ EVERY = 4096
 
 
 @test(users=("root",))
+def what_was_used_is_marked_before_anything_is_taken():
+    """The owner sees it on the socket; what was counted was used, too."""
+    world = World()
+    world.web()
+
+    def used(inside):
+        return inside.tcp.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY) == 1
+
+    for use in (lambda i: i.look_up("evil.example"), lambda i: i.resets(WEB, 22), lambda i: i.count()):
+        inside = world.inside("ok.example")
+        world.inside("ok.example").count()  # all is attached by now
+        ensure(not used(inside), "it was not used")
+        use(inside)
+        ensure(used(inside), "it was used")
+    inside = world.inside("ok.example")
+    os.kill(world.process.pid, signal.SIGSTOP)
+    with inside.connect(WEB, 22):
+        ensure(not used(inside), "nothing was taken yet")
+        os.kill(world.process.pid, signal.SIGCONT)
+        until(lambda: used(inside), what="the mark")
+
+
+@test(users=("root",))
 def it_is_caged():
     world = World()
     world.inside("ok.example").count()

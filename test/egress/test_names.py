@@ -129,7 +129,7 @@ def a_slow_server_is_waited_for_and_one_that_is_dead_is_passed_over():
     support.within(took, 6, "the lookup")
 
 
-@test(users=("root",))
+@test(users=("root",), beside=True)
 def a_server_that_does_not_answer_is_given_up():
     world = World()
     world.names.mangle = lambda *_: []

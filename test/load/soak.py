@@ -145,7 +145,7 @@ def main():
     t, trouble, begun = Checks(), [], time.monotonic()
     with Daemon(options.cella) as d:
         done, at, before, table = 0, 0, None, []
-        warm = min(2000, options.executions // 3)
+        warm = min(2000, options.executions // 2)  # its threads have their share of memory only after a while
         intervals = 10 if options.executions >= 10000 else 5
         parts = [warm] + [(options.executions - warm) // intervals] * intervals
         for part in parts:

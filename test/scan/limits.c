@@ -208,7 +208,7 @@ TEST(long_chains_of_one_thing)
                 "//x\n",   "#\n",  "'''",    "{a,",
         };
         for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-                for_each_language(pieces[i], strlen(pieces[i]), slow() ? 200 : 5000);
+                for_each_language(pieces[i], strlen(pieces[i]), slow() ? 60 : 5000);
 }
 
 /* Every name is bound to the one before; a text is put together of ever longer ones. */
