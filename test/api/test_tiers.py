@@ -418,8 +418,9 @@ def whoever_goes_while_it_is_counted():
         d.start()
         same(reached(d)[0], {"ok.example", "www.ok.example"}, "the next daemon")
         for _ in range(3):  # one death after the other
-            os.kill(d.egress_pid(), signal.SIGKILL)
-            until(lambda: d.egress_pid(), 10, "another one")
+            dead = d.egress_pid()
+            os.kill(dead, signal.SIGKILL)
+            until(lambda: d.egress_pid() not in (None, dead), 10, "another one")
         d.ok("PATCH", "/v1/settings", {"network": {"allowed_domains": ["other.example"]}})
         same(reached(d)[0], {"other.example"}, "settings that changed meanwhile")
 
