@@ -31,8 +31,8 @@ struct task {
         uint64_t cpu_us, rss_peak_bytes;
         void *memory; /* what a supervisor lives on: freed when nobody can be in it any more */
         size_t memory_len;
-        bool final; /* we end with it */
-        bool lists; /* INIT_LIST_ADDED */
+        bool final;     /* we end with it */
+        bool lists;     /* INIT_LIST_ADDED */
         bool announces; /* INIT_ANNOUNCES */
         bool told;      /* it has announced its end, and its owner knows */
         /* Written by the supervisor, which shares our memory. */

@@ -30,8 +30,8 @@ struct jail_spec {
         bool terminals; /* a /dev/pts of its own */
         bool several;   /* there will be a descriptor JAIL_CENSUS_FD, see jail_enter() */
         bool network;   /* it has a way out, see way_out.h */
-        bool direct;    /* no sandbox: limits, and processes that can be ended, but the host's files and network.  The
-                         * code is a user that owns nothing, if root runs us, else who we are */
+        bool direct; /* no sandbox: limits, and processes that can be ended, but the host's files and network.
+                      * The code is a user that owns nothing, if root runs us, else who we are */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */

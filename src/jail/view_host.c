@@ -1,8 +1,8 @@
 /* jail/view_host.c -- no view at all: the host's files as they are, for code that is run directly.
  *
  * It is still a mount namespace, with a small tmpfs as its root in which everything of the host's root
- * directory appears under its own name, because two things are not the host's: /workspace, which goes with the
- * execution, and /proc, which shows the processes that init can end.  Nothing is hidden and nothing is
+ * directory appears under its own name, because two things are not the host's: /workspace, which goes with
+ * the execution, and /proc, which shows the processes that init can end.  Nothing is hidden and nothing is
  * write-protected but the root directory itself; what the code may touch is what its user may. */
 #include <errno.h>
 #include <stdint.h>

@@ -140,7 +140,7 @@ PUBLIC int chdir(const char *path);
 int chdir(const char *path)
 {
         int (*next)(const char *) = 0;
-        if (script[0] && bare_same(path, THE_END)) { /* what ends otherwise goes the long way */
+        if (script[0] && bare_same(path, THE_END)) {     /* what ends otherwise goes the long way */
                 if (alone && alone == bare_last_pid()) { /* whoever was started must be waited for */
                         for (int i = 0; i < 3; i++)
                                 sys_call1(SYS_close, i);

@@ -39,8 +39,8 @@ enum keeper_reply {
         KEEPER_DIED,   /* struct keeper_about: its init is gone.  It still has to be ended. */
         KEEPER_STOP,   /* struct keeper_about: shut down, the operator said so */
         KEEPER_RELOAD, /* struct keeper_about: read the settings again */
-        KEEPER_EGRESS, /* struct keeper_about; descriptor: the socket of a new egress process, see wire/egress.h.
-                        * Comes first, and again when the last one has died */
+        KEEPER_EGRESS, /* struct keeper_about; descriptor: the socket of a new egress process, see
+                        * wire/egress.h. Comes first, and again when the last one has died */
 };
 
 enum keeper_workspace {
@@ -57,12 +57,13 @@ struct keeper_make {
         uint32_t workspace; /* enum keeper_workspace */
         uint32_t user_root;
         uint32_t terminals;
-        uint32_t long_lived;        /* it can be frozen; 0.1 ms more to make */
-        uint32_t network;           /* it gets a way out, see INIT_NETWORK */
-        uint32_t direct;            /* no walls but limits: the host's files and network (mode "off").  As a user that
-                                     * owns nothing, if the keeper is root.  Scratch workspace, no network, not long-lived */
-        uint32_t reserved;          /* zero */
-        char id[32];                /* sbx_..., for messages and logs */
+        uint32_t long_lived; /* it can be frozen; 0.1 ms more to make */
+        uint32_t network;    /* it gets a way out, see INIT_NETWORK */
+        uint32_t direct;   /* no walls but limits: the host's files and network (mode "off").  As a user that
+                            * owns nothing, if the keeper is root.  Scratch workspace, no network, not
+                            * long-lived */
+        uint32_t reserved; /* zero */
+        char id[32];       /* sbx_..., for messages and logs */
         char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ . not in front */
         char root[KEEPER_PATH_MAX]; /* absolute; must be in or below what the operator allowed */
         struct cella_limits limits; /* filled in from zeroed memory */

@@ -41,7 +41,8 @@ static void put_file(const char *data, size_t len)
         struct request_put_file r;
         if (request_put_file(data, len, &r) < 0)
                 return;
-        if (!r.name[0] || strchr(r.name, '/') || !strcmp(r.name, "..") || (r.mode & ~(0777u | INIT_IN_WORKSPACE)))
+        if (!r.name[0] || strchr(r.name, '/') || !strcmp(r.name, "..") ||
+            (r.mode & ~(0777u | INIT_IN_WORKSPACE)))
                 abort();
         for (size_t i = 0; i < r.content_len; i++)
                 sink = r.content[i];

@@ -147,7 +147,8 @@ static void ordinary(enum scan_language language, const char *piece, size_t piec
         }
         CHECK((report.verdict & SCAN_UNPARSABLE) == 0);
         printf("   %s: %.0f ms for %.2f MB\n", scan_language_name(language), best, (double)len / MB);
-        if (!slow()) /* 200 on a machine of its own, which is printed; on one that is shared caches are cold */
+        if (!slow()) /* 200 on a machine of its own, which is printed; on one that is shared caches are cold
+                      */
                 CHECK(best < 500);
         free(text);
 }

@@ -104,7 +104,9 @@ TEST(headers_repeat_values)
                 {"=?base64?SGVs!!!bG8=?=", "Hello", false},
                 {"=?base64?SGVsbG8=", "=?base64?SGVsbG8=", true},
                 {"SGVsbG8=", "SGVsbG8=", true},
-                {"=?base64?" "?=", "", true}, /* in two: no trigraph */
+                {"=?base64?"
+                 "?=",
+                 "", true}, /* in two: no trigraph */
                 {"=?base64?=", "=?base64?=", true},
         };
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
