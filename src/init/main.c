@@ -170,6 +170,7 @@ int main(void)
                         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                                 return 0;
                         handle(&message);
+                        refused_heard();
                 }
         }
 }

@@ -47,9 +47,17 @@ int refused_fd(void)
         return listener;
 }
 
+static bool ahead; /* of what the owner has said: it was forgotten already */
+
 void refused_forget(void)
 {
-        n_told = 0;
+        if (!ahead)
+                n_told = 0;
+}
+
+void refused_heard(void)
+{
+        ahead = false;
 }
 
 /* The families have names of their own, as far as they are known for something; the rest share one, or there
@@ -87,15 +95,29 @@ static const char *call_name(const struct seccomp_data *call)
         }
 }
 
+static bool owner_speaks(void)
+{
+        struct pollfd owner = {INIT_CONTROL_FD, POLLIN, 0};
+        return sys_poll(&owner, 1, 0) > 0;
+}
+
 static void tell(const struct seccomp_data *call)
 {
         const char *name = call_name(call);
         struct init_refused refused = {0};
-        if (!name || n_told == INIT_REFUSED_MAX)
+        bool again = false;
+        if (!name)
                 return;
         for (unsigned i = 0; i < n_told; i++)
-                if (told[i] == name)
+                again |= told[i] == name;
+        /* What the owner has said and we have not read yet may be INIT_FORGET: code in a context can be
+         * faster than that. */
+        if (again || n_told == INIT_REFUSED_MAX) {
+                if (ahead || !owner_speaks())
                         return;
+                ahead = true;
+                n_told = 0;
+        }
         told[n_told++] = name;
         snprintf(refused.target, sizeof refused.target, "%s", name);
         snprintf(refused.detail, sizeof refused.detail, "%s",

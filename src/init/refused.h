@@ -13,3 +13,6 @@ void refused_drain(void);
 
 /* What was told of is told of again. */
 void refused_forget(void);
+
+/* A request of the owner was carried out. */
+void refused_heard(void);
