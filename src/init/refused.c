@@ -15,6 +15,7 @@
 #include "init/refused.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <stdint.h>
@@ -95,6 +96,26 @@ static const char *call_name(const struct seccomp_data *call)
         }
 }
 
+/* These try io_uring each time they start and go on without; it is not the code that did.  A program that
+ * takes such a name gains nothing but that nobody is told. */
+static bool is_habit(const struct seccomp_notif *question)
+{
+        static const char *const programs[] = {"node", "nodejs", "deno", "bun"};
+        char path[32], exe[256];
+        if (question->data.nr != SYS_io_uring_setup)
+                return false;
+        snprintf(path, sizeof path, "/proc/%u/exe", question->pid);
+        long n = sys_call4(SYS_readlinkat, AT_FDCWD, path, exe, sizeof exe - 1);
+        if (n <= 0)
+                return false;
+        exe[n] = '\0';
+        const char *slash = strrchr(exe, '/');
+        for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+                if (slash && !strcmp(slash + 1, programs[i]))
+                        return true;
+        return false;
+}
+
 static bool owner_speaks(void)
 {
         struct pollfd owner = {INIT_CONTROL_FD, POLLIN, 0};
@@ -142,7 +163,8 @@ void refused_answer(void)
         }
         if (r < 0)
                 return;
-        tell(&u.question.data);
+        if (!is_habit(&u.question))
+                tell(&u.question.data);
         struct seccomp_notif_resp answer = {.id = u.question.id, .error = -seccomp_errno(&u.question.data)};
         sys_call3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }

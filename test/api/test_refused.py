@@ -31,6 +31,19 @@ def a_refused_call_is_a_violation():
 
 
 @test
+def who_tries_io_uring_by_habit_is_not_told_of():
+    setup = "import ctypes; ctypes.CDLL(None).syscall(425, 8, 0)"  # io_uring_setup
+    with Daemon() as d:
+        r = d.post("/v1/exec", {"runtime": "python3", "code": setup})
+        same(refused(r), told("io_uring_setup"), "violations of code that wants it")
+        r = d.post("/v1/exec", {"runtime": "node", "code": "console.log(1)"})
+        same(refused(r), [], "violations of node")
+        command = ["sh", "-c", 'cp "$(readlink -f /usr/bin/python3)" node && ./node -c "$0"', setup]
+        r = d.post("/v1/exec", {"command": command})
+        same((r["exit_code"], refused(r)), (0, []), "what is called node, and its violations")
+
+
+@test
 def each_run_of_a_context_has_its_own():
     with Daemon() as d:
         s = d.sandbox()
