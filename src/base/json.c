@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 
-/* What stands for a byte in a string; NULL: itself. */
+/* What stands for a byte that cannot be in a string as itself. */
 static const char *escape(unsigned char c, char buffer[8])
 {
         static const char hex[] = "0123456789abcdef";
@@ -21,8 +21,6 @@ static const char *escape(unsigned char c, char buffer[8])
         case '\t':
                 return "\\t";
         default:
-                if (c >= 0x20 && c != 0x7f)
-                        return NULL;
                 memcpy(buffer, "\\u00", 4);
                 buffer[4] = hex[c >> 4];
                 buffer[5] = hex[c & 15];
@@ -31,29 +29,63 @@ static const char *escape(unsigned char c, char buffer[8])
         }
 }
 
+/* How many bytes at p stand for themselves, each alone. */
+static size_t plain_len(const unsigned char *p, const unsigned char *end)
+{
+        const unsigned char *at = p;
+        while (at < end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
+                at++;
+        return (size_t)(at - p);
+}
+
+struct block {
+        FILE *out;
+        size_t used;
+        char text[4096];
+};
+
+static void flush(struct block *b)
+{
+        fwrite(b->text, 1, b->used, b->out);
+        b->used = 0;
+}
+
+static void add(struct block *b, const char *text, size_t len)
+{
+        if (len > sizeof b->text - b->used)
+                flush(b);
+        if (len > sizeof b->text) {
+                fwrite(text, 1, len, b->out);
+                return;
+        }
+        memcpy(b->text + b->used, text, len);
+        b->used += len;
+}
+
 /* Through a block of our own: output can be a megabyte of newlines, and a call of stdio for
- * each costs more than the run did. */
+ * each costs more than the run did.  And run by run: most of it is plain. */
 static void quoted(FILE *out, const char *data, size_t len)
 {
         const unsigned char *p = (const unsigned char *)data, *end = p + len;
-        char block[4096], buffer[8];
-        size_t used = 0;
-        block[used++] = '"';
+        struct block b; /* its text is not to be zeroed for each key */
+        char buffer[8];
+        b.out = out;
+        b.used = 0;
+        add(&b, "\"", 1);
         while (p < end) {
-                size_t n = utf8_len((const char *)p, (size_t)(end - p));
-                const char *from = n == 0 ? "\xef\xbf\xbd" : n == 1 ? escape(*p, buffer) : NULL;
-                size_t from_len = from ? strlen(from) : n;
-                if (used + from_len + 1 > sizeof block) {
-                        fwrite(block, 1, used, out);
-                        used = 0;
+                size_t n = plain_len(p, end);
+                if (n > 0) {
+                        add(&b, (const char *)p, n);
+                        p += n;
+                        continue;
                 }
-                /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): block is no string */
-                memcpy(block + used, from ? from : (const char *)p, from_len);
-                used += from_len;
+                n = utf8_len((const char *)p, (size_t)(end - p));
+                const char *from = n == 0 ? "\xef\xbf\xbd" : n == 1 ? escape(*p, buffer) : (const char *)p;
+                add(&b, from, n > 1 ? n : strlen(from));
                 p += n ? n : 1;
         }
-        block[used++] = '"';
-        fwrite(block, 1, used, out);
+        add(&b, "\"", 1);
+        flush(&b);
 }
 
 static void begin(struct json *j, const char *key)
