@@ -263,7 +263,8 @@ static const char *const *shell_environment(void)
 int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err)
 {
-        static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js", NULL};
+        static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
+                                               "NODE_OPTIONS=--require=/dev/null", NULL};
         const char *argv[3] = {how->program, waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
         const uint32_t flags =

@@ -14,6 +14,7 @@
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
 #define NEXT_LIBRARY ((void *)-1l)
+#define O_ACCESS 3
 #define O_MAKE 02000100        /* O_RDONLY | O_CREAT | O_CLOEXEC */
 #define O_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
 
@@ -126,6 +127,39 @@ static const char epilogue[] =
         "const r=e.apply(this,arguments);if(n==='exit'&&this===p&&!c&&!p.exitCode)try{p.chdir('" THE_END
         "')}catch{}return r}}))(globalThis.process,globalThis.process.emit)}catch{}";
 
+/* Node's first console.log() takes it 5 ms, most of it to load and compile what writes to a pipe and what
+ * formats.  So it does that before it waits: on a socket whose handle does nothing, because the code's own
+ * is not to be touched before the code does, and without console.log(), which would look at stderr.  Nothing
+ * is left of it that the code could see, no pending callback, no number taken (the fidelity tests).  We are
+ * asked for by NODE_OPTIONS=--require=/dev/null, a file that a worker thread, which has the same option,
+ * finds too, and finds empty. */
+#define PRELUDE_AT "/dev/null"
+static const char prelude[] =
+        "try{delete process.env.NODE_OPTIONS;delete "
+        "require.cache[__filename];process._preload_modules.length=0;"
+        "const s=new(require('net').Socket)({handle:{writeUtf8String(){return 0},getAsyncId(){return 0}},"
+        "readable:false,writable:true});s._writeGeneric(false,'1\\n','utf8',()=>{});s.cork();s.write('1\\n');"
+        "require('util').format('%s',1,{a:[1]});require('tty');s._handle=null}catch{}";
+
+static char *node_options; /* as /proc shows it */
+static int prelude_given;
+
+static long give_prelude(void)
+{
+        long fd = sys_call2(SYS_memfd_create, "null", 1); /* MFD_CLOEXEC */
+        prelude_given = 1;
+        if (fd < 0 || sys_call3(SYS_write, fd, prelude, sizeof prelude - 1) < 0 ||
+            sys_call3(SYS_lseek, fd, 0, 0) < 0)
+                return -1;
+        return fd;
+}
+
+static void end_prelude(void)
+{
+        for (char *c = node_options; c && *c; c++)
+                *c = '\0';
+}
+
 static int give_script(const char *code, size_t length)
 {
         long fd = sys_call2(SYS_memfd_create, "main.js", 1); /* MFD_CLOEXEC */
@@ -156,6 +190,7 @@ int chdir(const char *path)
 static int hold_script(void)
 {
         struct release_head head = {0};
+        end_prelude();
         alone = bare_last_pid();
         char *strings = receive(&head);
         for (uint32_t i = 0; i < head.envc; i++) {
@@ -175,12 +210,15 @@ static int hold_script(void)
 static int open_next(const char *name, const char *path, int flags, unsigned mode)
 {
         int (*next)(const char *, int, ...) = 0;
+        long fd = -1;
         if (waits && bare_same(path, script)) {
                 waits = 0;
-                int fd = hold_script();
-                if (fd >= 0)
-                        return fd;
+                fd = hold_script();
+        } else if (waits && !prelude_given && (flags & O_ACCESS) == 0 && bare_same(path, PRELUDE_AT)) {
+                fd = give_prelude();
         }
+        if (fd >= 0)
+                return (int)fd;
         *(void **)&next = dlsym(NEXT_LIBRARY, name);
         return next ? next(path, flags, mode) : -1;
 }
@@ -210,6 +248,19 @@ int open64(const char *path, int flags, ...)
 }
 
 /* ---- */
+
+static char *find_variable(char **envp, const char *name)
+{
+        size_t length = bare_strlen(name);
+        for (; *envp; envp++) {
+                size_t same = 0;
+                while (same < length && (*envp)[same] == name[same])
+                        same++;
+                if (same == length && (*envp)[length] == '=')
+                        return *envp;
+        }
+        return 0;
+}
 
 /* Takes a variable out, and what /proc/self/environ shows of it. */
 static void take_variable(char **envp, const char *name, char *ret, size_t size)
@@ -245,6 +296,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
                 return;
         }
         take_variable(envp, "LD_PRELOAD", unused, sizeof unused);
+        node_options = find_variable(envp, "NODE_OPTIONS");
         if (sys_narrow() < 0)
                 give_up();
         /* It is looked for before it is opened. */
