@@ -108,9 +108,17 @@ struct cella_options {
         bool workspace_writable;
         const struct cella_mount *mounts;
         size_t n_mounts;
-        bool user_root; /* uid 0 inside, still nobody outside; default is uid 1000 */
+        bool user_root; /* uid 0 inside, still nobody outside; default is uid 1000, or the image's user */
         bool terminals; /* a /dev/pts of its own, for commands on a terminal */
         struct cella_network network;
+        /* A root file system from the store of images: a name as `cella image ls` shows it, or an id.  NULL
+         * or "host": a view of this machine.  The code is the image's user then (root, if it names none), all
+         * of it may be changed, and what was changed goes with the sandbox.  The store is below $CELLA_STATE,
+         * or where the daemon has it. */
+        const char *image;
+        /* NULL or "native"; "docker": the sandbox is a container of Docker or Podman, whichever is there, and
+         * image is one of theirs. */
+        const char *engine;
 };
 
 void cella_options_default(struct cella_options *options);
@@ -133,15 +141,16 @@ const char *cella_status_name(enum cella_status status);
 enum cella_stream { CELLA_STDOUT = 0, CELLA_STDERR = 1 };
 
 /* What to run: either argv, or a runtime ("python3", "sh", "node"...) with code
- * or with the text of a file. */
+ * or with the text of a file.  Nothing of them: the image's own command. */
 struct cella_command {
         const char *const *argv; /* NULL-terminated; with a runtime: further arguments, may be NULL */
         const char *runtime;     /* NULL: argv is the command */
+        const char *program;     /* the runtime's own program; NULL: as its name says, in PATH */
         const char *code;        /* the snippet, when a runtime is given */
         size_t code_len;
         const char *file_name;  /* shown to the code as its file name; NULL: passed like -c */
         const char *const *env; /* NULL-terminated K=V, on top of the clean environment; may be NULL */
-        const char *cwd;        /* NULL: /workspace */
+        const char *cwd;        /* NULL: /workspace, or the image's own for a command */
         int stdin_fd;           /* copied into a pipe, never handed in itself; -1: empty */
         bool list_files;        /* fill cella_result.files */
         bool kill_on_output_limit;
@@ -202,6 +211,7 @@ struct cella_result {
 
 /* What stands between the code and the host; names as in INTERFACE "layers". */
 struct cella_isolation {
+        const char *engine; /* "native", "docker", "podman" */
         const char *layers[16];
         size_t n_layers;
         const char *missing[16]; /* layers and limits that this host cannot give */

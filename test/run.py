@@ -44,6 +44,8 @@ TRIES = 4  # for what depends on time
 EXPECTED_SKIPS = {
     "not started as root",
     "no luajit on this machine",
+    "no compiler of go on this machine",
+    "no compiler of rust on this machine",
 }
 
 

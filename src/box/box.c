@@ -9,12 +9,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/context.h"
+#include "box/docker.h"
 #include "box/egress.h"
 #include "box/execution.h"
+#include "box/images.h"
 #include "box/pool.h"
 #include "box/queue.h"
 #include "box/sandbox.h"
+#include "box/used_image.h"
 #include "box/workspace.h"
+#include "image/store.h"
 
 #define TICK_MS 50
 #define MAKING_MAX_US 30000000 /* on however busy a machine, a sandbox is ready by then or never will be */
@@ -126,9 +130,10 @@ static void on_tick(uv_timer_t *timer)
         list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (sb->state == SANDBOX_MAKING && now - sb->making_us > MAKING_MAX_US && sb->handle)
-                        keeper_link_ask(box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+                        sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         }
         pools_tick(box);
+        docker_tick(box->docker);
         check_stopping(box);
 }
 
@@ -138,6 +143,12 @@ static void configure_audit(struct box *box)
         audit_configure(box->audit, &(struct audit_options){.keep_days = s->audit_keep_days,
                                                             .keep_bytes = s->audit_keep_bytes,
                                                             .keep_output = s->audit_keep_output});
+}
+
+void box_keeper_forget(struct box *box, const void *context)
+{
+        keeper_link_forget(box->keeper, context);
+        docker_forget(box->docker, context);
 }
 
 int box_configure(struct box *box, json_t *document, struct cella_err *err)
@@ -150,11 +161,15 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
         }
         const bool other_network = !json_equal(json_object_get(box->settings.document, "network"),
                                                json_object_get(settings.document, "network"));
+        const bool other_docker = !json_equal(json_object_get(box->settings.document, "docker"),
+                                              json_object_get(settings.document, "docker"));
         settings_done(&box->settings);
         box->settings = settings;
         configure_audit(box);
         if (other_network)
                 egress_configure(box);
+        if (other_docker)
+                docker_configure(box->docker);
         if ((r = pools_configure(box, err)) < 0)
                 return r;
         uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
@@ -192,10 +207,15 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         box->no_secrets = options->no_secrets;
         box->started_us = clock_us();
         snprintf(box->directory, sizeof box->directory, "%s", options->directory);
+        if (options->store)
+                snprintf(box->store, sizeof box->store, "%s", options->store);
+        else
+                image_store_path(options->directory, box->store, sizeof box->store, NULL);
         list_init(&box->sandboxes);
         list_init(&box->executions);
         list_init(&box->queue);
         list_init(&box->pools);
+        list_init(&box->used_images);
         list_init(&box->settling);
         uv_prepare_init(box->loop, &box->settle);
         uv_timer_init(box->loop, &box->cleanup);
@@ -204,6 +224,10 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         int r = settings_from(options->settings, &box->settings, err);
         if (r == 0)
                 r = egress_new(box, &box->egress, err);
+        if (r == 0)
+                r = images_new(box, &box->images, err);
+        if (r == 0)
+                r = docker_new(box, &box->docker, err);
         if (r == 0)
                 r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
         if (r == 0)
@@ -228,8 +252,11 @@ struct box *box_free(struct box *box)
         executions_settle(box);
         uv_prepare_stop(&box->settle);
         audit_close(box->audit);
+        box->images = images_free(box->images);
+        box->docker = docker_free(box->docker);
         keeper_link_free(box->keeper);
         box->egress = egress_free(box->egress);
+        used_images_done(box);
         settings_done(&box->settings);
         uv_timer_stop(&box->cleanup);
         uv_timer_stop(&box->tick);

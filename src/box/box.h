@@ -17,6 +17,10 @@
 #define METRICS_BUCKETS 14
 #define METRICS_STATUSES (CELLA_INTERRUPTED + 1)
 
+struct box_sandbox;
+struct images;
+struct docker;
+
 struct metrics {
         uint64_t executions[METRICS_STATUSES]; /* by status */
         uint64_t latency[METRICS_BUCKETS + 1]; /* executions by duration, see metrics_bounds_us; last: more */
@@ -30,27 +34,41 @@ struct metrics {
 
 extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
 
+/* Somebody who wants to know of everything, while there is one. */
+struct box_watch {
+        void (*on_sandbox_gone)(const struct box_sandbox *sandbox, void *context);
+        void (*on_recorded)(const struct audit_begin *begin, const struct audit_end *end, void *context);
+        void *context;
+};
+
 struct box {
         uv_loop_t *loop;
         struct keeper_link *keeper;
         struct egress *egress;
+        struct images *images;
+        struct docker *docker; /* the second engine */
         struct state *state;
         struct audit *audit;
         struct secret_store *secrets;    /* borrowed; NULL: */
         struct cella_err no_secrets;     /* why there are none to be had */
         char directory[KEEPER_PATH_MAX]; /* of the state */
+        char store[KEEPER_PATH_MAX];     /* of the images, see image/store.h */
         struct settings settings;
         struct list sandboxes;  /* struct box_sandbox */
         struct list executions; /* struct execution, those that are under way */
         struct list settling;   /* struct execution, answered, with work left that nobody waits for */
         uv_prepare_t settle;    /* does it */
         struct list pools;      /* struct pool */
+        struct list used_images; /* struct used_image, what was looked up in the store */
+        unsigned n_used_images;
+        int64_t images_stamp; /* as the store was then */
         struct list queue;      /* struct queue_key, those with somebody waiting */
         unsigned alive;         /* sandboxes that take up room */
         unsigned waiting;       /* in the queue */
         uv_timer_t cleanup;     /* of sandboxes, every cleanup_interval_ms */
         uv_timer_t tick;        /* while somebody waits, or something is being made */
         struct metrics metrics;
+        struct box_watch watch; /* zero: nobody */
         int64_t started_us;
         bool stopping;
         int64_t stop_at_us;                       /* then what still runs is killed */
@@ -70,7 +88,8 @@ struct box_options {
         struct secret_store *secrets; /* borrowed; NULL: they cannot be had, */
         struct cella_err no_secrets;  /* for this reason */
         const char *directory;
-        json_t *settings; /* taken; checked */
+        const char *store; /* of images; NULL: in that directory */
+        json_t *settings;  /* taken; checked */
         void (*on_keeper_lost)(void *userdata, const char *why);
         void (*on_keeper_event)(void *userdata, uint32_t type); /* KEEPER_STOP, KEEPER_RELOAD */
         void *userdata;
@@ -78,6 +97,9 @@ struct box_options {
 
 int box_new(const struct box_options *options, struct box **ret, struct cella_err *err);
 struct box *box_free(struct box *box);
+
+/* No answer of the keeper, or of the other engine, reaches this context any more. */
+void box_keeper_forget(struct box *box, const void *context);
 
 /* Makes one sandbox to see what this host can enforce; box->probed when it is known. */
 void box_probe(struct box *box, void (*done)(struct box *, void *), void *context);

@@ -57,7 +57,7 @@ static void due(struct context *c, enum context_clock clock)
                 break;
         case WHEN_KILLED:
                 if (c->task.sandbox)
-                        keeper_link_ask(c->box->keeper, KEEPER_KILL, c->task.sandbox->handle, NULL, NULL);
+                        sandbox_ask(c->task.sandbox, KEEPER_KILL, NULL, NULL);
                 break;
         default:
                 if (c->run)

@@ -39,7 +39,7 @@ static void run_free(struct context_run *run)
 /* The answer goes out first, the log is written behind it. */
 static void finish(struct context_run *run)
 {
-        keeper_link_forget(run->box->keeper, run);
+        box_keeper_forget(run->box, run);
         if (run->observer.counting) { /* on_network() goes on */
                 run->finishing = true;
                 return;
@@ -411,7 +411,7 @@ static int start(struct context_run *run, struct cella_err *err)
         egress_begin(sb, &run->observer);
         run->audit_slot = audit_begin(run->box->audit, &begin);
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
-                keeper_link_forget(run->box->keeper, run);
+                box_keeper_forget(run->box, run);
                 audit_cancel(run->box->audit, run->audit_slot);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         }

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "box/pool.h"
+#include "box/request.h"
 #include "engine/command.h"
 #include "engine/runtime.h"
 #include "warm/programs.h"
@@ -292,7 +293,7 @@ bool driver_signalling(const struct driver *d)
 
 static void kill_sandbox(struct driver *d)
 {
-        keeper_link_ask(d->sandbox->box->keeper, KEEPER_KILL, d->sandbox->handle, NULL, NULL);
+        sandbox_ask(d->sandbox, KEEPER_KILL, NULL, NULL);
 }
 
 static void on_barrier(void *context, const struct message *message, const char *data)
@@ -332,7 +333,10 @@ static void on_message(void *context, const struct message *message, const char 
                 const struct cella_command command = {.runtime = d->runtime};
                 struct cella_err cause, err = {0};
                 memcpy(&cause, data, sizeof cause);
-                command_explain(&command, cause.num < 0 ? cause.num : -EIO, &err);
+                const struct image *image = used_image_get(d->sandbox->image);
+                command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
+                if (err.kind == CELLA_RUNTIME_NOT_FOUND)
+                        runtime_hint(d->sandbox->box->store, d->runtime, !image, &err);
                 if (d->events)
                         d->events->on_ended(d->context, NULL, &err);
         } else {
@@ -413,15 +417,20 @@ static int start_driver(struct driver *d, struct cella_err *err)
         const int program = find_program(d->runtime);
         static const char *const restored[] = {"python3", "-c", "", NULL};
         struct waiting_how how;
-        const bool template = programs[program].templated && pool_template(sb->box, d->runtime, &how);
+        const char *own = runtime_program(sb->box, d->runtime, sb->image_name);
+        const bool template =
+                programs[program].templated && !own && pool_template(sb->box, sb->image, d->runtime, &how);
         const struct cella_command command = {.runtime = template ? NULL : d->runtime,
+                                              .program = own,
                                               .argv = template ? restored : NULL,
                                               .code = programs[program].code,
                                               .code_len = *programs[program].len,
+                                              .cwd = "/workspace",
                                               .stdin_fd = -1,
                                               .cancel_fd = -1};
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
-                                            .network = sb->network.tier != TIER_RESTRICTED};
+                                            .network = sb->network.tier != TIER_RESTRICTED,
+                                            .image = used_image_get(sb->image)};
         AUTO(command_form_done) struct command_form form = {0};
         int theirs[4] = {-1, -1, -1, -1};
         int r = command_fill(&form, &place, &command, err);

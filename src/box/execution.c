@@ -113,7 +113,7 @@ static void on_message(void *context, const struct message *message, const char 
                    (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);
         } else if (ex->task.sandbox) { /* nothing else is due: whoever speaks there is not our init */
-                keeper_link_ask(ex->box->keeper, KEEPER_KILL, ex->task.sandbox->handle, NULL, NULL);
+                sandbox_ask(ex->task.sandbox, KEEPER_KILL, NULL, NULL);
         }
 }
 

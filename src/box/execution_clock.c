@@ -48,7 +48,7 @@ static void signal_tag(struct execution *ex, int signal, uint32_t target)
 static void kill_sandbox(struct execution *ex)
 {
         if (ex->task.sandbox)
-                keeper_link_ask(ex->box->keeper, KEEPER_KILL, ex->task.sandbox->handle, NULL, NULL);
+                sandbox_ask(ex->task.sandbox, KEEPER_KILL, NULL, NULL);
 }
 
 /* In a sandbox of its own the kernel ends everything at once; in a shared one init does, and if it
@@ -102,7 +102,7 @@ static void throttle(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
         if (sb && !sb->throttled) {
-                keeper_link_ask(ex->box->keeper, KEEPER_THROTTLE, sb->handle, NULL, NULL);
+                sandbox_ask(sb, KEEPER_THROTTLE, NULL, NULL);
                 sb->throttled = true;
         }
 }

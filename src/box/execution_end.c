@@ -67,7 +67,7 @@ static void finish(struct execution *ex)
         struct box_sandbox *sb = ex->task.sandbox;
         if (ex->done)
                 return;
-        keeper_link_forget(ex->box->keeper, ex);
+        box_keeper_forget(ex->box, ex);
         /* execution_counted() goes on */
         if (ex->observer.counting || (ex->scanning && ex->spawned && !ex->failure.kind)) {
                 execution_clock_stop(ex);
@@ -220,7 +220,7 @@ static void list_or_finish(struct execution *ex)
         channel_forget(sb->channel, ex->tag);
         ex->tag = channel_open_tag(sb->channel, on_listed, ex);
         if (sb->throttled && sb->one_shot) /* it is init's work now, not the code's */
-                keeper_link_ask(ex->box->keeper, KEEPER_UNTHROTTLE, sb->handle, NULL, NULL);
+                sandbox_ask(sb, KEEPER_UNTHROTTLE, NULL, NULL);
         execution_clock_list(ex);
         if (channel_send(sb->channel, INIT_LIST, ex->tag, NULL, 0, &list, sizeof list, NULL, 0) < 0)
                 execution_list_given_up(ex);

@@ -11,6 +11,7 @@
 #include "box/operation.h"
 #include "box/pool.h"
 #include "engine/command.h"
+#include "engine/runtime.h"
 #include "warm/release.h"
 
 #define SPAWN_TICK_US 1000
@@ -24,6 +25,7 @@ struct cella_command execution_command(const struct execution *ex)
         return (struct cella_command){
                 .argv = (const char *const *)r->argv,
                 .runtime = r->runtime,
+                .program = runtime_program(ex->box, r->runtime, ex->task.sandbox->image_name),
                 .code = r->code,
                 .code_len = r->code_len,
                 .env = (const char *const *)r->env,
@@ -52,8 +54,8 @@ static int send_spawn(struct execution *ex, struct command_form *form, struct ce
         struct box_sandbox *sb = ex->task.sandbox;
         int theirs[3];
         ex->lists = sb->one_shot && lists_all(ex, sb);
-        form->head.flags = (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) |
-                           (sb->one_shot ? INIT_ALONE : 0) | (ex->lists ? INIT_LIST_ADDED : 0);
+        form->head.flags |= (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) |
+                            (sb->one_shot ? INIT_ALONE : 0) | (ex->lists ? INIT_LIST_ADDED : 0);
         if (ex->kind == EXECUTION_TERMINAL) {
                 form->head.flags |= INIT_TERMINAL;
                 form->head.columns = ex->columns;
@@ -107,7 +109,7 @@ static bool can_restore(struct execution *ex, const struct box_sandbox *sb)
         if (!sb->one_shot || sb->direct || sb->workspace != WORKSPACE_NONE ||
             ex->control == CONTROL_GIVEN_UP || ex->kind == EXECUTION_TERMINAL)
                 return false;
-        pool_how(ex->box, &ex->request, &ex->how);
+        pool_how(ex->box, sb->image, &ex->request, &ex->how);
         return ex->how.kind == WAITING_TEMPLATE;
 }
 
@@ -122,8 +124,7 @@ static void release(struct execution *ex, bool waited)
         if (r == 0)
                 r = execution_open_io(ex, theirs, &err);
         if (r == 0)
-                r = waiting_release(ex->control, &ex->how, &ex->request, sb->network.tier != TIER_RESTRICTED,
-                                    theirs, &err);
+                r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
         if (waited && (r == -EPIPE || r == -ECONNRESET)) {
                 ex->waited = false; /* it has died; init is about to say so, and it is started again */
                 r = 0;
@@ -177,7 +178,8 @@ static void spawn(struct execution *ex, bool file_is_there)
                                             .network = sb->network.tier != TIER_RESTRICTED,
                                             .own_workspace = own_workspace(ex, sb),
                                             .direct = sb->direct,
-                                            .slot = (unsigned)ex->slot};
+                                            .slot = (unsigned)ex->slot,
+                                            .image = used_image_get(sb->image)};
         AUTO(command_form_done) struct command_form form = {0};
         struct cella_err err = {0};
         if (ex->control >= 0 || (!file_is_there && can_restore(ex, sb))) {
@@ -265,7 +267,10 @@ void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
                 const struct cella_command command = execution_command(ex);
                 struct cella_err cause, err = {0};
                 memcpy(&cause, data, sizeof cause);
-                command_explain(&command, cause.num < 0 ? cause.num : -EIO, &err);
+                const struct image *image = used_image_get(ex->task.sandbox->image);
+                command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
+                if (err.kind == CELLA_RUNTIME_NOT_FOUND)
+                        runtime_hint(ex->box->store, command.runtime, !image, &err);
                 execution_fail(ex, &err);
         }
 }

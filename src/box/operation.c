@@ -203,8 +203,7 @@ static void on_message(void *context, const struct message *message, const char 
                                 "file operation");
                 end(op, &err);
         } else if (op->task.sandbox) {
-                keeper_link_ask(op->task.sandbox->box->keeper, KEEPER_KILL, op->task.sandbox->handle, NULL,
-                                NULL);
+                sandbox_ask(op->task.sandbox, KEEPER_KILL, NULL, NULL);
         }
 }
 

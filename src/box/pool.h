@@ -15,8 +15,10 @@ void pools_stop(struct box *box);
  * if there is none.  It is the caller's from now on. */
 struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
                               const struct exec_request *request);
-/* How a fresh sandbox's interpreter is to be started for this request; kind WAITING_NOT: plainly. */
-void pool_how(const struct box *box, const struct exec_request *request, struct waiting_how *ret);
+/* How the interpreter of a fresh sandbox of that image is to be started for this request; kind WAITING_NOT:
+ * plainly. */
+void pool_how(const struct box *box, const struct used_image *image, const struct exec_request *request,
+              struct waiting_how *ret);
 /* So many want room, or there is less than there was: ends as many members as that takes.  Whether there
  * were any. */
 bool pools_give_way(struct box *box, unsigned wanted);
@@ -27,8 +29,9 @@ void pools_refill(struct box *box);
 /* The same, now and then; and ends what takes too long. */
 void pools_tick(struct box *box);
 
-/* The template of a runtime, for contexts; false: there is none (yet). */
-bool pool_template(const struct box *box, const char *runtime, struct waiting_how *ret);
+/* The template of a runtime of that image, for contexts; false: there is none (yet). */
+bool pool_template(const struct box *box, const struct used_image *image, const char *runtime,
+                   struct waiting_how *ret);
 
 json_t *pools_to_json(const struct box *box);
 

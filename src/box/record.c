@@ -25,6 +25,8 @@ void record_end(struct box *box, int slot, const struct audit_begin *begin, cons
                 .violations = violations,
         };
         audit_end(box->audit, slot, begin, &end);
+        if (box->watch.on_recorded)
+                box->watch.on_recorded(begin, &end, box->watch.context);
         free(violations);
 }
 

@@ -32,10 +32,10 @@ static struct box_sandbox *sandbox_new(struct box *box)
 
 static json_t *remembered(const struct box_sandbox *sb)
 {
-        return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o}", "key", sb->key, "scope",
-                         scope_words[sb->scope], "session", sb->session, "agent", sb->agent, "limits",
-                         limits_to_json(&sb->limits), "workspace", workspace_words[sb->workspace],
-                         "created_ms", (json_int_t)sb->created_ms, "used_ms",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o}", "image", sb->image_name,
+                         "key", sb->key, "scope", scope_words[sb->scope], "session", sb->session, "agent",
+                         sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
+                         workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
                          (json_int_t)(box_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
                          (json_int_t)sb->key_sandboxes_max, "network", network_to_state(&sb->network));
 }
@@ -71,19 +71,24 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
         sb->scope = spec->scope;
         sb->one_shot = spec->one_shot;
         sb->direct = spec->direct;
+        sb->engine = spec->engine;
         sandbox_adopt(sb, spec);
         sb->required = spec->required;
         sb->workspace = spec->workspace;
+        sb->image = used_image_ref(spec->image);
+        copy_text(sb->image_name, sizeof sb->image_name, used_image_name(spec->image));
         sb->ttl_ms = spec->ttl_ms;
         sb->idle_timeout_ms = spec->idle_timeout_ms;
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
         sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
         /* The longer scopes find their files again, unless these are the agent's own. */
-        if (spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE)
+        if (spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
+            spec->engine == ENGINE_NATIVE)
                 copy_text(sb->directory, sizeof sb->directory, sb->id);
         if ((r = sandbox_remember(sb, err)) < 0) {
                 json_decref(sb->metadata);
                 network_done(&sb->network);
+                used_image_unref(sb->image);
                 free(sb);
                 return r;
         }
@@ -141,6 +146,18 @@ int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct bo
                         err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                 "workspace must be '%s', as in the executions before it in this %s",
                                 workspace_words[sb->workspace], scope_words[sb->scope]);
+                        return err_hint(err, "or remove the sandbox %s first", sb->id);
+                }
+                if (sb->engine != spec->engine) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "engine must be '%s', as in the executions before it in this %s",
+                                engine_words[sb->engine], scope_words[sb->scope]);
+                        return err_hint(err, "or remove the sandbox %s first", sb->id);
+                }
+                if (spec->image_asked && strcmp(sb->image_name, used_image_name(spec->image)) != 0) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "image must be '%.100s', as in the executions before it in this %s",
+                                sb->image_name, scope_words[sb->scope]);
                         return err_hint(err, "or remove the sandbox %s first", sb->id);
                 }
                 *ret = sb;
@@ -206,6 +223,8 @@ static void restore(struct box *box, const json_t *about)
         sb->metadata = json_object();
         copy_text(sb->id, sizeof sb->id, text(about, "id"));
         copy_text(sb->directory, sizeof sb->directory, text(about, "id"));
+        copy_text(sb->image_name, sizeof sb->image_name,
+                  text(about, "image")[0] ? text(about, "image") : IMAGE_HOST);
         copy_text(sb->key, sizeof sb->key, text(about, "key"));
         copy_text(sb->session, sizeof sb->session, text(about, "session"));
         copy_text(sb->agent, sizeof sb->agent, text(about, "agent"));
@@ -251,7 +270,7 @@ json_t *isolation_to_json(uint32_t walls, uint32_t missing)
 {
         struct cella_isolation isolation;
         isolation_fill(walls, missing, &isolation);
-        return json_pack("{s:s, s:o, s:o}", "engine", "native", "layers",
+        return json_pack("{s:s, s:o, s:o}", "engine", isolation.engine, "layers",
                          words(isolation.layers, isolation.n_layers), "missing",
                          words(isolation.missing, isolation.n_missing));
 }
@@ -269,7 +288,7 @@ json_t *sandbox_to_json(const struct box_sandbox *sb)
         uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
         json_t *o = json_pack(
                 "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:I, s:I}", "id",
-                sb->id, "state", states[sb->state], "image", "host", "scope",
+                sb->id, "state", states[sb->state], "image", sb->image_name, "scope",
                 sb->scope == SCOPE_EXECUTION ? json_null() : json_string(scope_words[sb->scope]), "session",
                 text_or_null(sb->session), "agent", text_or_null(sb->agent), "key", text_or_null(sb->key),
                 "created", box_time(sb->created_ms), "expires",

@@ -13,8 +13,7 @@ static const char *text(const json_t *o, const char *name)
         return json_string_value(json_object_get(o, name));
 }
 
-/* Room for strings that are not in the document. */
-static int own(struct exec_request *r, char *data)
+int exec_request_own(struct exec_request *r, char *data)
 {
         char **owned = data ? realloc(r->owned, (r->n_owned + 1) * sizeof *owned) : NULL;
         if (!owned) {
@@ -37,7 +36,7 @@ static int take_content(struct exec_request *r, const json_t *value, const char 
         const json_t *encoded = json_object_get(value, "base64");
         size_t len = json_string_length(encoded), size = len / 4 * 3 + 3;
         char *data = malloc(size + 1);
-        if (own(r, data) < 0)
+        if (exec_request_own(r, data) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "request");
         ssize_t n = base64_decode(json_string_value(encoded), len, data, size);
         if (n < 0)
@@ -52,7 +51,7 @@ static int take_strings(struct exec_request *r, const json_t *array, const char 
         size_t i;
         const json_t *v;
         const char **list = calloc(json_array_size(array) + 1, sizeof *list);
-        if (own(r, (char *)list) < 0)
+        if (exec_request_own(r, (char *)list) < 0)
                 return -ENOMEM;
         json_array_foreach (array, i, v)
                 list[i] = json_string_value(v);
@@ -66,11 +65,11 @@ static int take_variables(struct exec_request *r, const json_t *env)
         json_t *v;
         size_t n = 0;
         const char **list = calloc(json_object_size(env) + 1, sizeof *list);
-        if (own(r, (char *)list) < 0)
+        if (exec_request_own(r, (char *)list) < 0)
                 return -ENOMEM;
         json_object_foreach ((json_t *)env, name, v) {
                 char *pair = NULL;
-                if (asprintf(&pair, "%s=%s", name, json_string_value(v)) < 0 || own(r, pair) < 0)
+                if (asprintf(&pair, "%s=%s", name, json_string_value(v)) < 0 || exec_request_own(r, pair) < 0)
                         return -ENOMEM;
                 list[n++] = pair;
         }
@@ -112,7 +111,9 @@ static int take_log(struct exec_request *r)
                 r->log_input_len = r->code_len;
                 return 0;
         }
-        r->log_input = json_dumps(json_object_get(r->document, "command"), JSON_COMPACT);
+        const json_t *command = json_object_get(r->document, "command");
+        /* Without one it is the image's own. */
+        r->log_input = command ? json_dumps(command, JSON_COMPACT) : strdup("[]");
         r->log_input_len = r->log_input ? strlen(r->log_input) : 0;
         return r->log_input ? 0 : -ENOMEM;
 }
@@ -126,7 +127,9 @@ static int take_what(struct exec_request *r, struct cella_err *err)
         if (command && (r->runtime || code || args))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "command cannot be combined with runtime, code or args");
-        if (!command && (!r->runtime || !code))
+        const char *image = text(r->document, "image");
+        const bool own = image && strcmp(image, "host") != 0 && !r->runtime && !code && !args;
+        if (!command && !own && (!r->runtime || !code))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required%s",
                                !r->runtime ? "runtime" : "code",
                                !r->runtime ? ", with code; or command" : "");
@@ -156,6 +159,8 @@ int exec_request_from(json_t *document, struct exec_request *ret, struct cella_e
         if (e == 0 && take_log(&r) < 0)
                 e = err_set(err, CELLA_INTERNAL, -ENOMEM, "request");
         r.cwd = text(document, "cwd");
+        r.image = text(document, "image");
+        r.engine = engine_from(text(document, "engine"));
         r.base64 = (word = text(document, "encoding")) && !strcmp(word, "base64");
         r.kill_on_output_limit = (word = text(document, "on_output_limit")) && !strcmp(word, "kill");
         r.detach = json_is_true(json_object_get(document, "detach"));

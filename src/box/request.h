@@ -16,6 +16,8 @@ struct put_file {
 struct exec_request {
         json_t *document;
         const char *runtime, *code;
+        const char *image; /* NULL: not said */
+        int engine;        /* enum box_engine; -1: not said */
         size_t code_len;
         const char **argv;     /* NULL-terminated; the command, or further arguments of the runtime */
         const char **env;      /* NULL-terminated NAME=value; those of secrets too, once they are granted */
@@ -60,6 +62,15 @@ void exec_request_done(struct exec_request *request);
  * one); asks the scanner where it may refuse.  What goes to the log has no value of a secret from then on. */
 int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *request, bool own,
                        struct cella_err *err);
+/* Its part about the runtime: what the settings make of its name, and the image it is in. */
+int exec_request_runtime(const struct box *box, struct exec_request *request, bool own,
+                         struct cella_err *err);
+/* What a runtime stands for by the settings; and the program that they name for it where this image is, or
+ * NULL. Both are theirs, or the name itself. */
+const char *runtime_standard(const struct box *box, const char *name);
+const char *runtime_program(const struct box *box, const char *runtime, const char *image);
+/* Keeps data, which it frees in the end; or at once, with -ENOMEM.  NULL is -ENOMEM, too. */
+int exec_request_own(struct exec_request *request, char *data);
 /* Its part about secrets. */
 int exec_request_grant(struct box *box, const struct caller *caller, struct exec_request *request,
                        struct cella_err *err);
@@ -91,6 +102,19 @@ enum box_scope exec_request_scope(const struct box *box, const struct exec_reque
 struct mask *exec_request_mask(const struct exec_request *request);
 /* `command` as others may see it: a new reference; NULL: it has none. */
 json_t *exec_request_command(const struct exec_request *request);
+
+/* The image that its sandbox is going to be made of, see box_image_want(): 1 is there, 0 is on its way and
+ * events->on_end comes.  After exec_request_admit(). */
+enum box_engine exec_request_engine(const struct box *box, const struct exec_request *request);
+struct image_events;
+struct image_wait;
+int exec_request_image(struct box *box, const struct caller *caller, const struct exec_request *request,
+                       const struct image_events *events, void *context, struct image_wait **ret,
+                       struct cella_err *err);
+
+int sandbox_request_image(struct box *box, const struct caller *caller, const json_t *document,
+                          const struct image_events *events, void *context, struct image_wait **ret,
+                          struct cella_err *err);
 
 /* The sandbox that this request is for: its scope's, or a fresh one. */
 int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *request,

@@ -44,14 +44,6 @@ static int check_variables(const json_t *value, const char *path, struct cella_e
         return 0;
 }
 
-static int check_image(const json_t *value, const char *path, struct cella_err *err)
-{
-        if (!strcmp(json_string_value(value), "host"))
-                return 0;
-        err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s: no image '%.60s'", path, json_string_value(value));
-        return err_hint(err, "the one image there is now is 'host'");
-}
-
 static const struct field content = {.name = "", .type = FIELD_ANY, .check = check_content};
 
 /* Those of every request that runs something come first. */
@@ -61,7 +53,7 @@ static const struct field content = {.name = "", .type = FIELD_ANY, .check = che
          .flags = FIELD_NO_NUL,                                                                              \
          .min = 1,                                                                                           \
          .max = 64,                                                                                          \
-         .help = "language of the code: sh, python3, node..."},                                              \
+         .help = "language of the code: sh, python3, node22, go, c..."},                                     \
                 {.name = "code", .type = FIELD_STRING, .max = CODE_MAX, .help = "the snippet to run"},       \
                 {.name = "command",                                                                          \
                  .type = FIELD_ARRAY,                                                                        \
@@ -141,9 +133,14 @@ const struct field *exec_fields(void)
         static struct field fields[] = {EXEC_FIELDS,
                                         {.name = "image",
                                          .type = FIELD_STRING,
-                                         .max = 256,
-                                         .check = check_image,
-                                         .help = "root file system"},
+                                         .flags = FIELD_NO_NUL,
+                                         .max = 255,
+                                         .check = image_name_check,
+                                         .help = "root file system: an image's name or id, or host"},
+                                        {.name = "engine",
+                                         .type = FIELD_WORD,
+                                         .words = engine_words,
+                                         .help = "what makes the sandbox"},
                                         {.name = "scope",
                                          .type = FIELD_WORD,
                                          .words = scope_words,
@@ -179,9 +176,11 @@ const struct field *sandbox_fields(void)
         static struct field fields[] = {
                 {.name = "image",
                  .type = FIELD_STRING,
-                 .max = 256,
-                 .check = check_image,
-                 .help = "root file system"},
+                 .flags = FIELD_NO_NUL,
+                 .max = 255,
+                 .check = image_name_check,
+                 .help = "root file system: an image's name or id, or host"},
+                {.name = "engine", .type = FIELD_WORD, .words = engine_words, .help = "what makes it"},
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},
                 {.name = "network", .type = FIELD_OBJECT, .help = "what it may reach"},
                 {.name = "workspace",

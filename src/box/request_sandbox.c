@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "box/docker.h"
 #include "box/pool.h"
 #include "box/request.h"
 
@@ -71,8 +72,26 @@ static int find_or_make(struct box *box, const struct sandbox_spec *spec, const 
 {
         if (!spec->one_shot)
                 return sandbox_of_scope(box, spec, ret, err);
-        *ret = spec->direct ? NULL : pool_take(box, spec, r);
+        *ret = spec->direct || spec->engine != ENGINE_NATIVE ? NULL : pool_take(box, spec, r);
         return *ret ? 0 : sandbox_add(box, spec, ret, err);
+}
+
+enum box_engine exec_request_engine(const struct box *box, const struct exec_request *r)
+{
+        return r->direct ? ENGINE_NATIVE : r->engine >= 0 ? (enum box_engine)r->engine : box->settings.engine;
+}
+
+/* What was asked for, or the settings'; on the host there is nothing but the host. */
+static int find_image(struct box *box, const char *asked, bool direct, int engine, struct sandbox_spec *spec,
+                      struct cella_err *err)
+{
+        spec->image_asked = asked != NULL;
+        spec->engine = direct ? ENGINE_NATIVE : engine >= 0 ? (enum box_engine)engine : box->settings.engine;
+        const char *name = asked ? asked : box->settings.image;
+        if (spec->engine == ENGINE_DOCKER)
+                return used_image_remote(name, docker_may_pull(&box->settings, spec->caller, name),
+                                         &spec->image, err);
+        return direct ? 0 : used_image_find(box, name, &spec->image, err);
 }
 
 int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *r,
@@ -91,6 +110,8 @@ int exec_request_sandbox(struct box *box, const struct caller *caller, const str
                 e = check_workspace(box, spec.workspace, r->agent, err);
         if (e == 0)
                 e = fill_limits(box, caller, r->limits, r->timeout_ms, &spec, err);
+        if (e == 0)
+                e = find_image(box, r->image, r->direct, r->engine, &spec, err);
         if (e == 0 &&
             ((spec.scope == SCOPE_SESSION && !r->session) || (spec.scope == SCOPE_AGENT && !r->agent)))
                 e = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
@@ -98,6 +119,7 @@ int exec_request_sandbox(struct box *box, const struct caller *caller, const str
         spec.one_shot = spec.scope == SCOPE_EXECUTION;
         if (e == 0)
                 e = find_or_make(box, &spec, r, ret, err);
+        used_image_unref(spec.image);
         network_done(&spec.network);
         return e;
 }
@@ -151,7 +173,12 @@ int sandbox_request(struct box *box, const struct caller *caller, const json_t *
         if (e == 0)
                 e = fill_limits(box, caller, json_object_get(document, "limits"), 0, &spec, err);
         if (e == 0)
+                e = find_image(box, json_string_value(json_object_get(document, "image")), false,
+                               engine_from(json_string_value(json_object_get(document, "engine"))), &spec,
+                               err);
+        if (e == 0)
                 e = sandbox_add(box, &spec, ret, err);
+        used_image_unref(spec.image);
         network_done(&spec.network);
         return e;
 }

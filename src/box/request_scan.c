@@ -187,7 +187,7 @@ static const char *wall_asked_for(const struct box *box, const struct exec_reque
 {
         if (r->network)
                 return "network";
-        if (json_object_get(r->document, "image"))
+        if (r->image)
                 return "image";
         if (r->workspace >= 0 || (r->agent && box->settings.workspace != WORKSPACE_NONE))
                 return "workspace";
@@ -267,7 +267,9 @@ static int choose(const struct box *box, const struct caller *caller, struct exe
 int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *r, bool own,
                        struct cella_err *err)
 {
-        int e = exec_request_grant(box, caller, r, err);
+        int e = exec_request_runtime(box, r, own, err);
+        if (e == 0)
+                e = exec_request_grant(box, caller, r, err);
         if (e == 0 && own)
                 e = choose(box, caller, r, err);
         if (e < 0 || r->scanned || !exec_request_may_refuse(box, r))

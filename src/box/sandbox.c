@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/context.h"
+#include "box/docker.h"
 #include "box/execution.h"
 #include "box/pool.h"
 #include "box/queue.h"
@@ -24,6 +25,17 @@ bool sandbox_alive(const struct box_sandbox *sb)
         return sb->state != SANDBOX_STOPPED && sb->state != SANDBOX_WAITING;
 }
 
+/* Who made it, and is asked about it. */
+static struct keeper_link *link_of(const struct box_sandbox *sb)
+{
+        return sb->engine == ENGINE_DOCKER ? docker_link(sb->box->docker) : sb->box->keeper;
+}
+
+int sandbox_ask(struct box_sandbox *sb, enum keeper_request type, keeper_answer answer, void *context)
+{
+        return keeper_link_ask(link_of(sb), type, sb->handle, answer, context);
+}
+
 void sandbox_touch(struct box_sandbox *sb)
 {
         sb->used_us = clock_us();
@@ -32,6 +44,8 @@ void sandbox_touch(struct box_sandbox *sb)
 /* Nothing refers to it any more. */
 static void sandbox_free(struct box_sandbox *sb)
 {
+        if (sb->box->watch.on_sandbox_gone)
+                sb->box->watch.on_sandbox_gone(sb, sb->box->watch.context);
         execution_forget_processes(sb);
         context_remove_all(sb);
         executions_forget_sandbox(sb);
@@ -41,6 +55,7 @@ static void sandbox_free(struct box_sandbox *sb)
         list_remove(&sb->link);
         json_decref(sb->metadata);
         network_done(&sb->network);
+        used_image_unref(sb->image);
         free(sb);
 }
 
@@ -122,7 +137,7 @@ static void end(struct box_sandbox *sb)
         if (sb->state == SANDBOX_ENDING)
                 return;
         sb->state = SANDBOX_ENDING;
-        keeper_link_forget(sb->box->keeper, sb);
+        box_keeper_forget(sb->box, sb);
         if (sb->frozen) {
                 struct cella_err err = {0};
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
@@ -132,7 +147,7 @@ static void end(struct box_sandbox *sb)
         sb->channel = channel_free(sb->channel);
         uint32_t handle = sb->handle;
         sb->handle = 0; /* the keeper takes no more questions about it */
-        if (keeper_link_ask(sb->box->keeper, KEEPER_END, handle, on_ended, sb) < 0)
+        if (keeper_link_ask(link_of(sb), KEEPER_END, handle, on_ended, sb) < 0)
                 on_ended(sb, NULL, -1);
 }
 
@@ -171,7 +186,7 @@ static void died(struct box_sandbox *sb)
                 fail(sb, &err);
                 return;
         }
-        if (keeper_link_ask(sb->box->keeper, KEEPER_COUNT, sb->handle, on_last_count, sb) < 0) {
+        if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
                 lose_some(sb, NULL, true);
                 end(sb);
         }
@@ -187,6 +202,9 @@ static void begin(struct task *task)
 static void on_ready(struct box_sandbox *sb, const char *data)
 {
         memcpy(&sb->walls, data, sizeof sb->walls);
+        sb->walls &= ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN); /* that is not init's to say */
+        if (sb->engine == ENGINE_DOCKER)
+                sb->walls |= docker_mark(sb->box->docker);
         sb->ready = true;
         sb->state = SANDBOX_RUNNING;
         list_each (at, &sb->tasks, other) {
@@ -245,7 +263,7 @@ static void on_zero(void *context, const struct message *message, const char *da
                 err.msg[sizeof err.msg - 1] = err.hint[sizeof err.hint - 1] = '\0';
                 fail(sb, &err);
         } else { /* whoever speaks there is not our init */
-                keeper_link_ask(sb->box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+                sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         }
 }
 
@@ -258,7 +276,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
 {
         struct box_sandbox *sb = context;
         struct cella_err err = {0};
-        if (packet->type != KEEPER_MADE) {
+        if (packet->type != (sb->engine == ENGINE_DOCKER ? DOCKER_MADE : KEEPER_MADE)) {
                 err_say(&err, CELLA_INTERNAL, -EIO, "the keeper made no sandbox");
                 fail(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : &err);
                 return;
@@ -266,6 +284,11 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         sb->handle = packet->made.sandbox;
         if (fd < 0) { /* it had one with it; the kernel found no number for it here */
                 err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
+                fail(sb, &err);
+                return;
+        }
+        if (sb->engine == ENGINE_DOCKER && used_image_tell(sb->image, &packet->docker, &err) < 0) {
+                close(fd);
                 fail(sb, &err);
                 return;
         }
@@ -279,7 +302,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 return;
         }
         if (!sb->one_shot)
-                keeper_link_ask(sb->box->keeper, KEEPER_THROTTLE, sb->handle, NULL, NULL);
+                sandbox_ask(sb, KEEPER_THROTTLE, NULL, NULL);
         if (sb->removing) {
                 end(sb);
                 return;
@@ -308,6 +331,31 @@ static int fill_workspace(const struct box_sandbox *sb, struct keeper_make *make
         return 0;
 }
 
+/* One that comes back after it was stopped has what its name means now. */
+static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct cella_err *err)
+{
+        if (sb->engine == ENGINE_DOCKER) { /* which knows its own */
+                memcpy(make->image, sb->image_name, strlen(sb->image_name) + 1);
+                make->reserved = sb->image->pulls;
+                return 0;
+        }
+        if (sb->directory[0]) {
+                struct used_image *now;
+                int r = used_image_find(sb->box, sb->image_name, &now, err);
+                if (r < 0)
+                        return r;
+                used_image_unref(sb->image);
+                sb->image = now;
+        }
+        const struct image *image = used_image_get(sb->image);
+        if (image) {
+                memcpy(make->image, image->id, sizeof image->id);
+                make->uid = image->uid;
+                make->gid = image->gid;
+        }
+        return 0;
+}
+
 void sandbox_granted(struct box_sandbox *sb)
 {
         struct keeper_make make = {
@@ -325,8 +373,13 @@ void sandbox_granted(struct box_sandbox *sb)
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);
         memcpy(make.id, sb->id, sizeof make.id);
-        int r = fill_workspace(sb, &make, &err);
-        if (r == 0 && (r = keeper_link_make(sb->box->keeper, &make, on_made, sb)) < 0)
+        int r = fill_image(sb, &make, &err);
+        if (r == 0)
+                r = fill_workspace(sb, &make, &err);
+        if (r == 0)
+                r = sb->engine == ENGINE_DOCKER ? docker_make(sb->box->docker, &make, on_made, sb)
+                                                : keeper_link_make(sb->box->keeper, &make, on_made, sb);
+        if (r < 0 && err.kind == CELLA_OK)
                 err_set(&err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox");
         if (r < 0)
                 fail(sb, &err);
@@ -372,14 +425,14 @@ void sandbox_stop(struct box_sandbox *sb)
                 break;
         case SANDBOX_MAKING:
                 if (sb->channel)
-                        keeper_link_ask(sb->box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+                        sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
                 break; /* on_made() sees that it is not wanted any more */
         case SANDBOX_RUNNING:
         case SANDBOX_PAUSED:
                 if (list_empty(&sb->tasks))
                         end(sb);
                 else /* their counters are wanted: by way of died() */
-                        keeper_link_ask(sb->box->keeper, KEEPER_KILL, sb->handle, NULL, NULL);
+                        sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
                 break;
         case SANDBOX_STOPPED:
         case SANDBOX_ENDING:
@@ -436,8 +489,7 @@ void sandbox_freeze(struct box_sandbox *sb, bool freeze, void (*done)(void *, co
         }
         sb->frozen = done;
         sb->frozen_context = context;
-        if (keeper_link_ask(sb->box->keeper, freeze ? KEEPER_FREEZE : KEEPER_THAW, sb->handle, on_frozen,
-                            sb) < 0) {
+        if (sandbox_ask(sb, freeze ? KEEPER_FREEZE : KEEPER_THAW, on_frozen, sb) < 0) {
                 err_say(&err, CELLA_INTERNAL, -EIO, "cannot ask the keeper");
                 frozen(sb, &err);
         }
@@ -447,6 +499,33 @@ static void nobody(void *context, const struct cella_err *err)
 {
         (void)context;
         (void)err;
+}
+
+static struct box_sandbox *find_lost(struct box *box)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->engine_lost)
+                        return sb;
+        }
+        return NULL;
+}
+
+/* Others may come and go with each of them. */
+void sandbox_engine_lost(struct box *box, const struct cella_err *err)
+{
+        struct box_sandbox *sb;
+        list_each (at, &box->sandboxes, other) {
+                sb = list_entry(at, struct box_sandbox, link);
+                sb->engine_lost = sb->engine == ENGINE_DOCKER && sandbox_alive(sb);
+        }
+        while ((sb = find_lost(box))) {
+                sb->engine_lost = false;
+                if (sb->state == SANDBOX_ENDING)
+                        on_ended(sb, NULL, -1);
+                else
+                        fail(sb, err);
+        }
 }
 
 /* It may be one that is being removed.  Until the keeper has answered, no other may ask. */
@@ -461,7 +540,7 @@ void sandbox_freeze_forget(struct box *box, const void *context)
 
 int sandbox_count(struct box_sandbox *sb, keeper_answer answer, void *context)
 {
-        return keeper_link_ask(sb->box->keeper, KEEPER_COUNT, sb->handle, answer, context);
+        return sandbox_ask(sb, KEEPER_COUNT, answer, context);
 }
 
 /* The channel closes too, behind what init still had to say: that is the better messenger. */
@@ -469,7 +548,8 @@ void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
 {
         list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->handle == about->sandbox && sandbox_alive(sb) && !sb->channel) {
+                if (sb->handle == about->sandbox && sb->engine == ENGINE_NATIVE && sandbox_alive(sb) &&
+                    !sb->channel) {
                         died(sb);
                         return;
                 }

@@ -11,6 +11,7 @@
 #include "box/box.h"
 #include "box/egress.h"
 #include "box/network.h"
+#include "box/used_image.h"
 #include "engine/channel.h"
 #include "wire/keeper.h"
 
@@ -50,8 +51,11 @@ struct sandbox_spec {
         struct cella_limits limits;
         uint32_t required;
         enum box_workspace workspace;
-        struct network network;   /* borrowed */
-        const json_t *asked;      /* the network that was asked for; NULL: whatever there is */
+        struct network network; /* borrowed */
+        const json_t *asked;    /* the network that was asked for; NULL: whatever there is */
+        enum box_engine engine;
+        struct used_image *image; /* borrowed; NULL: host */
+        bool image_asked;         /* it was asked for; else whatever there is */
         uint64_t ttl_ms;          /* 0: none */
         uint64_t idle_timeout_ms; /* 0: as in the settings */
         json_t *metadata;         /* borrowed; NULL: none */
@@ -66,12 +70,16 @@ struct box_sandbox {
         enum sandbox_state state;
         enum box_scope scope;
         bool one_shot, direct;
+        enum box_engine engine;
+        bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
         char session[129], agent[129];
         struct cella_limits limits;
         uint32_t required;
         enum box_workspace workspace;
         struct network network;          /* that it was made with */
         char directory[KEEPER_NAME_MAX]; /* of the persistent workspace; "": none */
+        char image_name[256];            /* "host", or what it was asked for by */
+        struct used_image *image;        /* what that meant when it was made; NULL: host, or not made yet */
         uint64_t ttl_ms, idle_timeout_ms;
         int64_t created_ms;
         int64_t expires_ms; /* 0: never */
@@ -96,6 +104,7 @@ struct box_sandbox {
         struct list waiters; /* in its key's queue */
         int64_t queued_us, making_us;
         uint64_t executions;   /* so far */
+        uint64_t told;         /* what watchers know of it, as a number: see front/rest/events.c */
         struct list processes; /* struct execution, in the background; also some that ended */
         unsigned n_processes;
         struct context *contexts[SANDBOX_CONTEXTS_MAX]; /* NULL: none in this place */
@@ -126,6 +135,10 @@ void sandbox_freeze(struct box_sandbox *sandbox, bool freeze, void (*done)(void 
 void sandbox_freeze_forget(struct box *box, const void *context); /* done is not called any more */
 /* The keeper's counters. */
 int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
+/* Asks who made it about it; answer NULL: none comes, or it does not matter. */
+int sandbox_ask(struct box_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
+/* What the engine docker had is lost with it. */
+void sandbox_engine_lost(struct box *box, const struct cella_err *err);
 /* KEEPER_DIED. */
 void sandbox_hear_keeper(struct box *box, const struct keeper_about *about);
 

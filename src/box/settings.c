@@ -6,7 +6,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "box/image_policy.h"
 #include "box/network.h"
+#include "image/store.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -15,7 +17,7 @@ const char *const workspace_words[] = {"none", "ro", "rw", NULL};
 const char *const tier_words[] = {"restricted", "standard", "elevated", "sandbox", "unrestricted", NULL};
 
 static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum box_mode */
-static const char *const engine_words[] = {"native", NULL};
+const char *const engine_words[] = {"native", "docker", NULL};
 static const char *const scan_words[] = {"off", "warn", "block", NULL}; /* by enum box_scan */
 
 int word_index(const char *const *words, const char *word)
@@ -24,6 +26,11 @@ int word_index(const char *const *words, const char *word)
                 if (!strcmp(words[i], word))
                         return i;
         return -1;
+}
+
+int engine_from(const char *word)
+{
+        return word ? word_index(engine_words, word) : -1;
 }
 
 int tier_from_word(const char *word)
@@ -36,16 +43,18 @@ static int check_directory(const json_t *value, const char *path, struct cella_e
 {
         if (!json_is_string(value) || json_string_value(value)[0] == '/')
                 return 0;
-        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be an absolute path of a directory",
-                       path);
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be an absolute path", path);
 }
 
-static int check_image(const json_t *value, const char *path, struct cella_err *err)
+int image_name_check(const json_t *value, const char *path, struct cella_err *err)
 {
-        if (!json_is_string(value) || !strcmp(json_string_value(value), "host"))
+        char file[256];
+        const char *name = json_string_value(value);
+        if (!strcmp(name, IMAGE_HOST) || image_name_file(name, file) >= 0)
                 return 0;
-        err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s: no image '%.60s'", path, json_string_value(value));
-        return err_hint(err, "the one image there is now is 'host'");
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.60s' cannot be the name of an image", path,
+                name);
+        return err_hint(err, "python:3.12-slim, registry.example.com/team/tools:2, an id; or host");
 }
 
 static const struct field word = {
@@ -82,6 +91,12 @@ static const struct field sandboxes_fields[] = {
          .max = 100000,
          .standard = "1024",
          .help = "requests that wait at once"},
+        {.name = "spare",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 64,
+         .standard = "2",
+         .help = "sandboxes made ahead of time with nothing in them, for what no pool serves"},
         {.name = "workspace_keep_ms",
          .type = FIELD_INTEGER,
          .min = 1000,
@@ -108,9 +123,15 @@ static struct field pool_fields[] = {
          .item = &word,
          .max = 100,
          .help = "modules that Python has imported already"},
-        {.name = "image", .type = FIELD_STRING, .max = 256, .check = check_image, .help = "image"},
+        {.name = "image",
+         .type = FIELD_STRING,
+         .flags = FIELD_NO_NUL,
+         .max = 255,
+         .check = image_name_check,
+         .help = "their root file system, where it is not the settings' own"},
         {.name = "limits", .type = FIELD_OBJECT, .help = "of these sandboxes, where they differ"},
         {0}};
+static struct field runtime = {.name = "", .type = FIELD_OBJECT};
 static const struct field pool = {.name = "", .type = FIELD_OBJECT, .fields = pool_fields};
 
 static const struct field scan_fields[] = {
@@ -142,8 +163,21 @@ static const struct field audit_fields[] = {
         {0}};
 
 static const struct field docker_fields[] = {
-        {.name = "socket", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .max = 108, .standard = "null"},
-        {.name = "runtime", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .max = 64, .standard = "null"},
+        {.name = "socket",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 107,
+         .standard = "null",
+         .check = check_directory,
+         .help = "of Docker or Podman; null: DOCKER_HOST, or where they are usually found"},
+        {.name = "runtime",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 63,
+         .standard = "null",
+         .help = "that it starts containers with, as runsc; null: its own choice"},
         {0}};
 
 /* From the one table of limits. */
@@ -197,43 +231,57 @@ const struct field *settings_fields(void)
                  .words = mode_words,
                  .standard = "\"all\"",
                  .help = "all: everything runs in a sandbox; selective: single executions that the scanner "
-                         "finds harmless run on the host; off: all single executions do"},
+                         "finds harmless run on the host; off: all single executions run on the host"},
                 {.name = "scope",
                  .type = FIELD_WORD,
                  .words = scope_words,
                  .standard = "\"execution\"",
-                 .help = "which executions share a sandbox"},
+                 .help = "execution: a fresh sandbox for each, gone afterwards; session: one for each "
+                         "session; agent: one for each agent, whatever the session; shared: one for all"},
                 {.name = "workspace",
                  .type = FIELD_WORD,
                  .words = workspace_words,
                  .standard = "\"none\"",
-                 .help = "what a sandbox sees of workspace_root/<agent>"},
+                 .help = "none: a private scratch directory; ro: the agent's own directory, to read; rw: "
+                         "the same, to read and write"},
                 {.name = "workspace_root",
                  .type = FIELD_STRING,
                  .flags = FIELD_NULLABLE | FIELD_NO_NUL,
                  .min = 1,
                  .max = 1000,
                  .standard = "null",
-                 .help = "the directory with one directory for each agent",
+                 .help = "the directory with one directory for each agent, which workspace ro and rw show it",
                  .check = check_directory},
                 {.name = "engine",
                  .type = FIELD_WORD,
                  .words = engine_words,
                  .standard = "\"native\"",
-                 .help = "what makes the sandboxes"},
+                 .help = "what makes the sandboxes: native, or docker: containers of Docker or Podman, with "
+                         "their "
+                         "images"},
                 {.name = "image",
                  .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
                  .min = 1,
-                 .max = 256,
+                 .max = 255,
                  .standard = "\"host\"",
-                 .help = "root file system; host: a read-only view of this machine",
-                 .check = check_image},
+                 .help = "root file system: an image's name or id; host: a read-only view of this machine",
+                 .check = image_name_check},
                 {.name = "default_runtimes",
                  .type = FIELD_MAP,
                  .item = &word,
                  .max = 100,
                  .standard = "{\"python\": \"python3\", \"node\": \"node\"}",
-                 .help = "runtime for a language that is asked for by its name"},
+                 .help = "runtime for a language that is asked for by its name",
+                 .check = default_runtimes_check},
+                {.name = "runtimes",
+                 .type = FIELD_MAP,
+                 .item = &runtime,
+                 .max = 100,
+                 .standard = "{}",
+                 .help = "where a runtime is that this machine does not have: {\"python3.12\": {\"image\": "
+                         "\"python:3.12-slim\"}}",
+                 .check = runtimes_check},
                 {.name = "limits",
                  .type = FIELD_OBJECT,
                  .help = "of a sandbox, unless the request says less"},
@@ -254,6 +302,7 @@ const struct field *settings_fields(void)
                  .type = FIELD_OBJECT,
                  .fields = audit_fields,
                  .help = "the log of executions"},
+                {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
                 {.name = "docker",
                  .type = FIELD_OBJECT,
                  .fields = docker_fields,
@@ -265,6 +314,9 @@ const struct field *settings_fields(void)
                         f->fields = limits_fields();
                 else if (!strcmp(f->name, "network"))
                         f->fields = network_settings_fields();
+                else if (!strcmp(f->name, "images"))
+                        f->fields = images_settings_fields();
+        runtime.fields = runtime_settings_fields();
         for (struct field *f = pool_fields; f->name; f++)
                 if (!strcmp(f->name, "limits"))
                         f->fields = limits_bare_fields();
@@ -325,9 +377,11 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         s.scan = json_is_true(json_object_get(scan, "enabled"))
                          ? (enum box_scan)word_index(scan_words, text(scan, "action"))
                          : ACTION_OFF;
+        s.engine = (enum box_engine)word_index(engine_words, text(document, "engine"));
         s.scope = (enum box_scope)word_index(scope_words, text(document, "scope"));
         s.workspace = (enum box_workspace)word_index(workspace_words, text(document, "workspace"));
         s.workspace_root = text(document, "workspace_root");
+        s.image = text(document, "image");
         s.tier = (enum box_tier)tier_from_word(text(json_object_get(document, "network"), "tier"));
         cella_limits_default(&s.limits);
         limits_overlay(json_object_get(document, "limits"), &s.limits, NULL);
@@ -336,6 +390,7 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         s.cleanup_interval_ms = number(sandboxes, "cleanup_interval_ms");
         s.queue_timeout_ms = number(sandboxes, "queue_timeout_ms");
         s.queue_max = (uint32_t)number(sandboxes, "queue_max");
+        s.spare = (uint32_t)number(sandboxes, "spare");
         s.workspace_keep_ms = number(sandboxes, "workspace_keep_ms");
         s.audit_keep_days = (uint32_t)number(audit, "keep_days");
         s.audit_keep_bytes = number(audit, "keep_bytes");

@@ -203,15 +203,18 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
                 fail_saying(m, -EIO, "its sandbox died");
 }
 
-int template_make(struct box *box, const char *program, const json_t *preload, template_made made,
-                  void *context, struct template_maker **ret, struct cella_err *err)
+int template_make(struct box *box, struct used_image *image, const char *program, const json_t *preload,
+                  template_made made, void *context, struct template_maker **ret, struct cella_err *err)
 {
         struct template_maker *m = calloc(1, sizeof *m);
         struct box_sandbox *sb = NULL;
         struct caller owner;
         caller_owner(&owner);
-        struct sandbox_spec spec = {
-                .caller = &owner, .scope = SCOPE_EXECUTION, .one_shot = true, .limits = box->settings.limits};
+        struct sandbox_spec spec = {.caller = &owner,
+                                    .scope = SCOPE_EXECUTION,
+                                    .one_shot = true,
+                                    .limits = box->settings.limits,
+                                    .image = image};
         if (spec.limits.memory_bytes && spec.limits.memory_bytes < MEMORY_BYTES)
                 spec.limits.memory_bytes = MEMORY_BYTES;
         if (!m)

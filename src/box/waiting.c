@@ -148,7 +148,8 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
                 return false;
         if (how->kind == WAITING_SCRIPT && n_args > 0) /* its own objects have them by now */
                 return false;
-        if (how->kind == WAITING_SHELL && n_args + count((const char *const *)r->env) + 24 > HOLD_ROOM)
+        if (how->kind == WAITING_SHELL &&
+            n_args + count((const char *const *)r->env) + how->n_env + 24 > HOLD_ROOM)
                 return false;
         if (r->code_len + bytes((const char *const *)r->argv) + bytes((const char *const *)r->env) >
             RELEASE_MAX - 4096)
@@ -213,7 +214,8 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
 {
         AUTO(command_form_done) struct command_form form = {0};
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
-                                            .network = sb->network.tier != TIER_RESTRICTED};
+                                            .network = sb->network.tier != TIER_RESTRICTED,
+                                            .image = used_image_get(sb->image)};
         int pair[2], fds[MESSAGE_FDS_MAX];
         const int room = 2 * RELEASE_MAX; /* a release goes whole or not at all */
         unsigned n = 0;
@@ -266,7 +268,7 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
                                                "NODE_OPTIONS=--require=/dev/null", NULL};
         const char *argv[3] = {how->program, waiting_script(how), NULL};
-        struct cella_command command = {.argv = argv, .stdin_fd = -1, .cancel_fd = -1};
+        struct cella_command command = {.argv = argv, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         const uint32_t flags =
                 INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS |
                 (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
@@ -301,7 +303,8 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
 {
         static const char *const env[] = {PRELOAD_PYTHON, NULL};
         const char *argv[] = {program, "main.py", NULL};
-        const struct cella_command command = {.argv = argv, .env = env, .stdin_fd = -1, .cancel_fd = -1};
+        const struct cella_command command = {
+                .argv = argv, .env = env, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         char body[sizeof(struct release_head) + RELEASE_MAX / 4];
         struct release_head head = {0};
         size_t len = sizeof head, i;
@@ -387,11 +390,12 @@ static size_t append(char *to, const char *const *list)
 }
 
 /* A shell gets all of what it is started with. */
-static int release_shell(int control, const struct exec_request *r, bool network, int fds[3],
+static int release_shell(int control, const struct exec_request *r, const struct box_sandbox *sb, int fds[3],
                          struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form form = {0};
-        const struct command_place place = {.network = network};
+        const struct command_place place = {.network = sb->network.tier != TIER_RESTRICTED,
+                                            .image = used_image_get(sb->image)};
         const struct cella_command command = {.argv = (const char *const *)r->argv,
                                               .runtime = r->runtime,
                                               .code = r->code,
@@ -439,11 +443,12 @@ static int release_code(int control, const struct exec_request *r, bool network,
         return send_release(control, &head, parts, 2, fds);
 }
 
-int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r, bool network,
-                    int fds[3], struct cella_err *err)
+int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r,
+                    const struct box_sandbox *sb, int fds[3], struct cella_err *err)
 {
+        const bool network = sb->network.tier != TIER_RESTRICTED;
         int e = how->kind == WAITING_SHELL
-                        ? release_shell(control, r, network, fds, err)
+                        ? release_shell(control, r, sb, fds, err)
                         : release_code(control, r, network && how->kind == WAITING_TEMPLATE, fds);
         return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
 }

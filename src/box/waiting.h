@@ -17,6 +17,7 @@ struct waiting_how {
         enum waiting_kind kind;
         char program[64];
         int template_fd; /* borrowed; -1: there is none */
+        unsigned n_env;  /* variables that the image brings */
         char *modules;   /* borrowed: names that the template has imported, with spaces around; NULL: none */
 };
 
@@ -33,9 +34,9 @@ int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waitin
 int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err);
 
-/* Gives it its code and its descriptors, which are taken.  network: its sandbox has one. */
+/* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
-                    bool network, int fds[3], struct cella_err *err);
+                    const struct box_sandbox *sandbox, int fds[3], struct cella_err *err);
 /* It is going to be next. */
 void waiting_soon(int control);
 /* Makes it the driver of a context (driver.h), which keeps the socket and what descriptors it has. */

@@ -52,7 +52,7 @@ struct cli_command {
 
 extern const struct cli_command cli_run, cli_doctor, cli_runtime, cli_version, cli_help;
 extern const struct cli_command cli_bench, cli_serve, cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm,
-        cli_cp, cli_shell, cli_logs, cli_settings, cli_key, cli_secret, cli_scan, cli_mcp;
+        cli_cp, cli_shell, cli_logs, cli_settings, cli_key, cli_secret, cli_scan, cli_mcp, cli_image;
 extern const struct cli_command *const cli_commands[];
 extern const size_t cli_commands_len;
 

@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
         {"agent", "NAME", "whose directory", CLI_INTO(CLI_TEXT, struct create_options, agent)},
         {"metadata", "K=V", "a note, to find it by", CLI_INTO(CLI_LIST, struct create_options, metadata)},
         API_NETWORK_OPTIONS(struct create_options),
-        {"image", "REF", "host: a read-only view of this machine's /usr",
+        {"image", "NAME", "its root file system: an image, or host, a view of this machine",
          CLI_INTO(CLI_TEXT, struct create_options, image)},
         API_SOCKET_OPTION(struct create_options),
         API_JSON_OPTION(struct create_options),

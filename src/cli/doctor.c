@@ -12,8 +12,10 @@
 #include "cli/cli.h"
 #include "cli/url.h"
 #include "config.h"
+#include "engine/docker.h"
 #include "jail/cgroup.h"
 #include "sys/process.h"
+#include "wire/docker.h"
 
 struct doctor_options {
         bool attack;
@@ -112,6 +114,20 @@ static void print_egress(void)
                        r < 0 ? err.hint : "");
 }
 
+/* Whether there is a second engine. */
+static void print_docker(void)
+{
+        struct docker_opened found;
+        struct cella_err err = {0};
+        if (docker_find(&found, &err) < 0) {
+                printf("\n%-10s %-8s %s%s%s\n", "docker", "none", err.msg, err.hint[0] ? "; " : "", err.hint);
+                return;
+        }
+        printf("\n%-10s %-8s %s %s at %s, runtimes: %s%s\n", "docker", "ok",
+               found.podman ? "podman" : "docker", found.version, found.socket, found.runtimes,
+               found.rootless ? "; rootless" : "");
+}
+
 /* Whether interpreters can be made ready ahead here: the daemon has tried. */
 static void print_pools(const char *socket)
 {
@@ -199,6 +215,7 @@ static int doctor_main(const struct cli_command *self, int argc, char **argv)
         cella_result_done(&result);
         print_layers(&isolation);
         print_egress();
+        print_docker();
         print_pools(doctor.socket);
         fflush(stdout);
         if (!doctor.attack)

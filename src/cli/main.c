@@ -12,9 +12,9 @@
 #include "cli/cli.h"
 
 const struct cli_command *const cli_commands[] = {
-        &cli_run,  &cli_serve, &cli_create, &cli_exec,  &cli_ls,       &cli_ps,      &cli_kill,
-        &cli_rm,   &cli_cp,    &cli_shell,  &cli_logs,  &cli_settings, &cli_key,     &cli_secret,
-        &cli_scan, &cli_mcp,   &cli_doctor, &cli_bench, &cli_runtime,  &cli_version, &cli_help};
+        &cli_run, &cli_serve,  &cli_create, &cli_exec,     &cli_ls,      &cli_ps,     &cli_kill,  &cli_rm,
+        &cli_cp,  &cli_shell,  &cli_logs,   &cli_settings, &cli_key,     &cli_secret, &cli_image, &cli_scan,
+        &cli_mcp, &cli_doctor, &cli_bench,  &cli_runtime,  &cli_version, &cli_help};
 const size_t cli_commands_len = ARRAY_LEN(cli_commands);
 
 static const struct cli_command *find(const char *name)

@@ -34,6 +34,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/serve.h"
+#include "image/store.h"
 #include "sys/file.h"
 
 #define PREFIX "cella-mcp-"
@@ -64,6 +65,7 @@ struct way {
 struct mcp {
         struct mcp_options options;
         char directory[512], state[600]; /* directory "": none of our own */
+        char images[1024];               /* the state directory whose images are used; "": that one */
         int socket, signals;
         sigset_t mask; /* as it was */
         pid_t engine;  /* 0: it has ended, with: */
@@ -121,12 +123,23 @@ static void sweep(void)
                 closedir(all);
 }
 
+/* They outlive us. */
+static void find_images(struct mcp *m)
+{
+        char *slash;
+        if (image_store_path(NULL, m->images, sizeof m->images, NULL) < 0 ||
+            !(slash = strrchr(m->images, '/')))
+                slash = m->images;
+        *slash = '\0';
+}
+
 static int make_directory(struct mcp *m, struct cella_err *err)
 {
         if (m->options.state) {
                 snprintf(m->state, sizeof m->state, "%s", m->options.state);
                 return 0;
         }
+        find_images(m);
         sweep();
         snprintf(m->directory, sizeof m->directory, "%s/" PREFIX "XXXXXX", base());
         if (!mkdtemp(m->directory)) {
@@ -156,6 +169,7 @@ static void become_engine(struct mcp *m, int socket, pid_t parent)
                 dup2(null, STDERR_FILENO);
         const struct serve_options wanted = {.listen = "none",
                                              .state = m->state,
+                                             .images_state = m->images[0] ? m->images : NULL,
                                              .settings = m->options.settings,
                                              .stdio = true,
                                              .stdio_fd = socket};

@@ -14,6 +14,8 @@
 #include "cli/report.h"
 #include "cli/words.h"
 #include "egress/policy.h"
+#include "engine/runtime.h"
+#include "image/store.h"
 #include "sys/file.h"
 
 #define LIST_MAX 64
@@ -105,26 +107,18 @@ static int set_cwd(void *target, const char *value, struct cella_err *err)
         return 0;
 }
 
-/* For options of which, in this version, there is one choice. */
-static int only(const char *option, const char *value, const char *choice, enum cella_kind kind,
-                struct cella_err *err)
-{
-        if (!strcmp(value, choice))
-                return 0;
-        return err_say(err, kind, -ENOTSUP, "--%s may be %s in this version, not '%.60s'", option, choice,
-                       value);
-}
-
 static int set_image(void *target, const char *value, struct cella_err *err)
 {
-        (void)target;
-        return only("image", value, "host", CELLA_NOT_FOUND, err);
+        (void)err;
+        ((struct run_options *)target)->options.image = value;
+        return 0;
 }
 
 static int set_engine(void *target, const char *value, struct cella_err *err)
 {
-        (void)target;
-        return only("engine", value, "native", CELLA_ENGINE_UNAVAILABLE, err);
+        (void)err;
+        ((struct run_options *)target)->options.engine = value;
+        return 0;
 }
 
 static int set_network(void *target, const char *value, struct cella_err *err)
@@ -238,8 +232,10 @@ static const struct cli_option options[] = {
         {"block", "DOMAIN[:PORT]", "may not be reached, whatever else is said (every port)", set_block},
         {"allow-private", "PATTERN", "a name, address or network may be private, if it is allowed",
          set_allow_private},
-        {"image", "REF", "host: a read-only view of this machine's /usr", set_image},
-        {"engine", "NAME", "native", set_engine},
+        {"image", "NAME", "a root file system of the store (host: a read-only view of this machine's /usr)",
+         set_image},
+        {"engine", "NAME", "native; docker: a container of Docker or Podman, with one of their images",
+         set_engine},
         {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output},
         {"json", NULL, "print the whole result as JSON", set_json},
         {"verbose", NULL, "tell on stderr what stood around the code and what it used", set_verbose},
@@ -374,11 +370,18 @@ static int run(const struct cli_command *self, int argc, char **argv, struct run
         int words = r;
         if ((r = take_network(o, err)) < 0)
                 return r;
-        r = words_take(&o->command, &o->code, self->name, argc - words, argv + words, err);
+        /* Without words an image runs what it is for. */
+        if (words < argc || !o->options.image)
+                r = words_take(&o->command, &o->code, self->name, argc - words, argv + words, err);
         if (r < 0)
                 return r;
         o->understood = true;
         return execute(o, err);
+}
+
+static bool runs_in_image(const struct run_options *o)
+{
+        return o->options.image && strcmp(o->options.image, IMAGE_HOST) != 0;
 }
 
 static int run_main(const struct cli_command *self, int argc, char **argv)
@@ -391,6 +394,11 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
         free(o.code);
         if (r >= 0)
                 return r;
+        if (err.kind == CELLA_RUNTIME_NOT_FOUND) {
+                char store[4096];
+                bool known = image_store_path(NULL, store, sizeof store, NULL) == 0;
+                runtime_hint(known ? store : NULL, o.command.runtime, !runs_in_image(&o), &err);
+        }
         if (o.json)
                 report_error(&err);
         return cli_fail(&err, !o.understood || err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
@@ -398,7 +406,8 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_run = {
         .name = "run",
-        .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...]",
+        .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...] |\n"
+                 "                 --image NAME",
         .summary = "run code or a command in a sandbox of its own",
         .text = "The exit status is the code's; 124 after a timeout, 137 when it was killed for memory, 125 "
                 "when\n"

@@ -4,7 +4,6 @@
  * its own rights: the state directory, the listening sockets; and starts the server, which gets
  * them and has no other. */
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,8 @@
 #include "cli/cli.h"
 #include "cli/serve.h"
 #include "cli/server_program.h"
+#include "cli/server_user.h"
+#include "image/store.h"
 #include "jail/cgroup.h"
 #include "keeper/listen.h"
 #include "keeper/log.h"
@@ -32,14 +33,14 @@
 #include "sys/process.h"
 
 #define PATH_SIZE 1024
-#define NOBODY_UID 1879048190u /* a number nothing else hands out; those of sandboxes follow it */
 
 struct serve {
         struct serve_options options;
         char socket_path[PATH_SIZE], state[PATH_SIZE], program[SERVER_PROGRAM_SIZE];
         const char *listen, *socket; /* NULL: none */
         char *settings, *pin;
-        unsigned uid, gid; /* the server's */
+        struct server_user user; /* the server's */
+        char imager[SERVER_PROGRAM_SIZE], images_state[PATH_SIZE], store[PATH_SIZE + 16];
         struct state_dir dir;
         int listeners[SERVER_LISTENERS_MAX];
         size_t n_listeners;
@@ -54,7 +55,8 @@ static const struct cli_option options[] = {
         {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)",
          INTO(socket)},
         {"settings", "FILE", "the settings to start with", INTO(settings)},
-        {"state", "DIR", "where it keeps things (/var/lib/cella, or ~/.local/state/cella)", INTO(state)},
+        {"state", "DIR", "where it keeps things ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",
+         INTO(state)},
         {"user", "NAME", "whom the server runs as, if root starts it (cella, or a uid of its own)",
          INTO(user)},
         {"workspace-root", "DIR", "host workspaces only in or below it", INTO(workspace_root)},
@@ -82,6 +84,8 @@ static int fill_paths(struct serve *s, struct cella_err *err)
                          (unsigned)geteuid());
         s->socket = strcmp(s->socket_path, "none") != 0 && !s->options.stdio ? s->socket_path : NULL;
         s->listen = strcmp(s->options.listen, "none") != 0 ? s->options.listen : NULL;
+        if (!s->options.state)
+                s->options.state = variable("CELLA_STATE");
         if (s->options.state)
                 snprintf(s->state, sizeof s->state, "%s", s->options.state);
         else if (root)
@@ -102,35 +106,6 @@ static int real(const char *option, const char *path, char **ret, struct cella_e
                 return 0;
         *ret = realpath(path, NULL);
         return *ret ? 0 : err_set(err, CELLA_INVALID_REQUEST, -errno, "--%s %.150s", option, path);
-}
-
-/* From the file itself: a static program has no way to the other places a system may ask. */
-static const struct passwd *find_entry(const char *name)
-{
-        FILE *file = fopen("/etc/passwd", "re");
-        struct passwd *entry = NULL;
-        while (file && (entry = fgetpwent(file)) && strcmp(entry->pw_name, name) != 0)
-                continue;
-        if (file)
-                fclose(file);
-        return entry;
-}
-
-static int find_user(struct serve *s, struct cella_err *err)
-{
-        const char *name = s->options.user;
-        s->uid = geteuid();
-        s->gid = getegid();
-        if (geteuid() != 0)
-                return name ? err_say(err, CELLA_INVALID_REQUEST, -EPERM, "--user is for root only") : 0;
-        const struct passwd *entry = find_entry(name ? name : "cella");
-        if (!entry && name)
-                return err_say(err, CELLA_INVALID_REQUEST, -ENOENT, "there is no user '%.60s'", name);
-        s->uid = entry ? entry->pw_uid : NOBODY_UID;
-        s->gid = entry ? entry->pw_gid : NOBODY_UID;
-        if (s->uid == 0 || s->gid == 0)
-                return err_say(err, CELLA_INVALID_REQUEST, -EPERM, "--user must not be root");
-        return 0;
 }
 
 static int open_listeners(struct serve *s, struct cella_err *err)
@@ -170,12 +145,13 @@ static int open_credential(struct serve *s, struct cella_err *err)
 static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct cella_err *err)
 {
         char listeners[16], uid[16];
-        char *argv[20];
+        char *argv[22];
         int n = 0;
         snprintf(listeners, sizeof listeners, "%zu", s->options.stdio ? 0 : s->n_listeners);
         snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
         argv[n++] = "cella-server";
         argv[n++] = "--state", argv[n++] = s->dir.path;
+        argv[n++] = "--images", argv[n++] = s->store;
         if (s->settings)
                 argv[n++] = "--settings", argv[n++] = s->settings;
         if (s->listen)
@@ -196,9 +172,9 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
                 .listeners = s->listeners,
                 .n_listeners = s->n_listeners,
                 .credential = s->credential,
-                .change_user = geteuid() == 0,
-                .uid = s->uid,
-                .gid = s->gid,
+                .change_user = s->user.change,
+                .uid = s->user.uid,
+                .gid = s->user.gid,
         };
         return server_start(&setup, ret_pidfd, err);
 }
@@ -235,6 +211,18 @@ static int open_volumes(const struct serve *s)
         return volumes < 0 ? -1 : volumes;
 }
 
+/* Its own images, or those of another state directory.  Nothing is made before one is brought. */
+static int find_images(struct serve *s, struct cella_err *err)
+{
+        if (s->options.images_state)
+                snprintf(s->images_state, sizeof s->images_state, "%s", s->options.images_state);
+        else
+                snprintf(s->images_state, sizeof s->images_state, "%s", s->dir.path);
+        if (program_find("cella-image", s->imager, NULL) < 0)
+                s->imager[0] = '\0'; /* who asks for one is told */
+        return image_store_path(s->images_state, s->store, sizeof s->store, err);
+}
+
 static int keep(struct serve *s, struct cella_err *err)
 {
         int pair[2], pidfd = -1;
@@ -255,12 +243,17 @@ static int keep(struct serve *s, struct cella_err *err)
         const struct keeper_setup setup = {
                 .socket = pair[0],
                 .volumes = volumes,
+                .images_state = s->images_state,
+                .store = s->store,
+                .imager_program = s->imager[0] ? s->imager : NULL,
+                .imager_change_user = s->user.change,
+                .imager_gid = s->user.gid,
                 .server = server,
                 .server_pidfd = pidfd,
                 .policy = {.workspaces = s->dir.workspaces,
                            .state = s->dir.path,
                            .pin = s->pin,
-                           .owner = s->uid},
+                           .owner = s->user.uid},
         };
         int status = keeper_run(&setup);
         sys_close(pidfd);
@@ -273,12 +266,13 @@ static int serve(struct serve *s, struct cella_err *err)
         int r;
         if ((r = fill_paths(s, err)) < 0 ||
             (!s->options.stdio && (r = listen_check(s->listen, s->socket, err)) < 0) ||
-            (r = find_user(s, err)) < 0 ||
+            (r = server_user_find(s->options.user, &s->user, err)) < 0 ||
             (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
             (r = server_program_find(s->program, err)) < 0 ||
-            (r = state_dir_open(s->state, s->uid, s->gid, &s->dir, err)) < 0 ||
-            (r = open_credential(s, err)) < 0 || (r = open_listeners(s, err)) < 0)
+            (r = state_dir_open(s->state, s->user.uid, s->user.gid, &s->dir, err)) < 0 ||
+            (r = find_images(s, err)) < 0 || (r = open_credential(s, err)) < 0 ||
+            (r = open_listeners(s, err)) < 0)
                 return r;
         return keep(s, err);
 }

@@ -4,6 +4,7 @@
 
 struct serve_options {
         const char *listen, *socket, *settings, *state, *user, *workspace_root;
+        const char *images_state; /* the state directory whose images it uses; NULL: its own */
         bool stdio;   /* no address at all, but one client, who speaks MCP here: */
         int stdio_fd; /* taken over */
 };

@@ -7,3 +7,6 @@
 #define SERVER_PROGRAM_SIZE 1024
 
 int server_program_find(char ret[SERVER_PROGRAM_SIZE], struct cella_err *err);
+
+/* The same for another program that is installed beside it. */
+int program_find(const char *name, char ret[SERVER_PROGRAM_SIZE], struct cella_err *err);

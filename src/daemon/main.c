@@ -27,6 +27,7 @@
 
 struct arguments {
         const char *state, *settings, *listen, *socket;
+        const char *images; /* the store of images; NULL: in the state directory */
         uint64_t listeners, owner;
         uint64_t stdio;      /* 1: after the listeners there is a socket to speak MCP on */
         uint64_t credential; /* 1: and then the key for the secrets, see secret/key.h */
@@ -65,6 +66,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         ret->listen = value;
                 else if (!strcmp(name, "--socket"))
                         ret->socket = value;
+                else if (!strcmp(name, "--images"))
+                        ret->images = value;
                 else if (!strcmp(name, "--listeners"))
                         r = parse_count(value, &ret->listeners);
                 else if (!strcmp(name, "--stdio"))
@@ -252,6 +255,7 @@ static int start_box(struct server *s, struct cella_err *err)
                 .secrets = s->secrets,
                 .no_secrets = no_secrets,
                 .directory = s->arguments.state,
+                .store = s->arguments.images,
                 .settings = settings,
                 .on_keeper_lost = on_keeper_lost,
                 .on_keeper_event = on_keeper_event,

@@ -109,16 +109,44 @@ void command_proxy(const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1
         *ret = NULL;
 }
 
+/* Programs write to their home, which the host's directory is not. */
+static const char *home_of(const struct command_place *place)
+{
+        if (place->image && (place->user_root || place->image->uid == 0))
+                return "HOME=/root";
+        return place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
+}
+
+/* What an image does not say of it, and then what it says; as little else as where it was made. */
+static int add_image_environment(struct command_form *b, const struct command_place *place,
+                                 const struct cella_command *command, struct cella_err *err)
+{
+        const char *const always[] = {PATH_INSIDE, home_of(place)};
+        int r = 0;
+        for (size_t i = 0; i < ARRAY_LEN(always) && r == 0; i++)
+                if (!overridden(always[i], place->image->env, false) &&
+                    !overridden(always[i], command->env, false))
+                        r = add_variable(b, always[i], err);
+        for (const char *const *e = place->image->env; *e && r == 0; e++)
+                if (names_variable(*e) && !overridden(*e, command->env, false))
+                        r = add_variable(b, *e, err);
+        return r;
+}
+
+static int add_clean_environment(struct command_form *b, const struct command_place *place,
+                                 const struct cella_command *command, struct cella_err *err)
+{
+        const char *const varying[] = {home_of(place), place->user_root ? "USER=root" : "USER=user",
+                                       place->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
+        int r = add_unless_overridden(b, varying, command->env, false, err);
+        return r < 0 ? r : add_unless_overridden(b, clean_environment, command->env, false, err);
+}
+
 static int add_environment(struct command_form *b, const struct command_place *place,
                            const struct cella_command *command, struct cella_err *err)
 {
-        /* Programs write to their home, which the host's directory is not. */
-        const char *home = place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
-        const char *const varying[] = {home, place->user_root ? "USER=root" : "USER=user",
-                                       place->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
-        int r = add_unless_overridden(b, varying, command->env, false, err);
-        if (r == 0)
-                r = add_unless_overridden(b, clean_environment, command->env, false, err);
+        int r = place->image ? add_image_environment(b, place, command, err)
+                             : add_clean_environment(b, place, command, err);
         /* Programs differ in which spelling they read first: a caller's own, in any, is the only one. */
         if (r == 0 && place->network)
                 r = add_unless_overridden(b, proxy_environment, command->env, true, err);
@@ -144,14 +172,47 @@ static int too_long(struct cella_err *err)
         return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes", INIT_REQUEST_MAX - 1024);
 }
 
+/* The code is a file, the compiler runs first, and what it makes is the command. */
+static int add_compiled(struct command_form *b, const struct command_place *place,
+                        const struct cella_command *command, const struct runtime *runtime,
+                        struct cella_err *err)
+{
+        char slot[16] = "";
+        if (place->slot > 0 && !place->own_workspace)
+                snprintf(slot, sizeof slot, "%u", place->slot);
+        if (command->file_name)
+                snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
+        else
+                snprintf(b->file_name, sizeof b->file_name, "%s%s.%s",
+                         place->direct && !place->own_workspace ? "cella" : "main", slot, runtime->extension);
+        b->in_workspace = place->direct || (place->own_workspace && !command->file_name);
+        int r = command->code_len > INIT_REQUEST_MAX - 1024
+                        ? too_long(err)
+                        : compile_name(runtime, b->file_name, sizeof b->file_name, err);
+        if (r == 0)
+                r = compile_plan(&b->compile, runtime, b->in_workspace ? "/workspace" : "/run", b->file_name,
+                                 command->cwd ? command->cwd : "/workspace",
+                                 place->direct ? "/workspace" : "/run", err);
+        if (r < 0)
+                return r;
+        b->head.flags |= INIT_MADE;
+        return add_argument(b, b->compile.out, err);
+}
+
 static int add_runtime(struct command_form *b, const struct command_place *place,
                        const struct cella_command *command, struct cella_err *err)
 {
-        struct runtime runtime;
         char path[300];
-        int r = runtime_find(command->runtime, &runtime);
+        int r = runtime_find(command->runtime, &b->runtime);
         if (r < 0)
-                return command_explain(command, r, err);
+                return command_explain(place->image, command, r, err);
+        const char *known = command->program ? command->program
+                            : place->image   ? image_runtime(place->image, command->runtime)
+                                             : NULL;
+        b->runtime.program = known ? known : b->runtime.program;
+        const struct runtime runtime = b->runtime;
+        if (runtime.compile)
+                return add_compiled(b, place, command, &runtime, err);
         if ((r = add_argument(b, runtime.program, err)) < 0)
                 return r;
         if (runtime.script && place->own_workspace && !command->file_name) {
@@ -190,17 +251,82 @@ static int add_runtime(struct command_form *b, const struct command_place *place
         return add_argument(b, path, err);
 }
 
+static int add_first_environment(struct command_form *b, const struct cella_command *command,
+                                 struct cella_err *err)
+{
+        int r = add_unless_overridden(b, b->compile.env, command->env, false, err);
+        b->head.first_envc = b->head.envc;
+        b->head.envc = 0;
+        return r;
+}
+
+static int add_first(struct command_form *b, struct cella_err *err)
+{
+        int r = b->compile.words[0] ? add(b, b->compile.cwd, err) : 0;
+        for (const char *const *word = b->compile.words; *word && r == 0; word++, b->head.first_argc++)
+                r = add(b, *word, err);
+        return r;
+}
+
+/* A version that is a program of its own needs none; which it is, is seen where it runs. */
+static int add_check(struct command_form *b, struct cella_err *err)
+{
+        const struct runtime *runtime = &b->runtime;
+        if (!runtime->version || runtime->program == runtime->plain || strchr(runtime->program, '/'))
+                return 0;
+        b->head.check_argc = 2;
+        int r = add(b, runtime->version, err);
+        if (r == 0)
+                r = add(b, runtime->plain, err);
+        return r < 0 ? r : add(b, runtime->tells ? runtime->tells : "--version", err);
+}
+
+static bool says_nothing(const struct cella_command *command)
+{
+        return !command->runtime && !(command->argv && command->argv[0]);
+}
+
+/* Code is where its files are.  A command of an image is where the image says, if it says anything. */
+static const char *cwd_of(const struct image *image, const struct cella_command *command)
+{
+        if (command->cwd)
+                return command->cwd;
+        return image && !command->runtime && (image->cwd[1] || says_nothing(command)) ? image->cwd
+                                                                                      : "/workspace";
+}
+
+static int add_arguments(struct command_form *b, const char *const *list, struct cella_err *err)
+{
+        int r = 0;
+        for (; list && *list && r == 0; list++)
+                r = add_argument(b, *list, err);
+        return r;
+}
+
 int command_fill(struct command_form *b, const struct command_place *place,
                  const struct cella_command *command, struct cella_err *err)
 {
-        int r = add(b, command->cwd ? command->cwd : "/workspace", err);
+        int r = add(b, cwd_of(place->image, command), err);
         if (r == 0 && command->runtime)
                 r = add_runtime(b, place, command, err);
-        for (const char *const *a = command->argv; a && *a && r == 0; a++)
-                r = add_argument(b, *a, err);
+        if (r == 0 && says_nothing(command) && place->image) {
+                r = add_arguments(b, place->image->entrypoint, err);
+                if (r == 0)
+                        r = add_arguments(b, place->image->cmd, err);
+        }
+        if (r == 0)
+                r = add_arguments(b, command->argv, err);
         if (r == 0 && b->head.argc == 0)
-                r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "no command");
-        return r < 0 ? r : add_environment(b, place, command, err);
+                r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s",
+                            place->image ? "say what to run: the image has no command of its own"
+                                         : "no command");
+        if (r == 0)
+                r = add_first_environment(b, command, err);
+        if (r == 0)
+                r = add_environment(b, place, command, err);
+        if (r == 0)
+                r = add_first(b, err);
+        return r < 0 ? r : add_check(b, err);
 }
 
 static int put_file(struct sandbox *sb, const char *name, const struct cella_command *command,
@@ -237,8 +363,8 @@ static int put_file(struct sandbox *sb, const char *name, const struct cella_com
         return err_say(err, CELLA_INTERNAL, -EIO, "the sandbox went away while it got the code's file");
 }
 
-int command_start(struct sandbox *sb, const struct cella_command *command, const int fds[3],
-                  struct cella_err *err)
+int command_start(struct sandbox *sb, const struct image *image, const struct cella_command *command,
+                  const int fds[3], struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form b = {0};
         const struct command_place place = {
@@ -246,37 +372,54 @@ int command_start(struct sandbox *sb, const struct cella_command *command, const
                 .user_root = sb->user_root,
                 .network = sb->network,
                 .inherits = !(sb->walls & WALL_HYGIENE),
+                .image = image,
         };
         int r = command_fill(&b, &place, command, err);
         if (r == 0 && b.file_name[0])
                 r = put_file(sb, b.file_name, command, err);
         if (r < 0)
                 return r;
-        b.head.flags = command->final && !command->list_files ? INIT_FINAL : INIT_ALONE;
+        b.head.flags |= command->final && !command->list_files ? INIT_FINAL : INIT_ALONE;
         r = message_send(sb->control, INIT_SPAWN, 1, fds, 3, &b.head, sizeof b.head, b.data, b.len);
         return r < 0 && r != -EPIPE ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 
-int command_explain(const struct cella_command *command, int num, struct cella_err *err)
+static const char *program_of(const struct image *image, const struct cella_command *command)
+{
+        if (command->argv && command->argv[0])
+                return command->argv[0];
+        const char *program = image ? image->entrypoint[0] ? image->entrypoint[0] : image->cmd[0] : NULL;
+        return program ? program : "";
+}
+
+static int explain_runtime(const struct image *image, const char *name, int num, struct cella_err *err)
 {
         struct runtime runtime;
-        const char *program = command->argv && command->argv[0] ? command->argv[0] : "";
+        err_say(err, CELLA_RUNTIME_NOT_FOUND, num, "runtime not found: %.60s", name);
+        if (runtime_find(name, &runtime) < 0)
+                return err_hint(err,
+                                "cella runtime ls shows what there is; any program: cella run -- COMMAND");
+        if (image)
+                return err_hint(err,
+                                "the image has no %.40s: cella runtime ls --image NAME shows what it has",
+                                runtime.program);
+        return err_hint(err, "apt-get install %s, or use an image that has it", runtime.package);
+}
+
+int command_explain(const struct image *image, const struct cella_command *command, int num,
+                    struct cella_err *err)
+{
+        const char *program = program_of(image, command);
         if (num == -ENOTDIR)
                 return err_say(err, CELLA_INVALID_REQUEST, num,
-                               "cwd '%.100s' is not a directory in the sandbox",
-                               command->cwd ? command->cwd : "/workspace");
-        if (command->runtime && (num == -ENOENT || num == -EACCES)) {
-                err_say(err, CELLA_RUNTIME_NOT_FOUND, num, "runtime not found: %.60s", command->runtime);
-                if (runtime_find(command->runtime, &runtime) < 0)
-                        return err_hint(
-                                err,
-                                "cella runtime ls shows what there is; any program: cella run -- COMMAND");
-                return err_hint(err, "apt-get install %s, or use an image that has it", runtime.package);
-        }
+                               "cwd '%.100s' is not a directory in the sandbox", cwd_of(image, command));
+        if (command->runtime && (num == -ENOENT || num == -EACCES))
+                return explain_runtime(image, command->runtime, num, err);
         if (num == -ENOENT) {
                 err_say(err, CELLA_NOT_FOUND, num, "command not found: %.100s", program);
-                return err_hint(
-                        err, "the sandbox sees programs in /usr, and what --mount and --workspace show it");
+                return err_hint(err, image ? "neither it nor a program that it needs is in the image"
+                                           : "the sandbox sees programs in /usr, and what --mount and "
+                                             "--workspace show it");
         }
         if (num == -EACCES)
                 return err_say(err, CELLA_NOT_FOUND, num, "command cannot be executed: %.100s", program);

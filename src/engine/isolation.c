@@ -24,6 +24,7 @@ void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *re
                 {CELLA_LIMIT_DISK, "limit:disk"},
         };
         memset(ret, 0, sizeof *ret);
+        ret->engine = walls & ISOLATION_PODMAN ? "podman" : walls & ISOLATION_DOCKER ? "docker" : "native";
         for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
                 if (walls & layers[i].wall)
                         ret->layers[ret->n_layers++] = layers[i].name;

@@ -32,6 +32,7 @@ struct keeper_link {
         struct parcel *first, **last;
         struct due *due, **due_last; /* answers come nearly in order: the first is nearly always it */
         bool lost;
+        union keeper_packet packet; /* the one that is being read */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -150,9 +151,17 @@ int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t
                     keeper_answer answer, void *context)
 {
         struct keeper_about about = {.type = type, .sandbox = sandbox};
-        if (sandbox == 0 && type != KEEPER_READY)
+        if (!link)
+                return -EPIPE;
+        if (sandbox == 0 && type != KEEPER_READY && type != KEEPER_IMAGER_WANTED &&
+            type != KEEPER_DOCKER_WANTED)
                 return -ESRCH; /* the keeper ends everything over a sandbox that is not there */
         return request(link, &about, sizeof about, answer, context);
+}
+
+int keeper_link_send(struct keeper_link *link, void *packet, size_t len, keeper_answer answer, void *context)
+{
+        return request(link, packet, len, answer, context);
 }
 
 int keeper_link_drop(struct keeper_link *link, const char *name)
@@ -167,6 +176,24 @@ void keeper_link_forget(struct keeper_link *link, const void *context)
         for (struct due *d = link->due; d; d = d->next)
                 if (d->context == context)
                         d->answer = NULL;
+}
+
+static size_t size_of(const union keeper_packet *packet)
+{
+        switch (packet->type) {
+        case KEEPER_MADE:
+                return sizeof packet->made;
+        case KEEPER_FAILED:
+                return sizeof packet->failed;
+        case KEEPER_COUNTED:
+                return sizeof packet->counted;
+        case DOCKER_OPENED:
+                return sizeof packet->opened;
+        case DOCKER_MADE:
+                return packet->docker.len > DOCKER_IMAGE_MAX ? 0 : sizeof packet->docker + packet->docker.len;
+        default:
+                return sizeof packet->about;
+        }
 }
 
 /* One packet.  The keeper is ours, but a packet cut short by its death must not be believed. */
@@ -186,14 +213,10 @@ static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_
         struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
         if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
                 memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
-        size_t want = sizeof ret->about;
-        if (n >= 8 && ret->type == KEEPER_MADE)
-                want = sizeof ret->made;
-        else if (n >= 8 && ret->type == KEEPER_FAILED)
-                want = sizeof ret->failed;
-        else if (n >= 8 && ret->type == KEEPER_COUNTED)
-                want = sizeof ret->counted;
-        return n == 0 ? -EPIPE : (size_t)n == want ? 0 : -EPROTO;
+        if (n == 0)
+                return -EPIPE;
+        memset((char *)ret + n, 0, (size_t)n < sizeof ret->docker ? sizeof ret->docker - (size_t)n : 0);
+        return n >= 8 && (size_t)n == size_of(ret) ? 0 : -EPROTO;
 }
 
 static void deliver(struct keeper_link *link, const union keeper_packet *packet, int fd)
@@ -216,12 +239,11 @@ static void deliver(struct keeper_link *link, const union keeper_packet *packet,
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
         struct keeper_link *link = poll->data;
-        union keeper_packet packet;
         int fd, r = 0;
         if (status >= 0 && (events & UV_WRITABLE))
                 send_waiting(link);
-        while (!link->lost && (r = receive(link, &packet, &fd)) == 0)
-                deliver(link, &packet, fd);
+        while (!link->lost && (r = receive(link, &link->packet, &fd)) == 0)
+                deliver(link, &link->packet, fd);
         if (!link->lost && r != -EAGAIN)
                 lose(link, r == -EPIPE ? "the keeper has gone" : "the keeper talks nonsense");
 }

@@ -1,4 +1,5 @@
-/* engine/keeper_link.h -- the server's end of the socket to the keeper, in its event loop.
+/* engine/keeper_link.h -- the server's end of the socket to the keeper, in its event loop; and of that to
+ * cella-docker, which speaks the same (wire/docker.h).
  *
  * Requests go out in order and never block the loop; each answer comes back by a callback. */
 #pragma once
@@ -6,7 +7,7 @@
 
 #include "base/auto.h"
 #include "cella.h"
-#include "wire/keeper.h"
+#include "wire/docker.h"
 
 struct keeper_link;
 
@@ -19,6 +20,9 @@ union keeper_packet {
         struct keeper_made made;
         struct keeper_failed failed;
         struct keeper_counted counted;
+        struct docker_opened opened;
+        struct docker_made docker; /* its document follows */
+        char bytes[sizeof(struct docker_made) + DOCKER_IMAGE_MAX];
 };
 
 /* fd: the descriptor that came with it, -1 if none; the callee's. */
@@ -37,9 +41,12 @@ struct keeper_link *keeper_link_free(struct keeper_link *link);
 /* The answer is KEEPER_MADE or KEEPER_FAILED. */
 int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_answer answer, void *context);
 
-/* answer NULL: none comes, or it does not matter. */
+/* answer NULL: none comes, or it does not matter.  link NULL: -EPIPE. */
 int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t sandbox,
                     keeper_answer answer, void *context);
+
+/* Any other request, whose first two members are type and number. */
+int keeper_link_send(struct keeper_link *link, void *packet, size_t len, keeper_answer answer, void *context);
 
 /* A persistent workspace is not wanted any more. */
 int keeper_link_drop(struct keeper_link *link, const char *name);

@@ -6,15 +6,20 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cella.h"
+#include "engine/docker.h"
 #include "engine/isolation.h"
 #include "engine/outlet.h"
 #include "engine/run.h"
 #include "engine/testing.h"
+#include "image/store.h"
+#include "keeper/image_root.h"
 #include "keeper/sandbox.h"
+#include "sys/file.h"
 
 struct cella_sandbox {
         struct sandbox *keeper;
         struct outlet *outlet; /* NULL: it has no network */
+        struct image *image;   /* NULL: a view of this machine */
 };
 
 /* A caller may not care for the reason; inside, everybody may count on there being a place for it. */
@@ -25,6 +30,45 @@ static struct cella_err *place(struct cella_err *err, struct cella_err *spare)
         return e;
 }
 
+/* The image's name becomes an image, whose root the keeper's part opens. */
+static int open_image(const char *name, struct cella_sandbox *s, struct sandbox_image *ret,
+                      char path[IMAGE_ROOT_PATH], struct cella_err *err)
+{
+        char store[IMAGE_ROOT_PATH];
+        if (!name || !strcmp(name, IMAGE_HOST))
+                return 0;
+        int r = image_store_path(NULL, store, sizeof store, err);
+        if (r == 0)
+                r = image_find(store, name, &s->image, err);
+        if (r < 0)
+                return r;
+        r = ret->fd = image_root_open(store, s->image->id, -1, path, err);
+        ret->root = path;
+        ret->uid = s->image->uid;
+        ret->gid = s->image->gid;
+        return r < 0 ? r : 0;
+}
+
+static int make(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox *s,
+                struct cella_err *err)
+{
+        char path[IMAGE_ROOT_PATH];
+        struct sandbox_image image = {.fd = -1};
+        struct sandbox_parts parts = SANDBOX_PARTS_NONE;
+        parts.network = options->network.tier != CELLA_RESTRICTED;
+        if (options->engine && strcmp(options->engine, "native") != 0)
+                return docker_sandbox_new(options, &s->keeper, &s->image, err);
+        int r = open_image(options->image, s, &image, path, err);
+        /* The process starts while the walls are being raised. */
+        if (r == 0 && parts.network)
+                r = outlet_new(&options->network, &s->outlet, err);
+        parts.image = s->image ? &image : NULL;
+        if (r == 0)
+                r = sandbox_assemble(options, &parts, walls_down, &s->keeper, err);
+        sys_close(image.fd); /* the sandbox has one of its own */
+        return r;
+}
+
 int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox **ret,
                         struct cella_err *err)
 {
@@ -33,13 +77,10 @@ int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down
         struct cella_sandbox *s = calloc(1, sizeof *s);
         if (!s)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        /* The process starts while the walls are being raised. */
-        int r = options->network.tier == CELLA_RESTRICTED ? 0
-                                                          : outlet_new(&options->network, &s->outlet, err);
-        if (r == 0)
-                r = sandbox_new(options, walls_down, &s->keeper, err);
+        int r = make(options, walls_down, s, err);
         if (r < 0) {
                 outlet_free(s->outlet);
+                image_free(s->image);
                 free(s);
                 return r;
         }
@@ -59,6 +100,7 @@ struct cella_sandbox *cella_sandbox_free(struct cella_sandbox *sandbox)
         outlet_end(sandbox->outlet); /* while the sandbox dies */
         sandbox_free(sandbox->keeper);
         outlet_free(sandbox->outlet);
+        image_free(sandbox->image);
         free(sandbox);
         return NULL;
 }
@@ -71,6 +113,8 @@ const char *cella_sandbox_id(const struct cella_sandbox *sandbox)
 void cella_sandbox_isolation(const struct cella_sandbox *sandbox, struct cella_isolation *ret)
 {
         isolation_fill(sandbox->keeper->walls, sandbox->keeper->missing, ret);
+        if (sandbox->keeper->remote) /* init had no say in that */
+                ret->engine = docker_sandbox_engine(sandbox->keeper);
 }
 
 int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command, struct cella_result *ret,
@@ -78,9 +122,9 @@ int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command
 {
         struct cella_err spare;
         err = place(err, &spare);
-        if (sandbox->keeper->pid <= 0)
+        if (sandbox_has_ended(sandbox->keeper))
                 return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
-        return run_command(sandbox->keeper, sandbox->outlet, command, ret, err);
+        return run_command(sandbox->keeper, sandbox->outlet, sandbox->image, command, ret, err);
 }
 
 void cella_result_done(struct cella_result *result)

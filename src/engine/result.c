@@ -110,7 +110,7 @@ static void isolation(struct json *j, const struct result_about *about)
 {
         const struct cella_isolation *i = about->isolation;
         json_put_open(j, "isolation", '{');
-        json_put_string(j, "engine", about->host ? "host" : "native");
+        json_put_string(j, "engine", about->host ? "host" : i->engine ? i->engine : "native");
         list(j, "layers", i->layers, i->n_layers);
         list(j, "missing", i->missing, i->n_missing);
         if (about->reason)

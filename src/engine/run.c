@@ -37,7 +37,8 @@ enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, ON_NETWORK, N_EVEN
 
 struct run {
         struct sandbox *sandbox;
-        struct outlet *outlet; /* NULL: no network */
+        struct outlet *outlet;     /* NULL: no network */
+        const struct image *image; /* NULL: none */
         const struct cella_command *command;
         struct violations violations;
         struct verdict_facts facts;
@@ -81,7 +82,7 @@ static int start(struct run *r, struct cella_err *err)
                 /* So that the code can open them by name: /dev/stdout. */
                 for (int i = 0; i < 3 && r->sandbox->host_uid != geteuid(); i++)
                         sys_fchown(theirs[i], r->sandbox->host_uid);
-                e = command_start(r->sandbox, r->command, theirs, err);
+                e = command_start(r->sandbox, r->image, r->command, theirs, err);
         }
         sys_close(in[0]);
         sys_close(out[1]);
@@ -121,7 +122,7 @@ static void start_clocks(struct run *r)
         r->kill_at = NEVER;
         r->throttle_at = r->sandbox->cgroup ? r->started + THROTTLE_AFTER_US : NEVER;
         r->cpu_check = NEVER;
-        if (r->sandbox->limits.cpu_time_ms > 0 && r->sandbox->cgroup)
+        if (r->sandbox->limits.cpu_time_ms > 0 && (r->sandbox->cgroup || r->sandbox->remote))
                 r->cpu_check = r->started;
 }
 
@@ -147,11 +148,19 @@ static void time_is_up(struct run *r, int64_t now)
                 r->kill_at = now;
 }
 
+static uint64_t cpu_used(struct sandbox *sandbox)
+{
+        struct cgroup_usage usage;
+        if (sandbox->cgroup)
+                return cgroup_cpu_us(sandbox->cgroup);
+        return sandbox_usage(sandbox, &usage) ? usage.cpu_us : 0;
+}
+
 /* Looks again when, at full speed on all its cores, the rest could be used up. */
 static void check_cpu(struct run *r, int64_t now)
 {
         const struct cella_limits *l = &r->sandbox->limits;
-        uint64_t used = cgroup_cpu_us(r->sandbox->cgroup), max = l->cpu_time_ms * 1000;
+        uint64_t used = cpu_used(r->sandbox), max = l->cpu_time_ms * 1000;
         if (used >= max) {
                 r->cpu_check = NEVER;
                 end(r, END_CPU);
@@ -304,10 +313,7 @@ static int fill_violations(struct run *r, struct cella_result *result)
 static int fill_result(struct run *r, struct cella_result *result, struct cella_err *err)
 {
         result->duration_us = (uint64_t)(clock_us() - r->started);
-        if (r->sandbox->cgroup) {
-                cgroup_read_usage(r->sandbox->cgroup, &r->facts.usage);
-                r->facts.counted = true;
-        }
+        r->facts.counted = sandbox_usage(r->sandbox, &r->facts.usage);
         verdict(&r->facts, result);
         memcpy(result->sandbox, r->sandbox->id, sizeof result->sandbox);
         for (int i = 0; i < 2; i++) {
@@ -359,7 +365,7 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
                 cgroup_sweep(r->sandbox->cgroup); /* while the command starts, we have time */
         loop(r);
         if (r->failure)
-                return command_explain(r->command, r->failure, err);
+                return command_explain(r->image, r->command, r->failure, err);
         if (!r->facts.reported)
                 sandbox_reap(r->sandbox); /* its counters are final then */
         flush(r);
@@ -369,8 +375,8 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
         return e;
 }
 
-int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct cella_command *command,
-                struct cella_result *ret, struct cella_err *err)
+int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct image *image,
+                const struct cella_command *command, struct cella_result *ret, struct cella_err *err)
 {
         struct cella_result result = {0};
         sigset_t signals;
@@ -379,6 +385,7 @@ int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct cel
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         r->sandbox = sandbox;
         r->outlet = outlet;
+        r->image = image;
         r->command = command;
         r->violations = (struct violations){0};
         r->facts = (struct verdict_facts){0};

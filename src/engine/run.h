@@ -2,8 +2,9 @@
 #pragma once
 #include "cella.h"
 #include "engine/outlet.h"
+#include "image/store.h"
 #include "keeper/sandbox.h"
 
-/* outlet: its network; NULL: it has none. */
-int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct cella_command *command,
-                struct cella_result *ret, struct cella_err *err);
+/* outlet: its network; NULL: it has none.  The same for its image. */
+int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct image *image,
+                const struct cella_command *command, struct cella_result *ret, struct cella_err *err);

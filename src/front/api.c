@@ -12,6 +12,7 @@
 #include "box/sandbox.h"
 #include "front/auth.h"
 #include "front/mcp/mcp.h"
+#include "front/rest/rest.h"
 #include "front/sse.h"
 
 #define HEARTBEAT_MS 15000
@@ -38,8 +39,14 @@ int api_status(enum cella_kind kind)
         return (size_t)kind < sizeof codes / sizeof *codes ? codes[kind] : 500;
 }
 
+/* The time is what the daemon took, without the network and the client: browsers show it, and our page. */
 void api_reply_text(struct call *call, int status, char *text, size_t len)
 {
+        char took[48];
+        if (call->begun_us) {
+                snprintf(took, sizeof took, "daemon;dur=%.3f", (double)(clock_us() - call->begun_us) / 1000);
+                http_add_header(call->request, "Server-Timing", took);
+        }
         http_reply_take(call->request, status, "application/json", text, len);
 }
 
@@ -140,8 +147,11 @@ static void on_headers(struct http_request *request, void *userdata)
                 http_reply(request, 500, "application/json", "{\"error\":{\"kind\":\"internal\"}}", 30);
                 return;
         }
-        *call = (struct call){.api = api, .box = api->box, .request = request};
+        *call = (struct call){.api = api, .box = api->box, .request = request, .begun_us = clock_us()};
         http_set_context(request, call);
+        /* What a sandbox's file holds is nobody's script, and no other site's to load. */
+        http_add_header(request, "X-Content-Type-Options", "nosniff");
+        http_add_header(request, "Cross-Origin-Resource-Policy", "same-origin");
         const struct api_route *route = http_about(request);
         int r = auth_check(api, request, route && (route->flags & API_OPEN), &call->caller, &err);
         if (r == 0 && route && route->may)
@@ -283,6 +293,7 @@ struct api *api_free(struct api *api)
                 uv_run(api->box->loop, UV_RUN_ONCE); /* the box's timer wakes it */
         if (api->queries > 0)
                 return NULL; /* another thread uses it, and the process ends */
+        events_free(api->events);
         audit_reader_close(api->reader);
         json_decref(api->openapi);
         free(api->http_routes);

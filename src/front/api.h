@@ -13,6 +13,7 @@
 struct api;
 struct call;
 struct mcp;
+struct events;
 
 enum {
         API_OPEN = 1u << 0,   /* no key needed: health */
@@ -42,6 +43,7 @@ struct call {
         struct box *box;
         struct http_request *request;
         struct caller caller;
+        int64_t begun_us;
         void *data; /* the handler's own */
 };
 
@@ -57,6 +59,7 @@ struct api {
         uv_timer_t heartbeat;
         json_t *openapi;
         struct mcp *mcp;
+        struct events *events; /* NULL: nobody has asked for any yet */
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;

@@ -70,12 +70,37 @@ static const char *secret_of(const struct http_request *request)
         return http_header(request, "X-API-Key");
 }
 
+/* A script in a browser cannot put a header on a WebSocket; what it can name are protocols: "cella,
+ * cella.key.KEY".  In the address the key would be in logs and histories.  Nowhere else does this
+ * header mean anything. */
+static const char *secret_of_websocket(const struct http_request *request, char *ret, size_t size)
+{
+        static const char prefix[] = "cella.key.";
+        const char *at = http_header(request, "Sec-WebSocket-Protocol");
+        if (!http_header(request, "Upgrade"))
+                return NULL;
+        while (at && *at) {
+                at += strspn(at, " \t,");
+                size_t len = strcspn(at, " \t,"), skip = sizeof prefix - 1;
+                if (len > skip && len - skip < size && !strncmp(at, prefix, skip)) {
+                        memcpy(ret, at + skip, len - skip);
+                        ret[len - skip] = '\0';
+                        return ret;
+                }
+                at += len;
+        }
+        return NULL;
+}
+
 int auth_check(struct api *api, const struct http_request *request, bool open, struct caller *ret,
                struct cella_err *err)
 {
         const struct http_peer *peer = http_peer(request);
+        char named[STATE_SECRET_SIZE];
         const char *secret = secret_of(request);
         json_t *key = NULL;
+        if (!secret)
+                secret = secret_of_websocket(request, named, sizeof named);
         int r = peer->local ? 0 : check_host(api, request, err);
         if (r == 0)
                 r = check_origin(request, err);

@@ -66,7 +66,8 @@ static json_t *error_schema(void)
         json_t *kinds = json_array();
         for (int kind = CELLA_INVALID_REQUEST; kind <= CELLA_OVER_CAPACITY; kind++)
                 json_array_append_new(kinds, json_string(cella_kind_name((enum cella_kind)kind)));
-        json_array_append_new(kinds, json_string("timeout")); /* of the tool sandbox.exec */
+        json_array_append_new(kinds, json_string("timeout"));  /* of the tool sandbox.exec */
+        json_array_append_new(kinds, json_string("conflict")); /* of If-Match */
         return json_pack("{s:s, s:[s], s:{s:{s:s, s:[s,s], s:{s:{s:s, s:o}, s:{s:s}, s:{s:s}}}}}", "type",
                          "object", "required", "error", "properties", "error", "type", "object", "required",
                          "kind", "message", "properties", "kind", "type", "string", "enum", kinds, "message",

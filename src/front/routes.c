@@ -4,26 +4,31 @@
 #include "front/mcp/mcp.h"
 #include "front/rest/rest.h"
 #include "front/tools/http.h"
+#include "front/web/web.h"
 
 #define SANDBOX "/v1/sandboxes/{id}"
 #define PROCESS SANDBOX "/processes/{pid}"
 #define CONTEXT SANDBOX "/contexts/{context}"
 #define SECRET "/v1/secrets/{name}"
+#define IMAGE "/v1/images/{name}" /* slashes and colons in it are %2F and %3A */
 #define ANY_SIZE ((size_t)1 << 50)
 
 const struct api_route api_routes[] = {
+        {HTTP_GET, "/", 0, API_OPEN, 0, NULL, web_index, "the web page", NULL, "HTML"},
+        {HTTP_GET, "/ui/{name}", 0, API_OPEN, 0, NULL, web_asset, "a file of the web page", NULL, "bytes"},
         {HTTP_GET, "/healthz", 0, API_OPEN, 0, NULL, rest_healthz, "whether code can be run", NULL, "status"},
         {HTTP_GET, "/metrics", 0, 0, 0, NULL, rest_metrics, "counters, as Prometheus reads them", NULL,
          "text"},
         {HTTP_GET, "/openapi.json", 0, API_OPEN, 0, NULL, rest_openapi, "this description", NULL,
          "OpenAPI 3.1"},
         {HTTP_GET, "/v1/health", 0, 0, 0, NULL, rest_health, "what this host can do", NULL, "health"},
+        {HTTP_GET, "/v1/me", 0, 0, 0, NULL, rest_me, "who the caller is and what it may", NULL, "key"},
         {HTTP_GET, "/v1/settings", MAY_SETTINGS, 0, 0, NULL, rest_settings_get, "the settings", NULL,
          "settings"},
         {HTTP_PUT, "/v1/settings", MAY_SETTINGS, 0, 0, settings_fields, rest_settings_put,
-         "replaces the settings; what is not given gets its default", NULL, "settings"},
+         "replaces the settings; what is not given gets its default", "check", "settings"},
         {HTTP_PATCH, "/v1/settings", MAY_SETTINGS, API_RAW, 1 << 20, NULL, rest_settings_patch,
-         "changes some settings", NULL, "settings"},
+         "changes some settings", "check", "settings"},
         {HTTP_POST, "/v1/exec", MAY_EXEC, 0, 0, exec_fields, rest_exec,
          "runs code or a command; as events with Accept: text/event-stream", NULL, "result"},
         {HTTP_POST, "/v1/sandboxes", MAY_MANAGE, 0, 0, sandbox_fields, rest_sandbox_create, "makes a sandbox",
@@ -86,8 +91,11 @@ const struct api_route api_routes[] = {
          "unpacks a tar into a directory", "path", "path"},
         {HTTP_GET, SANDBOX "/terminal", MAY_EXEC, 0, 0, NULL, rest_terminal, "a terminal, as a WebSocket",
          "cols, rows, command", "WebSocket"},
+        {HTTP_GET, "/v1/events", 0, 0, 0, NULL, rest_events,
+         "what happens, as events: health, rates, sandboxes; executions as they end",
+         "topics, sandbox, session, agent, status, text", "events"},
         {HTTP_GET, "/v1/executions", 0, 0, 0, NULL, rest_execution_list, "what ran, newest first",
-         "sandbox, session, agent, status, since, limit, cursor", "executions"},
+         "sandbox, session, agent, status, text, since, limit, cursor", "executions"},
         {HTTP_GET, "/v1/executions/verify", MAY_AUDIT, 0, 0, NULL, rest_execution_verify,
          "checks the log's chain of hashes", NULL, "verdict"},
         {HTTP_GET, "/v1/executions/{id}", 0, 0, 0, NULL, rest_execution_get, "one execution, whole", NULL,
@@ -103,6 +111,18 @@ const struct api_route api_routes[] = {
         {HTTP_GET, "/mcp", 0, 0, 0, NULL, mcp_http_get, "goes on with a stream, after Last-Event-ID", NULL,
          "events"},
         {HTTP_DELETE, "/mcp", 0, 0, 0, NULL, mcp_http_delete, "ends a session", NULL, "nothing"},
+        {HTTP_GET, "/v1/images", 0, 0, 0, NULL, rest_image_list, "the images, newest first", NULL, "images"},
+        {HTTP_POST, "/v1/images", MAY_IMAGES, 0, 4096, image_pull_fields, rest_image_pull,
+         "pulls one from a registry; as events with Accept: text/event-stream", NULL, "image"},
+        {HTTP_POST, "/v1/images/import", MAY_IMAGES, API_STREAM, ANY_SIZE, NULL, rest_image_import,
+         "makes one of an archive: OCI, docker save, or a tar of a root directory", "name", "image"},
+        {HTTP_POST, "/v1/images/gc", MAY_IMAGES, API_RAW, 4096, NULL, rest_image_collect,
+         "removes what belongs to no image any more", NULL, "what is gone"},
+        {HTTP_GET, IMAGE, 0, 0, 0, NULL, rest_image_get, "one of them, by name or id", NULL, "image"},
+        {HTTP_DELETE, IMAGE, MAY_IMAGES, 0, 0, NULL, rest_image_remove,
+         "removes a name; with its last name, or by id, the image", NULL, "nothing"},
+        {HTTP_GET, "/v1/runtimes", 0, 0, 0, NULL, rest_runtimes,
+         "the runtimes of this machine and of the images", "image", "runtimes"},
         {HTTP_GET, "/v1/pools", 0, 0, 0, NULL, rest_pools, "sandboxes made ahead of time", NULL, "pools"},
         {HTTP_GET, "/v1/secrets", MAY_SECRETS, 0, 0, NULL, rest_secret_list,
          "the secrets, without their values", NULL, "secrets"},

@@ -33,19 +33,22 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
                                                 mount.tree_fd};
         }
+        const unsigned image = head.n_mounts > 0 && !strcmp(mounts[0].target, "/");
         *ret = (struct jail_spec){
                 .walls = head.walls,
                 .privileged = head.privileged != 0,
                 .host_uid = head.host_uid,
                 .host_gid = head.host_gid,
                 .inner_uid = head.inner_uid,
+                .inner_gid = head.inner_gid,
                 .terminals = head.terminals != 0,
                 .several = head.several != 0,
                 .network = head.network != 0,
                 .direct = head.direct != 0,
                 .limits = head.limits,
-                .mounts = mounts,
-                .n_mounts = head.n_mounts,
+                .mounts = mounts + image,
+                .n_mounts = head.n_mounts - image,
+                .image = image ? mounts : NULL,
                 .proc_fd = -1,
                 .netns_fd = -1,
                 .census_fd = -1,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "init/init.h"
+#include "init/temporary.h"
 #include "sys/file.h"
 #include "sys/raw.h"
 
@@ -65,6 +66,8 @@ static void visit(struct walk *w, int dir, const struct entry *e)
         size_t len = strlen(e->name), before = w->path_len;
         if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
                 return;
+        if (before == 0 && !strncmp(e->name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)))
+                return; /* ours, not the command's */
         if (++w->entries > ENTRIES_MAX || (w->entries % 64 == 0 && clock_us() > w->until)) {
                 w->stopped = true;
                 return;

@@ -105,7 +105,8 @@ static int raise_walls(uint32_t *ret_walls)
         struct cella_err err = {0};
         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                 return -EPIPE;
-        int r = build(&message, request, ret_walls, &err);
+        int r = message.type == INIT_JOIN ? join(&message, request, ret_walls, &err)
+                                          : build(&message, request, ret_walls, &err);
         if (r < 0)
                 reply(INIT_FAILED, 0, &err, sizeof err);
         return r;
@@ -130,9 +131,12 @@ static void default_signals(void)
                 sys_call4(SYS_rt_sigaction, signal, none, 0, 8);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
         default_signals();
+        /* As the first process of a container: the socket is in a directory that it was given. */
+        if (argc == 3 && !strcmp(argv[1], "--join") && join_connect(argv[2]) < 0)
+                return INIT_NO_SOCKET;
         uint32_t walls = 0;
         if (raise_walls(&walls) < 0)
                 return 1;

@@ -1,7 +1,41 @@
 #include "init/request.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+
+struct strings {
+        char *p, *end; /* what is still to be read */
+        char **slots;
+        uint32_t used;
+};
+
+static char *take_one(struct strings *s)
+{
+        char *text = s->p, *nul = memchr(text, '\0', (size_t)(s->end - text));
+        if (!nul)
+                return NULL;
+        s->p = nul + 1;
+        return text;
+}
+
+/* n of them, and NULL. */
+static char **take(struct strings *s, uint32_t n)
+{
+        char **list = s->slots + s->used;
+        for (; n > 0; n--)
+                if (!(s->slots[s->used++] = take_one(s)))
+                        return NULL;
+        s->slots[s->used++] = NULL;
+        return list;
+}
+
+static bool too_many(const struct init_spawn *head)
+{
+        uint64_t all =
+                (uint64_t)head->argc + head->envc + head->first_argc + head->first_envc + head->check_argc;
+        return head->argc == 0 || all > INIT_STRINGS_MAX || (head->first_argc == 0 && head->first_envc > 0);
+}
 
 int request_spawn(char *data, size_t len, char *strings[REQUEST_STRINGS], struct request_spawn *ret)
 {
@@ -9,32 +43,22 @@ int request_spawn(char *data, size_t len, char *strings[REQUEST_STRINGS], struct
         if (len < sizeof head)
                 return -EPROTO;
         memcpy(&head, data, sizeof head);
-        if (head.argc == 0 || head.argc > INIT_STRINGS_MAX || head.envc > INIT_STRINGS_MAX - head.argc)
+        if (too_many(&head))
                 return -E2BIG;
-        char *p = data + sizeof head, *end = data + len;
-        uint32_t used = 0;
-        *ret = (struct request_spawn){
-                .flags = head.flags,
-                .columns = head.columns,
-                .rows = head.rows,
-                .cwd = p,
-                .argv = strings,
-        };
-        for (uint32_t i = 0; i < 1 + head.argc + head.envc; i++) {
-                char *nul = memchr(p, '\0', (size_t)(end - p));
-                if (!nul)
-                        return -EPROTO;
-                if (i > 0)
-                        strings[used++] = p;
-                if (i == head.argc) {
-                        strings[used++] = NULL;
-                        ret->env = strings + used;
-                }
-                p = nul + 1;
-        }
-        strings[used++] = NULL;
-        ret->n_strings = used;
-        return p == end ? 0 : -EPROTO;
+        struct strings s = {.p = data + sizeof head, .end = data + len, .slots = strings};
+        *ret = (struct request_spawn){.flags = head.flags, .columns = head.columns, .rows = head.rows};
+        if (!(ret->cwd = take_one(&s)) || !(ret->argv = take(&s, head.argc)) ||
+            !(ret->first_env = take(&s, head.first_envc + head.envc)))
+                return -EPROTO;
+        ret->env = ret->first_env + head.first_envc;
+        if (head.first_argc > 0 &&
+            (!(ret->first_cwd = take_one(&s)) || !(ret->first_argv = take(&s, head.first_argc))))
+                return -EPROTO;
+        if (head.check_argc > 0 &&
+            (!(ret->version = take_one(&s)) || !(ret->check_argv = take(&s, head.check_argc))))
+                return -EPROTO;
+        ret->n_strings = s.used;
+        return s.p == s.end ? 0 : -EPROTO;
 }
 
 int request_operate(const char *data, size_t len, struct request_operate *ret)

@@ -12,11 +12,15 @@ struct request_spawn {
         uint16_t columns, rows;
         uint32_t n_strings; /* slots used of strings */
         char *cwd, **argv, **env;
+        char *first_cwd, **first_argv,
+                **first_env;         /* NULL: nothing runs first.  first_env goes on with env */
+        char *version, **check_argv; /* NULL: the program is what its name says */
         int fds[MESSAGE_FDS_MAX];
         unsigned n_fds;
 };
 
-#define REQUEST_STRINGS (INIT_STRINGS_MAX + 2) /* argv, NULL, env, NULL */
+#define REQUEST_STRINGS                                                                                      \
+        (INIT_STRINGS_MAX + 4) /* argv; first_env, env; first_argv; check_argv; each with NULL */
 
 int request_spawn(char *data, size_t len, char *strings[REQUEST_STRINGS], struct request_spawn *ret);
 

@@ -22,26 +22,49 @@ static const char *variable(char **env, const char *name)
         return "";
 }
 
-/* Tries each directory of PATH in turn, as a shell does; the last word is the errno. */
-static int exec_search(char **argv, char **env)
+/* The next place of PATH to look at; false: there is none. */
+static bool next_path(const char **dir, const char *name, char path[4096])
+{
+        while (**dir) {
+                const char *at = *dir;
+                size_t len = strcspn(at, ":"), name_len = strlen(name);
+                *dir = at + len + (at[len] == ':');
+                if (len == 0 || len + 1 + name_len >= 4096)
+                        continue;
+                memcpy(path, at, len);
+                path[len] = '/';
+                memcpy(path + len + 1, name, name_len + 1);
+                return true;
+        }
+        return false;
+}
+
+bool spawn_finds(const char *program, char **env)
 {
         char path[4096];
+        const char *dir = variable(env, "PATH");
+        if (strchr(program, '/'))
+                return sys_call3(SYS_faccessat, AT_FDCWD, program, X_OK) == 0;
+        while (next_path(&dir, program, path))
+                if (sys_call3(SYS_faccessat, AT_FDCWD, path, X_OK) == 0)
+                        return true;
+        return false;
+}
+
+/* Tries each directory of PATH in turn, as a shell does; the last word is the errno. */
+int spawn_exec(char **argv, char **env)
+{
+        char path[4096];
+        const char *dir = variable(env, "PATH");
         int worst = -ENOENT;
         if (strchr(argv[0], '/'))
                 return (int)sys_call3(SYS_execve, argv[0], argv, env);
-        for (const char *dir = variable(env, "PATH"); *dir;) {
-                size_t len = strcspn(dir, ":"), name_len = strlen(argv[0]);
-                if (len > 0 && len + 1 + name_len < sizeof path) {
-                        memcpy(path, dir, len);
-                        path[len] = '/';
-                        memcpy(path + len + 1, argv[0], name_len + 1);
-                        int r = (int)sys_call3(SYS_execve, path, argv, env);
-                        if (r == -EACCES)
-                                worst = r;
-                        else if (r != -ENOENT && r != -ENOTDIR)
-                                return r;
-                }
-                dir += len + (dir[len] == ':');
+        while (next_path(&dir, argv[0], path)) {
+                int r = (int)sys_call3(SYS_execve, path, argv, env);
+                if (r == -EACCES)
+                        worst = r;
+                else if (r != -ENOENT && r != -ENOTDIR)
+                        return r;
         }
         return worst;
 }
@@ -60,31 +83,34 @@ static int place_descriptors(const struct request_spawn *what, int *ret_program)
         return r;
 }
 
-int spawn_become(const struct request_spawn *what)
+int spawn_prepare(const struct request_spawn *what, int *ret_program)
 {
-        uint64_t none = 0;
-        int program = -1;
         int r = what->flags & INIT_TERMINAL ? terminal_take(what->fds[0]) : 0;
         /* A group of its own.  Not a session, without a terminal: init's has none either, and making
          * one costs the kernel a scheduling group. */
         if (!(what->flags & INIT_TERMINAL))
                 sys_call2(SYS_setpgid, 0, 0);
-        if (r < 0 || (r = place_descriptors(what, &program)) < 0)
+        if (r < 0 || (r = place_descriptors(what, ret_program)) < 0)
                 return r;
         if ((r = sys_chdir(what->cwd)) < 0)
                 return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
+        return what->flags & INIT_NARROWS ? 0 : sys_narrow();
+}
+
+int spawn_become(const struct request_spawn *what, int program)
+{
+        uint64_t none = 0;
         sys_restore_signals(&none);
-        if (!(what->flags & INIT_NARROWS) && (r = sys_narrow()) < 0)
-                return r;
         if (program >= 0)
                 return (int)sys_call5(SYS_execveat, program, "", what->argv, what->env, AT_EMPTY_PATH);
-        return exec_search(what->argv, what->env);
+        return spawn_exec(what->argv, what->env);
 }
 
 /* In the child of vfork: a frame of its own below that of the parent. */
 __attribute__((noinline)) static int become(const struct request_spawn *what)
 {
-        return spawn_become(what);
+        int program = -1, r = spawn_prepare(what, &program);
+        return r < 0 ? r : spawn_become(what, program);
 }
 
 static pid_t start(const struct request_spawn *what)
@@ -127,9 +153,6 @@ int spawn_alone(struct task *task, struct request_spawn *what)
         if (pid < 0)
                 return pid;
         task->pid = pid;
-        task->final = what->flags & INIT_FINAL;
-        task->lists = what->flags & INIT_LIST_ADDED;
-        task->announces = what->flags & INIT_ANNOUNCES;
         spawn_tell(task->tag, what, pid, master);
         return 0;
 }
@@ -153,12 +176,19 @@ int spawn(const struct message *message, char *data)
         if (what.flags & INIT_TERMINAL ? message->n_fds != 0 || (what.flags & INIT_PROGRAM)
                                        : message->n_fds < (what.flags & INIT_PROGRAM ? 4 : 3))
                 return -EPROTO;
+        if (what.first_argv && message->n_fds > 3) /* it is told of on a socket whose number is taken then */
+                return -EPROTO;
         memcpy(what.fds, message->fds, sizeof what.fds);
         what.n_fds = message->n_fds;
         bool alone = what.flags & (INIT_FINAL | INIT_ALONE);
         if ((r = task_new(alone ? TASK_ALONE : TASK_COMMAND, message->tag, &task)) < 0)
                 return r;
-        r = alone ? spawn_alone(task, &what) : spawn_supervised(task, &what, data, message->len);
+        task->final = what.flags & INIT_FINAL;
+        task->lists = alone && (what.flags & INIT_LIST_ADDED);
+        task->announces = alone && (what.flags & INIT_ANNOUNCES);
+        /* What waits for something else to end cannot be a child of ours by vfork. */
+        r = alone && !what.first_argv && !what.check_argv ? spawn_alone(task, &what)
+                                                          : spawn_supervised(task, &what, data, message->len);
         if (r < 0)
                 task_drop(task);
         return r;

@@ -15,10 +15,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "init/first.h"
 #include "init/init.h"
 #include "init/spawn.h"
 #include "init/task.h"
 #include "init/terminal.h"
+#include "init/version.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -27,32 +29,52 @@
 struct nursery {
         char command_stack[12288] __attribute__((aligned(16)));
         char stack[8192] __attribute__((aligned(16)));
+        char first_stack[8192] __attribute__((aligned(16)));
         struct task *task;
         struct request_spawn start;
         volatile int failure;
+        int master; /* of its terminal, or -1 */
         char *strings[];
 };
+
+/* Once its compiler runs, nothing keeps the command from being told of. */
+static int run_first(struct nursery *n, pid_t self)
+{
+        pid_t pid = first_start(&n->start, n->first_stack + sizeof n->first_stack);
+        if (pid < 0)
+                return pid;
+        spawn_tell(n->task->tag, &n->start, self, n->master);
+        first_wait(pid);
+        return 0;
+}
 
 /* The command, until it is one. */
 static void run_command(void *arg)
 {
         struct nursery *n = arg;
         pid_t self = (pid_t)sys_call0(SYS_getpid);
+        int program = -1;
         n->task->command = self;
         __sync_synchronize();
         if (n->task->early_signal) /* it waits until the command lets signals through */
                 sys_kill(self, n->task->early_signal);
-        n->failure = spawn_become(&n->start);
+        int r = spawn_prepare(&n->start, &program);
+        if (r >= 0 && n->start.check_argv)
+                r = version_settle(&n->start, n->first_stack + sizeof n->first_stack);
+        if (r >= 0 && n->start.first_argv)
+                r = run_first(n, self);
+        n->failure = r < 0 ? r : spawn_become(&n->start, program);
         sys_exit(127);
 }
 
-static pid_t start_command(struct nursery *n, int *ret_master)
+static pid_t start_command(struct nursery *n)
 {
         int slave = -1;
+        n->master = -1;
         if (n->start.flags & INIT_TERMINAL) {
-                *ret_master = terminal_open(n->start.columns, n->start.rows, &slave);
-                if (*ret_master < 0)
-                        return *ret_master;
+                n->master = terminal_open(n->start.columns, n->start.rows, &slave);
+                if (n->master < 0)
+                        return n->master;
                 request_use_terminal(&n->start, slave);
         }
         pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, n->command_stack + sizeof n->command_stack,
@@ -64,14 +86,15 @@ static void supervise(void *arg)
 {
         struct nursery *n = arg;
         struct task *task = n->task;
-        int master = -1, status;
+        int status;
         sys_prctl(PR_SET_CHILD_SUBREAPER, 1, 0);
-        pid_t pid = start_command(n, &master), dead;
+        pid_t pid = start_command(n), dead;
         if (pid < 0) {
                 task->failure = pid;
                 sys_exit(0);
         }
-        spawn_tell(task->tag, &n->start, pid, master);
+        if (!n->start.first_argv)
+                spawn_tell(task->tag, &n->start, pid, n->master);
         /* Whoever reads the command's output waits for the last copy to be closed. */
         sys_close_range(0, ~0u, 0);
         do {
@@ -81,6 +104,8 @@ static void supervise(void *arg)
                 task->command_status = status;
                 task->command_ended = true;
         }
+        if (n->start.flags & INIT_MADE)
+                sys_unlinkat(AT_FDCWD, n->start.argv[0], 0);
         sys_exit(0);
 }
 

@@ -178,7 +178,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
         if (task->final || (task->kind == TASK_ALONE && tasks_count() == 1))
                 end_all(task);
         /* A supervisor that was killed says nothing. */
-        if (task->kind == TASK_COMMAND)
+        if (task->memory)
                 task->status = task->command_ended ? task->command_status : SIGKILL;
         if (task->final || task->kind == TASK_OPERATION) {
                 report(task);
@@ -191,7 +191,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 /* The code can stop our supervisors and helpers, its uid being theirs.  Not for long. */
 static void stopped(const struct task *task)
 {
-        if (task && task->kind != TASK_ALONE)
+        if (task && (task->kind != TASK_ALONE || task->memory))
                 sys_kill(task->pid, SIGCONT);
 }
 
@@ -248,7 +248,7 @@ static void signal_command(struct task *task, int signal)
         /* Said first, looked at later; the command does it the other way round (supervise.c). */
         task->early_signal = signal;
         __sync_synchronize();
-        pid_t command = task->kind == TASK_ALONE ? task->pid : task->command;
+        pid_t command = task->memory ? task->command : task->pid;
         if (command == 0 || task->command_ended)
                 return;
         if (sys_kill(-command, signal) == -ESRCH)

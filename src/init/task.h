@@ -2,7 +2,8 @@
  *
  * Three kinds, by who our child is:
  *   TASK_ALONE      the command itself.  No other command runs beside it, so its end is that of
- *                   every process, which one kill(-1) brings about.
+ *                   every process, which one kill(-1) brings about.  If something has to run first
+ *                   (first.c), it has a supervisor all the same.
  *   TASK_COMMAND    its supervisor (supervise.c).  What the command leaves behind falls to the
  *                   supervisor while that lives, and to us when it is gone.  So whatever is our child
  *                   without being a task belongs to a command that has ended, however it hid,

@@ -1,3 +1,3 @@
-/* init/temporary.h -- names that are ours and soon gone; watchers are not told of them. */
+/* init/temporary.h -- names that are ours and soon gone; nobody is told of them. */
 #pragma once
 #define TEMPORARY_PREFIX ".cella-tmp-"

@@ -160,7 +160,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         static struct netns own; /* its helper needs it to stay */
         int r;
         if (!spec->privileged) {
-                r = spec->walls & WALL_NET ? netns_start(&own) : 0;
+                r = spec->walls & WALL_NET ? netns_start(&own, spec->proc_fd) : 0;
                 if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot start a helper");
         }

@@ -15,7 +15,8 @@
 #include "sys/process.h"
 
 /* Through the host's /proc: the sandbox's own is read-only. */
-static int map(const struct jail_spec *spec, unsigned inner, unsigned uid, unsigned gid)
+static int map(const struct jail_spec *spec, unsigned inner_uid, unsigned inner_gid, unsigned uid,
+               unsigned gid)
 {
         char line[40];
         /* Changing uids made the process undumpable, and its /proc files root's. */
@@ -24,11 +25,11 @@ static int map(const struct jail_spec *spec, unsigned inner, unsigned uid, unsig
                 r = sys_write_file(spec->proc_fd, "self/setgroups", "deny");
         if (r < 0)
                 return r;
-        snprintf(line, sizeof line, "%u %u 1", inner, uid);
+        snprintf(line, sizeof line, "%u %u 1", inner_uid, uid);
         r = sys_write_file(spec->proc_fd, "self/uid_map", line);
         if (r < 0)
                 return r;
-        snprintf(line, sizeof line, "%u %u 1", inner, gid);
+        snprintf(line, sizeof line, "%u %u 1", inner_gid, gid);
         return sys_write_file(spec->proc_fd, "self/gid_map", line);
 }
 
@@ -43,7 +44,7 @@ int identity_map_self(struct jail_spec *spec, struct cella_err *err)
         if (proc < 0)
                 return fail(err, proc, "open /proc");
         int dumpable = sys_prctl(PR_GET_DUMPABLE, 0, 0);
-        int r = map(spec, 0, spec->host_uid, spec->host_gid);
+        int r = map(spec, 0, 0, spec->host_uid, spec->host_gid);
         sys_prctl(PR_SET_DUMPABLE, (unsigned long)dumpable, 0); /* it is our owner's memory still */
         return r < 0 ? fail(err, r, "map the user into its namespace") : 0;
 }
@@ -71,7 +72,7 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
         r = sys_unshare(CLONE_NEWUSER);
         if (r < 0)
                 return fail(err, r, "make a user namespace (is sysctl user.max_user_namespaces above 0?)");
-        r = map(spec, spec->inner_uid, uid, gid);
+        r = map(spec, spec->inner_uid, spec->inner_gid, uid, gid);
         if (r < 0)
                 return fail(err, r, "map the user");
         /* Without no_new_privs, Landlock and the filter need CAP_SYS_ADMIN; then the exec of

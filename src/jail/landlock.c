@@ -1,9 +1,10 @@
 /* jail/landlock.c -- the file rules once more, enforced by the security module.
  *
  * Read and execute everywhere in the view, write where the view is writable and to the
- * device nodes, no ioctl on them but for terminals.  A mistake in the mounts would have to meet a mistake
- * here.  The kernel's header on the build machine may be older than the kernel, so the constants that came
- * later are spelled out. */
+ * device nodes, no ioctl on them but for terminals.  The view of an image is writable, but for its mounts
+ * that are not: rules only ever add to those of the directories above.  A mistake in the mounts would have to
+ * meet a mistake here.  The kernel's header on the build machine may be older than the kernel, so the
+ * constants that came later are spelled out. */
 #include "jail/landlock.h"
 
 #include <errno.h>
@@ -68,16 +69,21 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
                 r = allow_below(ruleset, spec->census_fd, all & (ACCESS_READ_FILE | ACCESS_READ_DIR));
         if (r < 0 || !(spec->walls & WALL_MOUNT))
                 return r;
+        /* All of an image may be changed, and what is not of it is not below this root. */
+        if (spec->image)
+                r = allow(ruleset, ".", all & ~(uint64_t)ACCESS_IOCTL_DEV);
+        if (r < 0)
+                return r;
         r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
         /* A terminal is nothing without ioctls. */
         for (size_t i = 0; spec->terminals && i < ARRAY_LEN(terminals) && r == 0; i++)
                 r = allow(ruleset, terminals[i], all & ACCESS_IOCTL_DEV);
-        for (const char *const *d = view_writable; *d && r == 0; d++)
+        for (const char *const *d = view_writable; *d && r == 0 && !spec->image; d++)
                 r = allow(ruleset, *d + 1, all);
         for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {
                 /* A single file takes only the rights that files have. */
                 uint64_t file = ACCESS_READ_FILE | ACCESS_EXECUTE | ACCESS_WRITE_FILE | ACCESS_TRUNCATE;
-                if (!spec->mounts[i].writable)
+                if (!spec->mounts[i].writable || spec->image)
                         continue;
                 r = allow(ruleset, spec->mounts[i].target + 1, all);
                 if (r == -EINVAL)

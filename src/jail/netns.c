@@ -21,13 +21,14 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-#define OWN_NAMESPACE "/proc/thread-self/ns/net"
+#define OWN_IN_PROC "thread-self/ns/net"
+#define OWN_NAMESPACE "/proc/" OWN_IN_PROC
 
-/* A new one around the calling thread.  Returns its descriptor. */
-static int make(void)
+/* A new one around the calling thread, whose name is path in dir.  Returns its descriptor. */
+static int make(int dir, const char *path)
 {
         int r = sys_unshare(CLONE_NEWNET);
-        return r < 0 ? r : sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0);
+        return r < 0 ? r : sys_openat(dir, path, O_RDONLY, 0);
 }
 
 static int loopback_up(void)
@@ -40,7 +41,7 @@ static int loopback_up(void)
 int netns_visit(struct netns_visit *visit)
 {
         visit->home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0);
-        visit->fd = visit->home < 0 ? visit->home : make();
+        visit->fd = visit->home < 0 ? visit->home : make(AT_FDCWD, OWN_NAMESPACE);
         return visit->fd < 0 ? visit->fd : 0;
 }
 
@@ -85,13 +86,14 @@ bool netns_is_as_new(int fd, const struct netns_record *fresh)
 static int helper(void *arg)
 {
         struct netns *ns = arg;
-        int fd = make(), r = fd < 0 ? fd : loopback_up();
+        int fd = make(ns->proc, OWN_IN_PROC), r = fd < 0 ? fd : loopback_up();
         ns->result = r < 0 ? r : fd;
         sys_exit(0);
 }
 
-int netns_start(struct netns *ns)
+int netns_start(struct netns *ns, int proc)
 {
+        ns->proc = proc;
         /* clone() of libc, not clone3: the child needs a stack of its own. */
         int pid = clone(helper, ns->stack + sizeof ns->stack, CLONE_VM | CLONE_FILES | SIGCHLD, ns);
         if (pid < 0)

@@ -8,6 +8,7 @@
 
 struct netns {
         int pid;             /* of the helper */
+        int proc;            /* the host's /proc */
         volatile int result; /* the namespace's descriptor, or -errno */
         char stack[NETNS_STACK_BYTES] __attribute__((aligned(16)));
 };
@@ -34,8 +35,9 @@ int netns_record(int fd, struct netns_record *ret);
 bool netns_is_as_new(int fd, const struct netns_record *fresh);
 
 /* Without privilege over the host: starts a helper in the caller's user namespace
- * that makes it.  *ns must stay where it is until netns_join(). */
-int netns_start(struct netns *ns);
+ * that makes it.  *ns must stay where it is until netns_join(); proc is the host's /proc, which the view may
+ * have covered when the helper comes to it. */
+int netns_start(struct netns *ns, int proc);
 
 /* Waits for it and moves the caller into the namespace. */
 int netns_join(struct netns *ns);

@@ -26,7 +26,7 @@ struct jail_spec {
          * have the right to make the others. */
         bool privileged;
         unsigned host_uid, host_gid; /* who the code is, outside; root's: from INIT_GROUPS */
-        unsigned inner_uid;
+        unsigned inner_uid, inner_gid;
         bool terminals; /* a /dev/pts of its own */
         bool several;   /* there will be a descriptor JAIL_CENSUS_FD, see jail_enter() */
         bool network;   /* it has a way out, see way_out.h */
@@ -34,6 +34,7 @@ struct jail_spec {
                       * The code is a user that owns nothing, if root runs us, else who we are */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
+        const struct jail_mount *image;  /* the root of an image; NULL: a view of this machine */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
         size_t n_mounts;
         /* Set on the way. */

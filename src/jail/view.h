@@ -9,8 +9,9 @@ int view_build(const struct jail_spec *spec, struct cella_err *err);
 /* The same for code that is run directly: the host's files, see view_host.c. */
 int view_build_host(const struct jail_spec *spec, struct cella_err *err);
 
-/* For these: an empty root with the disk's limit, in which the caller stands then. */
-int view_new_root(const struct jail_spec *spec, struct cella_err *err);
+/* And for an image's: what can be made before the code's uid is known, and the rest; see view_image.c. */
+int view_build_image(const struct jail_spec *spec, struct cella_err *err);
+int view_give_image(const struct jail_spec *spec, struct cella_err *err);
 
 /* Gives the code what is its own, once its uid is known. */
 int view_give(const struct jail_spec *spec, struct cella_err *err);

@@ -12,9 +12,12 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "jail/view.h"
+#include "jail/view_parts.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 #include "sys/raw.h"
+
+#define OWN_FILES 5 /* the same room as in a sandbox */
 
 struct entry { /* as getdents64 gives it */
         uint64_t inode;
@@ -82,7 +85,7 @@ static int show_entries(int root, struct cella_err *err)
 int view_build_host(const struct jail_spec *spec, struct cella_err *err)
 {
         const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-        int r = view_new_root(spec, err);
+        int r = view_new_root(spec, "/", OWN_FILES, err);
         if (r < 0)
                 return r;
         AUTO(sys_close) int root = sys_openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY, 0);

@@ -107,7 +107,8 @@ static void limits(void)
 
 static int execute(const struct child_setup *s, int program)
 {
-        static char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", NULL};
+        static char *const standard[] = {CHILD_ENV, NULL};
+        char *const *env = s->env ? s->env : standard;
         char path[32];
         int r = chdir("/") < 0 ? -errno : sys_execveat(program, "", s->argv, env, AT_EMPTY_PATH);
         if (r != -ENOENT && r != -ENOSYS)

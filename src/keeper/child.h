@@ -11,6 +11,7 @@
 
 #define CHILD_FIRST_FD 3 /* where it finds the first of its descriptors */
 #define CHILD_FDS_MAX 5
+#define CHILD_ENV "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"
 
 struct child_setup {
         int program;      /* opened while we may: it can be where the child's user cannot go */
@@ -20,6 +21,7 @@ struct child_setup {
         char *const *argv;
         const int *fds; /* from CHILD_FIRST_FD on */
         size_t n_fds;
+        char *const *env;  /* NULL: PATH and LANG, nothing of our own */
         bool keeps_stderr; /* else it has /dev/null there, too */
         bool change_user;  /* to these; else it stays who we are */
         unsigned uid, gid;

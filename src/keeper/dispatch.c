@@ -18,6 +18,8 @@ static const struct dispatch_rule rules[] = {
         {KEEPER_THAW, KNOWN, "thaw", sizeof(struct keeper_about), handle_thaw},
         {KEEPER_READY, 0, "ready", sizeof(struct keeper_about), handle_ready},
         {KEEPER_DROP, 0, "drop", sizeof(struct keeper_drop), handle_drop},
+        {KEEPER_IMAGER_WANTED, 0, "imager", sizeof(struct keeper_about), handle_imager},
+        {KEEPER_DOCKER_WANTED, 0, "docker", sizeof(struct keeper_about), handle_docker},
 };
 
 static bool ends(const char *text, size_t size)
@@ -32,19 +34,37 @@ static bool is_name(const char *name)
         return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
 }
 
+/* Numbers of users: what every interface of the kernel can say. */
+#define USER_MAX 0x7ffffffeu
+
+static const char *check_image(const struct keeper_make *m)
+{
+        static const char digits[] = "0123456789abcdef";
+        if (!m->image[0])
+                return m->uid || m->gid ? "a user without an image" : NULL;
+        if (strlen(m->image) != 64 || strspn(m->image, digits) != 64)
+                return "a bad image";
+        return m->uid > USER_MAX || m->gid > USER_MAX ? "a value out of range" : NULL;
+}
+
 static const char *check_make(const struct keeper_make *m)
 {
+        const char *wrong;
         const uint32_t limits = CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME |
                                 CELLA_LIMIT_PROCESSES | CELLA_LIMIT_DISK;
-        if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root))
+        if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
+            !ends(m->image, sizeof m->image))
                 return "a string without an end";
         if (!is_name(m->id))
                 return "a bad id";
         if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
             m->network > 1 || m->direct > 1 || m->reserved)
                 return "a value out of range";
-        if (m->direct && (m->network || m->long_lived || m->terminals || m->user_root || m->workspace))
+        if (m->direct &&
+            (m->network || m->long_lived || m->terminals || m->user_root || m->workspace || m->image[0]))
                 return "more than code that is run directly can have";
+        if ((wrong = check_image(m)))
+                return wrong;
         switch (m->workspace) {
         case KEEPER_SCRATCH:
                 return m->name[0] || m->root[0] ? "a path without a use" : NULL;

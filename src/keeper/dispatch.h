@@ -46,6 +46,8 @@ DISPATCH_HANDLER(handle_freeze);
 DISPATCH_HANDLER(handle_thaw);
 DISPATCH_HANDLER(handle_ready);
 DISPATCH_HANDLER(handle_drop);
+DISPATCH_HANDLER(handle_imager); /* imager.c */
+DISPATCH_HANDLER(handle_docker); /* docker.c */
 
 /* The rest of what happens to a sandbox: time passed, and it waits for something; its init is
  * gone, and was reaped. */

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "keeper/dispatch.h"
+#include "keeper/image_root.h"
 #include "keeper/log.h"
 #include "keeper/process.h"
 #include "keeper/volume.h"
@@ -22,9 +23,21 @@ static void done(struct keeper *k, const struct cell *cell, uint32_t number)
         keeper_reply(k, &about, sizeof about, -1);
 }
 
+/* The image's root, out of the store that the server owns. */
+static int open_image(const struct keeper *k, const struct keeper_make *m, struct sandbox_image *ret,
+                      char path[IMAGE_ROOT_PATH], struct cella_err *err)
+{
+        *ret = (struct sandbox_image){.root = path, .fd = -1, .uid = m->uid, .gid = m->gid};
+        if (!m->image[0])
+                return 0;
+        int r = ret->fd = image_root_open(k->setup->store, m->image, k->setup->policy.owner, path, err);
+        return r < 0 ? r : 0;
+}
+
 static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret, struct cella_err *err)
 {
-        char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX];
+        char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], root[IMAGE_ROOT_PATH];
+        struct sandbox_image image;
         struct cella_options options;
         AUTO(sys_close) int workspace = -1;
         if (k->cells.used == KEEPER_SANDBOXES_MAX)
@@ -43,6 +56,8 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 sys_close(TAKE_FD(workspace)); /* that was only its mark */
                 r = workspace = volume_mount(k->setup->volumes, m->name, &m->limits, err);
         }
+        if (r >= 0) /* or the volume's descriptor */
+                r = open_image(k, m, &image, root, err);
         if (r < 0)
                 return r;
         cella_options_default(&options);
@@ -65,8 +80,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .network = m->network,
                 .direct = m->direct,
                 .home = k->home,
+                .image = image.fd >= 0 ? &image : NULL,
         };
-        return sandbox_assemble(&options, &parts, 0, ret, err);
+        r = sandbox_assemble(&options, &parts, 0, ret, err);
+        sys_close(image.fd); /* the sandbox has one of its own */
+        return r;
 }
 
 void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)

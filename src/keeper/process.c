@@ -40,7 +40,7 @@
 #define EVENTS_AT_ONCE 64
 
 /* What epoll gives back: a handle, or one of these, which are none. */
-enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_EGRESS_DEATH, ON_SIGNAL };
+enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_EGRESS_DEATH, ON_IMAGER_DEATH, ON_DOCKER_DEATH, ON_SIGNAL };
 
 static int watch(struct keeper *k, int fd, uint64_t what)
 {
@@ -68,6 +68,16 @@ int keeper_watch(struct keeper *k, const struct cell *cell)
 int keeper_watch_egress(struct keeper *k, int pidfd)
 {
         return watch(k, pidfd, ON_EGRESS_DEATH);
+}
+
+int keeper_watch_imager(struct keeper *k, int pidfd)
+{
+        return watch(k, pidfd, ON_IMAGER_DEATH);
+}
+
+int keeper_watch_docker(struct keeper *k, int pidfd)
+{
+        return watch(k, pidfd, ON_DOCKER_DEATH);
 }
 
 static void lost(struct keeper *k, const char *why)
@@ -363,6 +373,10 @@ static void loop(struct keeper *k)
                                 server_died(k);
                         else if (events[i].data.u64 == ON_EGRESS_DEATH)
                                 keeper_egress_died(k);
+                        else if (events[i].data.u64 == ON_IMAGER_DEATH)
+                                keeper_imager_died(k);
+                        else if (events[i].data.u64 == ON_DOCKER_DEATH)
+                                keeper_docker_died(k);
                         else if (events[i].data.u64 == ON_SIGNAL)
                                 signalled(k);
                         else
@@ -385,6 +399,7 @@ static void end_all(struct keeper *k)
         int64_t until = clock_us() + DEATH_PATIENCE_US;
         kill_server(k);
         keeper_egress_done(&k->egress);
+        keeper_imager_done(&k->imager);
         for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                 if (k->cells.all[i].state != CELL_FREE)
                         sandbox_kill(k->cells.all[i].sandbox);
@@ -411,6 +426,7 @@ static void end_all(struct keeper *k)
                 cgroup_free(r->cgroup);
                 free(r);
         }
+        keeper_docker_done(&k->docker); /* it sees by itself that the server is gone */
 }
 
 static void prepare_groups(struct keeper *k)
@@ -467,6 +483,8 @@ int keeper_run(const struct keeper_setup *setup)
         k->setup = setup;
         k->signals = k->epoll = k->program = -1;
         keeper_egress_init(&k->egress);
+        keeper_imager_init(&k->imager);
+        keeper_docker_init(&k->docker);
         if (prepare(k) < 0)
                 k->failed = true;
         else

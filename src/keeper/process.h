@@ -9,7 +9,9 @@
 
 #include "jail/netns.h"
 #include "keeper/cells.h"
+#include "keeper/docker.h"
 #include "keeper/egress.h"
+#include "keeper/imager.h"
 #include "keeper/outbox.h"
 #include "keeper/workspace.h"
 
@@ -20,7 +22,12 @@ struct keeper_setup {
         pid_t server;
         int server_pidfd;
         struct workspace_policy policy;
-        int volumes; /* state/volumes, see volume.h; -1: none here */
+        int volumes;              /* state/volumes, see volume.h; -1: none here */
+        const char *images_state; /* the state directory whose images are used; store: STATE/images */
+        const char *store;
+        const char *imager_program; /* cella-image; NULL: not installed.  It runs as policy.owner: */
+        bool imager_change_user;
+        unsigned imager_gid;
 };
 
 /* Groups that the kernel was not done with when their sandbox was. */
@@ -43,6 +50,8 @@ struct keeper {
         bool stocks;                     /* network namespaces are made ahead */
         struct netns_record fresh_netns; /* what a new one says of itself */
         struct keeper_egress egress;
+        struct keeper_imager imager;
+        struct keeper_docker docker;
         struct keeper_remains *remains;
         unsigned freezing, ending; /* cells in these states */
         int64_t tick_at;           /* when to look at what no descriptor tells of */
@@ -60,6 +69,8 @@ int keeper_run(const struct keeper_setup *setup);
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
 int keeper_watch(struct keeper *k, const struct cell *cell);
 int keeper_watch_egress(struct keeper *k, int pidfd);
+int keeper_watch_imager(struct keeper *k, int pidfd);
+int keeper_watch_docker(struct keeper *k, int pidfd);
 void keeper_finish(struct keeper *k, struct cell *cell);
 void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret);
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);

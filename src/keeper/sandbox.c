@@ -22,7 +22,7 @@
 #include "jail/identity.h"
 #include "jail/netns.h"
 #include "jail/spec.h"
-#include "keeper/idmap.h"
+#include "keeper/making.h"
 #include "keeper/options.h"
 #include "keeper/program.h"
 #include "sys/file.h"
@@ -47,19 +47,6 @@ struct nursery {
         int control, program;
         int idmaps[INIT_MOUNTS_MAX];
         int trees[INIT_MOUNTS_MAX];
-};
-
-/* What sandbox_new() holds only while it runs. */
-struct making {
-        const struct sandbox_parts *parts;
-        struct jail_spec spec;
-        struct jail_mount mounts[OPTIONS_MOUNTS_MAX + 1];
-        char *sources[OPTIONS_MOUNTS_MAX + 1];
-        int child_control;
-        int program;     /* init's */
-        int own_program; /* the same, to be closed */
-        bool cloned_into_cgroup;
-        uint64_t signals;
 };
 
 static void making_done_auto(struct making *m)
@@ -87,63 +74,24 @@ bool sandbox_is_privileged(void)
                sys_call2(SYS_capget, &header, have) == 0 && (have[0].effective & need) == need;
 }
 
-/* The source by descriptor, for who checked it and wants no other in its place.  Only root can,
- * and only root's checks are against somebody else. */
-static int open_tree(struct making *m, size_t i, int source_fd, struct cella_err *err)
+/* Who the code is, inside. */
+static void choose_user(struct making *m, const struct cella_options *options)
 {
-        if (source_fd < 0 || !m->spec.privileged)
-                return 0;
-        AUTO(sys_close)
-        int low = m->parts->workspace_is_mount ? sys_dup_above(source_fd, 3)
-                                               : sys_open_tree_clone(source_fd, "", true);
-        int r = low < 0 ? low : sys_mount_private(low);
-        if (r >= 0)
-                r = m->mounts[i].tree_fd = sys_dup_above(low, INIT_FREE_FD);
-        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount '%.120s'", m->sources[i]) : 0;
-}
-
-/* source_fd: what source is the name of; or -1. */
-static int add_mount(struct making *m, const char *source, int source_fd, const char *target, bool writable,
-                     struct cella_err *err)
-{
-        struct stat st;
-        size_t i = m->spec.n_mounts;
-        m->sources[i] = source_fd >= 0 ? strdup(source) : realpath(source, NULL);
-        if (!m->sources[i] || (source_fd >= 0 ? fstat(source_fd, &st) : stat(m->sources[i], &st)) < 0) {
-                int r = -errno;
-                free(m->sources[i]);
-                return err_set(err, CELLA_INVALID_REQUEST, r, "mount '%.120s'", source);
+        m->spec.inner_uid = m->parts->direct ? geteuid() : JAIL_UID;
+        m->spec.inner_gid = m->spec.inner_uid;
+        if (m->parts->image) {
+                m->spec.inner_uid = m->parts->image->uid;
+                m->spec.inner_gid = m->parts->image->gid;
         }
-        m->mounts[i] = (struct jail_mount){m->sources[i], target, writable, -1, -1};
-        m->spec.n_mounts++;
-        int r = open_tree(m, i, source_fd, err);
-        if (r < 0 || !m->spec.privileged || !(m->spec.walls & WALL_USER))
-                return r;
-        int fd = idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, err);
-        if (fd < 0)
-                return fd;
-        m->mounts[i].idmap_fd = fd;
-        return 0;
-}
-
-static int add_mounts(struct making *m, const struct cella_options *options, struct cella_err *err)
-{
-        int r = 0;
-        m->spec.mounts = m->mounts;
-        if (options->workspace)
-                r = add_mount(m, options->workspace, m->parts->workspace_fd, "/workspace",
-                              options->workspace_writable, err);
-        for (size_t i = 0; i < options->n_mounts && r == 0; i++)
-                r = add_mount(m, options->mounts[i].source, -1, options->mounts[i].target,
-                              options->mounts[i].writable, err);
-        return r;
+        if (options->user_root)
+                m->spec.inner_uid = m->spec.inner_gid = 0;
 }
 
 static int prepare(struct making *m, const struct cella_options *options, uint32_t walls_down,
                    struct cella_err *err)
 {
         m->spec.limits = options->limits;
-        m->spec.inner_uid = m->parts->direct ? geteuid() : options->user_root ? 0 : JAIL_UID;
+        choose_user(m, options);
         m->spec.terminals = options->terminals;
         m->spec.walls = (m->parts->direct ? DIRECT_WALLS : ALL_WALLS) & ~walls_down;
         m->spec.direct = m->parts->direct;
@@ -312,6 +260,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .walls = m->spec.walls,
                 .privileged = m->spec.privileged,
                 .inner_uid = m->spec.inner_uid,
+                .inner_gid = m->spec.inner_gid,
                 .host_uid = m->spec.host_uid,
                 .host_gid = m->spec.host_gid,
                 .n_mounts = (uint32_t)m->spec.n_mounts,
@@ -393,14 +342,6 @@ static int send_go(struct sandbox *sb, const struct making *m, struct cella_err 
         return sent(message_send(sb->control, INIT_GO, 0, NULL, 0, NULL, 0, NULL, 0), err);
 }
 
-int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
-                struct cella_err *err)
-{
-        struct sandbox_parts parts = SANDBOX_PARTS_NONE;
-        parts.network = options->network.tier != CELLA_RESTRICTED;
-        return sandbox_assemble(options, &parts, walls_down, ret, err);
-}
-
 int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
                      uint32_t walls_down, struct sandbox **ret, struct cella_err *err)
 {
@@ -413,10 +354,10 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         sb->pidfd = sb->control = sb->netns = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->image = parts->image ? sys_dup_above(parts->image->fd, 3) : -1;
         sb->network = parts->network;
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
-        sb->user_root = options->user_root;
         if (parts->id)
                 snprintf(sb->id, sizeof sb->id, "%s", parts->id);
         else if ((r = id_make("sbx_", sb->id)) < 0)
@@ -429,17 +370,19 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0 || parts->freezable;
         if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
+        if ((r = making_add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
             (r = send_build(sb, &m, err)) < 0)
                 return r;
         if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = send_groups(sb, &m, err)) < 0 || (r = send_go(sb, &m, err)) < 0)
+        if ((r = making_map_image(&m, err)) < 0 || (r = send_groups(sb, &m, err)) < 0 ||
+            (r = send_go(sb, &m, err)) < 0)
                 return r;
         /* Before the command can be sent, but nobody has to wait for it. */
         if (sb->cgroup && (r = cgroup_limit_sockets(sb->cgroup, &sb->limits, err)) < 0)
                 return r;
         sb->host_uid = m.spec.privileged && (m.spec.walls & WALL_USER) ? m.spec.host_uid : geteuid();
+        sb->user_root = options->user_root || (parts->image && parts->image->uid == 0);
         sb->walls = m.spec.walls;
         *ret = TAKE(sb);
         return 0;
@@ -481,8 +424,24 @@ int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
         return err_say(err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
 }
 
+bool sandbox_has_ended(const struct sandbox *sb)
+{
+        return sb->remote ? !sb->context : sb->pid <= 0;
+}
+
+bool sandbox_usage(struct sandbox *sb, struct cgroup_usage *ret)
+{
+        if (sb->remote)
+                return sb->context && sb->remote->usage(sb->context, ret);
+        if (sb->cgroup)
+                cgroup_read_usage(sb->cgroup, ret);
+        return sb->cgroup != NULL;
+}
+
 void sandbox_kill(struct sandbox *sb)
 {
+        if (sb->remote && sb->context)
+                sb->remote->kill(sb->context);
         if (sb->pid <= 0)
                 return;
         if (sb->cgroup)
@@ -507,6 +466,8 @@ bool sandbox_try_reap(struct sandbox *sb)
 void sandbox_reap(struct sandbox *sb)
 {
         struct pollfd fd = {sb->pidfd, POLLIN, 0};
+        if (sb->remote && sb->context)
+                sb->remote->reap(sb->context);
         if (sb->pid <= 0)
                 return;
         sandbox_kill(sb);
@@ -523,8 +484,11 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         if (!sb)
                 return NULL;
         sys_close(sb->control);
+        if (sb->remote && sb->context)
+                sb->remote->free(TAKE(sb->context));
         sandbox_reap(sb);
         sys_close(sb->pidfd);
+        sys_close(sb->image);
         sys_close(sb->netns);
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);

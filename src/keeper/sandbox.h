@@ -13,6 +13,14 @@
 
 struct nursery;
 
+/* What is done with a sandbox that another process made for us, see engine/docker.h. */
+struct sandbox_remote {
+        void (*kill)(void *context);
+        void (*reap)(void *context); /* waits until it is dead */
+        bool (*usage)(void *context, struct cgroup_usage *ret);
+        void (*free)(void *context); /* ends it, and waits until nothing is left */
+};
+
 struct sandbox {
         char id[ID_SIZE];
         struct cella_limits limits;
@@ -24,6 +32,7 @@ struct sandbox {
         int control;             /* to init, see wire/init.h */
         unsigned host_uid;       /* the code's, outside */
         bool user_root;          /* it is called root inside */
+        int image;               /* the root of its image, which is not removed meanwhile; -1: none */
         struct nursery *nursery; /* what the child starts from */
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
@@ -31,6 +40,14 @@ struct sandbox {
         int netns;               /* its network namespace, kept if parts.keep_netns; -1 */
         bool network;            /* it has a way out: */
         int way_out[2];          /* see INIT_NETWORK; -1 until it is ready */
+        const struct sandbox_remote *remote; /* NULL: it is our child.  Else it has neither pid nor cgroup */
+        void *context;                       /* of remote; NULL once it has ended */
+};
+
+struct sandbox_image {
+        const char *root;  /* where it is */
+        int fd;            /* the same, see image_root_open(); borrowed */
+        unsigned uid, gid; /* who the code is, inside */
 };
 
 /* What the maker of many has ready, or knows better. */
@@ -45,6 +62,7 @@ struct sandbox_parts {
         bool network;            /* it gets a way out */
         bool direct;             /* see jail/spec.h */
         const struct cgroup_home *home;
+        const struct sandbox_image *image; /* NULL: a view of this machine */
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})
 
@@ -53,15 +71,18 @@ struct sandbox_parts {
 bool sandbox_is_privileged(void);
 
 /* Starts making one.  Returns once the walls are under way; whether all stand is known
- * when init says INIT_READY, see sandbox_wait_ready(). */
-int sandbox_new(const struct cella_options *options, uint32_t walls_down, struct sandbox **ret,
-                struct cella_err *err);
-
+ * when init says INIT_READY, see sandbox_wait_ready().  Network and image are those of parts, not of
+ * options. */
 int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
                      uint32_t walls_down, struct sandbox **ret, struct cella_err *err);
 
 /* Waits for init to be there.  An error says which wall could not be raised. */
 int sandbox_wait_ready(struct sandbox *sandbox, struct cella_err *err);
+
+bool sandbox_has_ended(const struct sandbox *sandbox);
+
+/* What it used; false where nobody counts. */
+bool sandbox_usage(struct sandbox *sandbox, struct cgroup_usage *ret);
 
 /* Kills everything in it, now. */
 void sandbox_kill(struct sandbox *sandbox);

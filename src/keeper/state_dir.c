@@ -79,9 +79,24 @@ static int lock(int dir, const char *path, int *ret, struct cella_err *err)
         return 0;
 }
 
-int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_dir *ret, struct cella_err *err)
+/* Makes a directory in it, which is the server's from then on, and opens it. */
+static int own(int dir, const char *path, const char *name, unsigned uid, unsigned gid, struct cella_err *err)
 {
         struct stat st;
+        /* One that is root's was left by a start that did not get further, and is empty; or the server
+         * has given that name to what is not its own.  This is not going to be given away. */
+        if (uid != 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
+                sys_unlinkat(dir, name, AT_REMOVEDIR);
+        int r = sys_mkdirat(dir, name, 0700);
+        if (r == -EEXIST && uid != 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/%s belongs to root", path, name);
+        if (r < 0 && r != -EEXIST)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s/%s", path, name);
+        return claim(dir, name, uid, gid, err);
+}
+
+int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_dir *ret, struct cella_err *err)
+{
         *ret = (struct state_dir){.lock = -1, .workspaces = -1};
         if (path[0] != '/')
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
@@ -97,19 +112,22 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
                 return dir;
         if ((r = lock(dir, ret->path, &ret->lock, err)) < 0)
                 return r;
-        /* One that is root's was left by a start that did not get further, and is empty; or the server
-         * has given that name to what is not its own.  This is not going to be given away. */
-        if (uid != 0 && fstatat(dir, "workspaces", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
-                sys_unlinkat(dir, "workspaces", AT_REMOVEDIR);
-        r = sys_mkdirat(dir, "workspaces", 0700);
-        if (r == -EEXIST && uid != 0 && fstatat(dir, "workspaces", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st.st_uid == 0)
-                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/workspaces belongs to root",
-                               ret->path);
-        if (r < 0 && r != -EEXIST)
-                return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s/workspaces", ret->path);
-        ret->workspaces = claim(dir, "workspaces", uid, gid, err);
+        ret->workspaces = own(dir, ret->path, "workspaces", uid, gid, err);
         return ret->workspaces < 0 ? ret->workspaces : 0;
+}
+
+int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_err *err)
+{
+        if (path[0] != '/')
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--state takes an absolute path, not '%.120s'", path);
+        int r = make_path(path);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s", path);
+        AUTO(sys_close) int dir = sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+        if (dir < 0)
+                return err_set(err, CELLA_INTERNAL, dir, "cannot open %.150s", path);
+        return own(dir, path, "images", uid, gid, err);
 }
 
 void state_dir_done(struct state_dir *dir)

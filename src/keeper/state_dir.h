@@ -2,6 +2,7 @@
  *
  *      lock          held by the keeper as long as it lives; its pid is in it
  *      workspaces/   of sandboxes that keep theirs; made by the server
+ *      images/       see image/store.h
  *
  * The rest of what is in it is the server's. */
 #pragma once
@@ -17,3 +18,7 @@ struct state_dir {
 int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_dir *ret,
                    struct cella_err *err);
 void state_dir_done(struct state_dir *dir);
+
+/* The store of images in it, made if need be and given to the server's user: a descriptor.  Fine beside a
+ * daemon, whose lock it does not take. */
+int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_err *err);

@@ -426,6 +426,14 @@ json_t *state_key_secrets(const struct state *state, const char *id)
         return json_array();
 }
 
+bool state_key_known(const struct state *state, const char *id)
+{
+        for (unsigned i = 0; i < state->n_keys; i++)
+                if (!strcmp(state->keys[i].id, id))
+                        return true;
+        return false;
+}
+
 unsigned state_key_count(const struct state *state)
 {
         return state->n_keys;

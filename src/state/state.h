@@ -39,6 +39,7 @@ int state_key_list(struct state *state, json_t **ret, struct cella_err *err);
 int state_key_find(struct state *state, const char *secret, json_t **ret);
 /* The names of the secrets that this key may use, a new reference; empty if it is not there any more. */
 json_t *state_key_secrets(const struct state *state, const char *id);
+bool state_key_known(const struct state *state, const char *id);
 unsigned state_key_count(const struct state *state);
 
 /* Sandboxes with a persistent workspace: `about` is box/'s own JSON object.  put replaces. */

@@ -13,7 +13,7 @@
 
 #define INIT_CONTROL_FD 3 /* where init finds the socket */
 #define INIT_FREE_FD 16   /* descriptors handed down across the exec are not below this */
-#define INIT_MOUNTS_MAX 65
+#define INIT_MOUNTS_MAX 66
 #define INIT_REQUEST_MAX (4u * 1024 * 1024) /* arguments, environment, a file */
 #define INIT_STRINGS_MAX 4096u              /* arguments and variables */
 #define INIT_REPLY_MAX 8192u
@@ -37,6 +37,8 @@ enum init_request {
         INIT_OPERATE,
         INIT_FORGET, /* refused calls that were told of are told of again, as after INIT_SPAWN: for who runs
                       * something new in a process that is there already.  No answer */
+        INIT_JOIN,   /* struct init_join: instead of all up to INIT_GO, for an init that found itself in a
+                      * container of somebody else's making.  INIT_READY or INIT_FAILED */
 };
 
 enum init_reply {
@@ -64,7 +66,7 @@ struct init_refused {
 struct init_build {
         uint32_t walls;
         uint32_t privileged;
-        uint32_t inner_uid;
+        uint32_t inner_uid, inner_gid;
         uint32_t host_uid, host_gid; /* without privilege; else see init_groups */
         uint32_t n_mounts;
         uint32_t terminals; /* it gets a /dev/pts of its own */
@@ -72,6 +74,7 @@ struct init_build {
                              * hide from others, so that none outruns it.  20 us more to make */
         uint32_t network;   /* there will be a way out: INIT_NETWORK comes before INIT_READY */
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
+        uint32_t reserved;
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 
@@ -80,7 +83,7 @@ struct init_mount {
         int32_t idmap_fd; /* handed down across the exec; -1: none */
         int32_t tree_fd;  /* the same: the source itself, as a detached mount; -1: by its name */
         uint32_t reserved;
-        /* its strings: source, target, each ending in NUL */
+        /* its strings: source, target, each ending in NUL.  Target "/": an image's root */
 };
 
 struct init_groups {
@@ -89,7 +92,30 @@ struct init_groups {
         uint32_t limit_processes_by_rlimit;
 };
 
-_Static_assert(sizeof(struct init_build) == 10 * 4 + sizeof(struct cella_limits), "no holes");
+/* Namespaces, in the order of init_join.outside. */
+enum init_namespace {
+        INIT_NS_USER,
+        INIT_NS_PID,
+        INIT_NS_MOUNT,
+        INIT_NS_NET,
+        INIT_NS_IPC,
+        INIT_NS_UTS,
+        INIT_NS_CGROUP,
+        INIT_NS_COUNT,
+};
+
+#define INIT_NO_SOCKET 111 /* init's exit code when it finds no owner: nothing passes between it and us */
+
+struct init_join {
+        uint32_t walls;                  /* to find standing, or to raise */
+        uint32_t terminals;              /* commands on a terminal will be asked for */
+        uint64_t outside[INIT_NS_COUNT]; /* the owner's namespaces, by inode: those that must not be ours */
+        struct cella_limits limits;      /* filled in from zeroed memory */
+};
+
+_Static_assert(sizeof(struct init_join) == 8 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
+
+_Static_assert(sizeof(struct init_build) == 12 * 4 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */
@@ -113,14 +139,26 @@ enum init_spawn_flag {
                                  * else that is done for it */
         INIT_ANNOUNCES = 1u << 7, /* with INIT_ALONE: it may say that it is about to end (sys/ending.h).  Then
                                    * INIT_EXITED comes at once, without cpu_us, and its death follows */
+        INIT_MADE = 1u << 8, /* argv[0] is a file that the first command makes; gone when the command is */
 };
 
+/* With first_argc a command may have another that runs first, in the same process group, with an empty
+ * standard input and with standard error for both outputs: what compiles it.  If that fails, its end is the
+ * command's.
+ * With check_argc it may be a certain version of a program: where there is none of its name in PATH (argv[0];
+ * first_argv[0], if something runs first), check_argv[0] is taken if, run with check_argv, it says that
+ * version.  Else it is not found. */
 struct init_spawn {
         uint32_t argc;
         uint32_t envc;
         uint32_t flags;
         uint16_t columns, rows; /* of the terminal */
-        /* then, each ending in NUL: cwd, argv[0..argc), env[0..envc) */
+        uint32_t first_argc;    /* 0: nothing runs first */
+        uint32_t first_envc;    /* what it has in its environment before env */
+        uint32_t check_argc;    /* 0: the program is what its name says */
+        /* then, each ending in NUL: cwd, argv[0..argc), first_env[0..first_envc), env[0..envc); with
+         * first_argc: first_cwd, first_argv[0..first_argc); with check_argc: version,
+         * check_argv[0..check_argc) */
 };
 
 struct init_exited {
@@ -223,4 +261,4 @@ struct init_event {
 _Static_assert(sizeof(struct init_exited) == 8 + 4 * 8, "no holes");
 _Static_assert(sizeof(struct init_list) == 16 && sizeof(struct init_file) == 16, "no holes");
 _Static_assert(sizeof(struct init_operate) == 32 && sizeof(struct init_stat) == 32, "no holes");
-_Static_assert(sizeof(struct init_event) == 16 && sizeof(struct init_spawn) == 16, "no holes");
+_Static_assert(sizeof(struct init_event) == 16 && sizeof(struct init_spawn) == 28, "no holes");

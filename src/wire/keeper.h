@@ -13,6 +13,7 @@
 #define KEEPER_SANDBOXES_MAX 4096
 #define KEEPER_NAME_MAX 64
 #define KEEPER_PATH_MAX 1024
+#define KEEPER_IMAGE_MAX 400 /* a whole reference fits; the native engine takes an id, 64 hex digits */
 
 enum keeper_request {
         KEEPER_MAKE = 1, /* struct keeper_make: KEEPER_MADE or KEEPER_FAILED */
@@ -26,6 +27,9 @@ enum keeper_request {
         KEEPER_THAW,       /* KEEPER_DONE or KEEPER_FAILED */
         KEEPER_READY,      /* about no sandbox: the server takes requests now; no answer */
         KEEPER_DROP,       /* struct keeper_drop: a persistent workspace is not wanted any more; no answer */
+        KEEPER_IMAGER_WANTED, /* about no sandbox: KEEPER_IMAGER or KEEPER_FAILED.  The one before, if the
+                               * server had one, is of no more use to it */
+        KEEPER_DOCKER_WANTED, /* the same: KEEPER_DOCKER or KEEPER_FAILED */
 };
 
 enum keeper_reply {
@@ -35,6 +39,8 @@ enum keeper_reply {
         KEEPER_ENDED,      /* struct keeper_about */
         KEEPER_COUNTED,    /* struct keeper_counted */
         KEEPER_DONE,       /* struct keeper_about */
+        KEEPER_IMAGER,     /* struct keeper_about; descriptor: the socket of cella-image, see wire/imager.h */
+        KEEPER_DOCKER, /* struct keeper_about; descriptor: the socket of cella-docker, see wire/docker.h */
         /* Not asked for; number 0: */
         KEEPER_DIED,   /* struct keeper_about: its init is gone.  It still has to be ended. */
         KEEPER_STOP,   /* struct keeper_about: shut down, the operator said so */
@@ -62,11 +68,13 @@ struct keeper_make {
         uint32_t direct;   /* no walls but limits: the host's files and network (mode "off").  As a user that
                             * owns nothing, if the keeper is root.  Scratch workspace, no network, not
                             * long-lived */
+        uint32_t uid, gid; /* who the code is inside, where there is an image; without one: zero */
         uint32_t reserved; /* zero */
         char id[32];       /* sbx_..., for messages and logs */
-        char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ . not in front */
-        char root[KEEPER_PATH_MAX]; /* absolute; must be in or below what the operator allowed */
-        struct cella_limits limits; /* filled in from zeroed memory */
+        char name[KEEPER_NAME_MAX];   /* one path component: letters, digits, - _ . not in front */
+        char root[KEEPER_PATH_MAX];   /* absolute; must be in or below what the operator allowed */
+        char image[KEEPER_IMAGE_MAX]; /* "": a view of this machine */
+        struct cella_limits limits;   /* filled in from zeroed memory */
 };
 
 struct keeper_about {
@@ -105,8 +113,8 @@ struct keeper_counted {
 
 enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };
 
-_Static_assert(sizeof(struct keeper_make) ==
-                       10 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX + sizeof(struct cella_limits),
+_Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX +
+                                                     KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 24, "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8, "no holes");

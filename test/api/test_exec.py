@@ -339,7 +339,7 @@ def a_directory_that_is_not_there_is_told():
 
 @test
 def an_image_that_is_not_there():
-    with Daemon() as d:
+    with Daemon(settings={"images": {"pull": "never"}}) as d:
         d.refused("not_found", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "image": "debian:12"}, "debian:12")
         d.refused("not_found", "POST", "/v1/sandboxes", {"image": "debian:12"}, "debian:12")
         same(d.exec("sh", "echo x", image="host")["stdout"], "x\n", "the image host")

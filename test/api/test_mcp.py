@@ -92,11 +92,11 @@ def fails(c, tool_name, text, **arguments):
 
 @test
 def errors_of_tools_are_results():
-    with Daemon() as d:
+    with Daemon(settings={"images": {"pull": "never"}}) as d:
         for c in both(d):
             fails(c, "sandbox.exec", "timeout", runtime="sh", code="sleep 9", timeout_ms=100)
             fails(c, "sandbox.exec", "code is required", runtime="sh")
-            fails(c, "execute_docker", "docker not found: no engine for image 'x'", image="x", command="y")
+            fails(c, "execute_docker", "image not found: x", image="x", command="y")
             fails(c, "read_file", "no session 'none'", session="none", path="x")
         c = Http(d, key=d.new_key(capabilities=["files"])["key"])
         fails(c, "sandbox.exec", "access denied: sandbox.exec", runtime="sh", code="echo")

@@ -6,13 +6,22 @@ import signal
 import threading
 import time
 
+import daemon
 import support
-from daemon import Daemon, descendants
+from daemon import descendants
 from support import ensure, is_root, same, test, until
 
 PYTHON = {"runtime": "python3", "size": 2, "preload": ["json"]}
 SHELL = {"runtime": "sh", "size": 2}
 OF_ITS_OWN = ("id", "sandbox", "duration_ms", "usage")  # fields of a result that differ from run to run
+
+
+class Daemon(daemon.Daemon):
+    """One without spare sandboxes, unless the test wants them."""
+
+    def __init__(self, settings=None, **arguments):
+        settings = settings or {}
+        super().__init__(settings={**settings, "sandboxes": {"spare": 0, **settings.get("sandboxes", {})}}, **arguments)
 
 
 def look(d, runtime="python3"):
@@ -60,6 +69,24 @@ def members(d):
 
 def waiting_pids(d):
     return sorted(pid for below in members(d).values() for pid in below)
+
+
+@test
+def what_no_pool_serves_gets_a_spare_sandbox():
+    with Daemon(settings={"sandboxes": {"spare": 2}, "pools": [{**PYTHON, "size": 0}]}) as d:
+        until(lambda: look(d)["waits"] == "template", 15, "a template")
+        for i, request in enumerate(({"runtime": "python3", "code": "print(1)"}, {"command": ["echo", "1"]},
+                                     {"runtime": "sh", "code": "cat f", "files": {"f": "1\n"}})):  # fmt: skip
+            full(d, None)
+            r = d.post("/v1/exec", request)
+            same((r["stdout"], look(d, None)["hits"]), ("1\n", i + 1), f"{request}")
+        same(look(d)["misses"], 1, "misses of the pool")
+        members = {s for s in [d.post("/v1/exec", {"command": ["true"]})["sandbox"] for _ in range(8)]}
+        same(len(members), 8, "sandboxes of eight executions")
+        hits = look(d, None)["hits"]
+        for other in ({"limits": {"processes": 7}}, {"session": "s"}):
+            same(d.post("/v1/exec", {"command": ["true"], **other})["exit_code"], 0, f"{other}")
+        same(look(d, None)["hits"], hits, "hits, after what a spare one cannot serve")
 
 
 # What is counted.

@@ -9,7 +9,7 @@ from support import ensure, same, test
 
 DEFAULTS = {
     "mode": "all", "scope": "execution", "workspace": "none", "workspace_root": None, "engine": "native", "image": "host",
-    "default_runtimes": {"python": "python3", "node": "node"},
+    "default_runtimes": {"python": "python3", "node": "node"}, "runtimes": {},
     "network": {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
                 "bytes_per_execution": 1073741824, "idle_timeout_ms": 60000},
     "scan": {"enabled": True, "action": "warn"}, "docker": {"socket": None, "runtime": None}, "cluster": None,
@@ -74,7 +74,7 @@ def an_invalid_value_changes_nothing():
             d.refused("invalid_request", "PATCH", "/v1/settings", body)
             if body:
                 d.refused("invalid_request", "PUT", "/v1/settings", body)
-        d.refused("not_found", "PATCH", "/v1/settings", {"image": "debian"}, "debian")
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"image": "de bian"}, "de bian")
         d.refused("too_large", "PATCH", "/v1/settings", b'{"x": "' + b"x" * (2 << 20) + b'"}')
         same(d.get("/v1/settings"), before, "the settings afterwards")
         d.restart()

@@ -342,12 +342,12 @@ def shell_takes_input_variables_and_a_directory():
 
 @test
 def docker_runs_the_host_image_and_says_what_others_need():
-    with Daemon() as d:
+    with Daemon(settings={"images": {"pull": "never"}}) as d:
         same(call(d, "execute_docker", image="host", command="echo $((6*7))")["stdout"], "42\n", "a command line")
         r = call(d, "execute_docker", image="host", command=["printf", "%s", "a b"], env={"A": "1"}, files={"f": "x"})
         same(r["stdout"], "a b", "words")
-        a = d.refused("engine_unavailable", "POST", "/v1/tools/execute_docker", {"image": "python:3.12", "command": "python -V"}, "docker not found")
-        ensure("host" in a.json()["error"]["hint"], "the hint says what works", a)
+        a = d.refused("not_found", "POST", "/v1/tools/execute_docker", {"image": "python:3.12", "command": "python -V"}, "image not found: python:3.12")
+        ensure("cella image pull python:3.12" in a.json()["error"]["hint"], "the hint says what helps", a)
         for command in ("", [], [1], {}, 5):
             same(error(d, "execute_docker", image="host", command=command)[:2], (400, "invalid_request"), command)
 

@@ -22,6 +22,17 @@ static void spawn(char *data, size_t len)
                 return;
         walk(r.argv);
         walk(r.env);
+        walk(r.first_env);
+        if (r.first_argv) {
+                walk(r.first_argv);
+                if (!r.first_argv[0] || strlen(r.first_cwd) > len)
+                        abort();
+        }
+        if (r.check_argv) {
+                walk(r.check_argv);
+                if (!r.check_argv[0] || strlen(r.version) > len)
+                        abort();
+        }
         if (!r.argv[0] || r.n_strings > REQUEST_STRINGS || strlen(r.cwd) > len || r.argv[r.n_strings - 1])
                 abort();
 }

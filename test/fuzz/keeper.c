@@ -22,6 +22,8 @@ static void check_make(const struct keeper_make *m)
         must(memchr(m->id, '\0', sizeof m->id) && memchr(m->name, '\0', sizeof m->name) &&
              memchr(m->root, '\0', sizeof m->root));
         must(strchr(m->name, '/') == NULL && m->name[0] != '.');
+        must(memchr(m->image, '\0', sizeof m->image) &&
+             strspn(m->image, "0123456789abcdef") == strlen(m->image));
         must(m->workspace <= KEEPER_READ_WRITE);
         if (m->workspace >= KEEPER_READ_ONLY)
                 must(m->root[0] == '/' && m->name[0]);

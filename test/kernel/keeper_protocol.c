@@ -513,6 +513,20 @@ TEST(bad_packets_end_everything)
         make = good;
         memset(make.root, '/', sizeof make.root);
         check_fatal("without an end", &make, sizeof make);
+        make = good;
+        memset(make.image, 'a', sizeof make.image);
+        check_fatal("without an end", &make, sizeof make);
+        strcpy(make.image, "../../etc");
+        check_fatal("bad image", &make, sizeof make);
+        make = good;
+        make.uid = 1;
+        check_fatal("without an image", &make, sizeof make);
+        memset(make.image, 'a', 64);
+        make.uid = 0xffffffffu;
+        check_fatal("out of range", &make, sizeof make);
+        make.uid = 0;
+        make.direct = 1;
+        check_fatal("run directly", &make, sizeof make);
 }
 
 TEST(descriptors_sent_to_it_end_everything)
@@ -725,6 +739,54 @@ TEST(persistent_workspaces_stay)
         strcpy(make.name, "link");
         CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
               p.type == KEEPER_FAILED);
+        stop();
+        fake_done(&d);
+}
+
+static bool refused(const struct keeper_make *make, enum cella_kind kind)
+{
+        union fake_packet p;
+        return fake_send(&d, make, sizeof *make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
+               p.type == KEEPER_FAILED && p.failed.err.kind == kind;
+}
+
+/* The store is the server's, who may put anything there but what is somebody else's. */
+TEST(an_image_is_only_what_the_servers_store_has_itself)
+{
+        struct keeper_make make;
+        struct fake_sandbox s;
+        char store[96], root[200], other[200];
+        if (!up(NULL))
+                return;
+        fake_fill(&make);
+        memset(make.image, 'a', 64);
+        snprintf(store, sizeof store, "%s/state/images", d.directory);
+        snprintf(root, sizeof root, "%s/roots/%.64s", store, make.image);
+        snprintf(other, sizeof other, "%s/other", d.directory);
+        CHECK(refused(&make, CELLA_NOT_FOUND));
+        CHECK(mkdir(store, 0700) == 0 || errno == EEXIST);
+        snprintf(other, sizeof other, "%s/roots", store);
+        CHECK(mkdir(other, 0700) == 0 || errno == EEXIST);
+        CHECK(symlink("/etc", root) == 0);
+        CHECK(refused(&make, CELLA_NOT_FOUND));
+        CHECK(unlink(root) == 0 && mkdir(root, 0755) == 0);
+        if (is_root()) {
+                CHECK(chown(store, 1879048190u, 1879048190u) == 0);
+                CHECK(refused(&make, CELLA_ACCESS_DENIED)); /* root's */
+                CHECK(chown(store, 0, 0) == 0);
+                CHECK(refused(&make, CELLA_ACCESS_DENIED)); /* all of it root's */
+                CHECK(chown(store, 1879048190u, 1879048190u) == 0 &&
+                      chown(root, 1879048190u, 1879048190u) == 0);
+        }
+        make.uid = 501;
+        make.gid = 502;
+        CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
+        /* The whole store somewhere else. */
+        snprintf(other, sizeof other, "%s/moved", d.directory);
+        CHECK(rename(store, other) == 0 && symlink(other, store) == 0);
+        CHECK(refused(&make, CELLA_NOT_FOUND));
+        close(s.control);
         stop();
         fake_done(&d);
 }

@@ -403,7 +403,6 @@ usage_error("cwd_missing", ["--cwd", "/nowhere"], "cwd", "/nowhere")
 usage_error("cwd_is_a_file", ["--cwd", "/etc/passwd"], "cwd", "/etc/passwd")
 usage_error("user_unknown", ["--user", "alice"], "--user", "alice")
 usage_error("network_unknown", ["--network", "lan"], "--network", "lan")
-usage_error("image_unknown", ["--image", "no-such-image"], "no-such-image")
 usage_error("engine_unknown", ["--engine", "magic"], "magic")
 
 

@@ -545,6 +545,115 @@ TEST(lists_are_filtered)
         gone(audit);
 }
 
+TEST(lists_are_searched_for_text_and_for_several_statuses)
+{
+        struct audit *audit = fresh();
+        static const char *const statuses[] = {"exited", "timeout", "signaled"};
+        static const char needle[] = "in it: a NeeDle\0\xff", hay[] = "hay";
+        for (int i = 0; i < 90; i++) {
+                char id[16];
+                snprintf(id, sizeof id, "exe_%d", i);
+                struct audit_begin begin = begin_of(id);
+                struct audit_end end = exited;
+                const char *text = i % 9 == 0 ? needle : hay;
+                size_t len = i % 9 == 0 ? sizeof needle - 1 : sizeof hay - 1;
+                int where = i / 9 % 3;
+                begin.input = where == 0 ? text : hay, begin.input_len = where == 0 ? len : 3;
+                for (int k = 0; k < 2; k++) {
+                        end.output[k] = where == k + 1 ? text : hay;
+                        end.output_len[k] = end.output_total[k] = where == k + 1 ? len : 3;
+                }
+                end.status = statuses[i % 3];
+                audit_end(audit, audit_begin(audit, &begin), &begin, &end);
+        }
+        flush(audit);
+        CHECK_INT(matching((struct audit_filter){.text = "needle"}), 10);
+        CHECK_INT(matching((struct audit_filter){.text = "NEEDLE"}), 10);
+        CHECK_INT(matching((struct audit_filter){.text = "e"}), 10);
+        CHECK_INT(matching((struct audit_filter){.text = "needles"}), 0);
+        CHECK_INT(matching((struct audit_filter){.text = "in it: a needle"}), 10);
+        CHECK_INT(matching((struct audit_filter){.text = ""}), 90);
+        CHECK_INT(matching((struct audit_filter){.text = "hay", .status = "timeout,signaled"}), 60);
+        CHECK_INT(matching((struct audit_filter){.status = "timeout,signaled"}), 60);
+        CHECK_INT(matching((struct audit_filter){.status = "timeout,timeout,,exited,none"}), 60);
+        CHECK_INT(matching((struct audit_filter){.status = ","}), 0);
+        CHECK_INT(matching((struct audit_filter){.status = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,exited"}), 0);
+        /* Of several walks at once, in order and page by page. */
+        int64_t before = INT64_MAX;
+        uint64_t cursor = 0;
+        size_t rows = 0;
+        do {
+                json_t *page = listed(
+                        (struct audit_filter){.status = "exited,signaled", .limit = 7, .cursor = cursor});
+                json_t *list = json_object_get(page, "executions"), *row;
+                size_t i;
+                json_array_foreach (list, i, row) {
+                        int64_t seq = strtoll(word(row, "id") + 4, NULL, 10);
+                        CHECK(seq < before && seq % 3 != 1);
+                        before = seq;
+                        rows++;
+                }
+                const char *next = word(page, "cursor");
+                cursor = next && *next ? strtoull(next, NULL, 10) : 0;
+                json_decref(page);
+        } while (cursor > 0);
+        CHECK_INT(rows, 60);
+        gone(audit);
+}
+
+TEST(a_search_that_takes_long_is_answered_before_and_goes_on)
+{
+        struct audit *audit = fresh();
+        for (int i = 0; i < 1000; i++) {
+                char id[16];
+                snprintf(id, sizeof id, "exe_%d", i);
+                struct audit_begin begin = begin_of(id);
+                begin.input = i % 500 == 10 ? "needle" : "hay", begin.input_len = i % 500 == 10 ? 6 : 3;
+                audit_end(audit, audit_begin(audit, &begin), &begin, &exited);
+        }
+        flush(audit);
+        uint64_t cursor = 0;
+        unsigned answers = 0, found = 0, said = 0;
+        do {
+                json_t *page = listed((struct audit_filter){
+                        .text = "needle", .limit = 100, .cursor = cursor, .patience_us = 1});
+                const char *next = word(page, "cursor");
+                answers++;
+                found += (unsigned)json_array_size(json_object_get(page, "executions"));
+                said += json_is_string(json_object_get(page, "searched"));
+                cursor = next && *next ? strtoull(next, NULL, 10) : 0;
+                json_decref(page);
+        } while (cursor > 0);
+        CHECK_INT(found, 2);
+        CHECK(answers > 5);
+        CHECK_INT(said, answers - 1);
+        gone(audit);
+}
+
+TEST(what_has_just_ended_is_a_row_as_the_list_has_it)
+{
+        struct audit *audit = fresh();
+        struct audit_begin begin = begin_of("exe_1");
+        struct audit_end end = exited;
+        begin.session = "s", begin.input = "a needle", begin.input_len = 8;
+        audit_end(audit, audit_begin(audit, &begin), &begin, &end);
+        flush(audit);
+        json_t *row = audit_row(&(struct audit_filter){.session = "s", .text = "NEEDLE"}, &begin, &end);
+        json_t *page = listed((struct audit_filter){.limit = 1});
+        json_t *same = json_array_get(json_object_get(page, "executions"), 0);
+        json_object_del(row, "finished");
+        json_object_del(same, "finished");
+        CHECK(row && json_equal(row, same));
+        CHECK_STR(word(same, "preview"), "a needle");
+        CHECK(!audit_row(&(struct audit_filter){.session = "t"}, &begin, &end));
+        CHECK(!audit_row(&(struct audit_filter){.text = "hay"}, &begin, &end));
+        CHECK(!audit_row(&(struct audit_filter){.status = "timeout"}, &begin, &end));
+        CHECK(!audit_row(&(struct audit_filter){.since_ms = begin.started_ms + 1}, &begin, &end));
+        json_decref(row);
+        json_decref(page);
+        gone(audit);
+}
+
 /* ---- tampering ---- */
 
 TEST(every_kind_of_tampering_is_found)

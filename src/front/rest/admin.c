@@ -1,10 +1,11 @@
-/* front/rest/admin.c -- health, settings, keys. */
+/* front/rest/admin.c -- health, keys, who the caller is. */
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "box/docker.h"
 #include "box/pool.h"
 #include "box/sandbox.h"
 #include "front/rest/rest.h"
@@ -52,25 +53,43 @@ static json_t *disk(const struct box *box)
                          "total_bytes", (json_int_t)fs.f_blocks * (json_int_t)fs.f_frsize);
 }
 
-void rest_health(struct call *call, json_t *body)
+json_t *rest_health_json(const struct box *box)
 {
-        const struct box *box = call->box;
         unsigned states[SANDBOX_ENDING + 1] = {0};
-        (void)body;
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (!sb->ahead) /* those are told of by their pools */
                         states[sb->state]++;
         }
-        json_t *o = json_pack("{s:s, s:s, s:{s:o, s:{s:b, s:s}}, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
-                              "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION,
-                              "engines", "native", native_engine(box), "docker", "available", 0, "reason",
-                              "not in this version", "pools", pools_to_json(box), "disk", disk(box),
-                              "sandboxes", "running", (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]),
-                              "paused", (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED],
-                              "waiting", (int)box->waiting, "max", (int)box->settings.sandboxes_max,
-                              "uptime_ms", (json_int_t)((clock_us() - box->started_us) / 1000));
-        api_reply(call, 200, o);
+        return json_pack("{s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
+                         "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
+                         "native", native_engine(box), "docker", docker_to_json(box->docker), "pools",
+                         pools_to_json(box), "disk", disk(box), "images", rest_images_json(box), "sandboxes",
+                         "running", (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
+                         (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED], "waiting",
+                         (int)box->waiting, "max", (int)box->settings.sandboxes_max, "uptime_ms",
+                         (json_int_t)((clock_us() - box->started_us) / 1000));
+}
+
+static void docker_told(void *context)
+{
+        struct call *call = context;
+        api_reply(call, 200, rest_health_json(call->box));
+}
+
+static void health_gone(struct http_request *request, void *context)
+{
+        struct call *call = context;
+        (void)request;
+        docker_forget(call->box->docker, call);
+}
+
+void rest_health(struct call *call, json_t *body)
+{
+        (void)body;
+        http_on_gone(call->request, health_gone, call);
+        if (docker_look(call->box->docker, docker_told, call) == 1)
+                docker_told(call);
 }
 
 void rest_pools(struct call *call, json_t *body)
@@ -85,63 +104,6 @@ void rest_openapi(struct call *call, json_t *body)
         if (!call->api->openapi)
                 call->api->openapi = openapi_make();
         api_reply(call, 200, json_incref(call->api->openapi));
-}
-
-/* ---- settings ---- */
-
-void rest_settings_get(struct call *call, json_t *body)
-{
-        (void)body;
-        api_reply(call, 200, json_incref(call->box->settings.document));
-}
-
-/* Checked as a whole; kept on disk before it holds, so that it holds after a restart too. */
-static void set(struct call *call, const json_t *wanted)
-{
-        struct cella_err err = {0};
-        struct settings trial = {0};
-        json_t *document = NULL;
-        int r = schema_check(settings_fields(), wanted, "", &err);
-        if (r == 0 && !(document = schema_fill(settings_fields(), wanted)))
-                r = err_set(&err, CELLA_INTERNAL, -ENOMEM, "settings");
-        if (r == 0)
-                r = settings_from(document, &trial, &err);
-        if (r == 0)
-                r = state_settings_put(call->box->state, document, &err);
-        if (r == 0)
-                r = box_configure(call->box, json_incref(document), &err);
-        json_decref(document);
-        if (r < 0)
-                api_reply_err(call, &err);
-        else
-                api_reply(call, 200, json_incref(call->box->settings.document));
-}
-
-void rest_settings_put(struct call *call, json_t *body)
-{
-        set(call, body);
-        json_decref(body);
-}
-
-/* Merged first, then checked: null stands for the default. */
-void rest_settings_patch(struct call *call, json_t *body)
-{
-        struct cella_err err = {0};
-        json_error_t where;
-        size_t len;
-        const char *text = http_body(call->request, &len);
-        json_t *patch = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-        (void)body;
-        if (!json_is_object(patch)) {
-                err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "the body must be a JSON object%s%.80s",
-                        patch ? "" : ": ", patch ? "" : where.text);
-                api_reply_err(call, &err);
-        } else {
-                json_t *merged = schema_merge(call->box->settings.document, patch);
-                set(call, merged);
-                json_decref(merged);
-        }
-        json_decref(patch);
 }
 
 /* ---- keys ---- */
@@ -189,4 +151,48 @@ void rest_key_remove(struct call *call, json_t *body)
         }
         call->api->log("info", "a key was removed", "key", id);
         api_reply_nothing(call);
+}
+
+/* ---- who asks ---- */
+
+static json_t *capabilities(const struct caller *caller)
+{
+        json_t *list = json_array();
+        for (int bit = 0; capability_words[bit]; bit++)
+                if (caller->owner || (caller->capabilities & (1u << bit)))
+                        json_array_append_new(list, json_string(capability_words[bit]));
+        return list;
+}
+
+/* What is only in what the state has of a key: its name, and limits that were not given are not there. */
+static json_t *key_about(struct call *call)
+{
+        struct cella_err err = {0};
+        json_t *list = NULL, *about = NULL, *key;
+        size_t i;
+        if (call->caller.owner || state_key_list(call->box->state, &list, &err) < 0)
+                return NULL;
+        json_array_foreach (list, i, key) {
+                const char *id = json_string_value(json_object_get(key, "id"));
+                if (id && !strcmp(id, call->caller.key))
+                        about = json_incref(key);
+        }
+        json_decref(list);
+        return about;
+}
+
+void rest_me(struct call *call, json_t *body)
+{
+        const struct caller *caller = &call->caller;
+        json_t *about = key_about(call);
+        const json_t *limits = json_object_get(about, "limits");
+        const char *name = json_string_value(json_object_get(about, "name"));
+        (void)body;
+        api_reply(call, 200,
+                  json_pack("{s:b, s:s?, s:s?, s:o, s:s, s:O?, s:o}", "owner", caller->owner, "key",
+                            caller->owner ? NULL : caller->key, "name", name, "capabilities",
+                            capabilities(caller), "tier", tier_words[caller->tier_max], "limits", limits,
+                            "sandboxes_max",
+                            caller->sandboxes_max ? json_integer(caller->sandboxes_max) : json_null()));
+        json_decref(about);
 }

@@ -151,7 +151,9 @@ void rest_context_create(struct call *call, json_t *body)
         struct box_sandbox *sb = api_sandbox(call);
         struct context *c = NULL;
         struct cella_err err = {0};
-        int r = sb ? context_new(sb, json_string_value(json_object_get(body, "runtime")), &c, &err) : 0;
+        const char *runtime =
+                runtime_standard(call->box, json_string_value(json_object_get(body, "runtime")));
+        int r = sb ? context_new(sb, runtime, &c, &err) : 0;
         json_decref(body);
         if (!sb)
                 return;

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "box/execution.h"
+#include "box/images.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
@@ -163,25 +164,76 @@ static void run(struct call *call, struct box_sandbox *sb, struct exec_request *
                 let_go(r);
 }
 
-void rest_exec(struct call *call, json_t *body)
+/* Its image is there, if it has one.  Takes what the request holds. */
+static void run_in_own(struct call *call, struct exec_request *request)
 {
-        struct exec_request request;
         struct box_sandbox *sb = NULL;
         struct cella_err err = {0};
-        int r = exec_request_from(body, &request, &err);
-        if (r == 0) {
-                r = exec_request_admit(call->box, &call->caller, &request, true, &err);
-                if (r == 0)
-                        r = exec_request_sandbox(call->box, &call->caller, &request, &sb, &err);
-                if (r < 0)
-                        exec_request_done(&request);
-        }
-        if (r < 0 || !sb) {
+        if (exec_request_sandbox(call->box, &call->caller, request, &sb, &err) < 0 || !sb) {
+                exec_request_done(request);
                 api_reply_err(call, &err);
                 return;
         }
-        request.list_files |= sb->one_shot;
-        run(call, sb, &request);
+        request->list_files |= sb->one_shot;
+        run(call, sb, request);
+}
+
+/* A request whose image is on its way. */
+struct waiting_run {
+        struct call *call;
+        struct exec_request request;
+        struct image_wait *wait;
+};
+
+static void on_image(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context)
+{
+        struct waiting_run *w = context;
+        (void)wait, (void)end;
+        http_on_gone(w->call->request, NULL, NULL);
+        if (err) {
+                exec_request_done(&w->request);
+                api_reply_err(w->call, err);
+        } else {
+                run_in_own(w->call, &w->request);
+        }
+        free(w);
+}
+
+static void on_gone_meanwhile(struct http_request *request, void *context)
+{
+        struct waiting_run *w = context;
+        (void)request;
+        image_wait_cancel(w->wait);
+        exec_request_done(&w->request);
+        free(w);
+}
+
+void rest_exec(struct call *call, json_t *body)
+{
+        static const struct image_events events = {.on_end = on_image};
+        struct waiting_run *w = calloc(1, sizeof *w);
+        struct cella_err err = {0};
+        int r = w ? exec_request_from(body, &w->request, &err)
+                  : (json_decref(body), err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution"));
+        if (r == 0) {
+                w->call = call;
+                r = exec_request_admit(call->box, &call->caller, &w->request, true, &err);
+                if (r == 0)
+                        r = exec_request_image(call->box, &call->caller, &w->request, &events, w, &w->wait,
+                                               &err);
+                if (r < 0)
+                        exec_request_done(&w->request);
+        }
+        if (r == 0) {
+                http_on_gone(call->request, on_gone_meanwhile, w);
+                return;
+        }
+        if (r < 0)
+                api_reply_err(call, &err);
+        else
+                run_in_own(call, &w->request);
+        free(w);
 }
 
 void rest_sandbox_exec(struct call *call, json_t *body)

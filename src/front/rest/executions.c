@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/err.h"
-#include "base/parse.h"
 #include "box/context.h"
 #include "box/execution.h"
+#include "front/rest/log_filter.h"
 #include "front/rest/rest.h"
 
 struct query {
@@ -17,8 +16,8 @@ struct query {
         struct call *call; /* NULL: the client is gone */
         struct api *api;
         enum { QUERY_LIST, QUERY_GET, QUERY_CANCELLED, QUERY_VERIFY } kind;
-        char id[ID_SIZE], sandbox[64], session[132], agent[132], status[32], key[ID_SIZE];
-        struct audit_filter filter;
+        char id[ID_SIZE], key[ID_SIZE];
+        struct log_filter filter;
         bool all; /* may see those of others */
         json_t *result;
         struct cella_err err;
@@ -37,7 +36,7 @@ static void work(uv_work_t *w)
         audit_flush(q->api->box->audit); /* what ended a moment ago is still on its way */
         switch (q->kind) {
         case QUERY_LIST:
-                q->r = audit_list(q->api->reader, &q->filter, &q->result, &q->err);
+                q->r = audit_list(q->api->reader, &q->filter.audit, &q->result, &q->err);
                 break;
         case QUERY_GET:
         case QUERY_CANCELLED:
@@ -119,88 +118,22 @@ static void send_off(struct query *q)
         }
 }
 
-/* RFC 3339 in UTC, or milliseconds since 1970. */
-static int parse_since(const char *text, int64_t *ret)
-{
-        struct tm tm = {0};
-        uint64_t ms;
-        if (parse_count(text, &ms) == 0 && ms < INT64_MAX) {
-                *ret = (int64_t)ms;
-                return 0;
-        }
-        const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-        if (!end)
-                return -EINVAL;
-        int64_t fraction = 0, scale = 100;
-        if (*end == '.')
-                for (end++; *end >= '0' && *end <= '9'; end++, scale /= 10)
-                        fraction += (*end - '0') * scale;
-        if (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0)
-                return -EINVAL;
-        *ret = (int64_t)timegm(&tm) * 1000 + fraction;
-        return 0;
-}
-
-struct parameters {
-        struct query *query;
-        struct cella_err err;
-};
-
-static void copy(struct parameters *p, const char *name, const char *value, char *to, size_t size,
-                 const char **ret)
-{
-        if (strlen(value) >= size)
-                err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL, "%s is too long", name);
-        else
-                *ret = memcpy(to, value, strlen(value) + 1);
-}
-
-static void take(void *context, const char *name, const char *value)
-{
-        struct parameters *p = context;
-        struct query *q = p->query;
-        struct audit_filter *f = &q->filter;
-        uint64_t number;
-        if (!strcmp(name, "sandbox"))
-                copy(p, name, value, q->sandbox, sizeof q->sandbox, &f->sandbox);
-        else if (!strcmp(name, "session"))
-                copy(p, name, value, q->session, sizeof q->session, &f->session);
-        else if (!strcmp(name, "agent"))
-                copy(p, name, value, q->agent, sizeof q->agent, &f->agent);
-        else if (!strcmp(name, "status"))
-                copy(p, name, value, q->status, sizeof q->status, &f->status);
-        else if (!strcmp(name, "since")) {
-                if (parse_since(value, &f->since_ms) < 0)
-                        err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
-                                "since must be a time like 2026-11-15T05:00:00Z, or milliseconds since 1970");
-        } else if (!strcmp(name, "cursor")) {
-                if (parse_count(value, &f->cursor) < 0)
-                        err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
-                                "cursor must come from an earlier answer");
-        } else if (!strcmp(name, "limit")) {
-                if (parse_count(value, &number) < 0 || number < 1 || number > 1000)
-                        err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
-                                "limit must be a whole number from 1 to 1000");
-                else
-                        f->limit = (unsigned)number;
-        } else {
-                err_say(&p->err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "unknown parameter '%.40s': sandbox, session, agent, status, since, limit, cursor",
-                        name);
-        }
-}
-
 static bool is_or_any(const char *wanted, const char *have)
 {
         return !wanted || (have && !strcmp(wanted, have));
 }
 
+static bool has_text(const struct query *q, const char *input)
+{
+        return !q->filter.audit.text || (input && strcasestr(input, q->filter.audit.text));
+}
+
 static bool is_wanted(const struct query *q, const struct execution *ex)
 {
-        const struct audit_filter *f = &q->filter;
+        const struct audit_filter *f = &q->filter.audit;
         return (q->all || !strcmp(ex->key, q->key)) && is_or_any(f->sandbox, ex->sandbox_id) &&
                is_or_any(f->session, ex->request.session) && is_or_any(f->agent, ex->request.agent) &&
-               ex->started_ms >= f->since_ms;
+               ex->started_ms >= f->since_ms && has_text(q, ex->request.log_input);
 }
 
 struct wanted {
@@ -211,9 +144,10 @@ struct wanted {
 static void add_context_run(struct context_run *run, void *what)
 {
         struct wanted *w = what;
-        const struct audit_filter *f = &w->query->filter;
+        const struct audit_filter *f = &w->query->filter.audit;
         if ((w->query->all || !strcmp(run->key, w->query->key)) && is_or_any(f->sandbox, run->sandbox_id) &&
-            !f->session && !f->agent && run->started_ms >= f->since_ms)
+            !f->session && !f->agent && run->started_ms >= f->since_ms &&
+            has_text(w->query, run->request.log_input))
                 json_array_insert_new(w->list, 0, context_run_to_json(run));
 }
 
@@ -236,17 +170,15 @@ void rest_execution_list(struct call *call, json_t *body)
         (void)body;
         if (!q)
                 return;
-        struct parameters p = {.query = q};
-        q->filter.limit = 100;
-        http_each_query(call->request, take, &p);
-        if (p.err.kind) {
+        struct cella_err err = {0};
+        if (log_filter_read(call->request, true, &q->filter, &err) < 0) {
                 free(q);
-                api_reply_err(call, &p.err);
+                api_reply_err(call, &err);
                 return;
         }
         if (!q->all)
-                q->filter.key = q->key;
-        if (q->filter.status && !strcmp(q->filter.status, "running")) { /* they are not in the log yet */
+                q->filter.audit.key = q->key;
+        if (!strcmp(q->filter.status, "running")) { /* they are not in the log yet */
                 json_t *list = running_list(call, q);
                 free(q);
                 api_reply(call, 200, json_pack("{s:o, s:n}", "executions", list, "cursor"));

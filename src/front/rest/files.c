@@ -11,6 +11,12 @@
 
 #define ENTRIES_MAX 10000
 
+void file_etag(const struct init_stat *st, char ret[FILE_ETAG_SIZE])
+{
+        snprintf(ret, FILE_ETAG_SIZE, "\"%llx-%llx-%llx\"", (unsigned long long)st->inode,
+                 (unsigned long long)st->bytes, (unsigned long long)st->modified_ns);
+}
+
 const char *file_type(uint32_t mode)
 {
         return S_ISREG(mode) ? "file" : S_ISDIR(mode) ? "directory" : S_ISLNK(mode) ? "symlink" : "other";
@@ -157,6 +163,7 @@ static void stat_done(struct simple *s, const struct cella_err *err)
 {
         struct init_stat st;
         struct cella_err bad = {0};
+        char etag[FILE_ETAG_SIZE];
         if (!err && s->len < sizeof st) {
                 err_say(&bad, CELLA_NOT_FOUND, -EIO, "'%.120s' could not be looked at", s->path);
                 err = &bad;
@@ -167,6 +174,9 @@ static void stat_done(struct simple *s, const struct cella_err *err)
                 return;
         }
         memcpy(&st, s->data, sizeof st);
+        file_etag(&st, etag);
+        if (S_ISREG(st.mode))
+                http_add_header(s->call->request, "ETag", etag);
         json_t *o = file_stat_to_json(&st, "path", s->path, strlen(s->path));
         json_object_set_new(o, "target",
                             S_ISLNK(st.mode) ? safe_string(s->data + sizeof st, s->len - sizeof st)

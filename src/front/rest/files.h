@@ -3,6 +3,10 @@
 #include "front/api.h"
 #include "wire/init.h"
 
+#define FILE_ETAG_SIZE 64
+
+/* Another one whenever the file is another, or was written again. */
+void file_etag(const struct init_stat *st, char ret[FILE_ETAG_SIZE]);
 const char *file_type(uint32_t mode);
 const char *file_path(struct call *call, const json_t *body, const char *name);
 json_t *file_stat_to_json(const struct init_stat *st, const char *key, const char *name, size_t name_len);

@@ -101,14 +101,13 @@ static void fail(struct transfer *t, const struct cella_err *err)
 
 static void add_file_headers(struct transfer *t)
 {
-        char text[64];
+        char text[FILE_ETAG_SIZE];
         time_t seconds = (time_t)(t->st.modified_ns / 1000000000);
         struct tm tm;
         gmtime_r(&seconds, &tm);
         strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
         http_add_header(t->call->request, "Last-Modified", text);
-        snprintf(text, sizeof text, "\"%llx-%llx-%llx\"", (unsigned long long)t->st.inode,
-                 (unsigned long long)t->st.bytes, (unsigned long long)t->st.modified_ns);
+        file_etag(&t->st, text);
         http_add_header(t->call->request, "ETag", text);
         http_add_header(t->call->request, "Accept-Ranges", "bytes");
 }
@@ -459,6 +458,33 @@ static void on_put_end(struct operation *op, const struct cella_err *err, void *
 
 static const struct operation_events put_events = {.on_room = on_feed_room, .on_end = on_put_end};
 
+/* Whether it is still what the client has seen (If-Match), or still not there (If-None-Match: *).  Between
+ * this and the moment when the new file takes its name, code in the sandbox may change it all the same. */
+static bool as_expected(const struct transfer *t)
+{
+        const char *seen = http_header(t->call->request, "If-Match"),
+                   *none = http_header(t->call->request, "If-None-Match");
+        char etag[FILE_ETAG_SIZE];
+        if (none && !strcmp(none, "*") && t->existed)
+                return false;
+        if (!seen)
+                return true;
+        file_etag(&t->st, etag);
+        return t->existed && t->st_got == sizeof t->st &&
+               (!strcmp(seen, "*") || strstr(seen, etag) ||
+                S_ISLNK(t->st.mode)); /* what it leads to is not known */
+}
+
+static void refuse_changed(struct transfer *t)
+{
+        api_reply(t->call, 412,
+                  json_pack("{s:{s:s, s:s, s:s}}", "error", "kind", "conflict", "message",
+                            t->existed ? "the file was changed meanwhile" : "the file is not there any more",
+                            "hint",
+                            "read it again, and send its ETag in If-Match; or write without If-Match"));
+        transfer_free(t);
+}
+
 /* It is known whether the file was there: now it is written. */
 static void on_existed_end(struct operation *op, const struct cella_err *err, void *context)
 {
@@ -471,6 +497,10 @@ static void on_existed_end(struct operation *op, const struct cella_err *err, vo
                 return;
         }
         t->existed = !err;
+        if (!as_expected(t)) {
+                refuse_changed(t);
+                return;
+        }
         what.length = http_body_length(t->call->request);
         struct http_request *request = t->call->request;
         struct box_sandbox *sb = api_sandbox(t->call);

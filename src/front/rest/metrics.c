@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "box/images.h"
 #include "box/pool.h"
 #include "box/sandbox.h"
 #include "front/rest/rest.h"
@@ -48,6 +49,20 @@ static void violations(FILE *out, const struct box *box)
                 fprintf(out, "cella_violations_total{kind=\"%s\"} %llu\n", violation_words[i],
                         (unsigned long long)box->metrics.violations[i]);
         one(out, "egress_connected", "gauge", "Whether the egress process runs.", egress_is_connected(box));
+}
+
+static void images(FILE *out, const struct box *box)
+{
+        struct images_stat stat;
+        images_stat(box, &stat);
+        one(out, "images", "gauge", "Images in the store.", (double)stat.images);
+        one(out, "images_bytes", "gauge", "Sizes of the images, what they share counted with each.",
+            (double)stat.bytes);
+        one(out, "image_jobs", "gauge", "Pulls, imports and removals under way.", stat.jobs);
+        head(out, "image_pulls_total", "counter", "Pulls that ended.");
+        fprintf(out, "cella_image_pulls_total{outcome=\"done\"} %llu\n", (unsigned long long)stat.pulls);
+        fprintf(out, "cella_image_pulls_total{outcome=\"failed\"} %llu\n",
+                (unsigned long long)stat.pulls_failed);
 }
 
 static void sandboxes(FILE *out, const struct box *box)
@@ -128,6 +143,7 @@ void rest_metrics(struct call *call, json_t *body)
         one(out, "sandboxes_made_total", "counter", "Sandboxes made.", (double)m->sandboxes_made);
         one(out, "sandboxes_failed_total", "counter", "Sandboxes that could not be made.",
             (double)m->sandboxes_failed);
+        images(out, box);
         one(out, "audit_waiting", "gauge", "Records not written to the log yet.", audit_waiting(box->audit));
         one(out, "audit_lost_total", "counter", "Records that the log could not take.",
             (double)audit_lost(box->audit));

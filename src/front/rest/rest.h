@@ -14,6 +14,7 @@ void rest_sandbox_pause(struct call *call, json_t *body);
 void rest_sandbox_resume(struct call *call, json_t *body);
 void rest_sandbox_keepalive(struct call *call, json_t *body);
 const struct field *keepalive_fields(void);
+json_t *rest_usage_json(const struct keeper_counted *counted);
 /* processes.c */
 void rest_process_start(struct call *call, json_t *body);
 void rest_process_list(struct call *call, json_t *body);
@@ -45,6 +46,9 @@ void rest_archive_put(struct call *call, json_t *body);
 const struct field *mkdir_fields(void);
 const struct field *move_fields(void);
 const struct field *stat_fields(void);
+/* events.c */
+void rest_events(struct call *call, json_t *body);
+struct events *events_free(struct events *events);
 /* terminal.c */
 void rest_terminal(struct call *call, json_t *body);
 /* executions.c */
@@ -52,6 +56,17 @@ void rest_execution_list(struct call *call, json_t *body);
 void rest_execution_get(struct call *call, json_t *body);
 void rest_execution_cancel(struct call *call, json_t *body);
 void rest_execution_verify(struct call *call, json_t *body);
+/* images.c */
+void rest_image_list(struct call *call, json_t *body);
+void rest_image_get(struct call *call, json_t *body);
+void rest_image_pull(struct call *call, json_t *body);
+void rest_image_import(struct call *call, json_t *body);
+void rest_image_remove(struct call *call, json_t *body);
+void rest_image_collect(struct call *call, json_t *body);
+const struct field *image_pull_fields(void);
+json_t *rest_images_json(const struct box *box); /* for /v1/health */
+/* runtimes.c */
+void rest_runtimes(struct call *call, json_t *body);
 /* secrets.c */
 void rest_secret_list(struct call *call, json_t *body);
 void rest_secret_get(struct call *call, json_t *body);
@@ -61,10 +76,14 @@ const struct field *secret_fields(void);
 /* admin.c, metrics.c */
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);
+json_t *rest_health_json(const struct box *box);
 void rest_metrics(struct call *call, json_t *body);
+/* settings.c */
 void rest_settings_get(struct call *call, json_t *body);
 void rest_settings_put(struct call *call, json_t *body);
 void rest_settings_patch(struct call *call, json_t *body);
+/* admin.c */
+void rest_me(struct call *call, json_t *body);
 void rest_key_list(struct call *call, json_t *body);
 void rest_key_add(struct call *call, json_t *body);
 void rest_key_remove(struct call *call, json_t *body);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "box/images.h"
 #include "box/request.h"
 #include "front/rest/rest.h"
 
@@ -42,15 +43,15 @@ static void making_gone(struct http_request *request, void *context)
         sandbox_remove(sb); /* nobody knows its name */
 }
 
-void rest_sandbox_create(struct call *call, json_t *body)
+/* Its image is there, if it has one. */
+static void make(struct call *call, const json_t *body)
 {
         struct cella_err err = {0};
         struct box_sandbox *sb = NULL;
         struct making *m = calloc(1, sizeof *m);
         int r = m ? sandbox_request(call->box, &call->caller, body, &sb, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        json_decref(body);
-        if (r < 0) {
+        if (r < 0 || !m) {
                 free(m);
                 api_reply_err(call, &err);
                 return;
@@ -59,6 +60,57 @@ void rest_sandbox_create(struct call *call, json_t *body)
         list_init(&m->task.link);
         http_on_gone(call->request, making_gone, m);
         sandbox_attach(sb, &m->task);
+}
+
+/* One whose image is on its way. */
+struct wanting {
+        struct call *call;
+        json_t *body;
+        struct image_wait *wait;
+};
+
+static void on_image(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context)
+{
+        struct wanting *w = context;
+        (void)wait, (void)end;
+        http_on_gone(w->call->request, NULL, NULL);
+        if (err)
+                api_reply_err(w->call, err);
+        else
+                make(w->call, w->body);
+        json_decref(w->body);
+        free(w);
+}
+
+static void wanting_gone(struct http_request *request, void *context)
+{
+        struct wanting *w = context;
+        (void)request;
+        image_wait_cancel(w->wait);
+        json_decref(w->body);
+        free(w);
+}
+
+void rest_sandbox_create(struct call *call, json_t *body)
+{
+        static const struct image_events events = {.on_end = on_image};
+        struct cella_err err = {0};
+        struct wanting *w = calloc(1, sizeof *w);
+        int r = w ? sandbox_request_image(call->box, &call->caller, body, &events, w, &w->wait, &err)
+                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        if (r == 0 && w) {
+                w->call = call;
+                w->body = body;
+                http_on_gone(call->request, wanting_gone, w);
+                return;
+        }
+        if (r < 0)
+                api_reply_err(call, &err);
+        else
+                make(call, body);
+        json_decref(body);
+        free(w);
 }
 
 struct filter {
@@ -115,11 +167,11 @@ static void get_gone(struct http_request *request, void *context)
 {
         struct call *call = context;
         (void)request;
-        keeper_link_forget(call->box->keeper, call);
+        box_keeper_forget(call->box, call);
 }
 
 /* What the kernel does not count here is null, not 0. */
-static json_t *usage(const struct keeper_counted *c)
+json_t *rest_usage_json(const struct keeper_counted *c)
 {
         bool cpu = c->known & KEEPER_KNOWS_CPU, memory = c->known & KEEPER_KNOWS_MEMORY;
         return json_pack(
@@ -139,7 +191,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
                 return;
         json_t *body = sandbox_to_json(sb);
         if (packet->type == KEEPER_COUNTED)
-                json_object_set_new(body, "usage", usage(&packet->counted));
+                json_object_set_new(body, "usage", rest_usage_json(&packet->counted));
         api_reply(call, 200, body);
 }
 

@@ -10,6 +10,7 @@
 #include "box/execution.h"
 #include "front/rest/rest.h"
 
+#define PROTOCOL "cella"
 #define MESSAGE_MAX 65536
 #define TYPED_MAX (256u * 1024) /* input that waits for the terminal */
 #define READS_AT_ONCE 16
@@ -23,6 +24,7 @@ struct terminal {
         int master;  /* -1: none, or at its end */
         bool polled; /* the loop has its handle */
         bool reads, ended;
+        bool held; /* the client draws more slowly than it is sent to */
         char *typed;
         size_t typed_len;
 };
@@ -94,7 +96,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                 events = UV_READABLE;
         if (events & UV_WRITABLE)
                 write_typed(t);
-        for (int i = 0; (events & UV_READABLE) && i < READS_AT_ONCE && t->master >= 0 && t->ws; i++) {
+        for (int i = 0; (events & UV_READABLE) && i < READS_AT_ONCE && t->master >= 0 && t->ws && !t->held;
+             i++) {
                 if (http_websocket_room(t->ws) == 0) {
                         t->reads = false;
                         break;
@@ -109,24 +112,29 @@ static void watch(struct terminal *t)
 {
         if (t->master < 0)
                 return;
-        int events = (t->reads ? UV_READABLE : 0) | (t->typed_len > 0 ? UV_WRITABLE : 0);
+        int events = (t->reads && !t->held ? UV_READABLE : 0) | (t->typed_len > 0 ? UV_WRITABLE : 0);
         if (events)
                 uv_poll_start(&t->poll, events, on_poll);
         else
                 uv_poll_stop(&t->poll);
 }
 
-static void resize(struct terminal *t, const char *data, size_t len)
+/* What is said beside the bytes: how large the window is; not to send, and to go on. */
+static void hear(struct terminal *t, const char *data, size_t len)
 {
         json_t *message = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
-        int columns, rows;
+        int columns, rows, hold;
         if (message && json_unpack(message, "{s:[i, i!]}", "resize", &columns, &rows) == 0 && columns > 0 &&
             columns <= 10000 && rows > 0 && rows <= 10000 && t->master >= 0) {
                 const struct winsize size = {.ws_col = (unsigned short)columns,
                                              .ws_row = (unsigned short)rows};
                 ioctl(t->master, TIOCSWINSZ, &size);
+        } else if (message && json_unpack(message, "{s:b}", "hold", &hold) == 0) {
+                t->held = hold;
+                watch(t);
         } else if (t->ws) {
-                http_websocket_close(t->ws, 1007, "text frames are {\"resize\": [columns, rows]}");
+                http_websocket_close(t->ws, 1007,
+                                     "text frames are {\"resize\": [columns, rows]} or {\"hold\": true}");
         }
         json_decref(message);
 }
@@ -137,7 +145,7 @@ static void on_message(struct http_websocket *ws, bool text, const char *data, s
         if (t->execution->task.sandbox)
                 sandbox_touch(t->execution->task.sandbox);
         if (text) {
-                resize(t, data, len);
+                hear(t, data, len);
                 return;
         }
         char *typed = t->typed_len + len <= TYPED_MAX ? realloc(t->typed, t->typed_len + len + 1) : NULL;
@@ -174,6 +182,20 @@ static void on_closed(struct http_websocket *ws, void *context)
 
 static const struct http_websocket_events ws_events = {on_message, on_room, on_closed};
 
+/* A client that offers protocols wants one of them taken.  What else it offers is its key: front/auth.c. */
+static bool is_offered(const struct http_request *request)
+{
+        const char *at = http_header(request, "Sec-WebSocket-Protocol");
+        while (at && *at) {
+                at += strspn(at, " \t,");
+                size_t len = strcspn(at, " \t,");
+                if (len == sizeof PROTOCOL - 1 && !strncmp(at, PROTOCOL, len))
+                        return true;
+                at += len;
+        }
+        return false;
+}
+
 static void on_started(struct execution *ex, int master, void *context)
 {
         struct terminal *t = context;
@@ -190,6 +212,8 @@ static void on_started(struct execution *ex, int master, void *context)
         t->poll.data = t;
         t->call = NULL;
         http_on_gone(call->request, NULL, NULL);
+        if (is_offered(call->request))
+                http_add_header(call->request, "Sec-WebSocket-Protocol", PROTOCOL);
         if (http_websocket_accept(call->request, MESSAGE_MAX, &ws_events, t, &t->ws) < 0) {
                 execution_cancel(ex);
                 return;

@@ -46,6 +46,14 @@ void sandboxes_tool_begin(struct tool_call *call);
 const struct field *kill_tool_input(void), *kill_tool_output(void);
 void kill_tool_begin(struct tool_call *call);
 
+/* ---- run.c: what the tools that run a command have in common ---- */
+extern const struct field run_secrets_field, run_timeout_field, run_memory_field, run_env_field,
+        run_files_field;
+/* The document of POST /v1/exec, as far as the arguments of a call have the same names; and what it comes to,
+ * which takes the document.  bare: sandbox.exec's result. */
+json_t *run_document(const struct tool_call *call);
+void run_begin(struct tool_call *call, json_t *document, bool bare);
+
 /* ---- result.c: what ran ---- */
 const struct field *result_fields(void);
 /* Fills *ret; run may be NULL.  Frees nothing of what it is given. */

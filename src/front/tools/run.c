@@ -1,4 +1,5 @@
-/* front/tools/run.c -- the tools that run a command: sandbox.exec, execute_shell, execute_docker. */
+/* front/tools/run.c -- the tools that run a command in a fresh sandbox or in a session's: sandbox.exec and
+ * execute_shell; and what they have in common with execute_docker (docker.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "box/execution.h"
+#include "box/images.h"
 #include "front/tools/parts.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
@@ -19,26 +21,26 @@ static const struct field text_item = {
         .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .max = 131071};
 static const struct field any_item = {.name = "", .type = FIELD_ANY};
 
-static const struct field secrets_field = {
+const struct field run_secrets_field = {
         .name = "secrets",
         .type = FIELD_MAP,
         .item = &text_item,
         .max = 64,
         .help = "Environment variables that get the value of a secret: name of the variable to handle, "
                 "{\"API_KEY\": \"{{secret:my-key}}\"}. You never see the value."};
-static const struct field timeout_field = {.name = "timeout_ms",
-                                           .type = FIELD_INTEGER,
-                                           .min = 1,
-                                           .max = 0, /* a minimum only */
-                                           .help = "Time limit in milliseconds."};
-static const struct field memory_field = {.name = "memory_mb",
-                                          .type = FIELD_INTEGER,
-                                          .min = 16,
-                                          .max = 1048576,
-                                          .help = "Memory limit in MiB."};
-static const struct field env_field = {
+const struct field run_timeout_field = {.name = "timeout_ms",
+                                        .type = FIELD_INTEGER,
+                                        .min = 1,
+                                        .max = 0, /* a minimum only */
+                                        .help = "Time limit in milliseconds."};
+const struct field run_memory_field = {.name = "memory_mb",
+                                       .type = FIELD_INTEGER,
+                                       .min = 16,
+                                       .max = 1048576,
+                                       .help = "Memory limit in MiB."};
+const struct field run_env_field = {
         .name = "env", .type = FIELD_MAP, .item = &text_item, .max = 1000, .help = "Environment variables."};
-static const struct field files_field = {
+const struct field run_files_field = {
         .name = "files",
         .type = FIELD_MAP,
         .item = &any_item,
@@ -64,10 +66,10 @@ const struct field *exec_tool_input(void)
                                         {0},
                                         {0},
                                         {0}};
-        fields[3] = timeout_field;
+        fields[3] = run_timeout_field;
         fields[3].help = "Time limit in milliseconds (5000).";
         fields[3].standard = "5000";
-        fields[4] = secrets_field;
+        fields[4] = run_secrets_field;
         return fields;
 }
 
@@ -110,61 +112,11 @@ const struct field *shell_tool_input(void)
                 {0},
                 {0},
                 {0}};
-        fields[5] = env_field;
-        fields[6] = files_field;
-        fields[7] = timeout_field;
-        fields[8] = memory_field;
-        fields[9] = secrets_field;
-        return fields;
-}
-
-static int check_command(const json_t *value, const char *path, struct cella_err *err)
-{
-        size_t i;
-        const json_t *word;
-        bool fits = json_is_string(value) ? json_string_length(value) > 0
-                                          : json_is_array(value) && json_array_size(value) > 0 &&
-                                                    json_array_size(value) <= 1000;
-        json_array_foreach (value, i, word)
-                fits = fits && json_is_string(word) &&
-                       strlen(json_string_value(word)) == json_string_length(word);
-        return fits ? 0
-                    : err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                              "%s must be a command line, or an array of words", path);
-}
-
-const struct field *docker_tool_input(void)
-{
-        static struct field fields[] = {
-                {.name = "image",
-                 .type = FIELD_STRING,
-                 .flags = FIELD_REQUIRED | FIELD_NO_NUL,
-                 .min = 1,
-                 .max = 256,
-                 .help = "'host', or an image of the container engine: 'python:3.12'."},
-                {.name = "command",
-                 .type = FIELD_ANY,
-                 .flags = FIELD_REQUIRED,
-                 .check = check_command,
-                 .help = "A command line, run by sh; or an array of words, run as it is."},
-                {.name = "cwd",
-                 .type = FIELD_STRING,
-                 .flags = FIELD_NO_NUL,
-                 .min = 1,
-                 .max = 4095,
-                 .help = "Working directory; /workspace by default."},
-                {.name = "stdin", .type = FIELD_STRING, .max = STDIN_MAX, .help = "Standard input."},
-                {0},
-                {0},
-                {0},
-                {0},
-                {0},
-                {0}};
-        fields[4] = env_field;
-        fields[5] = files_field;
-        fields[6] = timeout_field;
-        fields[7] = memory_field;
-        fields[8] = secrets_field;
+        fields[5] = run_env_field;
+        fields[6] = run_files_field;
+        fields[7] = run_timeout_field;
+        fields[8] = run_memory_field;
+        fields[9] = run_secrets_field;
         return fields;
 }
 
@@ -173,7 +125,9 @@ const struct field *docker_tool_input(void)
 struct running {
         struct tool_call *call;
         struct execution *execution;
-        bool bare; /* sandbox.exec: three fields, and a timeout is an error */
+        bool bare;                   /* sandbox.exec: three fields, and a timeout is an error */
+        struct image_wait *wait;     /* its image is on its way, and */
+        struct exec_request request; /* that is what is to be run */
 };
 
 static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
@@ -250,34 +204,24 @@ static int find_sandbox(struct tool_call *call, struct exec_request *request, st
         return r;
 }
 
-/* Takes the document, which is one for POST /v1/exec. */
-static void run(struct tool_call *call, json_t *document, bool bare)
+/* Its image, if it has one, is there. */
+static void go_on(struct running *run)
 {
         static const struct execution_events quiet = {.on_violation = on_violation, .on_end = on_end};
         static const struct execution_events loud = {NULL, on_output, on_violation, on_end};
-        struct running *run = calloc(1, sizeof *run);
-        struct exec_request request;
+        struct tool_call *call = run->call;
         struct box_sandbox *sb = NULL;
         struct cella_limits limits;
         struct cella_err err = {0};
-        int r = run ? exec_request_from(document, &request, &err)
-                    : (json_decref(document), err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution"));
-        if (r < 0) {
-                free(run);
-                tool_fail(call, &err);
-                return;
-        }
-        request.list_files = !bare;
-        if ((r = exec_request_admit(call->box, &call->caller, &request, true, &err)) == 0)
-                r = find_sandbox(call, &request, &sb, &err);
+        int r = find_sandbox(call, &run->request, &sb, &err);
         if (r == 0)
-                r = exec_request_limits(&request, sb, &limits, &err);
+                r = exec_request_limits(&run->request, sb, &limits, &err);
         if (r == 0)
-                r = execution_new(call->box, &call->caller, sb, &request, &limits, EXECUTION_PLAIN,
+                r = execution_new(call->box, &call->caller, sb, &run->request, &limits, EXECUTION_PLAIN,
                                   call->options.events->on_output ? &loud : &quiet, run, &run->execution,
                                   &err);
         else
-                exec_request_done(&request);
+                exec_request_done(&run->request);
         if (r < 0) {
                 if (sb && sb->one_shot)
                         sandbox_remove(sb);
@@ -285,14 +229,68 @@ static void run(struct tool_call *call, json_t *document, bool bare)
                 tool_fail(call, &err);
                 return;
         }
-        run->call = call;
-        run->bare = bare;
         call->data = run;
         call->cancel = cancel;
         execution_start(run->execution);
 }
 
-/* ---- the three ---- */
+static void on_image(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context)
+{
+        struct running *run = context;
+        struct tool_call *call = run->call;
+        (void)wait, (void)end;
+        call->cancel = NULL;
+        if (!err) {
+                go_on(run);
+                return;
+        }
+        exec_request_done(&run->request);
+        free(run);
+        tool_fail(call, err);
+}
+
+static void cancel_image(struct tool_call *call)
+{
+        struct running *run = call->data;
+        image_wait_cancel(run->wait);
+        exec_request_done(&run->request);
+        free(run);
+}
+
+/* Takes the document, which is one for POST /v1/exec. */
+static void run(struct tool_call *call, json_t *document, bool bare)
+{
+        static const struct image_events events = {.on_end = on_image};
+        struct running *run = calloc(1, sizeof *run);
+        struct cella_err err = {0};
+        int r = run ? exec_request_from(document, &run->request, &err)
+                    : (json_decref(document), err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution"));
+        if (r < 0) {
+                free(run);
+                tool_fail(call, &err);
+                return;
+        }
+        run->call = call;
+        run->bare = bare;
+        run->request.list_files = !bare;
+        r = exec_request_admit(call->box, &call->caller, &run->request, true, &err);
+        if (r == 0)
+                r = exec_request_image(call->box, &call->caller, &run->request, &events, run, &run->wait,
+                                       &err);
+        if (r < 0) {
+                exec_request_done(&run->request);
+                free(run);
+                tool_fail(call, &err);
+        } else if (r > 0) {
+                go_on(run);
+        } else {
+                call->data = run;
+                call->cancel = cancel_image;
+        }
+}
+
+/* ---- what they have in common ---- */
 
 static void set(json_t *document, const char *name, json_t *value)
 {
@@ -300,10 +298,10 @@ static void set(json_t *document, const char *name, json_t *value)
                 json_object_set(document, name, value);
 }
 
-/* What they have in common. */
-static json_t *document_of(const struct tool_call *call)
+json_t *run_document(const struct tool_call *call)
 {
-        static const char *const same[] = {"stdin", "env", "files", "cwd", "session"};
+        static const char *const same[] = {"stdin",   "env",   "files",  "cwd",
+                                           "session", "image", "engine", "network"};
         json_t *document = json_object(), *memory = json_object_get(call->arguments, "memory_mb");
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
@@ -321,7 +319,7 @@ static json_t *document_of(const struct tool_call *call)
 }
 
 /* The tables of the tools are narrower than that of the request, but for what content and names may be. */
-static void check_and_run(struct tool_call *call, json_t *document, bool bare)
+void run_begin(struct tool_call *call, json_t *document, bool bare)
 {
         struct cella_err err = {0};
         if (tool_secrets(call, document, &err) < 0 || schema_check(exec_fields(), document, "", &err) < 0) {
@@ -334,42 +332,19 @@ static void check_and_run(struct tool_call *call, json_t *document, bool bare)
 
 void exec_tool_begin(struct tool_call *call)
 {
-        json_t *document = document_of(call);
+        json_t *document = run_document(call);
         set(document, "runtime", json_object_get(call->arguments, "runtime"));
         set(document, "code", json_object_get(call->arguments, "code"));
         if (!json_object_get(document, "timeout_ms"))
                 json_object_set_new(document, "timeout_ms", json_integer(EXEC_TIMEOUT_MS));
-        check_and_run(call, document, true);
+        run_begin(call, document, true);
 }
 
 void shell_tool_begin(struct tool_call *call)
 {
-        json_t *document = document_of(call);
+        json_t *document = run_document(call);
         const char *shell = tool_text(call, "shell");
         json_object_set_new(document, "runtime", json_string(shell ? shell : shells[0]));
         set(document, "code", json_object_get(call->arguments, "command"));
-        check_and_run(call, document, false);
-}
-
-/* INTEGRATE(docker): other images. */
-void docker_tool_begin(struct tool_call *call)
-{
-        const char *image = tool_text(call, "image");
-        json_t *command = json_object_get(call->arguments, "command");
-        struct cella_err err = {0};
-        if (strcmp(image, "host") != 0) {
-                err_say(&err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
-                        "docker not found: no engine for image '%.80s'", image);
-                err_hint(&err, "the image 'host' needs none: it is a read-only view of this machine");
-                tool_fail(call, &err);
-                return;
-        }
-        json_t *document = document_of(call);
-        if (json_is_array(command)) {
-                json_object_set(document, "command", command);
-        } else {
-                json_object_set_new(document, "runtime", json_string("sh"));
-                json_object_set(document, "code", command);
-        }
-        check_and_run(call, document, false);
+        run_begin(call, document, false);
 }

@@ -1,0 +1,13 @@
+/* front/rest/log_filter.h -- which executions a request asks for, from its query. */
+#pragma once
+#include "audit/audit.h"
+#include "http/http.h"
+
+struct log_filter {
+        struct audit_filter audit; /* points into the rest: do not copy */
+        char sandbox[64], session[132], agent[132], status[256], text[256];
+};
+
+/* With pages: since, limit and cursor, too.  Without: topics, which is somebody else's, is let through. */
+int log_filter_read(const struct http_request *request, bool pages, struct log_filter *ret,
+                    struct cella_err *err);

@@ -1,0 +1,71 @@
+/* front/rest/runtimes.c -- which runtimes there are: on this machine, in each image, and by the settings. */
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/runtime_look.h"
+#include "front/rest/rest.h"
+#include "image/store.h"
+
+static void add(json_t *list, const char *name, const char *image, const char *program)
+{
+        json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s?}", "name", name, "image", image, "program", program));
+}
+
+static void add_host(json_t *list)
+{
+        struct runtime_found found[RUNTIMES_FOUND_MAX];
+        size_t n = runtime_look(found);
+        for (size_t i = 0; i < n; i++)
+                add(list, found[i].name, IMAGE_HOST, found[i].program);
+}
+
+static void add_image(json_t *list, const struct image *image, const char *name)
+{
+        for (size_t i = 0; i < image->n_runtimes; i++)
+                add(list, image->runtimes[i].name, name, image->runtimes[i].value);
+}
+
+static int add_images(json_t *list, const char *store, struct cella_err *err)
+{
+        struct image **images = NULL;
+        size_t n = 0;
+        int r = image_list(store, &images, &n, err);
+        for (size_t i = 0; i < n; i++)
+                add_image(list, images[i],
+                          images[i]->names[0] ? image_name_short(images[i]->names[0]) : images[i]->id);
+        image_list_free(images, n);
+        return r;
+}
+
+static int fill(json_t *list, const struct box *box, const char *name, struct cella_err *err)
+{
+        AUTO(image_free) struct image *image = NULL;
+        if (!name || !strcmp(name, IMAGE_HOST))
+                add_host(list);
+        if (!name)
+                return add_images(list, box->store, err);
+        if (!strcmp(name, IMAGE_HOST))
+                return 0;
+        int r = image_find(box->store, name, &image, err);
+        if (r == 0)
+                add_image(list, image, name);
+        return r;
+}
+
+void rest_runtimes(struct call *call, json_t *body)
+{
+        json_t *list = json_array(), *settings = call->box->settings.document;
+        struct cella_err err = {0};
+        (void)body;
+        if (fill(list, call->box, http_query(call->request, "image"), &err) < 0) {
+                json_decref(list);
+                api_reply_err(call, &err);
+                return;
+        }
+        /* What a name stands for, where the settings say so; it goes before what is found by it. */
+        api_reply(call, 200,
+                  json_pack("{s:o, s:O, s:O}", "runtimes", list, "default_runtimes",
+                            json_object_get(settings, "default_runtimes"), "settings",
+                            json_object_get(settings, "runtimes")));
+}

@@ -1,0 +1,279 @@
+/* image/cage.c -- see cage.h.
+ *
+ * What is parsed here is written by strangers, in formats that have a history.  Whoever takes the process
+ * over has the store, which readers treat as hostile, and a network, which he had already. */
+#include "image/cage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+#define MEMORY_MAX ((uint64_t)4 << 30)
+#define ACCESS_READ_FILE (1u << 2)
+#define ACCESS_READ_DIR (1u << 3)
+#define ACCESS_BEFORE_IOCTL ((1u << 15) - 1) /* up to ABI 4 */
+#define ACCESS_ABI_2 ((1u << 14) - 1)
+#define ACCESS_EXECUTE (1u << 0)
+
+/* Where a name's address and a server's certificate are looked up; what is not there is no loss. */
+static const char *const readable[] = {
+        "/etc",      "/usr/share",   "/usr/lib",           "/usr/local/share", "/run/systemd/resolve",
+        "/dev/null", "/dev/urandom", "/proc/sys/net/ipv6",
+#ifdef __SANITIZE_ADDRESS__
+        "/proc", /* its search for leaks at the end looks at all threads */
+#endif
+};
+
+static int allow(int ruleset, int fd, uint64_t access)
+{
+        const struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = fd};
+        return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+/* A kernel without it, or with its first version, which forbids every link and rename between directories:
+ * then the user's rights have to do. */
+static int restrict_files(int store)
+{
+        int abi = sys_landlock_abi();
+        if (abi < 2)
+                return 0;
+        struct {
+                uint64_t handled_access_fs;
+        } attr = {abi >= 3 ? ACCESS_BEFORE_IOCTL : ACCESS_ABI_2};
+        AUTO(sys_close) int ruleset = (int)sys_call3(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+        if (ruleset < 0)
+                return ruleset;
+        int r = allow(ruleset, store, attr.handled_access_fs & ~(uint64_t)ACCESS_EXECUTE);
+        for (size_t i = 0; i < ARRAY_LEN(readable) && r == 0; i++) {
+                AUTO(sys_close) int fd = sys_openat(AT_FDCWD, readable[i], O_PATH, 0);
+                if (fd < 0)
+                        continue;
+                r = allow(ruleset, fd, ACCESS_READ_FILE | ACCESS_READ_DIR);
+                if (r == -EINVAL) /* a file */
+                        r = allow(ruleset, fd, ACCESS_READ_FILE);
+        }
+        return r < 0 ? r : (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
+}
+
+static const char *const allowed[] = {
+        /* descriptors */
+        "read",
+        "write",
+        "readv",
+        "writev",
+        "pread64",
+        "pwrite64",
+        "close",
+        "fcntl",
+        "dup",
+        "dup3",
+        "pipe2",
+        "lseek",
+        "ftruncate",
+        "fallocate",
+        "fsync",
+        "fdatasync",
+        "syncfs",
+        "copy_file_range",
+        "eventfd2",
+        "poll",
+        "ppoll",
+        "select",
+        "pselect6",
+        "epoll_create1",
+        "epoll_ctl",
+        "epoll_wait",
+        "epoll_pwait",
+        /* files */
+        "open",
+        "openat",
+        "openat2",
+        "creat",
+        "stat",
+        "fstat",
+        "lstat",
+        "newfstatat",
+        "statx",
+        "statfs",
+        "fstatfs",
+        "access",
+        "faccessat",
+        "faccessat2",
+        "readlink",
+        "readlinkat",
+        "getdents64",
+        "mkdir",
+        "mkdirat",
+        "unlink",
+        "unlinkat",
+        "rmdir",
+        "rename",
+        "renameat",
+        "renameat2",
+        "link",
+        "linkat",
+        "symlink",
+        "symlinkat",
+        "chmod",
+        "fchmod",
+        "fchmodat",
+        "fchmodat2",
+        "utimensat",
+        "getcwd",
+        "umask",
+        "flock",
+        "truncate",
+        /* the network */
+        "connect",
+        "bind",
+        "recvfrom",
+        "recvmsg",
+        "recvmmsg",
+        "sendto",
+        "sendmsg",
+        "sendmmsg",
+        "shutdown",
+        "getsockopt",
+        "setsockopt",
+        "getsockname",
+        "getpeername",
+        /* memory and threads */
+        "brk",
+        "munmap",
+        "mremap",
+        "madvise",
+        "mlock",
+        "munlock",
+        "futex",
+        "futex_waitv",
+        "set_robust_list",
+        "rseq",
+        "sched_yield",
+        "sched_getaffinity",
+        "membarrier",
+        "exit",
+        "exit_group",
+        "restart_syscall",
+        "set_tid_address",
+        "get_robust_list",
+        "sched_getparam",
+        "sched_getscheduler",
+        /* signals and time */
+        "rt_sigaction",
+        "rt_sigprocmask",
+        "rt_sigreturn",
+        "sigaltstack",
+        "clock_gettime",
+        "clock_getres",
+        "clock_nanosleep",
+        "nanosleep",
+        "gettimeofday",
+        "time",
+        "alarm",
+        "setitimer",
+        /* itself */
+        "getpid",
+        "gettid",
+        "getuid",
+        "geteuid",
+        "getgid",
+        "getegid",
+        "getppid",
+        "getrandom",
+        "getrusage",
+        "sysinfo",
+        "uname",
+        "getcpu",
+};
+
+static int allow_socket(scmp_filter_ctx filter, int family, int type)
+{
+        return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+                                SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)family),
+                                SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, (scmp_datum_t)type));
+}
+
+static int add_conditional(scmp_filter_ctx filter)
+{
+        int r = 0;
+        /* Threads, not processes.  clone3 hides its flags: libc falls back to clone. */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+                              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM));
+        r |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+        /* Nothing becomes code that is not yet. */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                              SCMP_A1(SCMP_CMP_EQ, 0x5421)); /* FIONBIO */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                              SCMP_A1(SCMP_CMP_EQ, 0x541b)); /* FIONREAD */
+        r |= allow_socket(filter, AF_INET, SOCK_STREAM) | allow_socket(filter, AF_INET, SOCK_DGRAM);
+        r |= allow_socket(filter, AF_INET6, SOCK_STREAM) | allow_socket(filter, AF_INET6, SOCK_DGRAM);
+        /* Which addresses this machine has, for the order of those of a name. */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+                              SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+                              SCMP_A2(SCMP_CMP_EQ, 0)); /* only looks */
+        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+        return r;
+}
+
+static int filter_calls(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        return 0; /* the search stops them, too */
+#endif
+        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+        int r = filter ? 0 : -ENOMEM;
+        for (size_t i = 0; i < ARRAY_LEN(allowed) && r == 0; i++) {
+                int number = seccomp_syscall_resolve_name(allowed[i]);
+                if (number != __NR_SCMP_ERROR && number >= 0) /* an architecture need not have all */
+                        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+        }
+        if (r == 0 && add_conditional(filter) != 0)
+                r = -EINVAL;
+        if (r == 0)
+                seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, where this is known */
+        if (r == 0)
+                r = seccomp_load(filter);
+        seccomp_release(filter);
+        return r;
+}
+
+int cage_enter(int store, struct cella_err *err)
+{
+        int r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
+        if (r == 0)
+                r = sys_setrlimit(RLIMIT_CORE, 0);
+#ifndef __SANITIZE_ADDRESS__
+        if (r == 0)
+                r = sys_setrlimit(RLIMIT_DATA, MEMORY_MAX);
+        if (r == 0)
+                r = sys_prctl(PR_SET_DUMPABLE, 0, 0);
+#endif
+        if (r < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot limit the process itself");
+        if ((r = restrict_files(store)) < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
+                               "landlock: cannot restrict the process itself");
+        r = filter_calls();
+        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
+                               "seccomp: cannot filter the process itself")
+                     : 0;
+}

@@ -1,0 +1,35 @@
+/* image/download_parts.h -- what the files of download.h share. */
+#pragma once
+#include <curl/curl.h>
+
+#include "base/list.h"
+#include "image/download.h"
+
+struct downloads {
+        CURLM *multi;
+        struct imager_job *job;
+        struct download_rules rules;
+        struct list under_way;
+};
+
+struct transfer {
+        struct download public;
+        struct downloads *all;
+        struct list entry;
+        CURL *easy;
+        struct curl_slist *headers;
+        char curl_said[CURL_ERROR_SIZE];
+        size_t header_bytes, said_len, unwanted;
+        download_sink *sink;
+        void *arg;
+        int64_t window_us, deadline_us;
+        uint64_t window_bytes;
+        /* Why we ended it ourselves. */
+        bool too_slow, big_headers, sink_failed, enough;
+};
+
+/* libcurl's callback: one line of the head. */
+size_t download_on_header(char *line, size_t size, size_t n, void *arg);
+
+/* What it means that it ended so: result, retry and err. */
+void download_judge(struct transfer *t, CURLcode code);

@@ -1,0 +1,95 @@
+#include "image/lines.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/auto.h"
+#include "sys/file.h"
+
+void lines_init(struct lines *l, int fd)
+{
+        l->fd = fd;
+        l->len = l->used = l->n_fds = 0;
+}
+
+void lines_done(struct lines *l)
+{
+        int fd;
+        while ((fd = lines_take_fd(l)) >= 0)
+                sys_close(fd);
+}
+
+int lines_take_fd(struct lines *l)
+{
+        if (l->n_fds == 0)
+                return -1;
+        int fd = l->fds[0];
+        memmove(l->fds, l->fds + 1, --l->n_fds * sizeof *l->fds);
+        return fd;
+}
+
+/* Those for which there is no room are closed: nobody gets another's. */
+static int keep_fds(struct lines *l, struct msghdr *m)
+{
+        int r = m->msg_flags & MSG_CTRUNC ? -E2BIG : 0;
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+                        continue;
+                size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                for (size_t i = 0; i < n; i++) {
+                        int fd;
+                        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+                        if (l->n_fds < LINES_FDS_MAX) {
+                                l->fds[l->n_fds++] = fd;
+                        } else {
+                                sys_close(fd);
+                                r = -E2BIG;
+                        }
+                }
+        }
+        return r;
+}
+
+static ssize_t receive(struct lines *l)
+{
+        union {
+                char bytes[CMSG_SPACE(LINES_FDS_MAX * sizeof(int))];
+                struct cmsghdr align;
+        } control;
+        struct iovec data = {l->text + l->len, sizeof l->text - l->len};
+        struct msghdr m = {.msg_iov = &data,
+                           .msg_iovlen = 1,
+                           .msg_control = control.bytes,
+                           .msg_controllen = sizeof control.bytes};
+        ssize_t n;
+        do
+                n = recvmsg(l->fd, &m, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        int r = keep_fds(l, &m);
+        return r < 0 ? r : n;
+}
+
+int lines_next(struct lines *l, char **ret, size_t *ret_len)
+{
+        memmove(l->text, l->text + l->used, l->len - l->used);
+        l->len -= l->used;
+        l->used = 0;
+        for (;;) {
+                const char *end = memchr(l->text, '\n', l->len);
+                if (end) {
+                        *ret = l->text;
+                        *ret_len = (size_t)(end - l->text);
+                        l->used = *ret_len + 1;
+                        return 1;
+                }
+                if (l->len == sizeof l->text)
+                        return -EMSGSIZE;
+                ssize_t n = receive(l);
+                if (n <= 0)
+                        return n == 0 && l->len > 0 ? -EPROTO : (int)n;
+                l->len += (size_t)n;
+        }
+}

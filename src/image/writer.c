@@ -1,0 +1,286 @@
+#include "image/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "image/config.h"
+#include "image/programs.h"
+#include "image/tree.h"
+#include "image/user.h"
+#include "image/writer_parts.h"
+#include "sys/file.h"
+
+#define LOCK_PAUSE_US 20000
+
+/* ---- the store ---- */
+
+int store_lock(int store, const char *file, int how, const struct imager_job *job, struct cella_err *err)
+{
+        AUTO(sys_close) int fd = sys_openat(store, file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+        int r = fd;
+        while (r >= 0 && (r = sys_flock(fd, how | LOCK_NB)) == -EWOULDBLOCK && !(how & LOCK_NB)) {
+                if (job && (r = job_cancelled(job, err)) < 0)
+                        return r;
+                usleep(LOCK_PAUSE_US);
+                r = 0;
+        }
+        if (r == -EWOULDBLOCK)
+                return err_say(err, CELLA_OVER_CAPACITY, r, "the store of images is in use");
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot lock the store of images") : TAKE_FD(fd);
+}
+
+int store_prepare(int store, struct cella_err *err)
+{
+        static const char *const directories[] = {"refs", "meta", "layers", "roots", "blobs", "tmp"};
+        for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
+                int r = sys_mkdirat(store, directories[i], 0700);
+                if (r < 0 && r != -EEXIST)
+                        return err_set(err, CELLA_INTERNAL, r, "cannot write to the store of images");
+        }
+        return 0;
+}
+
+/* ---- a writer ---- */
+
+struct writer *writer_close(struct writer *w)
+{
+        if (!w)
+                return NULL;
+        if (w->tmp >= 0) {
+                sys_close(w->tmp);
+                AUTO(sys_close) int tmp = tree_open(w->store, "tmp", O_PATH | O_DIRECTORY);
+                if (tmp >= 0)
+                        tree_remove(tmp, w->name); /* what stays is found at the next start */
+        }
+        sys_close(w->lock);
+        pthread_mutex_destroy(&w->mutex);
+        free(w);
+        return NULL;
+}
+
+int writer_open(struct imager_job *job, struct writer **ret, struct cella_err *err)
+{
+        char path[ID_SIZE + 8];
+        AUTO(writer_close) struct writer *w = calloc(1, sizeof *w);
+        if (!w)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot write to the store");
+        pthread_mutex_init(&w->mutex, NULL);
+        w->job = job;
+        w->store = job->store;
+        w->lock = w->tmp = -1;
+        w->budget.bytes_max = job->bytes_max;
+        w->budget.entries_max = job->entries_max;
+        int r = store_prepare(job->store, err);
+        if (r < 0 || (r = w->lock = store_lock(job->store, "lock", LOCK_SH, job, err)) < 0)
+                return r;
+        r = id_make("", w->name);
+        snprintf(path, sizeof path, "tmp/%s", w->name);
+        if (r == 0)
+                r = sys_mkdirat(job->store, path, 0700);
+        if (r == 0)
+                r = w->tmp = tree_open(job->store, path, O_RDONLY | O_DIRECTORY);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
+        *ret = TAKE(w);
+        return 0;
+}
+
+/* ---- an image ---- */
+
+int writer_config_layers(const char *config, size_t len, char ret[LAYERS_MAX][DIGEST_HEX + 1], size_t *ret_n,
+                         struct cella_err *err)
+{
+        AUTO(image_free) struct image *image = calloc(1, sizeof *image);
+        if (!image)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
+        int r = config_read(config, len, image, err);
+        if (r < 0)
+                return r;
+        for (*ret_n = 0; *ret_n < LAYERS_MAX && image->layers[*ret_n]; (*ret_n)++)
+                memcpy(ret[*ret_n], digest_hex(image->layers[*ret_n]), DIGEST_HEX + 1);
+        return 0;
+}
+
+static uint64_t now_ms(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* What the image is, as it is going to be read: whoever looks it up finds no more and no less. */
+static int write_meta(const struct writer *w, const char *name, const struct image *image,
+                      struct cella_err *err)
+{
+        AUTO(image_free) struct image *again = NULL;
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        struct json j = {.out = out};
+        if (!out)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
+        image_put(&j, NULL, image);
+        if (fclose(out) != 0) {
+                free(text);
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
+        }
+        int r = len > IMAGE_META_MAX ? -EFBIG : tree_write(w->tmp, w->tmp, name, text, len);
+        if (r < 0) {
+                free(text);
+                return r == -EFBIG ? err_say(err, CELLA_TOO_LARGE, r, "the image says too much about itself")
+                                   : err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
+        }
+        return image_parse(text, len, image->id, NULL, &again, err);
+}
+
+/* The root directory, and what can only be known from it. */
+static int build(struct writer *w, const char *name, struct image *image, struct cella_err *err)
+{
+        char diffs[LAYERS_MAX][DIGEST_HEX + 1];
+        struct programs programs = {0};
+        size_t n = 0;
+        int r;
+        image->bytes = image->files = 0;
+        for (; image->layers[n]; n++)
+                memcpy(diffs[n], digest_hex(image->layers[n]), DIGEST_HEX + 1);
+        AUTO(sys_close) int root = -1;
+        r = sys_mkdirat(w->tmp, name, 0755);
+        if (r == 0)
+                r = root = tree_open(w->tmp, name, O_RDONLY | O_DIRECTORY);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
+        if ((r = root_build(w, root, diffs, n, image, err)) < 0 ||
+            (r = user_resolve(root, image->user, &image->uid, &image->gid, err)) < 0 ||
+            (r = programs_find(root, image->env, &programs, err)) < 0)
+                return r;
+        image->runtimes = programs.list;
+        image->n_runtimes = programs.n;
+        r = write_meta(w, "meta", image, err);
+        image->n_runtimes = 0;
+        programs_done(&programs);
+        return r;
+}
+
+static bool exists(int store, const char *id)
+{
+        char path[IMAGE_ID_LEN + 16];
+        struct stat st;
+        snprintf(path, sizeof path, "meta/%s.json", id);
+        return fstatat(store, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The root, then the meta.  A root without one is what a kill left. */
+static int move_image(struct writer *w, const char *id)
+{
+        char path[IMAGE_ID_LEN + 16], aside[ID_SIZE];
+        int r = id_make("old_", aside);
+        if (r < 0)
+                return r;
+        snprintf(path, sizeof path, "roots/%s", id);
+        if (renameat(w->store, path, w->tmp, aside) < 0 && errno != ENOENT)
+                return -errno;
+        if (renameat(w->tmp, "root", w->store, path) < 0)
+                return -errno;
+        snprintf(path, sizeof path, "meta/%s.json", id);
+        return renameat(w->tmp, "meta", w->store, path) < 0 ? -errno : 0;
+}
+
+static int publish(struct writer *w, const struct image *image, struct cella_err *err)
+{
+        int r = 0;
+        for (const char **layer = image->layers; *layer && r == 0; layer++)
+                r = layer_publish(w, digest_hex(*layer), err);
+        if (r < 0)
+                return r;
+        r = move_image(w, image->id);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot put the image into the store") : 0;
+}
+
+static int name_it(struct writer *w, const char *name, const char *id, struct cella_err *err)
+{
+        char file[256], path[300], text[IMAGE_ID_LEN + 2];
+        int r = image_name_file(name, file);
+        if (r < 0)
+                return err_say(err, CELLA_INVALID_REQUEST, r, "'%.120s' cannot be the name of an image",
+                               name);
+        snprintf(path, sizeof path, "refs/%s", file);
+        snprintf(text, sizeof text, "%s\n", id);
+        r = tree_write(w->tmp, w->store, path, text, strlen(text));
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot name an image") : 0;
+}
+
+static int check_names(const char *const *names, struct cella_err *err)
+{
+        char file[256];
+        for (; names && *names; names++)
+                if (image_name_file(*names, file) < 0) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "'%.120s' cannot be the name of an image", *names);
+                        return err_hint(err, "letters, digits and . _ - / :, at most %d of them",
+                                        IMAGE_NAME_MAX);
+                }
+        return 0;
+}
+
+/* Nobody removes it between the look and the name. */
+static int finish(struct writer *w, const struct image_parts *parts, const struct image *made,
+                  struct image **ret, struct cella_err *err)
+{
+        const char *id = made->id;
+        AUTO(image_free) struct image *image = NULL;
+        AUTO(sys_close) int lock = store_lock(w->store, "commit", LOCK_EX, w->job, err);
+        int r = lock;
+        if (r < 0)
+                return r;
+        if (!exists(w->store, id)) {
+                struct stat st;
+                if (fstatat(w->tmp, "meta", &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        return -EAGAIN; /* it was there a moment ago */
+                if ((r = publish(w, made, err)) < 0)
+                        return r;
+        }
+        for (const char *const *name = parts->names; name && *name; name++)
+                if ((r = name_it(w, *name, id, err)) < 0)
+                        return r;
+        if ((r = image_read(w->store, NULL, id, &image, err)) < 0 ||
+            (r = image_load_names_at(w->store, image, err)) < 0)
+                return r;
+        *ret = TAKE(image);
+        return 0;
+}
+
+int writer_commit(struct writer *w, const struct image_parts *parts, struct image **ret,
+                  struct cella_err *err)
+{
+        int r = check_names(parts->names, err);
+        if (r < 0)
+                return r;
+        AUTO(image_free) struct image *image = calloc(1, sizeof *image);
+        if (!image)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
+        r = config_read(parts->config, parts->config_len, image, err);
+        if (r < 0)
+                return r;
+        if ((r = digest_of(parts->config, parts->config_len, image->id)) < 0)
+                return err_set(err, CELLA_INTERNAL, r, "an image");
+        image->digest = parts->digest ? parts->digest : "";
+        image->source = parts->source;
+        image->created_ms = now_ms();
+        r = -EAGAIN;
+        for (int i = 0; i < 2 && r == -EAGAIN; i++) {
+                if (!exists(w->store, image->id) && (r = build(w, "root", image, err)) < 0)
+                        return r;
+                r = finish(w, parts, image, ret, err);
+        }
+        tree_remove(w->tmp, "root"); /* if somebody else had the same one first */
+        sys_unlinkat(w->tmp, "meta", 0);
+        return r;
+}

@@ -1,0 +1,255 @@
+#include "jail/view_parts.h"
+
+#include <errno.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "sys/file.h"
+#include "sys/mount.h"
+#include "sys/raw.h"
+#include "wire/egress.h"
+
+#define OWN_INODES 64
+#define PAGE_BYTES 4096
+
+static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+/* What /proc would tell about the host beyond what programs need. */
+static const struct {
+        const char *path;
+        bool directory;
+} masked[] = {
+        {"proc/kcore", false},      {"proc/keys", false},     {"proc/timer_list", false},
+        {"proc/interrupts", false}, {"proc/kallsyms", false}, {"proc/cmdline", false},
+        {"proc/acpi", true},        {"proc/scsi", true},      {"proc/asound", true},
+        {"proc/irq", true},         {"proc/bus", true},       {"proc/fs", true},
+        {"proc/driver", true},
+};
+
+static const struct {
+        const char *path, *target;
+} device_links[] = {
+        {"dev/fd", "/proc/self/fd"},
+        {"dev/stdin", "/proc/self/fd/0"},
+        {"dev/stdout", "/proc/self/fd/1"},
+        {"dev/stderr", "/proc/self/fd/2"},
+};
+
+int view_fail(struct cella_err *err, int r, const char *what, const char *path)
+{
+        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot %s '%s'", what, path);
+}
+
+int view_write_new(const char *path, const char *text)
+{
+        AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        if (fd < 0)
+                return fd;
+        return sys_write_all(fd, text, strlen(text));
+}
+
+int view_write_resolver(const struct jail_spec *spec, const char *path)
+{
+        return view_write_new(path, spec->network ? "nameserver " EGRESS_PROXY_ADDRESS "\n" : "");
+}
+
+static uint64_t protection(const struct jail_spec *spec, bool writable)
+{
+        uint64_t set = MOUNT_ATTR_NODEV;
+        if (!writable)
+                set |= MOUNT_ATTR_RDONLY;
+        if (spec->walls & WALL_NO_NEW_PRIVS)
+                set |= MOUNT_ATTR_NOSUID;
+        return set;
+}
+
+int view_host_tree(const struct jail_spec *spec, const char *path, int ready, bool writable, int idmap_fd)
+{
+        AUTO(sys_close) int tree = ready >= 0 ? ready : sys_open_tree_clone(AT_FDCWD, path, true);
+        if (tree < 0)
+                return tree;
+        int r = sys_mount_setattr(tree, "", protection(spec, writable), 0, true);
+        if (r < 0)
+                return r;
+        if (idmap_fd >= 0) {
+                r = sys_mount_idmap(tree, idmap_fd, true);
+                /* A file system that cannot map owners: read-only, the code then sees what
+                 * everybody may see.  Writing would leave a stranger's files behind. */
+                if (r < 0 && writable)
+                        return r;
+        }
+        return TAKE_FD(tree);
+}
+
+int view_show_devices(struct cella_err *err)
+{
+        for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+                char from[16], to[16];
+                snprintf(from, sizeof from, "/dev/%s", devices[i]);
+                snprintf(to, sizeof to, "dev/%s", devices[i]);
+                int r = view_write_new(to, "");
+                if (r == 0)
+                        r = sys_mount(from, to, NULL, MS_BIND, NULL);
+                if (r < 0)
+                        return view_fail(err, r, "show", from);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(device_links); i++) {
+                int r = sys_symlinkat(device_links[i].target, AT_FDCWD, device_links[i].path);
+                if (r < 0)
+                        return view_fail(err, r, "make the link", device_links[i].path);
+        }
+        return 0;
+}
+
+/* An instance of its own: neither sees the other's terminals.  The number is that of commands, so that
+ * no sandbox takes them all from the host, which counts them together. */
+int view_show_terminals(struct cella_err *err)
+{
+        int r = sys_mkdirat(AT_FDCWD, "dev/pts", 0755);
+        if (r == 0)
+                r = sys_mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                              "newinstance,ptmxmode=0666,mode=0620,max=256");
+        if (r == 0)
+                r = sys_symlinkat("pts/ptmx", AT_FDCWD, "dev/ptmx");
+        return r < 0 ? view_fail(err, r, "mount", "/dev/pts") : 0;
+}
+
+/* By plain bind mounts: a detached mount that finds no place to go is dissolved when it is
+ * closed, and the kernel waits a grace period (0.4 ms) for that. */
+static int mask_proc(const char *empty, struct cella_err *err)
+{
+        /* What is bound from a read-only mount is read-only too. */
+        int r = sys_mount(empty, empty, NULL, MS_BIND, NULL);
+        if (r == 0)
+                r = sys_mount_setattr(AT_FDCWD, empty, MOUNT_ATTR_RDONLY, 0, false);
+        if (r < 0)
+                return view_fail(err, r, "write-protect", empty);
+        for (size_t i = 0; i < ARRAY_LEN(masked); i++) {
+                r = sys_mount(masked[i].directory ? empty : "dev/null", masked[i].path, NULL, MS_BIND, NULL);
+                if (r < 0 && r != -ENOENT)
+                        return view_fail(err, r, "mask", masked[i].path);
+        }
+        return 0;
+}
+
+int view_show_proc(const struct jail_spec *spec, const char *empty, struct cella_err *err)
+{
+        unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+        /* hidepid: what the code may not trace, it does not see; that is init. */
+        int r = sys_mount("proc", "proc", "proc", flags, spec->walls & WALL_PROC ? "hidepid=2" : NULL);
+        if (r < 0) {
+                view_fail(err, r, "mount", "/proc");
+                return err_hint(err, "inside a container, /proc must not be masked: "
+                                     "docker run --security-opt systempaths=unconfined");
+        }
+        if (!(spec->walls & WALL_PROC))
+                return 0;
+        if ((r = mask_proc(empty, err)) < 0)
+                return r;
+        r = sys_mount_setattr(AT_FDCWD, "proc", MOUNT_ATTR_RDONLY, 0, false);
+        return r < 0 ? view_fail(err, r, "write-protect", "/proc") : 0;
+}
+
+/* Walks down to the parent of target, making directories on the way, and says in *leaf
+ * what the last component is.  Returns the parent's descriptor. */
+static int open_parent(const char *target, const char **leaf)
+{
+        char component[256];
+        AUTO(sys_close) int dir = sys_openat(AT_FDCWD, ".", O_PATH | O_DIRECTORY, 0);
+        const char *p = target + 1;
+        for (;;) {
+                size_t len = strcspn(p, "/");
+                if (dir < 0 || p[len] == '\0') {
+                        *leaf = p;
+                        return TAKE_FD(dir);
+                }
+                if (len >= sizeof component)
+                        return -ENAMETOOLONG;
+                memcpy(component, p, len);
+                component[len] = '\0';
+                int r = sys_mkdirat(dir, component, 0755);
+                if (r < 0 && r != -EEXIST && r != -EROFS)
+                        return r;
+                int next = sys_openat(dir, component, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+                sys_close(dir);
+                dir = next;
+                p += len + 1;
+        }
+}
+
+static int attach(int tree, const char *target)
+{
+        struct statx st;
+        const char *leaf = NULL;
+        AUTO(sys_close) int dir = open_parent(target, &leaf);
+        if (dir < 0)
+                return dir;
+        int r = sys_statx(tree, "", AT_EMPTY_PATH, STATX_TYPE, &st);
+        if (r < 0)
+                return r;
+        if (S_ISDIR(st.stx_mode)) {
+                r = sys_mkdirat(dir, leaf, 0755);
+        } else {
+                r = sys_openat(dir, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+                if (r >= 0)
+                        r = sys_close(r);
+        }
+        if (r < 0 && r != -EEXIST)
+                return r;
+        return sys_move_mount(tree, dir, leaf);
+}
+
+int view_show_mounts(const struct jail_spec *spec, struct cella_err *err)
+{
+        for (size_t i = 0; i < spec->n_mounts; i++) {
+                const struct jail_mount *m = &spec->mounts[i];
+                AUTO(sys_close)
+                int tree = view_host_tree(spec, m->source, m->tree_fd, m->writable, m->idmap_fd);
+                int r = tree;
+                if (r < 0 && m->idmap_fd >= 0) {
+                        err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
+                                "mount: cannot map the owner of '%.100s'", m->source);
+                        return err_hint(err, "its file system has no idmapped mounts: mount it read-only, "
+                                             "or run cella as the owner");
+                }
+                if (r >= 0)
+                        r = attach(tree, m->target);
+                if (r < 0) {
+                        err_set(err, CELLA_INVALID_REQUEST, r, "cannot mount '%.80s' at '%.80s'", m->source,
+                                m->target);
+                        return r;
+                }
+        }
+        return 0;
+}
+
+bool view_replaced(const struct jail_spec *spec, const char *directory)
+{
+        for (size_t i = 0; i < spec->n_mounts; i++)
+                if (!strcmp(spec->mounts[i].target, directory))
+                        return true;
+        return false;
+}
+
+int view_new_root(const struct jail_spec *spec, const char *on, unsigned files, struct cella_err *err)
+{
+        char size[24], inodes[24];
+        /* One page less than what is ours, so that a single large file fills the disk (ENOSPC, and the
+         * status says so) before it reaches RLIMIT_FSIZE.  A resolv.conf that says something takes one more.
+         */
+        uint64_t own = (uint64_t)(files - 1 + (spec->network ? 1 : 0)) * PAGE_BYTES;
+        snprintf(size, sizeof size, "%llu", (unsigned long long)(spec->limits.disk_bytes + own));
+        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)spec->limits.disk_inodes + OWN_INODES);
+        unsigned attributes = MOUNT_ATTR_NODEV | (spec->walls & WALL_NO_NEW_PRIVS ? MOUNT_ATTR_NOSUID : 0);
+        AUTO(sys_close) int root = sys_tmpfs(size, inodes, "755", attributes);
+        if (root < 0)
+                return view_fail(err, root, "make", "tmpfs");
+        int r = sys_move_mount(root, AT_FDCWD, on);
+        if (r == 0)
+                r = sys_fchdir(root);
+        return r < 0 ? view_fail(err, r, "attach", "tmpfs") : 0;
+}

@@ -1,0 +1,311 @@
+#include "wire/imager.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
+
+#define VALUES_MAX 8192 /* of one line */
+
+static const char *const phases[] = {[IMAGER_DOWNLOAD] = "download", [IMAGER_UNPACK] = "unpack"};
+
+const char *imager_phase_name(enum imager_phase phase)
+{
+        return (size_t)phase < ARRAY_LEN(phases) ? phases[phase] : "?";
+}
+
+/* ---- what it says ---- */
+
+/* Whole characters, as many as fit; those that steer terminals become '?'. */
+static void copy_text(char *ret, size_t size, const char *text)
+{
+        size_t at = 0, left = text ? strlen(text) : 0;
+        while (left > 0) {
+                size_t n = utf8_len(text, left);
+                uint32_t c = n ? utf8_get(text, n) : 0;
+                bool good = n && c >= ' ' && (c < 0x7f || c >= 0xa0);
+                size_t put = good ? n : 1;
+                if (at + put >= size)
+                        break;
+                if (good)
+                        memcpy(ret + at, text, n);
+                else
+                        ret[at] = '?';
+                at += put;
+                text += n ? n : 1;
+                left -= n ? n : 1;
+        }
+        ret[at] = '\0';
+}
+
+static bool is_digest_text(const char *text)
+{
+        static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-";
+        size_t len = text ? strlen(text) : 0;
+        return text && len < IMAGER_LAYER_SIZE && strspn(text, good) == len;
+}
+
+static bool get_count(const struct json_value *object, const char *name, uint64_t *ret)
+{
+        int64_t value = 0;
+        if (!json_get(object, name))
+                return true;
+        if (!json_get_integer(object, name, &value) || value < 0)
+                return false;
+        *ret = (uint64_t)value;
+        return true;
+}
+
+static int parse_progress(const struct json_value *root, struct imager_event *ret)
+{
+        const char *layer = json_get_string(root, "layer"), *phase = json_get_string(root, "phase");
+        ret->type = IMAGER_PROGRESS;
+        if (!is_digest_text(layer) || !phase || !get_count(root, "done", &ret->done) ||
+            !get_count(root, "total", &ret->total))
+                return -EPROTO;
+        snprintf(ret->layer, sizeof ret->layer, "%s", layer);
+        for (size_t i = 0; i < ARRAY_LEN(phases); i++)
+                if (!strcmp(phase, phases[i])) {
+                        ret->phase = (enum imager_phase)i;
+                        return 0;
+                }
+        return -EPROTO;
+}
+
+static int add_image(const char *id, struct imager_event *ret)
+{
+        if (!id || strlen(id) != IMAGER_ID_SIZE - 1 || strspn(id, "0123456789abcdef") != IMAGER_ID_SIZE - 1)
+                return -EPROTO;
+        for (unsigned i = 0; i < ret->n_images; i++)
+                if (!strcmp(ret->images[i], id))
+                        return 0;
+        if (ret->n_images < IMAGER_IMAGES_MAX)
+                memcpy(ret->images[ret->n_images++], id, IMAGER_ID_SIZE);
+        return 0;
+}
+
+static int parse_done(const struct json_value *root, struct imager_event *ret)
+{
+        const struct json_value *image = json_get(root, "image"), *images = json_get(root, "images");
+        int r = 0;
+        ret->type = IMAGER_DONE;
+        if (!get_count(root, "layers", &ret->layers) || !get_count(root, "roots", &ret->roots) ||
+            !get_count(root, "bytes", &ret->bytes))
+                return -EPROTO;
+        ret->removed = json_get_bool(root, "removed");
+        if (image && image->type != JSON_NULL)
+                r = add_image(json_get_string(image, "id"), ret);
+        if (images && images->type == JSON_NUMBER && !get_count(root, "images", &ret->gone))
+                return -EPROTO;
+        if (images && images->type == JSON_ARRAY)
+                for (const struct json_value *v = json_first(images); v && r == 0; v = json_next(images, v))
+                        r = add_image(v->type == JSON_STRING ? v->text : NULL, ret);
+        return r;
+}
+
+/* Kinds that can come of an archive or a registry; no word of it makes a request unauthorized with us. */
+static enum cella_kind kind_of(const char *word)
+{
+        static const enum cella_kind kinds[] = {
+                CELLA_INVALID_REQUEST, CELLA_NOT_FOUND,     CELLA_TOO_LARGE,     CELLA_ENGINE_UNAVAILABLE,
+                CELLA_INTERNAL,        CELLA_ACCESS_DENIED, CELLA_OVER_CAPACITY, CELLA_ISOLATION_UNAVAILABLE};
+        for (size_t i = 0; word && i < ARRAY_LEN(kinds); i++)
+                if (!strcmp(word, cella_kind_name(kinds[i])))
+                        return kinds[i];
+        return CELLA_ENGINE_UNAVAILABLE;
+}
+
+static int parse_failed(const struct json_value *root, struct imager_event *ret)
+{
+        const struct json_value *error = json_get(root, "error");
+        const char *message = json_get_string(error, "message");
+        ret->type = IMAGER_FAILED;
+        if (!message)
+                return -EPROTO;
+        ret->err.kind = kind_of(json_get_string(error, "kind"));
+        ret->err.num = -EIO;
+        copy_text(ret->err.msg, sizeof ret->err.msg, message);
+        copy_text(ret->err.hint, sizeof ret->err.hint, json_get_string(error, "hint"));
+        return 0;
+}
+
+int imager_event_parse(char *line, size_t len, struct imager_event *ret)
+{
+        AUTO(json_doc_done) struct json_doc doc = {0};
+        struct imager_event e = {0};
+        int64_t id;
+        int r = json_read(line, len, VALUES_MAX, &doc, NULL);
+        if (r < 0)
+                return r == -ENOMEM ? r : -EPROTO;
+        const struct json_value *root = doc.values;
+        const char *event = json_get_string(root, "event");
+        if (!event || !json_get_integer(root, "id", &id) || id <= 0)
+                return -EPROTO;
+        e.id = (uint64_t)id;
+        r = !strcmp(event, "progress") ? parse_progress(root, &e)
+            : !strcmp(event, "done")   ? parse_done(root, &e)
+            : !strcmp(event, "failed") ? parse_failed(root, &e)
+                                       : -EPROTO;
+        if (r == 0)
+                *ret = e;
+        return r;
+}
+
+/* ---- requests ---- */
+
+struct line {
+        struct json j;
+        char *text;
+        size_t len;
+};
+
+static int begin(struct line *l, uint64_t id, const char *op)
+{
+        *l = (struct line){0};
+        l->j.out = open_memstream(&l->text, &l->len);
+        if (!l->j.out)
+                return -ENOMEM;
+        json_put_open(&l->j, NULL, '{');
+        json_put_number(&l->j, "id", id);
+        json_put_string(&l->j, "op", op);
+        return 0;
+}
+
+static void put_text(struct line *l, const char *key, const char *text)
+{
+        if (text)
+                json_put_string(&l->j, key, text);
+        else
+                json_put_null(&l->j, key);
+}
+
+static void put_object(struct line *l, const char *key, const char *json)
+{
+        if (json)
+                json_put_raw(&l->j, key, json, strlen(json));
+        else
+                json_put_null(&l->j, key);
+}
+
+static int finish(struct line *l, char **ret, size_t *ret_len)
+{
+        json_put_close(&l->j, '}');
+        fputc('\n', l->j.out);
+        bool bad = ferror(l->j.out);
+        if (fclose(l->j.out) != 0 || bad || l->len > IMAGER_LINE_MAX) {
+                int r = l->text && l->len > IMAGER_LINE_MAX ? -E2BIG : -ENOMEM;
+                free(l->text);
+                return r;
+        }
+        *ret = l->text;
+        *ret_len = l->len;
+        return 0;
+}
+
+int imager_write_pull(uint64_t id, const struct imager_pull *pull, char **ret, size_t *ret_len)
+{
+        struct line l;
+        if (begin(&l, id, "pull") < 0)
+                return -ENOMEM;
+        json_put_string(&l.j, "ref", pull->ref);
+        put_text(&l, "platform", pull->platform);
+        json_put_bool(&l.j, "insecure", pull->insecure);
+        put_object(&l, "credentials", pull->credentials);
+        return finish(&l, ret, ret_len);
+}
+
+int imager_write_import(uint64_t id, const struct imager_import *import, char **ret, size_t *ret_len)
+{
+        struct line l;
+        if (begin(&l, id, "import") < 0)
+                return -ENOMEM;
+        put_text(&l, "name", import->name);
+        json_put_string(&l.j, "source", import->source);
+        put_object(&l, "config", import->config);
+        return finish(&l, ret, ret_len);
+}
+
+int imager_write_remove(uint64_t id, const char *name, char **ret, size_t *ret_len)
+{
+        struct line l;
+        if (begin(&l, id, "rm") < 0)
+                return -ENOMEM;
+        json_put_string(&l.j, "name", name);
+        return finish(&l, ret, ret_len);
+}
+
+int imager_write_gc(uint64_t id, char **ret, size_t *ret_len)
+{
+        struct line l;
+        if (begin(&l, id, "gc") < 0)
+                return -ENOMEM;
+        return finish(&l, ret, ret_len);
+}
+
+int imager_write_cancel(uint64_t id, uint64_t target, char **ret, size_t *ret_len)
+{
+        struct line l;
+        if (begin(&l, id, "cancel") < 0)
+                return -ENOMEM;
+        json_put_number(&l.j, "target", target);
+        return finish(&l, ret, ret_len);
+}
+
+int imager_send(int socket, const char *line, size_t len, int fd)
+{
+        char control[CMSG_SPACE(sizeof fd)] = {0};
+        struct iovec part = {(void *)line, len};
+        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+        ssize_t n;
+        if (fd >= 0) {
+                msg.msg_control = control;
+                msg.msg_controllen = sizeof control;
+                struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(sizeof fd);
+                memcpy(CMSG_DATA(c), &fd, sizeof fd);
+        }
+        do {
+                n = sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : (size_t)n == len ? 0 : -EAGAIN;
+}
+
+int imager_read(struct imager_reader *r, int socket, char **ret, size_t *ret_len)
+{
+        for (;;) {
+                char *line = r->data + r->start, *newline = memchr(line, '\n', r->end - r->start);
+                if (newline) {
+                        *ret = line;
+                        *ret_len = (size_t)(newline - line);
+                        r->start += *ret_len + 1;
+                        return 1;
+                }
+                if (r->start > 0) {
+                        memmove(r->data, line, r->end - r->start);
+                        r->end -= r->start;
+                        r->start = 0;
+                }
+                if (r->end == sizeof r->data)
+                        return -EPROTO;
+                ssize_t n = recv(socket, r->data + r->end, sizeof r->data - r->end, MSG_DONTWAIT);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n == 0 ? 0 : -errno;
+                r->end += (size_t)n;
+        }
+}
+
+bool imager_has_line(const struct imager_reader *r)
+{
+        return memchr(r->data + r->start, '\n', r->end - r->start) != NULL;
+}

@@ -1,0 +1,87 @@
+"""Versions side by side, of real roots: Debian's bookworm and trixie, node 18 and 22 as the npm registry has them.
+
+They are looked for in the directory CELLA_TEST_CACHE: bookworm.tar and trixie.tar, as mmdebstrap makes them with python3 in
+them, and node18.tgz and node22.tgz.  With CELLA_TEST_ALL=1 what is not there is got from Debian's mirror and the npm
+registry, and kept in that directory, if there is one."""
+
+import io
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+import images
+import support
+from daemon import Daemon
+from support import Skip, cella, ensure, same, test
+
+ALL = os.environ.get("CELLA_TEST_ALL") == "1"
+CACHE = os.environ.get("CELLA_TEST_CACHE")
+NODE = "node-linux-" + {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
+
+
+def get(name):
+    """A file of the cache; made, if that is allowed."""
+    cache = pathlib.Path(CACHE or support.home)
+    path = cache / name
+    if path.exists():
+        return path
+    if not ALL:
+        raise Skip("real roots take minutes: CELLA_TEST_ALL=1, or CELLA_TEST_CACHE")
+    part = cache / f"{name}.part"
+    if name.endswith(".tar"):
+        command = ["mmdebstrap", "--format=tar", "--variant=minbase", "--include=python3", name.removesuffix(".tar"), part, "http://deb.debian.org/debian"]
+    else:
+        version = name.removeprefix("node").removesuffix(".tgz")
+        command = ["sh", "-c", f"cd {cache} && mv \"$(npm pack --silent {NODE}@{version})\" {part.name}"]
+    r = subprocess.run(command, capture_output=True, text=True, check=False)
+    ensure(r.returncode == 0, f"{name} cannot be had: {r.stderr[-500:]}")
+    return part.rename(path)
+
+
+def node_root(path):
+    """A root directory with this node and the libraries it needs, as a tar."""
+    directory = tempfile.mkdtemp()
+    with tarfile.open(path) as package:
+        package.extract("package/bin/node", directory)
+    node = os.path.join(directory, "package/bin/node")
+    programs, libraries = images.needs(("sh",))
+    needed = subprocess.run(["ldd", node], capture_output=True, text=True, check=True).stdout
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.add(node, "usr/local/bin/node")
+        tar.add(programs["sh"], "bin/sh")
+        for library in sorted({*libraries, *(word for word in needed.split() if word[0] == "/")}):
+            tar.add(os.path.realpath(library), library[1:])
+    shutil.rmtree(directory)
+    return out.getvalue()
+
+
+@test(users=("root",), timeout=900)
+def versions_of_python_and_node_run_side_by_side():
+    roots = {name: get(f"{name}.tar") for name in ("bookworm", "trixie")}
+    nodes = {name: get(f"{name}.tgz") for name in ("node18", "node22")}
+    settings = {"images": {"pull": "never"}, "default_runtimes": {"python": "python3.13", "node": "node22"},
+                "runtimes": {"python3.11": {"image": "bookworm"}, "python3.13": {"image": "trixie"},
+                             "node18": {"image": "node18"}, "node22": {"image": "node22"}}}  # fmt: skip
+    with Daemon(settings=settings) as d:
+        store = {**os.environ, "CELLA_STATE": d.state}
+        for name, path in roots.items():
+            r = cella(["image", "import", path, name], env=store, timeout=300)
+            same(r.rc, 0, f"the import of {name}", r)
+        for name, path in nodes.items():
+            r = cella(["image", "import", "-", name], input=node_root(path), env=store, timeout=300)
+            same(r.rc, 0, f"the import of {name}", r)
+        python = "import sys, sqlite3, ssl, json; print(*sys.version_info[:2])"
+        for runtime, version in (("python3.11", "3 11"), ("python3.13", "3 13"), ("python", "3 13")):
+            same(d.exec(runtime, python, timeout=120)["stdout"], f"{version}\n", runtime)
+        for runtime, version in (("node18", "18"), ("node22", "22"), ("node", "22")):
+            same(d.exec(runtime, "console.log(process.versions.node.split('.')[0])", timeout=120)["stdout"], f"{version}\n", runtime)
+        d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": "node20", "code": "1", "image": "node22"}, "node20", timeout=120)
+        rows = cella(["runtime", "ls", "--json"], env=store, timeout=120).json()["runtimes"]
+        found = {(r["image"], r["name"]): r["version"] for r in rows}
+        for image, name, version in (("bookworm", "python3.11", "3.11."), ("trixie", "python3.13", "3.13."), ("node18", "node", "18."), ("node22", "node", "22.")):
+            ensure((found.get((image, name)) or "").startswith(version), f"{name} of {image} is {found.get((image, name))}")
