@@ -1,0 +1,121 @@
+#include "docker/cell.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "sys/file.h"
+
+#define DEATH_PATIENCE_MS 500 /* then an engine is asked, which takes it as long */
+#define PLACES KEEPER_SANDBOXES_MAX
+
+static struct {
+        pthread_mutex_t lock;
+        struct cell *all[PLACES];
+        uint32_t times[PLACES]; /* how often each place was used */
+        unsigned next;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct cell *cell_new(const char *id, const char *container, const char *socket)
+{
+        struct cell *c = calloc(1, sizeof *c);
+        if (!c)
+                return NULL;
+        c->holders = 1;
+        c->pidfd = c->control = -1;
+        c->usage = USAGE_NONE;
+        pthread_mutex_init(&c->lock, NULL);
+        memcpy(c->id, id, strnlen(id, sizeof c->id - 1));
+        memcpy(c->container, container, strnlen(container, sizeof c->container - 1));
+        memcpy(c->socket, socket, strnlen(socket, sizeof c->socket - 1));
+        return c;
+}
+
+int cell_add(struct cell *c)
+{
+        int r = -EUSERS;
+        pthread_mutex_lock(&table.lock);
+        for (unsigned i = 0; i < PLACES && r < 0; i++) {
+                unsigned at = (table.next + i) % PLACES;
+                if (table.all[at])
+                        continue;
+                table.next = at + 1;
+                if (++table.times[at] >= UINT32_MAX / PLACES)
+                        table.times[at] = 1;
+                c->handle = table.times[at] * PLACES + at;
+                c->holders++;
+                table.all[at] = c;
+                r = 0;
+        }
+        pthread_mutex_unlock(&table.lock);
+        return r;
+}
+
+static struct cell *find(uint32_t handle, bool take)
+{
+        struct cell *c = table.all[handle % PLACES];
+        if (!c || c->handle != handle)
+                return NULL;
+        if (take)
+                table.all[handle % PLACES] = NULL; /* its hold is the caller's */
+        else
+                c->holders++;
+        return c;
+}
+
+struct cell *cell_hold(uint32_t handle)
+{
+        pthread_mutex_lock(&table.lock);
+        struct cell *c = find(handle, false);
+        pthread_mutex_unlock(&table.lock);
+        return c;
+}
+
+struct cell *cell_take(uint32_t handle)
+{
+        pthread_mutex_lock(&table.lock);
+        struct cell *c = find(handle, true);
+        pthread_mutex_unlock(&table.lock);
+        return c;
+}
+
+struct cell *cell_take_any(void)
+{
+        struct cell *c = NULL;
+        pthread_mutex_lock(&table.lock);
+        for (unsigned i = 0; i < PLACES && !c; i++)
+                if (table.all[i])
+                        c = find(table.all[i]->handle, true);
+        pthread_mutex_unlock(&table.lock);
+        return c;
+}
+
+void cell_release(struct cell *c)
+{
+        pthread_mutex_lock(&table.lock);
+        bool last = --c->holders == 0;
+        pthread_mutex_unlock(&table.lock);
+        if (!last)
+                return;
+        sys_close(c->pidfd);
+        sys_close(c->control);
+        usage_close(&c->usage);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+bool cell_is_dead(const struct cell *c)
+{
+        struct pollfd fd = {c->pidfd, POLLIN, 0};
+        return c->pidfd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+bool cell_let_go(const struct cell *c)
+{
+        struct pollfd fd = {c->pidfd, POLLIN, 0};
+        if (c->control >= 0)
+                shutdown(c->control, SHUT_WR);
+        return c->pidfd >= 0 && poll(&fd, 1, DEATH_PATIENCE_MS) > 0;
+}

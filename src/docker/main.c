@@ -1,0 +1,46 @@
+/* docker/main.c -- cella-docker: the engine whose sandboxes are containers of Docker or Podman.
+ *
+ * Who may use an engine's socket is root on this machine, or next to it; so that is given to this process,
+ * which takes fixed-size packets and makes containers of one kind, and not to the server.  It is started with
+ * no capability (keeper/child.h).  It does not die with who started it, but when nobody is at the other end
+ * of its socket any more: then it removes what it made. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/auto.h"
+#include "docker/process.h"
+
+static int usage_error(const char *word)
+{
+        fprintf(stderr, "cella-docker: it is started by cella, not by hand ('%.60s')\n", word);
+        return 2;
+}
+
+int main(int argc, char **argv)
+{
+        struct setup setup = {0};
+        const struct {
+                const char *name;
+                const char **value;
+        } options[] = {
+                {"--home", &setup.home},
+                {"--host", &setup.host},
+                {"--runtime-dir", &setup.runtime_dir},
+                {"--for", &setup.whose},
+        };
+        for (int i = 1; i < argc; i += 2) {
+                size_t at = 0;
+                while (at < ARRAY_LEN(options) && strcmp(options[at].name, argv[i]) != 0)
+                        at++;
+                if (at == ARRAY_LEN(options) || i + 1 == argc)
+                        return usage_error(argv[i]);
+                *options[at].value = argv[i + 1];
+        }
+        if (!setup.home || fcntl(DOCKER_CONTROL_FD, F_SETFD, FD_CLOEXEC) < 0)
+                return usage_error("--home");
+        prctl(PR_SET_PDEATHSIG, 0);
+        prctl(PR_SET_DUMPABLE, 0);
+        return process_run(&setup);
+}

@@ -1,0 +1,390 @@
+/* docker/making.c -- from a request to a container in which our init waits. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "docker/container.h"
+#include "docker/image.h"
+#include "docker/process.h"
+#include "docker/remains.h"
+#include "jail/walls.h"
+#include "sys/file.h"
+#include "sys/raw.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define INIT_PATIENCE_US 30000000
+#define LOOK_MS 250 /* how often to ask whether it has ended instead */
+#define ALL_WALLS ((WALL_PROC << 1) - 1)
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* ---- the request ---- */
+
+static bool ends(const char *text, size_t size)
+{
+        return memchr(text, '\0', size) != NULL;
+}
+
+static bool is_name(const char *name)
+{
+        static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+        return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
+}
+
+static const char *check(const struct keeper_make *m)
+{
+        const uint32_t limits = CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME |
+                                CELLA_LIMIT_PROCESSES | CELLA_LIMIT_DISK;
+        if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
+            !ends(m->image, sizeof m->image))
+                return "a string without an end";
+        if (!is_name(m->id) || (m->workspace != KEEPER_SCRATCH && !is_name(m->name)))
+                return "a bad name";
+        if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+            m->network > 1 || m->direct || m->reserved > 1 || m->workspace > KEEPER_READ_WRITE ||
+            m->number == 0)
+                return "a value out of range";
+        return NULL;
+}
+
+/* Each: r or w and the source, then the target. */
+static bool take_mounts(struct making *m, size_t len)
+{
+        for (char *at = m->text, *end = m->text + len; at < end; m->n_mounts++) {
+                char *source_end = memchr(at, '\0', (size_t)(end - at));
+                char *target_end =
+                        source_end ? memchr(source_end + 1, '\0', (size_t)(end - source_end - 1)) : NULL;
+                if (!target_end || m->n_mounts == DOCKER_MOUNTS_MAX || (at[0] != 'r' && at[0] != 'w') ||
+                    at[1] != '/' || source_end[1] != '/')
+                        return false;
+                m->rw[m->n_mounts] = at[0];
+                m->sources[m->n_mounts] = at + 1;
+                m->targets[m->n_mounts] = source_end + 1;
+                at = target_end + 1;
+        }
+        return true;
+}
+
+struct making *making_parse(const void *packet, size_t len, bool by_server, const char **ret_wrong)
+{
+        const size_t head = sizeof(struct keeper_make);
+        *ret_wrong = "a packet of the wrong size";
+        if (len < head || len > DOCKER_MAKE_MAX || (by_server && len != head))
+                return NULL;
+        struct making *m = calloc(1, sizeof *m + len - head);
+        if (!m) {
+                *ret_wrong = "more than there is memory for";
+                return NULL;
+        }
+        memcpy(&m->make, packet, head);
+        memcpy(m->text, (const char *)packet + head, len - head);
+        *ret_wrong = check(&m->make);
+        if (!*ret_wrong && !take_mounts(m, len - head))
+                *ret_wrong = "a bad mount";
+        if (*ret_wrong) {
+                free(m);
+                return NULL;
+        }
+        return m;
+}
+
+/* ---- what it needs ---- */
+
+/* What is held while one is being made. */
+struct work {
+        const struct making *making;
+        struct docker_opened engine;
+        struct reply_image image;
+        struct container_mount mounts[DOCKER_MOUNTS_MAX];
+        size_t n_mounts;
+        bool host_workspace;
+        char directory[1024], user[32];
+        char container[REPLY_ID_MAX];
+        bool has_place;
+        int listener, control;
+        struct cell *cell;
+        uint32_t missing;
+};
+
+static int check_possible(const struct work *w, struct cella_err *err)
+{
+        const struct keeper_make *m = &w->making->make;
+        if (w->engine.type == 0)
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "no container engine was looked for");
+        if (!m->image[0] || !strcmp(m->image, IMAGE_HOST)) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "image 'host' is for the engine native only");
+                return err_hint(err,
+                                "with the engine docker, name one of its images: --image python:3.12-slim");
+        }
+        if (m->network) {
+                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
+                        "a sandbox of the engine docker has no network: tier restricted only");
+                return err_hint(err,
+                                "use the engine native for tiers standard and elevated; it runs images, too");
+        }
+        if (m->workspace != KEEPER_SCRATCH) {
+                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
+                        "a sandbox of the engine docker has a private workspace only");
+                return err_hint(err, "use the engine native for workspaces that stay, and for the host's");
+        }
+        return limits_check(&m->limits, err);
+}
+
+/* Without a user namespace in between, who may write to a directory is who it belongs to.  Without privilege
+ * the engine calls us root. */
+static void take_owner(struct work *w, const char *path)
+{
+        struct stat st;
+        if (stat(path, &st) < 0)
+                return;
+        if (!w->engine.rootless)
+                snprintf(w->user, sizeof w->user, "%u:%u", (unsigned)st.st_uid, (unsigned)st.st_gid);
+        else if (st.st_uid == geteuid())
+                snprintf(w->user, sizeof w->user, "0:0");
+}
+
+static void fill_mounts(struct work *w)
+{
+        const struct making *making = w->making;
+        const struct keeper_make *m = &making->make;
+        if (m->user_root)
+                snprintf(w->user, sizeof w->user, "0:0");
+        for (size_t i = 0; i < making->n_mounts; i++) {
+                w->mounts[i] = (struct container_mount){making->sources[i], making->targets[i],
+                                                        making->rw[i] == 'w'};
+                if (strcmp(making->targets[i], "/workspace") != 0)
+                        continue;
+                w->host_workspace = true;
+                if (!m->user_root)
+                        take_owner(w, making->sources[i]);
+        }
+        w->n_mounts = making->n_mounts;
+}
+
+static int make_container(struct work *w, struct cella_err *err)
+{
+        const struct keeper_make *m = &w->making->make;
+        const struct container_spec spec = {
+                .engine = &w->engine,
+                .make = m,
+                .image = &w->image,
+                .directory = w->directory,
+                .home = process.place.home,
+                .owner = process.place.owner,
+                .user = w->user,
+                .mounts = w->mounts,
+                .n_mounts = w->n_mounts,
+        };
+        int r = place_path(&process.place, m->id, w->directory, sizeof w->directory);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "docker");
+        if ((r = w->listener = place_listen(&process.place, m->id, err)) < 0)
+                return r;
+        w->has_place = true;
+        if ((r = container_create(&spec, w->container, err)) < 0)
+                return r;
+        return container_start(w->engine.socket, w->container, err);
+}
+
+/* ---- init's coming ---- */
+
+static int explain_end(const struct work *w, const struct reply_state *state, struct cella_err *err)
+{
+        if (state->exit_code == INIT_NO_SOCKET) {
+                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNREFUSED,
+                        "runtime %.40s lets no socket of the host into its containers", w->engine.runtime);
+                return err_hint(err, "for gVisor: runsc --host-uds=open (in daemon.json, runtimeArgs); or "
+                                     "set docker.runtime "
+                                     "to another");
+        }
+        if (state->oom_killed) {
+                err_say(err, CELLA_INVALID_REQUEST, -ENOMEM,
+                        "the memory limit leaves no room to start the container");
+                return err_hint(err, "ask for more memory");
+        }
+        return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EIO,
+                       "the container ended as soon as it began, with status %d%s%.120s", state->exit_code,
+                       state->error[0] ? ": " : "", state->error);
+}
+
+static int await_init(struct work *w, struct cella_err *err)
+{
+        const int64_t until = clock_us() + INIT_PATIENCE_US;
+        struct pollfd fd = {w->listener, POLLIN, 0};
+        while (poll(&fd, 1, LOOK_MS) <= 0) {
+                struct reply_state state;
+                int r = container_inspect(w->engine.socket, w->container, &state, err);
+                if (r < 0)
+                        return r;
+                if (!state.running && poll(&fd, 1, 0) <= 0)
+                        return explain_end(w, &state, err);
+                if (clock_us() < until)
+                        continue;
+                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ETIMEDOUT,
+                        "the container runs, but its init did not answer within %d s",
+                        INIT_PATIENCE_US / 1000000);
+                return err_hint(err, "is the engine on this machine, and does it see %.120s?",
+                                process.place.home);
+        }
+        w->control = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (w->control < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot hear the sandbox");
+        /* Only the first is let in, and that is init: nothing else ran yet. */
+        sys_close(TAKE_FD(w->listener));
+        place_empty(&process.place, w->making->make.id);
+        return 0;
+}
+
+/* Who is at the other end, as far as the kernel lets us know. */
+static pid_t see_init(struct work *w)
+{
+        struct ucred peer = {0};
+        socklen_t size = sizeof peer;
+        if (getsockopt(w->control, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0)
+                return 0;
+        size = sizeof w->cell->pidfd;
+        if (getsockopt(w->control, SOL_SOCKET, SO_PEERPIDFD, &w->cell->pidfd, &size) < 0) {
+                int fd = (int)sys_call2(SYS_pidfd_open, peer.pid, 0);
+                w->cell->pidfd = fd < 0 ? -1 : fd;
+        }
+        return peer.pid;
+}
+
+static int check_limits(struct work *w, struct cella_err *err)
+{
+        const struct keeper_make *m = &w->making->make;
+        const uint64_t processes = container_processes(m);
+        const char *what;
+        pid_t pid = see_init(w);
+        if (pid > 0)
+                usage_open(pid, &w->cell->usage);
+        container_tighten(w->engine.socket, w->container, m);
+        usage_tighten(&w->cell->usage, m->limits.memory_bytes, processes);
+        usage_begin(&w->cell->usage);
+        w->missing = usage_missing(&w->cell->usage, &m->limits, processes);
+        if (w->host_workspace)
+                w->missing |= CELLA_LIMIT_DISK;
+        uint32_t lacking = w->missing & m->required;
+        if (lacking == 0)
+                return 0;
+        what = lacking & CELLA_LIMIT_MEMORY      ? "memory"
+               : lacking & CELLA_LIMIT_PROCESSES ? "processes"
+               : lacking & CELLA_LIMIT_CPUS      ? "CPU cores"
+               : lacking & CELLA_LIMIT_CPU_TIME  ? "CPU time"
+                                                 : "disk";
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                "cgroup: the container engine does not enforce the limit on %s", what);
+        return err_hint(err, w->engine.rootless
+                                     ? "without root it needs cgroup v2 with that controller delegated"
+                                     : "look at docker info: it warns of what is missing");
+}
+
+static int join(struct work *w, struct cella_err *err)
+{
+        struct init_join head;
+        memset(&head, 0, sizeof head);
+        head.walls = ALL_WALLS;
+        head.terminals = w->making->make.terminals;
+        memcpy(head.outside, process.outside, sizeof head.outside);
+        head.limits = w->making->make.limits;
+        int r = message_send(w->control, INIT_JOIN, 0, NULL, 0, &head, sizeof head, NULL, 0);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
+}
+
+static int make(struct work *w, struct cella_err *err)
+{
+        int r;
+        process_engine(&w->engine);
+        if ((r = check_possible(w, err)) < 0 ||
+            (r = docker_image_find(w->engine.socket, w->making->make.image, w->making->make.reserved,
+                                   &w->image, err)) < 0)
+                return r;
+        fill_mounts(w);
+        if ((r = make_container(w, err)) < 0 || (r = await_init(w, err)) < 0)
+                return r;
+        w->cell = cell_new(w->making->make.id, w->container, w->engine.socket);
+        if (!w->cell)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        if ((r = check_limits(w, err)) < 0 || (r = join(w, err)) < 0)
+                return r;
+        if ((r = cell_add(w->cell)) < 0)
+                return err_say(err, CELLA_OVER_CAPACITY, r, "%d sandboxes are all there can be",
+                               KEEPER_SANDBOXES_MAX);
+        return 0;
+}
+
+static int tell(struct work *w, struct cella_err *err)
+{
+        size_t len = 0;
+        char *document = docker_image_document(&w->image, &len);
+        struct docker_made made = {
+                .made = {.type = DOCKER_MADE,
+                         .number = w->making->make.number,
+                         .sandbox = w->cell->handle,
+                         .missing = w->missing,
+                         .counted = 1},
+                .len = (uint32_t)len,
+        };
+        char *packet = document && len <= DOCKER_IMAGE_MAX ? malloc(sizeof made + len) : NULL;
+        if (!packet) {
+                free(document);
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image says more about itself than %u bytes",
+                               DOCKER_IMAGE_MAX);
+        }
+        memcpy(made.image, w->image.image.id, sizeof w->image.image.id);
+        memcpy(packet, &made, sizeof made);
+        memcpy(packet + sizeof made, document, len);
+        free(document);
+        w->cell->control = dup(w->control);
+        process_reply(packet, sizeof made + len, TAKE_FD(w->control));
+        free(packet);
+        process_watch(w->cell);
+        return 0;
+}
+
+void making_work(void *argument)
+{
+        struct making *making = argument;
+        struct cella_err err = {0}, ignored = {0};
+        struct work *w = calloc(1, sizeof *w);
+        if (!w) {
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+                process_fail(making->make.number, &err);
+                free(making);
+                return;
+        }
+        w->making = making;
+        w->listener = w->control = -1;
+        int r = make(w, &err);
+        if (r == 0)
+                r = tell(w, &err);
+        if (r < 0) {
+                struct cell *in_table = w->cell && w->cell->handle ? cell_take(w->cell->handle) : NULL;
+                if (w->container[0] && container_remove(w->engine.socket, w->container, &ignored) < 0)
+                        remains_add(w->engine.socket, w->container);
+                if (w->has_place)
+                        place_remove(&process.place, making->make.id);
+                process_fail(making->make.number, &err);
+                if (in_table)
+                        cell_release(in_table);
+        }
+        if (w->cell)
+                cell_release(w->cell);
+        sys_close(w->listener);
+        sys_close(w->control);
+        reply_image_done(&w->image);
+        free(w);
+        free(making);
+}

@@ -1,0 +1,88 @@
+/* docker/order.c -- what is asked of a sandbox that is there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "docker/container.h"
+#include "docker/process.h"
+#include "docker/remains.h"
+
+static void done(const struct order *o, uint32_t type)
+{
+        const struct keeper_about about = {.type = type, .number = o->number, .sandbox = o->cell->handle};
+        process_reply(&about, sizeof about, -1);
+}
+
+static void order_free(struct order *o)
+{
+        cell_release(o->cell);
+        free(o);
+}
+
+void order_end(void *argument)
+{
+        struct order *o = argument;
+        struct cella_err ignored = {0};
+        cell_let_go(o->cell);
+        if (container_remove(o->cell->socket, o->cell->container, &ignored) < 0)
+                remains_add(o->cell->socket, o->cell->container);
+        place_remove(&process.place, o->cell->id);
+        if (o->number > 0)
+                done(o, KEEPER_ENDED);
+        order_free(o);
+}
+
+void order_kill(void *argument)
+{
+        struct order *o = argument;
+        struct cella_err ignored = {0};
+        if (!cell_let_go(o->cell)) /* it is paused, or busy elsewhere */
+                container_kill(o->cell->socket, o->cell->container, &ignored);
+        order_free(o);
+}
+
+/* The kernel's numbers while there are groups; after that the last that were read, and what the engine has
+ * seen of its end. */
+void order_count(void *argument)
+{
+        struct order *o = argument;
+        struct cell *c = o->cell;
+        struct cella_err ignored = {0};
+        struct reply_state state;
+        pthread_mutex_lock(&c->lock);
+        if (!usage_read(&c->usage, &c->last)) {
+                if (!cell_is_dead(c))
+                        container_stats(c->socket, c->container, &c->last, &ignored);
+                else if (!c->inspected && container_inspect(c->socket, c->container, &state, &ignored) == 0) {
+                        c->inspected = true;
+                        if (state.oom_killed && c->last.oom_kills == 0)
+                                c->last.oom_kills = 1;
+                }
+        }
+        struct keeper_counted counted = c->last;
+        pthread_mutex_unlock(&c->lock);
+        counted.type = KEEPER_COUNTED;
+        counted.number = o->number;
+        counted.sandbox = c->handle;
+        process_reply(&counted, sizeof counted, -1);
+        order_free(o);
+}
+
+void order_freeze(void *argument)
+{
+        struct order *o = argument;
+        struct cella_err err = {0};
+        int r = container_pause(o->cell->socket, o->cell->container, o->pause, &err);
+        if (r < 0) {
+                struct cella_err ignored = {0};
+                struct reply_state state;
+                /* As it is already. */
+                if (container_inspect(o->cell->socket, o->cell->container, &state, &ignored) == 0 &&
+                    state.running && state.paused == o->pause)
+                        r = 0;
+        }
+        if (r < 0)
+                process_fail(o->number, &err);
+        else
+                done(o, KEEPER_DONE);
+        order_free(o);
+}

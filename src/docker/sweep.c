@@ -1,0 +1,46 @@
+#include "docker/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "docker/api.h"
+#include "docker/container.h"
+
+#define LEFT_MAX 1024 /* at once; the rest is for the next time */
+
+struct found {
+        const struct place *place;
+        char (*ids)[REPLY_ID_MAX];
+        size_t n;
+};
+
+static void take(void *context, const char *id, const char *owner)
+{
+        struct found *f = context;
+        if (f->n < LEFT_MAX && strcmp(owner, f->place->owner) != 0 &&
+            !place_owner_lives(f->place->home, owner))
+                memcpy(f->ids[f->n++], id, strlen(id) + 1);
+}
+
+void sweep(const struct place *place, const char *socket)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct cella_err ignored = {0};
+        char filter[700], escaped[2100], path[2200];
+        struct found f = {place, calloc(LEFT_MAX, REPLY_ID_MAX), 0};
+        snprintf(filter, sizeof filter, "{\"label\":[\"" REPLY_LABEL_HOME "=%s\"]}", place->home);
+        if (f.ids && strlen(place->home) < 600 && !strpbrk(place->home, "\"\\") &&
+            api_escape(filter, escaped, sizeof escaped) == 0) {
+                snprintf(path, sizeof path, "/containers/json?all=true&filters=%s", escaped);
+                const struct api_request q = {
+                        .socket = socket, .method = "GET", .path = path, .patience_s = API_PATIENCE_S};
+                if (api_call(&q, &answer, &ignored) == 0 && api_succeeded(&answer))
+                        reply_list(answer.text, answer.len, take, &f);
+                for (size_t i = 0; i < f.n; i++)
+                        container_remove(socket, f.ids[i], &ignored);
+        }
+        free(f.ids);
+        place_sweep(place);
+}

@@ -1,0 +1,198 @@
+#include "docker/usage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "sys/file.h"
+
+#define GROUPS "/sys/fs/cgroup"
+#define PERIOD_US 100000
+
+static int open_group(const char *mount, const char *path)
+{
+        char whole[1024];
+        if (strstr(path, "/../") ||
+            snprintf(whole, sizeof whole, GROUPS "%s%s", mount, path) >= (int)sizeof whole)
+                return -1;
+        int fd = sys_openat(AT_FDCWD, whole, O_RDONLY | O_DIRECTORY, 0);
+        return fd < 0 ? -1 : fd;
+}
+
+static bool has_word(const char *list, size_t len, const char *word)
+{
+        size_t n = strlen(word);
+        for (size_t at = 0; at + n <= len; at++)
+                if ((at == 0 || list[at - 1] == ',') && !strncmp(list + at, word, n) &&
+                    (at + n == len || list[at + n] == ','))
+                        return true;
+        return false;
+}
+
+/* One line of /proc/PID/cgroup: NUMBER:CONTROLLERS:PATH. */
+static void take_line(struct usage *u, char *line)
+{
+        const struct {
+                const char *word, *mount;
+                int *fd;
+        } all[] = {
+                {"memory", "/memory", &u->memory},
+                {"cpu", "/cpu", &u->cpu},
+                {"cpuacct", "/cpuacct", &u->cpuacct},
+                {"pids", "/pids", &u->pids},
+        };
+        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+        if (!path || path[1] != '/')
+                return;
+        list++;
+        size_t len = (size_t)(path - list);
+        path++;
+        for (size_t i = 0; i < ARRAY_LEN(all); i++)
+                if (has_word(list, len, all[i].word) && *all[i].fd < 0)
+                        *all[i].fd = open_group(all[i].mount, path);
+        if (len == 0 && access(GROUPS "/cgroup.controllers", F_OK) == 0) { /* v2, and only that */
+                u->memory = open_group("", path);
+                u->v2 = u->memory >= 0;
+        }
+}
+
+void usage_open(pid_t pid, struct usage *ret)
+{
+        char name[40], text[4096], *rest = text;
+        *ret = USAGE_NONE;
+        snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
+        if (sys_read_file(AT_FDCWD, name, text, sizeof text) <= 0)
+                return;
+        for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+                take_line(ret, line);
+        if (ret->v2)
+                ret->cpu = ret->cpuacct = ret->pids = ret->memory;
+}
+
+void usage_close(struct usage *u)
+{
+        sys_close(u->memory);
+        if (!u->v2) {
+                sys_close(u->cpu);
+                sys_close(u->cpuacct);
+                sys_close(u->pids);
+        }
+        *u = USAGE_NONE;
+}
+
+/* The number after `key ` at the beginning of a line, or at the beginning of all; "max" is the largest. */
+static bool get(int dir, const char *file, const char *key, uint64_t *ret)
+{
+        char text[2048];
+        const char *at = text;
+        if (dir < 0 || sys_read_file(dir, file, text, sizeof text) <= 0)
+                return false;
+        size_t len = key ? strlen(key) : 0;
+        while (key && (strncmp(at, key, len) != 0 || at[len] != ' ')) {
+                at = strchr(at, '\n');
+                if (!at)
+                        return false;
+                at++;
+        }
+        at += len;
+        *ret = !strncmp(at, "max", 3) || *at == '-' ? UINT64_MAX : strtoull(at, NULL, 10);
+        return true;
+}
+
+static void put(int dir, const char *file, uint64_t value)
+{
+        char text[24];
+        snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+        if (dir >= 0)
+                sys_write_file(dir, file, text); /* if it is not ours to write to, usage_missing() says so */
+}
+
+void usage_tighten(const struct usage *u, uint64_t memory_bytes, uint64_t processes)
+{
+        uint64_t have = 0;
+        if (get(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", NULL, &have) &&
+            have > memory_bytes) {
+                put(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", memory_bytes);
+                if (!u->v2)
+                        put(u->memory, "memory.memsw.limit_in_bytes", memory_bytes);
+        }
+        if (get(u->pids, "pids.max", NULL, &have) && have > processes)
+                put(u->pids, "pids.max", processes);
+}
+
+/* v2: "QUOTA PERIOD". */
+static bool limits_cpus(const struct usage *u, uint32_t cpus_milli)
+{
+        uint64_t quota = UINT64_MAX, period = PERIOD_US;
+        const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        char text[64], *end = NULL;
+        if (cpus > 0 && (uint64_t)cpus * 1000 <= cpus_milli)
+                return true; /* all there are */
+        if (u->v2 && sys_read_file(u->cpu, "cpu.max", text, sizeof text) > 0 &&
+            strncmp(text, "max", 3) != 0) {
+                quota = strtoull(text, &end, 10);
+                period = strtoull(end, NULL, 10);
+        } else if (!u->v2) {
+                get(u->cpu, "cpu.cfs_quota_us", NULL, &quota);
+                get(u->cpu, "cpu.cfs_period_us", NULL, &period);
+        }
+        return quota != UINT64_MAX && period > 0 && quota / period < 1000000 &&
+               quota * 1000 <= ((uint64_t)cpus_milli + 1) * period;
+}
+
+uint32_t usage_missing(const struct usage *u, const struct cella_limits *limits, uint64_t processes)
+{
+        const uint64_t page = 65536; /* the kernel may round up */
+        uint64_t have = 0;
+        uint32_t missing = 0;
+        if (!get(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", NULL, &have) ||
+            have > limits->memory_bytes + page)
+                missing |= CELLA_LIMIT_MEMORY;
+        if (!get(u->pids, "pids.max", NULL, &have) || have > processes)
+                missing |= CELLA_LIMIT_PROCESSES;
+        if (!limits_cpus(u, limits->cpus_milli))
+                missing |= CELLA_LIMIT_CPUS;
+        if (!get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL, &have))
+                missing |= CELLA_LIMIT_CPU_TIME;
+        return missing;
+}
+
+bool usage_read(const struct usage *u, struct keeper_counted *ret)
+{
+        uint64_t value = 0;
+        bool any = false;
+        if (get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL, &value)) {
+                ret->cpu_us = (u->v2 ? value : value / 1000) - u->cpu_us;
+                ret->known |= KEEPER_KNOWS_CPU;
+                any = true;
+        }
+        if (get(u->memory, u->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &value)) {
+                ret->memory_bytes = value;
+                any = true;
+        }
+        if (get(u->memory, u->v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL, &value)) {
+                ret->memory_peak_bytes = value;
+                ret->known |= KEEPER_KNOWS_MEMORY;
+        }
+        if (get(u->memory, u->v2 ? "memory.events" : "memory.oom_control", "oom_kill", &value))
+                ret->oom_kills = value - u->oom_kills;
+        /* Not how many there were at most: that would count those of the runtime that started it. */
+        if (get(u->pids, "pids.current", NULL, &value))
+                ret->processes = value > 0 ? (uint32_t)value - 1 : 0;
+        if (get(u->pids, "pids.events", "max", &value))
+                ret->forks_refused = value - u->refused;
+        return any;
+}
+
+void usage_begin(struct usage *u)
+{
+        struct keeper_counted before = {0};
+        if (!u->v2)
+                put(u->memory, "memory.max_usage_in_bytes", 0);
+        usage_read(u, &before);
+        u->cpu_us = before.cpu_us;
+        u->oom_kills = before.oom_kills;
+        u->refused = before.forks_refused;
+}

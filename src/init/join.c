@@ -1,0 +1,49 @@
+/* init/join.c -- init in a container: from INIT_JOIN to a sandbox. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "init/init.h"
+#include "init/refused.h"
+#include "jail/join.h"
+#include "sys/file.h"
+#include "sys/raw.h"
+
+int join_connect(const char *path)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        if (strlen(path) >= sizeof address.sun_path)
+                return -ENAMETOOLONG;
+        memcpy(address.sun_path, path, strlen(path) + 1);
+        AUTO(sys_close) int fd = (int)sys_call3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int r = fd < 0 ? fd : (int)sys_call3(SYS_connect, fd, &address, sizeof address);
+        if (r == 0 && fd == INIT_CONTROL_FD)
+                return TAKE_FD(fd);
+        return r < 0 ? r : sys_dup3(fd, INIT_CONTROL_FD, O_CLOEXEC);
+}
+
+int join(const struct message *message, const char *data, uint32_t *ret_walls, struct cella_err *err)
+{
+        struct init_join head;
+        if (message->type != INIT_JOIN || message->len != sizeof head)
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "init was not told what to join");
+        memcpy(&head, data, sizeof head);
+        struct jail_spec spec = {
+                .walls = head.walls,
+                .terminals = head.terminals != 0,
+                .limits = head.limits,
+                .proc_fd = -1,
+                .netns_fd = -1,
+                .census_fd = -1,
+                .listener_fd = -1,
+        };
+        int r = jail_join(&spec, head.outside, INIT_CONTROL_FD, err);
+        if (r < 0)
+                return r;
+        refused_listen(spec.listener_fd);
+        *ret_walls = spec.walls;
+        return 0;
+}

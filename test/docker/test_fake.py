@@ -1,0 +1,148 @@
+"""An engine that answers nonsense, nothing, or no: each is told for what it is, and none takes us with it."""
+
+import json
+import os
+import time
+
+import support
+from fake import ID, IMAGE, Fake
+from support import ensure, same, test
+
+
+def run(fake, *words, image="some:1", rc=125, **kwargs):
+    env = {**os.environ, "DOCKER_HOST": f"unix://{fake.path}", "CELLA_STATE": support.here("state")}
+    r = support.cella(["run", "--engine", "docker", "--image", image, *(words or ("--", "true"))], env=env, timeout=60, **kwargs)
+    same(r.rc, rc, "exit status", r)
+    same(os.listdir(support.here("state-docker")), [], "what is left", r)
+    return r
+
+
+def refused(answers, *parts, seconds=10, **kwargs):
+    with Fake(answers) as fake:
+        begun = time.monotonic()
+        r = run(fake, **kwargs)
+        support.within(time.monotonic() - begun, seconds, "the answer", r)
+        for part in parts:
+            ensure(part in r.err, f"the message does not say {part!r}", r)
+        return fake.seen
+
+
+def removed(seen):
+    return [line for line, _ in seen if line.startswith(f"DELETE /containers/{ID}")]
+
+
+@test
+def nonsense_is_told():
+    refused({"GET /info": (200, b"hello")}, "answers nonsense")
+    refused({"GET /info": (200, {"ServerVersion": 5})}, "answers nonsense")
+    refused({"GET /info": (200, [])}, "answers nonsense")
+    refused({"GET /info": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"}, "broke off")
+    refused({"GET /_ping": b"\x00\x01\x02\x03 what\r\n\r\n"}, "the container engine at")
+    refused({"GET /_ping": (404, {"message": "x"})}, "is no container engine")
+    refused({"GET /images/": (200, {"Id": "../../etc", "Config": {}})}, "makes no sense")
+    refused({"GET /images/": (200, {**IMAGE, "Config": {"Env": "A=b"}})}, "makes no sense")
+    refused({"POST /containers/create": (201, {"Id": "x/../../images"})}, "without an id")
+
+
+@test
+def an_answer_without_end_is_cut():
+    def flood(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b"x" * 65536)
+        except OSError:
+            pass
+        handler.close_connection = True
+        return b""
+
+    refused({"GET /info": flood}, "without end")
+
+
+@test(timeout=60)
+def silence_is_not_waited_for():
+    def silent(handler):
+        time.sleep(30)
+        return b""
+
+    refused({"GET /_ping": silent}, "did not answer within 5 s", seconds=20)
+
+
+@test
+def a_refusal_is_told_in_the_engines_own_words():
+    seen = refused({"POST /containers/create": (500, {"message": "disk is\nfull \x1b[31m"})}, "cannot make a container: disk is full  [31m")
+    same(removed(seen), [], "nothing was made")
+    seen = refused({f"POST /containers/{ID}/start": (500, {"message": "OCI runtime: no"})}, "cannot start the container: OCI runtime: no")
+    same(len(removed(seen)), 1, "what was made is removed")
+    refused({"POST /containers/create": (400, {"message": "minimum memory"})}, "minimum memory", rc=2)
+
+
+@test
+def a_runtime_without_sockets_says_how_to_have_them():
+    state = {"State": {"Running": False, "ExitCode": 111, "Error": ""}}
+    seen = refused({f"GET /containers/{ID}/json": (200, state)}, "lets no socket", "host-uds")
+    same(len(removed(seen)), 1, "what was made is removed")
+    state = {"State": {"Running": False, "ExitCode": 127, "Error": "exec format error"}}
+    refused({f"GET /containers/{ID}/json": (200, state)}, "status 127: exec format error")
+
+
+@test
+def the_container_that_is_asked_for_has_every_wall():
+    image = {**IMAGE, "Config": {**IMAGE["Config"], "Volumes": {"/data": {}, "/tmp": {}}, "Healthcheck": {"Test": ["CMD", "evil"]}}}
+    with Fake({"GET /images/": (200, image)}) as fake:
+        run(fake, "--memory", "100M", "--cpus", "0.5", "--processes", "40", "--", "true")
+        made = next(body for line, body in fake.seen if line.startswith("POST /containers/create"))
+    host = made["HostConfig"]
+    same((host["Memory"], host["MemorySwap"], host["NanoCpus"], host["PidsLimit"]), (100 << 20, 100 << 20, 500000000, 41), "limits")
+    same((host["CapDrop"], host["SecurityOpt"], host["ReadonlyRootfs"], host["Privileged"]), (["ALL"], ["no-new-privileges"], True, False), "privilege")
+    same((host["NetworkMode"], host["IpcMode"], host["CgroupnsMode"]), ("none", "private", "private"), "namespaces")
+    same(sorted(host["Tmpfs"]), ["/run", "/tmp", "/workspace"], "what can be written to")
+    ensure(all("size=" in o and "nosuid" in o and "nodev" in o for o in host["Tmpfs"].values()), f"each has a limit: {host['Tmpfs']}")
+    same([(m["Type"], m["Target"]) for m in host["Mounts"]], [("bind", "/.cella"), ("tmpfs", "/data")], "a volume of the image is no disk of the host's")
+    ensure(host["Mounts"][0]["ReadOnly"], "ours is read-only")
+    same(made["Healthcheck"], {"Test": ["NONE"]}, "nothing of the image runs beside us")
+    same((made["Entrypoint"], made["Cmd"]), (["/.cella/init"], ["--join", "/.cella/s"]), "the command")
+    same(made["Image"], "cd" * 32, "the image is named by what was looked at, not by a name that may mean another by now")
+    ensure(made["Labels"]["cella.sandbox"].startswith("sbx_"), "labels")
+
+
+@test
+def an_image_is_pulled_only_if_that_is_allowed():
+    from daemon import Daemon
+
+    state = {"there": False}
+
+    def look(_):
+        return (200, IMAGE) if state["there"] else (404, {"message": "no such image"})
+
+    def pull(_):
+        if state.get("fails"):
+            return 200, json.dumps({"status": "Pulling"}).encode() + b"\r\n" + json.dumps({"error": "denied: no\nway"}).encode()
+        state["there"] = True
+        return 200, b"".join(json.dumps({"status": "Downloading", "id": str(i)}).encode() + b"\r\n" for i in range(5000))
+
+    with Fake({"GET /images/": look, "POST /images/create": pull}) as fake, Daemon(env={**os.environ, "DOCKER_HOST": f"unix://{fake.path}"}) as d:
+        ask = {"engine": "docker", "image": "team/tool", "command": ["true"]}
+        d.ok("PATCH", "/v1/settings", {"images": {"pull": "never"}})
+        a = d.refused("not_found", "POST", "/v1/exec", ask, "no image 'team/tool'")
+        ensure("docker pull team/tool" in a.json()["error"]["hint"], "the hint", a)
+        d.ok("PATCH", "/v1/settings", {"images": {"pull": "missing", "registries": ["registry.example"]}})
+        d.refused("not_found", "POST", "/v1/exec", ask, "no image 'team/tool'")  # that registry is not among them
+        d.ok("PATCH", "/v1/settings", {"images": {"registries": ["docker.io"]}})
+        state["fails"] = True
+        d.refused("not_found", "POST", "/v1/exec", ask, "denied: no way")
+        state["fails"] = False
+        d.refused("engine_unavailable", "POST", "/v1/exec", ask, "status 1")  # it was pulled, and goes on from there
+        same([line for line, _ in fake.seen if "fromImage" in line][-1], "POST /images/create?fromImage=team%2Ftool%3Alatest", "what was pulled")
+
+
+@test
+def a_podman_and_its_user_namespace_are_seen():
+    from daemon import Daemon
+
+    info = {"ServerVersion": "4.9", "Runtimes": {"crun": {}, "runsc": {}, "bad name": {}}, "DefaultRuntime": "crun", "CgroupVersion": "2", "SecurityOptions": ["name=rootless"]}
+    with Fake({"GET /info": (200, info)}, podman=True) as fake, Daemon(env={**os.environ, "DOCKER_HOST": f"unix://{fake.path}"}) as d:
+        same(d.get("/v1/health")["engines"]["docker"], {
+            "available": True, "name": "podman", "version": "4.9", "api": "1.99", "socket": fake.path, "runtime": "crun",
+            "runtimes": ["crun", "runsc"], "rootless": True, "cgroup": 2}, "what health says")  # fmt: skip
