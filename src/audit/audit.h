@@ -53,11 +53,16 @@ struct audit_end {
         const char *violations; /* JSON array text, or NULL */
 };
 
+#define AUDIT_STATUSES_MAX 16
+
 struct audit_filter {
-        const char *sandbox, *session, *agent, *status, *key; /* NULL: any */
-        int64_t since_ms;                                     /* 0: from the beginning */
-        uint64_t cursor; /* rows older than this one; 0: from the newest */
-        unsigned limit;  /* 1 to 1000 */
+        const char *sandbox, *session, *agent, *key; /* NULL: any */
+        const char *status;                          /* one, or several with commas between them */
+        const char *text;                            /* in code, command or output; ASCII in either case */
+        int64_t since_ms;                            /* 0: from the beginning */
+        uint64_t cursor;                             /* rows older than this one; 0: from the newest */
+        unsigned limit;                              /* 1 to 1000 */
+        unsigned patience_us;                        /* with a search; 0: a tenth of a second */
 };
 
 /* Opens or makes the log; recovers what was interrupted (*ret_interrupted: how many). */
@@ -86,9 +91,15 @@ struct audit_reader;
 int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err);
 struct audit_reader *audit_reader_close(struct audit_reader *reader);
 DEFINE_AUTO(struct audit_reader *, audit_reader_close)
-/* Newest first: {"executions": [...], "cursor": "..." or null}.  Without outputs and input. */
+/* Newest first: {"executions": [...], "cursor": "..." or null}.  Without outputs; of the input, its beginning
+ * ("preview").  A search that finds little is answered after a tenth of a second with what it has found,
+ * maybe nothing: the cursor goes on from there, and "searched" is the time of the last row it has looked at.
+ */
 int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
                struct cella_err *err);
+/* Of one that has just ended: what its row in such a list is.  NULL: none, for the filter leaves it out. */
+json_t *audit_row(const struct audit_filter *filter, const struct audit_begin *begin,
+                  const struct audit_end *end);
 /* One, whole.  -ENOENT. */
 int audit_get(struct audit_reader *reader, const char *id, json_t **ret, struct cella_err *err);
 /* {"rows": N, "ok": true, "last": row, "hash": hex of the last row's} or

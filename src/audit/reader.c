@@ -14,10 +14,6 @@
 #include "audit/db.h"
 #include "base/err.h"
 
-#define LIST_MAX 1000
-/* After so many rows that began before filter.since_ms, it is worth asking where the others end. */
-#define SKIPPED_MAX 256
-
 int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err)
 {
         AUTO(audit_reader_close) struct audit_reader *reader = NULL;
@@ -123,8 +119,7 @@ static json_t *milliseconds_of(const struct cell *us)
         return json_pack("f", (double)us->integer / 1000);
 }
 
-/* RFC 3339, UTC. */
-static json_t *time_of(const struct cell *ms)
+json_t *reader_time(const struct cell *ms)
 {
         char text[64];
         struct tm tm;
@@ -142,124 +137,24 @@ static bool is_text(const struct cell *cell, const char *text)
                memcmp(cell->data, text, cell->len) == 0;
 }
 
-static json_t *summary_of(const struct cell *cells)
+json_t *reader_summary(const struct cell *cells)
 {
-        return json_pack(
-                "{so so so so so so so so so so so sb so so so so s{so so so}}", /* */
-                "id", text_of(&cells[COLUMN_ID]), "sandbox", text_of(&cells[COLUMN_SANDBOX]), "runtime",
-                text_of(&cells[COLUMN_RUNTIME]), "session", text_of(&cells[COLUMN_SESSION]), "agent",
-                text_of(&cells[COLUMN_AGENT]), "key", text_of(&cells[COLUMN_KEY]), "started",
-                time_of(&cells[COLUMN_STARTED]), "finished", time_of(&cells[COLUMN_FINISHED]), "status",
-                text_of(&cells[COLUMN_STATUS]), "exit_code", integer_of(&cells[COLUMN_EXIT_CODE]), "signal",
-                integer_of(&cells[COLUMN_SIGNAL]), "timed_out", is_text(&cells[COLUMN_STATUS], "timeout"),
-                "input_bytes", integer_of(&cells[COLUMN_INPUT_BYTES]), "stdout_bytes",
-                integer_of(&cells[COLUMN_STDOUT_BYTES]), "stderr_bytes",
-                integer_of(&cells[COLUMN_STDERR_BYTES]), "duration_ms",
-                milliseconds_of(&cells[COLUMN_DURATION]), "usage", "cpu_ms",
-                milliseconds_of(&cells[COLUMN_CPU]), "memory_peak_bytes",
-                integer_of(&cells[COLUMN_MEMORY_PEAK]), "processes_peak",
-                integer_of(&cells[COLUMN_PROCESSES_PEAK]));
-}
-
-/* ---- one page of a list ---- */
-
-struct condition {
-        const char *value;
-        const char *sql; /* the column */
-};
-
-/* The first condition there is finds by its index, the others only filter ("+" keeps SQLite from
- * using theirs): without statistics it might take the one that half of all rows share. */
-static void write_query(const struct condition *conditions, size_t n, char *sql, size_t size)
-{
-        bool first = true;
-        size_t used = (size_t)snprintf(sql, size, "SELECT " ROW_COLUMNS " FROM executions WHERE seq < ?1");
-        for (size_t i = 0; i < n; i++) {
-                if (!conditions[i].value)
-                        continue;
-                used += (size_t)snprintf(sql + used, size - used, " AND %s%s = ?%zu", first ? "" : "+",
-                                         conditions[i].sql, i + 2);
-                first = false;
-        }
-        snprintf(sql + used, size - used, " ORDER BY seq DESC");
-}
-
-static sqlite3_stmt *prepare_list(struct audit_reader *reader, const struct audit_filter *filter)
-{
-        const struct condition conditions[] = {
-                {filter->sandbox, "sandbox"}, {filter->session, "session"}, {filter->agent, "agent"},
-                {filter->status, "status"},   {filter->key, "\"key\""},
-        };
-        char sql[1024];
-        sqlite3_stmt *statement = NULL;
-        write_query(conditions, ARRAY_LEN(conditions), sql, sizeof sql);
-        if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) != SQLITE_OK)
-                return NULL;
-        int64_t below =
-                filter->cursor > 0 && filter->cursor < INT64_MAX ? (int64_t)filter->cursor : INT64_MAX;
-        sqlite3_bind_int64(statement, 1, below);
-        for (size_t i = 0; i < ARRAY_LEN(conditions); i++)
-                if (conditions[i].value)
-                        sqlite3_bind_text(statement, (int)i + 2, conditions[i].value,
-                                          (int)strnlen(conditions[i].value, NAME_MAX_BYTES), SQLITE_STATIC);
-        return statement;
-}
-
-/* The oldest row that began at that time or later.  Rows are in the order in which they ended, so in
- * between may be others. */
-static int64_t oldest_since(struct audit_reader *reader, int64_t since_ms)
-{
-        sqlite3_stmt *statement = NULL;
-        int64_t seq = INT64_MAX;
-        static const char sql[] =
-                "SELECT min(seq) FROM executions INDEXED BY by_started WHERE started_ms >= ?1";
-        if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-            sqlite3_bind_int64(statement, 1, since_ms) == SQLITE_OK &&
-            sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
-                seq = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        return seq;
-}
-
-int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
-               struct cella_err *err)
-{
-        unsigned limit = filter->limit == 0 ? 1 : filter->limit > LIST_MAX ? LIST_MAX : filter->limit;
-        sqlite3_stmt *statement = prepare_list(reader, filter);
-        json_t *list = json_array(), *cursor = NULL;
-        int64_t last = 0, oldest = INT64_MIN;
-        unsigned skipped = 0;
-        int r = statement ? SQLITE_ROW : SQLITE_ERROR;
-        while (r == SQLITE_ROW && (r = sqlite3_step(statement)) == SQLITE_ROW) {
-                struct cell cells[COLUMNS];
-                row_read(statement, cells, COLUMN_VIOLATIONS);
-                if (cells[COLUMN_STARTED].integer < filter->since_ms) {
-                        if (++skipped == SKIPPED_MAX)
-                                oldest = oldest_since(reader, filter->since_ms);
-                        if (cells[COLUMN_SEQ].integer > oldest)
-                                continue;
-                        r = SQLITE_DONE;
-                        break;
-                }
-                if (json_array_size(list) == limit) {
-                        cursor = json_sprintf("%lld", (long long)last);
-                        r = SQLITE_DONE;
-                        break;
-                }
-                last = cells[COLUMN_SEQ].integer;
-                if (json_array_append_new(list, summary_of(cells)) < 0)
-                        r = SQLITE_NOMEM;
-        }
-        int result = r == SQLITE_DONE ? 0 : db_fail(reader->db, "audit.db", "read", err);
-        sqlite3_finalize(statement);
-        json_t *page = result < 0 ? NULL
-                                  : json_pack("{sO so}", "executions", list, "cursor",
-                                              cursor ? cursor : json_pack("n"));
-        json_decref(list);
-        if (!page)
-                return result < 0 ? result : err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot list executions");
-        *ret = page;
-        return 0;
+        return json_pack("{so so so so so so so so so so so sb so so so so s{so so so}}", /* */
+                         "id", text_of(&cells[COLUMN_ID]), "sandbox", text_of(&cells[COLUMN_SANDBOX]),
+                         "runtime", text_of(&cells[COLUMN_RUNTIME]), "session",
+                         text_of(&cells[COLUMN_SESSION]), "agent", text_of(&cells[COLUMN_AGENT]), "key",
+                         text_of(&cells[COLUMN_KEY]), "started", reader_time(&cells[COLUMN_STARTED]),
+                         "finished", reader_time(&cells[COLUMN_FINISHED]), "status",
+                         text_of(&cells[COLUMN_STATUS]), "exit_code", integer_of(&cells[COLUMN_EXIT_CODE]),
+                         "signal", integer_of(&cells[COLUMN_SIGNAL]), "timed_out",
+                         is_text(&cells[COLUMN_STATUS], "timeout"), "input_bytes",
+                         integer_of(&cells[COLUMN_INPUT_BYTES]), "stdout_bytes",
+                         integer_of(&cells[COLUMN_STDOUT_BYTES]), "stderr_bytes",
+                         integer_of(&cells[COLUMN_STDERR_BYTES]), "duration_ms",
+                         milliseconds_of(&cells[COLUMN_DURATION]), "usage", "cpu_ms",
+                         milliseconds_of(&cells[COLUMN_CPU]), "memory_peak_bytes",
+                         integer_of(&cells[COLUMN_MEMORY_PEAK]), "processes_peak",
+                         integer_of(&cells[COLUMN_PROCESSES_PEAK]));
 }
 
 /* ---- one, whole ---- */
@@ -282,7 +177,7 @@ static bool is_cut(const struct cell *kept, const struct cell *total)
 static json_t *whole_of(const struct cell *cells, const unsigned char *hash)
 {
         char hex[2 * HASH_SIZE + 1];
-        json_t *row = summary_of(cells);
+        json_t *row = reader_summary(cells);
         json_t *more =
                 json_pack("{so so so sb sb sb so so}", /* */
                           "input", text_of(&cells[COLUMN_INPUT]), "stdout", text_of(&cells[COLUMN_STDOUT]),

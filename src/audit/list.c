@@ -1,0 +1,245 @@
+/* audit/list.c -- one page of the log, newest first.
+ *
+ * One condition is found by its index, which holds the row numbers in order; several statuses are as many
+ * walks through theirs, of which the newest row is always the next.  Everything else is looked at row by
+ * row here and not in SQL, so that a search that finds nothing can be stopped, and gone on with, anywhere. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/db.h"
+#include "audit/match.h"
+#include "audit/reader.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+#define LIST_MAX 1000
+#define PREVIEW_BYTES 160
+#define SEARCH_US 100000
+#define LOOK_AT_CLOCK 64 /* every so many rows that are not wanted */
+/* After so many rows that began before filter.since_ms, it is worth asking where the others end. */
+#define SKIPPED_MAX 256
+
+struct walk {
+        sqlite3_stmt *statement;
+        bool row; /* it stands on one */
+};
+
+struct search {
+        struct audit_reader *reader;
+        struct match match;
+        struct walk walks[AUDIT_STATUSES_MAX];
+        unsigned n_walks;
+        int code; /* of SQLite; SQLITE_ROW as long as all is well */
+        int64_t begun_us;
+        unsigned skipped, too_old;
+        int64_t oldest; /* no row at or below it began late enough */
+};
+
+static void add_walk(struct search *s, const char *column, const char *value)
+{
+        const struct audit_filter *f = s->match.filter;
+        struct walk *walk = &s->walks[s->n_walks++];
+        char sql[512];
+        snprintf(sql, sizeof sql,
+                 "SELECT " ROW_COLUMNS " FROM executions WHERE seq < ?1%s%s%s ORDER BY seq DESC",
+                 column ? " AND " : "", column ? column : "", column ? " = ?2" : "");
+        int r = sqlite3_prepare_v2(s->reader->db, sql, -1, &walk->statement, NULL);
+        int64_t below = f->cursor > 0 && f->cursor < INT64_MAX ? (int64_t)f->cursor : INT64_MAX;
+        if (r == SQLITE_OK)
+                r = sqlite3_bind_int64(walk->statement, 1, below);
+        if (r == SQLITE_OK && column)
+                r = sqlite3_bind_text(walk->statement, 2, value, (int)strnlen(value, NAME_MAX_BYTES),
+                                      SQLITE_STATIC);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(walk->statement);
+        walk->row = r == SQLITE_ROW;
+        if (r != SQLITE_ROW && r != SQLITE_DONE)
+                s->code = r;
+}
+
+/* Which condition leads.  Nearly all rows have exited, so a key leads better than that. */
+static void add_walks(struct search *s)
+{
+        const struct audit_filter *f = s->match.filter;
+        if (s->match.nothing)
+                return;
+        if (f->sandbox)
+                add_walk(s, "sandbox", f->sandbox);
+        else if (f->session)
+                add_walk(s, "session", f->session);
+        else if (f->agent)
+                add_walk(s, "agent", f->agent);
+        else if (f->key && (!f->status || match_has_status(&s->match, "exited")))
+                add_walk(s, "\"key\"", f->key);
+        else if (f->status)
+                for (unsigned i = 0; i < s->match.n_words && s->code == SQLITE_ROW; i++)
+                        add_walk(s, "status", s->match.words[i]);
+        else
+                add_walk(s, NULL, NULL);
+}
+
+/* The walk that stands on the newest row; NULL: all are at their end. */
+static struct walk *newest(struct search *s)
+{
+        struct walk *best = NULL;
+        int64_t highest = INT64_MIN;
+        for (unsigned i = 0; i < s->n_walks; i++) {
+                if (!s->walks[i].row)
+                        continue;
+                int64_t seq = sqlite3_column_int64(s->walks[i].statement, COLUMN_SEQ);
+                if (!best || seq > highest) {
+                        best = &s->walks[i];
+                        highest = seq;
+                }
+        }
+        return best;
+}
+
+static void step(struct search *s, struct walk *walk)
+{
+        int r = sqlite3_step(walk->statement);
+        walk->row = r == SQLITE_ROW;
+        if (r != SQLITE_ROW && r != SQLITE_DONE)
+                s->code = r;
+}
+
+/* The oldest row that began at that time or later.  Rows are in the order in which they ended, so in
+ * between may be others. */
+static int64_t oldest_since(struct audit_reader *reader, int64_t since_ms)
+{
+        sqlite3_stmt *statement = NULL;
+        int64_t seq = INT64_MAX;
+        static const char sql[] =
+                "SELECT min(seq) FROM executions INDEXED BY by_started WHERE started_ms >= ?1";
+        if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+            sqlite3_bind_int64(statement, 1, since_ms) == SQLITE_OK &&
+            sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
+                seq = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        return seq;
+}
+
+enum look { WANTED, NOT_WANTED, NONE_BELOW };
+
+static bool has_text(const struct search *s, sqlite3_stmt *statement)
+{
+        if (s->match.text_len == 0)
+                return true;
+        for (int column = COLUMN_INPUT; column <= COLUMN_STDERR; column++) {
+                const void *data = sqlite3_column_blob(statement, column);
+                if (data && match_text(&s->match, data, (size_t)sqlite3_column_bytes(statement, column)))
+                        return true;
+        }
+        return false;
+}
+
+static enum look look_at(struct search *s, sqlite3_stmt *statement, const struct cell *cells)
+{
+        const struct audit_filter *f = s->match.filter;
+        if (cells[COLUMN_STARTED].integer < f->since_ms) {
+                if (++s->too_old == SKIPPED_MAX)
+                        s->oldest = oldest_since(s->reader, f->since_ms);
+                return cells[COLUMN_SEQ].integer > s->oldest ? NOT_WANTED : NONE_BELOW;
+        }
+        return match_names(&s->match, cells) && has_text(s, statement) ? WANTED : NOT_WANTED;
+}
+
+static bool takes_too_long(struct search *s)
+{
+        return ++s->skipped % LOOK_AT_CLOCK == 0 &&
+               clock_us() - s->begun_us >
+                       (s->match.filter->patience_us ? s->match.filter->patience_us : SEARCH_US);
+}
+
+/* A row of the list: what reader_summary() has, and how the code begins. */
+static json_t *listed(const struct cell *cells, const void *input, size_t len)
+{
+        json_t *row = reader_summary(cells);
+        json_t *preview = reader_text(input, len < PREVIEW_BYTES ? len : PREVIEW_BYTES);
+        if (row && preview)
+                json_object_set(row, "preview", preview);
+        json_decref(preview);
+        return row;
+}
+
+static json_t *listed_from(sqlite3_stmt *statement, const struct cell *cells)
+{
+        const void *input = sqlite3_column_blob(statement, COLUMN_INPUT);
+        return listed(cells, input, input ? (size_t)sqlite3_column_bytes(statement, COLUMN_INPUT) : 0);
+}
+
+/* Fills the list; *ret_cursor is where the next page begins, NULL if there is none. */
+static void fill(struct search *s, unsigned limit, json_t *list, json_t **ret_cursor, json_t **ret_searched)
+{
+        struct cell cells[COLUMNS];
+        struct walk *walk;
+        int64_t last = 0;
+        while (s->code == SQLITE_ROW && (walk = newest(s))) {
+                row_read(walk->statement, cells, COLUMN_VIOLATIONS);
+                enum look look = look_at(s, walk->statement, cells);
+                if (look == NONE_BELOW)
+                        return;
+                if (look == WANTED && json_array_size(list) == limit) {
+                        *ret_cursor = json_sprintf("%lld", (long long)last);
+                        return;
+                }
+                last = cells[COLUMN_SEQ].integer;
+                if (look == WANTED && json_array_append_new(list, listed_from(walk->statement, cells)) < 0)
+                        s->code = SQLITE_NOMEM;
+                if (look == NOT_WANTED && takes_too_long(s)) {
+                        *ret_cursor = json_sprintf("%lld", (long long)last);
+                        *ret_searched = reader_time(&cells[COLUMN_STARTED]);
+                        return;
+                }
+                step(s, walk);
+        }
+}
+
+int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
+               struct cella_err *err)
+{
+        struct search s = {.reader = reader, .code = SQLITE_ROW, .begun_us = clock_us(), .oldest = INT64_MIN};
+        unsigned limit = filter->limit == 0 ? 1 : filter->limit > LIST_MAX ? LIST_MAX : filter->limit;
+        json_t *list = json_array(), *cursor = NULL, *searched = NULL;
+        match_init(&s.match, filter);
+        add_walks(&s);
+        fill(&s, limit, list, &cursor, &searched);
+        int r = s.code == SQLITE_ROW ? 0 : db_fail(reader->db, "audit.db", "read", err);
+        for (unsigned i = 0; i < s.n_walks; i++)
+                sqlite3_finalize(s.walks[i].statement);
+        json_t *page = r < 0 ? NULL
+                             : json_pack("{sO so}", "executions", list, "cursor",
+                                         cursor ? json_incref(cursor) : json_null());
+        if (page && searched)
+                json_object_set(page, "searched", searched);
+        json_decref(list);
+        json_decref(cursor);
+        json_decref(searched);
+        if (!page)
+                return r < 0 ? r : err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot list executions");
+        *ret = page;
+        return 0;
+}
+
+json_t *audit_row(const struct audit_filter *filter, const struct audit_begin *begin,
+                  const struct audit_end *end)
+{
+        struct match match;
+        match_init(&match, filter);
+        if (begin->started_ms < filter->since_ms)
+                return NULL;
+        struct record *record = record_new(begin, end, row_now_ms(), match.text_len > 0, -1);
+        if (!record)
+                return NULL;
+        bool wanted = match_names(&match, record->cells);
+        bool found = match.text_len == 0;
+        for (int i = COLUMN_INPUT; i <= COLUMN_STDERR && wanted && !found; i++)
+                found = record->cells[i].len > 0 &&
+                        match_text(&match, record->cells[i].data, record->cells[i].len);
+        const struct cell *input = &record->cells[COLUMN_INPUT];
+        json_t *row = wanted && found ? listed(record->cells, input->data, input->len) : NULL;
+        free(record);
+        return row;
+}

@@ -1,0 +1,340 @@
+/* front/rest/events.c -- what happens, as it happens: for who looks at a page.
+ *
+ * One timer serves all watchers, ten times a second, and runs only while there is one.  Each watcher is owed
+ * little: the whole list of sandboxes at first, then those that differ from what was told last (a number for
+ * each, the same for all watchers), executions in batches of a bounded size, and once a second a snapshot.
+ * One that does not read is told nothing until there is room again, then the whole list; and is dropped when
+ * that takes too long. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "box/docker.h"
+#include "box/execution.h"
+#include "box/sandbox.h"
+#include "front/rest/events.h"
+
+#define TICK_MS 100
+#define TICKS_A_SECOND 10
+#define WATCHERS_MAX 64
+#define WATCHERS_OF_A_KEY 16
+#define ROWS_MAX 100             /* executions in a batch */
+#define ROOM_NEEDED (160u << 10) /* of HTTP_STREAM_MAX, for one tick's events */
+#define STALE_US 20000000
+#define LOOK_SECONDS 30 /* for Docker, which may have been started or have gone */
+
+/* ---- watchers come and go ---- */
+
+static void watcher_free(struct watcher *w)
+{
+        struct events *e = w->call->api->events;
+        list_remove(&w->link);
+        json_decref(w->rows);
+        free(w);
+        if (--e->n > 0)
+                return;
+        uv_timer_stop(&e->timer);
+        e->api->box->watch = (struct box_watch){0};
+        free(e->samples);
+        e->samples = NULL;
+        e->n_samples = 0;
+}
+
+static void on_gone(struct http_request *request, void *context)
+{
+        struct watcher *w = context;
+        (void)request;
+        sse_forget(&w->sse);
+        watcher_free(w);
+}
+
+static void drop(struct watcher *w, bool in_order)
+{
+        struct http_request *request = w->call->request;
+        http_on_gone(request, NULL, NULL);
+        sse_forget(&w->sse);
+        watcher_free(w);
+        if (in_order)
+                http_stream_end(request);
+        else
+                http_stream_abort(request);
+}
+
+/* ---- what happens ---- */
+
+static void on_sandbox_gone(const struct box_sandbox *sb, void *context)
+{
+        struct events *e = context;
+        if (sb->one_shot || sb->ahead || sb->told == 0)
+                return;
+        list_each (at, &e->watchers, other) {
+                struct watcher *w = list_entry(at, struct watcher, link);
+                if ((w->topics & TOPIC_MONITOR) && !w->stale_us && caller_sees(&w->call->caller, sb->key))
+                        sse_event(&w->sse, "gone", json_pack("{s:s}", "id", sb->id));
+        }
+}
+
+static void on_recorded(const struct audit_begin *begin, const struct audit_end *end, void *context)
+{
+        struct events *e = context;
+        e->n_ended++;
+        if (e->n_samples < SAMPLES_MAX) {
+                struct sample *s = &e->samples[e->n_samples++];
+                snprintf(s->key, sizeof s->key, "%s", begin->key ? begin->key : "");
+                s->us = end->duration_us < UINT32_MAX ? (uint32_t)end->duration_us : UINT32_MAX;
+        }
+        list_each (at, &e->watchers, other) {
+                struct watcher *w = list_entry(at, struct watcher, link);
+                json_t *row = w->topics & TOPIC_EXECUTIONS ? audit_row(&w->filter.audit, begin, end) : NULL;
+                if (!row)
+                        continue;
+                if (json_array_size(w->rows) < ROWS_MAX) {
+                        json_array_append_new(w->rows, row);
+                } else {
+                        w->missed++;
+                        json_decref(row);
+                }
+        }
+}
+
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct asked *asked = context;
+        (void)fd;
+        asked->busy = false;
+        asked->known = packet->type == KEEPER_COUNTED;
+        if (asked->known)
+                asked->counted = packet->counted;
+}
+
+/* The counters of some sandboxes; the next ones in the next second. */
+static void ask_usage(struct events *e)
+{
+        unsigned at_one = 0, n = 0, all = 0;
+        for (unsigned i = 0; i < USAGE_MAX; i++)
+                e->asked[i].known = false;
+        list_each (at, &e->api->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->one_shot || sb->ahead || sb->removing || !sb->handle || !sb->counted ||
+                    !sandbox_alive(sb))
+                        continue;
+                all++;
+                if (at_one++ < e->ask_from || n >= USAGE_MAX || e->asked[n].busy)
+                        continue;
+                struct asked *asked = &e->asked[n++];
+                memcpy(asked->id, sb->id, sizeof asked->id);
+                memcpy(asked->key, sb->key, sizeof asked->key);
+                asked->busy = sandbox_count(sb, on_counted, asked) == 0;
+        }
+        e->ask_from = e->ask_from + n < all ? e->ask_from + n : 0;
+}
+
+static void on_looked(void *context)
+{
+        struct events *e = context;
+        e->looking = false;
+}
+
+/* What the health says of the second engine is what was found when somebody looked. */
+static void look_for_docker(struct events *e)
+{
+        if (!e->looking)
+                e->looking = docker_look(e->api->box->docker, on_looked, e) == 0;
+}
+
+/* ---- the timer ---- */
+
+static void tell_changes(struct events *e)
+{
+        list_each (at, &e->api->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->one_shot || sb->ahead)
+                        continue;
+                uint64_t look = events_look_of(sb);
+                if (look == sb->told)
+                        continue;
+                sb->told = look;
+                list_each (to, &e->watchers, next) {
+                        struct watcher *w = list_entry(to, struct watcher, link);
+                        if (!(w->topics & TOPIC_MONITOR) || w->stale_us ||
+                            !events_shows(sb, &w->call->caller))
+                                continue;
+                        if (http_stream_room(w->call->request) < ROOM_NEEDED / 2)
+                                w->stale_us = clock_us();
+                        else
+                                events_tell_sandbox(w, sb);
+                }
+        }
+}
+
+/* Whether this one can be told something; one that could not for a while gets everything anew. */
+static bool has_room(struct watcher *w)
+{
+        if (http_stream_room(w->call->request) < ROOM_NEEDED) {
+                if (!w->stale_us)
+                        w->stale_us = clock_us();
+                return false;
+        }
+        if (w->stale_us && (w->topics & TOPIC_MONITOR))
+                events_tell_sandboxes(w);
+        w->stale_us = 0;
+        return true;
+}
+
+/* Whether it would still be let in: its key is there, or none is needed. */
+static bool may_stay(const struct watcher *w)
+{
+        const struct caller *caller = &w->call->caller;
+        const struct state *state = w->call->box->state;
+        if (!caller->owner)
+                return state_key_known(state, caller->key);
+        return http_peer(w->call->request)->local || state_key_count(state) == 0;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+        struct events *e = timer->data;
+        bool second = ++e->ticks % TICKS_A_SECOND == 0;
+        tell_changes(e);
+        list_each (at, &e->watchers, other) {
+                struct watcher *w = list_entry(at, struct watcher, link);
+                if (e->api->box->stopping || (second && !may_stay(w))) {
+                        drop(w, true);
+                } else if (has_room(w)) {
+                        events_tell_executions(w);
+                        if (second && (w->topics & TOPIC_MONITOR)) {
+                                events_tell_usage(e, w);
+                                events_tell_snapshot(e, w);
+                        }
+                } else if (clock_us() - w->stale_us > STALE_US) {
+                        drop(w, false);
+                }
+        }
+        if (!second || e->n == 0)
+                return;
+        e->n_samples = 0;
+        e->n_ended = 0;
+        e->second_us = clock_us();
+        ask_usage(e);
+        if (e->ticks / TICKS_A_SECOND % LOOK_SECONDS == 0)
+                look_for_docker(e);
+}
+
+/* ---- a new one ---- */
+
+static int read_topics(const char *list, unsigned *ret, struct cella_err *err)
+{
+        *ret = list ? 0 : TOPIC_MONITOR;
+        while (list && *list) {
+                size_t len = strcspn(list, ",");
+                if (len == 7 && !strncmp(list, "monitor", len))
+                        *ret |= TOPIC_MONITOR;
+                else if (len == 10 && !strncmp(list, "executions", len))
+                        *ret |= TOPIC_EXECUTIONS;
+                else
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "topics: '%.40s' is not one of monitor, executions", list);
+                list += len + (list[len] == ',');
+        }
+        return *ret ? 0 : err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "topics is empty");
+}
+
+static int check_number(const struct events *e, const struct caller *caller, struct cella_err *err)
+{
+        unsigned own = 0;
+        list_each (at, &e->watchers, other)
+                own += !strcmp(list_entry(at, struct watcher, link)->call->caller.key, caller->key);
+        if (e->n < WATCHERS_MAX && own < WATCHERS_OF_A_KEY)
+                return 0;
+        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many watch the events already: %u", e->n);
+        return err_hint(err, "close other pages that show them");
+}
+
+static int events_make(struct api *api, struct cella_err *err)
+{
+        struct events *e = api->events ? api->events : calloc(1, sizeof *e);
+        if (!e)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "events");
+        if (!api->events) {
+                e->api = api;
+                list_init(&e->watchers);
+                e->timer.data = e;
+                uv_timer_init(api->box->loop, &e->timer);
+                api->events = e;
+        }
+        if (!e->samples && !(e->samples = calloc(SAMPLES_MAX, sizeof *e->samples)))
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "events");
+        return 0;
+}
+
+/* The first one: from now on things are looked at. */
+static void begin_watching(struct events *e)
+{
+        e->second_us = clock_us();
+        e->n_samples = 0;
+        e->n_ended = 0;
+        e->api->box->watch = (struct box_watch){on_sandbox_gone, on_recorded, e};
+        list_each (at, &e->api->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                sb->told = events_look_of(sb);
+        }
+        uv_timer_start(&e->timer, on_tick, TICK_MS, TICK_MS);
+}
+
+/* What it asks for; and whether there is room for one more. */
+static int watcher_read(struct call *call, struct watcher *w, struct cella_err *err)
+{
+        int r = log_filter_read(call->request, false, &w->filter, err);
+        if (r == 0)
+                r = read_topics(http_query(call->request, "topics"), &w->topics, err);
+        if (r == 0)
+                r = events_make(call->api, err);
+        return r < 0 ? r : check_number(call->api->events, &call->caller, err);
+}
+
+void rest_events(struct call *call, json_t *body)
+{
+        struct cella_err err = {0};
+        struct watcher *w = calloc(1, sizeof *w);
+        (void)body;
+        if (!w || watcher_read(call, w, &err) < 0) {
+                if (!w)
+                        err_set(&err, CELLA_INTERNAL, -ENOMEM, "events");
+                free(w);
+                api_reply_err(call, &err);
+                return;
+        }
+        struct events *e = call->api->events;
+        w->call = call;
+        w->all = call->caller.owner || (call->caller.capabilities & MAY_AUDIT);
+        if (!w->all)
+                w->filter.audit.key = call->caller.key;
+        w->rows = json_array();
+        sse_begin(&w->sse, call, false);
+        http_on_gone(call->request, on_gone, w);
+        list_add(&e->watchers, &w->link);
+        if (e->n++ == 0)
+                begin_watching(e);
+        if (w->topics & TOPIC_MONITOR) {
+                look_for_docker(e);
+                events_tell_sandboxes(w);
+                events_tell_snapshot(e, w);
+        }
+}
+
+/* After the server: no watcher is left. */
+struct events *events_free(struct events *e)
+{
+        if (!e)
+                return NULL;
+        for (unsigned i = 0; i < USAGE_MAX; i++)
+                box_keeper_forget(e->api->box, &e->asked[i]);
+        docker_forget(e->api->box->docker, e);
+        uv_timer_stop(&e->timer);
+        free(e->samples);
+        free(e);
+        return NULL;
+}

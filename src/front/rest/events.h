@@ -1,0 +1,59 @@
+/* front/rest/events.h -- what the two files about events share. */
+#pragma once
+#include "front/rest/log_filter.h"
+#include "front/rest/rest.h"
+#include "front/sse.h"
+
+#define SAMPLES_MAX 8192 /* durations of one second */
+#define USAGE_MAX 32     /* sandboxes whose counters are asked for in a second */
+
+enum { TOPIC_MONITOR = 1, TOPIC_EXECUTIONS = 2 };
+
+struct watcher {
+        struct list link;
+        struct sse sse;
+        struct call *call;
+        unsigned topics;
+        bool all; /* executions of others, too */
+        struct log_filter filter;
+        json_t *rows; /* executions it is to hear of */
+        unsigned missed;
+        int64_t stale_us; /* since when there is no room; 0: there is */
+};
+
+struct sample {
+        char key[ID_SIZE];
+        uint32_t us;
+};
+
+/* A question to the keeper. */
+struct asked {
+        char id[ID_SIZE], key[ID_SIZE];
+        bool busy, known;
+        struct keeper_counted counted;
+};
+
+struct events {
+        struct api *api;
+        struct list watchers;
+        unsigned n;
+        uv_timer_t timer;
+        unsigned ticks;
+        struct sample *samples; /* while somebody watches */
+        unsigned n_samples;
+        uint64_t n_ended; /* in this second, sampled or not */
+        int64_t second_us;
+        struct asked asked[USAGE_MAX];
+        unsigned ask_from;
+        bool looking;
+};
+
+/* events_tell.c */
+bool events_shows(const struct box_sandbox *sb, const struct caller *caller);
+/* Another number when anything that is shown of it is another; never 0. */
+uint64_t events_look_of(const struct box_sandbox *sb);
+void events_tell_sandbox(struct watcher *w, const struct box_sandbox *sb);
+void events_tell_sandboxes(struct watcher *w);
+void events_tell_snapshot(const struct events *e, struct watcher *w);
+void events_tell_usage(const struct events *e, struct watcher *w);
+void events_tell_executions(struct watcher *w);

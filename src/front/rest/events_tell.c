@@ -1,0 +1,160 @@
+/* front/rest/events_tell.c -- what watchers are told, as events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "box/execution.h"
+#include "box/sandbox.h"
+#include "front/rest/events.h"
+
+#define SHOWN_MAX 300 /* sandboxes in a list */
+
+bool events_shows(const struct box_sandbox *sb, const struct caller *caller)
+{
+        return !sb->one_shot && !sb->ahead && !sb->removing && caller_sees(caller, sb->key);
+}
+
+uint64_t events_look_of(const struct box_sandbox *sb)
+{
+        uint64_t parts[] = {(uint64_t)sb->state, sb->executions, execution_processes_running(sb),
+                            (uint64_t)sb->expires_ms, sb->removing},
+                 look = UINT64_C(0xcbf29ce484222325);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                look = (look ^ parts[i]) * UINT64_C(0x100000001b3);
+        return look | 1;
+}
+
+static json_t *sandbox_row(const struct box_sandbox *sb)
+{
+        json_t *o = sandbox_to_json(sb);
+        json_object_del(o, "metadata"); /* as long as its owner likes */
+        json_object_del(o, "isolation");
+        json_object_del(o, "network");
+        return o;
+}
+
+void events_tell_sandbox(struct watcher *w, const struct box_sandbox *sb)
+{
+        sse_event(&w->sse, "sandbox", sandbox_row(sb));
+}
+
+void events_tell_sandboxes(struct watcher *w)
+{
+        json_t *list = json_array();
+        unsigned left_out = 0;
+        list_each (at, &w->call->box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (!events_shows(sb, &w->call->caller))
+                        continue;
+                if (json_array_size(list) < SHOWN_MAX)
+                        json_array_append_new(list, sandbox_row(sb));
+                else
+                        left_out++;
+        }
+        sse_event(&w->sse, "sandboxes",
+                  json_pack("{s:o, s:i}", "sandboxes", list, "left_out", (int)left_out));
+}
+
+static int by_us(const void *a, const void *b)
+{
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+        return x < y ? -1 : x > y;
+}
+
+static json_t *milliseconds(const uint32_t *sorted, unsigned n, double part)
+{
+        return n == 0 ? json_null() : json_real((double)sorted[(unsigned)((n - 1) * part + 0.5)] / 1000);
+}
+
+/* Of the executions that this watcher may see: how many a second, how long. */
+static json_t *rates(const struct events *e, const struct watcher *w)
+{
+        static uint32_t sorted[SAMPLES_MAX];
+        unsigned n = 0;
+        double seconds = (double)(clock_us() - e->second_us) / 1e6;
+        for (unsigned i = 0; i < e->n_samples; i++)
+                if (w->all || !strcmp(e->samples[i].key, w->call->caller.key))
+                        sorted[n++] = e->samples[i].us;
+        qsort(sorted, n, sizeof *sorted, by_us);
+        double ended = e->n_samples ? (double)n * (double)e->n_ended / e->n_samples : 0;
+        return json_pack("{s:f, s:o, s:o}", "executions_per_second", seconds > 0.05 ? ended / seconds : 0.0,
+                         "latency_p50_ms", milliseconds(sorted, n, 0.5), "latency_p99_ms",
+                         milliseconds(sorted, n, 0.99));
+}
+
+static unsigned running(const struct watcher *w)
+{
+        unsigned n = 0;
+        list_each (at, &w->call->box->executions, other) {
+                const struct execution *ex = list_entry(at, struct execution, link);
+                n += w->all || !strcmp(ex->key, w->call->caller.key);
+        }
+        return n;
+}
+
+static json_int_t resident_bytes(void)
+{
+        long pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+        if (f && fscanf(f, "%*s %ld", &pages) != 1)
+                pages = 0;
+        if (f)
+                fclose(f);
+        return (json_int_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Of the machine, in bytes; -1 where it does not say. */
+static void host_memory(json_int_t *ret_total, json_int_t *ret_available)
+{
+        char line[128];
+        unsigned long long kib;
+        FILE *f = fopen("/proc/meminfo", "re");
+        *ret_total = *ret_available = -1;
+        while (f && fgets(line, sizeof line, f)) {
+                if (sscanf(line, "MemTotal: %llu", &kib) == 1)
+                        *ret_total = (json_int_t)kib * 1024;
+                else if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+                        *ret_available = (json_int_t)kib * 1024;
+        }
+        if (f)
+                fclose(f);
+}
+
+void events_tell_snapshot(const struct events *e, struct watcher *w)
+{
+        json_int_t total, available;
+        json_t *rate = rates(e, w);
+        host_memory(&total, &available);
+        json_object_set_new(rate, "running", json_integer(running(w)));
+        json_object_set_new(rate, "waiting", json_integer(w->call->box->waiting));
+        json_t *memory = json_pack("{s:I, s:o, s:o}", "server_bytes", resident_bytes(), "total_bytes",
+                                   total < 0 ? json_null() : json_integer(total), "available_bytes",
+                                   available < 0 ? json_null() : json_integer(available));
+        sse_event(&w->sse, "snapshot",
+                  json_pack("{s:o, s:o, s:o, s:o}", "time", box_time(box_now_ms()), "health",
+                            rest_health_json(w->call->box), "rates", rate, "memory", memory));
+}
+
+void events_tell_usage(const struct events *e, struct watcher *w)
+{
+        json_t *all = json_object();
+        for (unsigned i = 0; i < USAGE_MAX; i++)
+                if (e->asked[i].known && caller_sees(&w->call->caller, e->asked[i].key))
+                        json_object_set_new(all, e->asked[i].id, rest_usage_json(&e->asked[i].counted));
+        if (json_object_size(all) > 0)
+                sse_event(&w->sse, "usage", all);
+        else
+                json_decref(all);
+}
+
+void events_tell_executions(struct watcher *w)
+{
+        if (json_array_size(w->rows) == 0 && w->missed == 0)
+                return;
+        sse_event(&w->sse, "executions",
+                  json_pack("{s:o, s:i}", "executions", w->rows, "missed", (int)w->missed));
+        w->rows = json_array();
+        w->missed = 0;
+}

@@ -1,0 +1,54 @@
+// run.mjs --cella PROGRAM --npm DIR [--only PATTERN] [--j N] -- the web page in a real Chromium, against real daemons.
+import {readdirSync} from "node:fs";
+import {dirname, join, resolve} from "node:path";
+import {fileURLToPath} from "node:url";
+import {Daemon, Skip, Trial, closeBrowser, openBrowser, options, tests} from "./harness.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+for (let i = 2; i < process.argv.length; i += 2) {
+    const name = process.argv[i].slice(2);
+    if (!["cella", "npm", "only", "j"].includes(name) || process.argv[i + 1] === undefined) {
+        console.error("usage: run.mjs --cella PROGRAM --npm DIR [--only PATTERN] [--j N]");
+        process.exit(2);
+    }
+    const value = process.argv[i + 1];
+    options[name] = name === "only" ? new RegExp(value) : name === "j" ? value : resolve(value);
+}
+
+for (const file of readdirSync(here).filter((name) => /^test_.*\.mjs$/.test(name)).sort()) await import(join(here, file));
+
+const counts = {passed: 0, failed: 0, skipped: 0};
+const shared = {daemon: await Daemon.start()};
+await openBrowser();
+async function perform({name, run}) {
+    const trial = new Trial(name, shared), begun = Date.now();
+    let failure = null;
+    try {
+        await run(trial);
+    } catch (error) { failure = error; }
+    try {
+        await trial.done();
+    } catch (error) { failure ??= error; }
+    if (failure instanceof Skip) {
+        counts.skipped++;
+        console.log(`skip ${name}: ${failure.message}`);
+    } else if (failure) {
+        counts.failed++;
+        console.log(`FAIL ${name}\n ${String(failure.stack ?? failure).split("\n").slice(0, 14).join("\n ")}`);
+    } else {
+        counts.passed++;
+        console.log(`ok   ${name} (${Date.now() - begun} ms)`);
+    }
+}
+
+// Those that measure are alone; the others wait most of the time, and do so side by side.
+const chosen = tests.filter(({name}) => !options.only || options.only.test(name));
+for (const one of chosen.filter(({alone}) => alone)) await perform(one);
+const rest = chosen.filter(({alone}) => !alone);
+await Promise.all(Array.from({length: Number(options.j)}, async () => {
+    while (rest.length > 0) await perform(rest.shift());
+}));
+await closeBrowser();
+await shared.daemon.stop();
+console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exit(counts.failed === 0 ? 0 : 1);

@@ -1,0 +1,261 @@
+// "Try it": running code, and that nothing it prints, shows or writes is more than text.
+import {readFileSync} from "node:fs";
+import {choose, ensure, output, run, same, sleep, test, until, write} from "./harness.mjs";
+
+test("code runs, and its output, value, status and times are shown", async (t) => {
+    const page = await t.page();
+    await run(page, "print('six times seven')\n6 * 7");
+    same(await output(page), "six times seven", "output");
+    same(await page.locator(".result-text").innerText(), "42", "value");
+    same(await page.locator(".try-shown .badge").first().innerText(), "Finished", "status");
+    await until(async () => await page.locator(".timing-row").count() === 2, "the time of a bare start is there");
+    const [ready, bare] = (await page.locator(".timing-value").allInnerTexts()).map(parseFloat);
+    ensure(ready > 0 && bare > 0, `${ready} and ${bare}`);
+});
+
+test("output comes while the code runs, and stdout and stderr can be told apart", async (t) => {
+    const page = await t.page();
+    await write(page, "import sys, time\nprint('first', flush=True)\nprint('wrong', file=sys.stderr, flush=True)\ntime.sleep(30)");
+    await page.click(".run");
+    await page.waitForSelector(".out-stdout:has-text('first')");
+    await page.waitForSelector(".out-stderr:has-text('wrong')");
+    const [a, b] = await page.evaluate(() => [".out-stdout", ".out-stderr"].map((s) => getComputedStyle(document.querySelector(s)).color));
+    ensure(a !== b, "both have the same colour");
+    ensure(await page.locator(".try-shown[aria-busy]").count() === 1, "it is not shown as running");
+    await page.click(".run"); // is Stop now
+    await page.waitForSelector(".try-shown:not([aria-busy])", {timeout: 8000});
+    same(await page.locator(".try-shown .badge").first().innerText(), "Stopped", "status");
+});
+
+test("node and shell run, too", async (t) => {
+    const page = await t.page();
+    await choose(page, "node");
+    await run(page, "console.log('node', 1 + 1)");
+    ensure((await output(page)).includes("node 2"), await output(page));
+    await choose(page, "shell");
+    await run(page, "echo shell; echo $((2 + 3)); exit 4");
+    same(await output(page), "shell\n5", "output");
+    same(await page.locator(".try-shown .badge").first().innerText(), "Exit code 4", "status");
+});
+
+test("what else the machine can run is offered, with a first line of code", async (t) => {
+    const {runtimes} = await t.daemon.api("/v1/runtimes");
+    const names = runtimes.filter(({image}) => image === "host").map(({name}) => name);
+    const page = await t.page();
+    await choose(page, "other");
+    await page.waitForSelector("select[aria-label=Runtime] option", {state: "attached"});
+    const offered = await page.locator("select[aria-label=Runtime] option").allInnerTexts();
+    same(offered, names.filter((name) => !/^(python|pypy|node)|^(sh|bash|zsh)$/.test(name)), "offered");
+    for (const name of ["c", "perl", "awk"].filter((one) => offered.includes(one))) {
+        await page.selectOption("select[aria-label=Runtime]", name);
+        await run(page);
+        ensure((await output(page)).includes("Hello from"), `${name}: ${await output(page)}`);
+    }
+});
+
+test("every example runs", async (t) => {
+    const page = await t.page();
+    for (const language of ["python", "node", "shell"]) {
+        await choose(page, language);
+        for (const name of await page.locator("select[aria-label=Examples] option").allInnerTexts()) {
+            if (["Examples", "Output as it comes", "Too much memory"].includes(name)) continue;
+            await page.selectOption("select[aria-label=Examples]", {label: name});
+            await run(page);
+            same(await page.locator(".try-shown .badge").first().innerText(), "Finished", `${language}: ${name}`);
+        }
+    }
+});
+
+test("a limit that ended the code is named in words", async (t) => {
+    const page = await t.page();
+    await page.selectOption("select[aria-label=Examples]", {label: "Too much memory"});
+    await run(page);
+    same(await page.locator(".try-shown .badge").first().innerText(), "Out of memory", "status");
+    ensure((await page.locator(".notice").first().innerText()).includes("the kernel stopped it"), "no words");
+});
+
+test("pictures, tables and values are shown; scripts in them do not run", async (t) => {
+    const page = await t.page("/", {expects: ["Executing inline event handler violates"]}); // of the document that is only parsed
+    await run(page, `
+import struct, zlib
+class Any:
+    def __init__(self, **forms): self.__dict__.update({f"_repr_{k}_": (lambda v: lambda: v)(v) for k, v in forms.items()})
+def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 3, 2, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress((b"\\0" + b"\\xff\\0\\0" * 3) * 2)) + chunk(b"IEND", b"")
+display(Any(png=png))
+display(Any(svg='<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20" onload="window.hacked=1"><script>window.hacked=2; fetch("http://192.0.2.1/")</script><image href="http://192.0.2.1/x.png"/><rect width="30" height="20"/></svg>'))
+display(Any(html='<table onclick="window.hacked=3"><thead><tr><th>a<th>b</thead><tr><td>1<td><img src=x onerror="window.hacked=4"><b>two</b><script>window.hacked=5</script></table><iframe srcdoc="<script>parent.hacked=6</script>"></iframe>'))
+display(Any(html='<img src=x onerror="window.hacked=7"><p>no table</p>'))
+display(Any(json={"k": [1, "<script>"]}))
+"<b>text</b>"`);
+    await until(async () => (await page.locator(".result img").evaluateAll((all) => all.filter((i) => i.complete).map((i) => [i.naturalWidth, i.naturalHeight]))).join() === "3,2,30,20", "two pictures are loaded");
+    same(await page.locator(".result-table th").allInnerTexts(), ["a", "b"], "head of the table");
+    same((await page.locator(".result-table td").allInnerTexts())[0], "1", "a cell");
+    ensure((await page.locator(".result-table td").nth(1).innerText()).startsWith("two"), "the other cell");
+    same(await page.locator(".results iframe, .results script, .results [onclick], .results [onerror], .results b").count(), 0, "elements of the code's own");
+    ensure((await page.locator(".results").innerText()).includes("<img src=x onerror"), "HTML without a table is not shown as text");
+    ensure((await page.locator(".results").innerText()).includes('"<script>"'), "JSON is not shown");
+    ensure((await page.locator(".results").innerText()).includes("<b>text</b>"), "the value is not shown as text");
+    await sleep(200);
+    same(await page.evaluate(() => window.hacked), undefined, "what ran");
+});
+
+test("files that changed are listed and can be downloaded as they are", async (t) => {
+    const page = await t.page();
+    await run(page, "import os\nopen('data.bin', 'wb').write(bytes(range(256)))\nos.mkdir('sub')\nopen('sub/<b>&.txt', 'w').write('hi')");
+    const names = await page.locator("section[aria-label='Files that changed'] .mono").allInnerTexts();
+    same(names, ["data.bin", "sub/<b>&.txt"], "files");
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("button[title='Download data.bin']")]);
+    same(download.suggestedFilename(), "data.bin", "name");
+    same([...readFileSync(await download.path())], Array.from({length: 256}, (_, i) => i), "bytes");
+});
+
+test("a sandbox that is kept has its variables and files in the next run; a fresh one has not", async (t) => {
+    const daemon = await t.newDaemon();
+    const page = await t.page("/", {daemon, expects: ["404"]});
+    await run(page, "x = 5\nopen('f', 'w').write('1')");
+    await run(page, "import os\nprint('x' in globals(), os.listdir())");
+    same(await output(page), "False []", "fresh");
+    await page.check("#keep");
+    await run(page, "x = 5\nopen('f', 'w').write('1')");
+    await run(page, "import os\nprint(x, os.listdir())");
+    same(await output(page), "5 ['f']", "kept");
+    const {sandboxes} = await daemon.api("/v1/sandboxes");
+    for (const {id} of sandboxes) await daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
+    await run(page, "print('again')");
+    same(await output(page), "again", "in a new one");
+    ensure((await page.locator(".notice").innerText()).includes("is gone"), "nobody is told that it was a new one");
+});
+
+test("what was refused is told in plain words", async (t) => {
+    const page = await t.page();
+    await run(page, "import ctypes\nctypes.CDLL(None).mount(b'none', b'/mnt', b'tmpfs', 0, None)");
+    ensure((await page.locator("section[aria-label='What was refused']").innerText()).includes("It tried to attach a file system. Refused."), "no such words");
+});
+
+test("markup, escape sequences and marks of direction in output are text", async (t) => {
+    const page = await t.page();
+    await run(page, `print("<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>")
+print("\\x1b[31mred\\x1b[0m \\x1b]8;;javascript:window.hacked=3\\x07link\\x1b]8;;\\x07 \\x1b]0;title\\x07\\x1b[2J\\x1b[H\\x1b[5;5Hkept")
+print("a\\u202egnp.exe\\u202c b\\u200bc \\x00\\x07\\x7f \\u2066x\\u2069")
+print("\\x1b[38;2;1;2;3mtrue\\x1b[0m\\x1b[48;5;200mwide\\x1b[m")
+print("50%\\r100%")
+print("unfinished \\x1b[3", end="")`);
+    const text = await output(page);
+    ensure(text.includes("<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"), text);
+    ensure(text.includes("red link kept"), `escape sequences: ${text}`);
+    same(await page.locator(".out-stdout span:has-text('red')").first().evaluate((e) => e.style.color), "var(--ansi-1)", "red");
+    same(await page.locator(".output-body a, .output-body script, .output-body img").count(), 0, "elements of the code's own");
+    const marked = await page.locator(".out .unseen").allInnerTexts();
+    same(marked, ["U+202E", "U+202C", "U+200B", "␀ ␇ ␡", "U+2066", "U+2069"], "what cannot be seen");
+    ensure(!/[\u202a-\u202e\u2066-\u2069\u0000\u0007\u001b]/.test(text), "one of them is in the text");
+    ensure(text.includes("100%") && !text.includes("50%"), "a carriage return does not begin the line anew");
+    same(await page.evaluate(() => [window.hacked, document.title.includes("title")]), [undefined, false], "what it did to the page");
+});
+
+test("a line of 10 MB, and a million lines, do not freeze the page; all of it can be downloaded", async (t) => {
+    const page = await t.page();
+    await page.evaluate(() => {
+        window.longest = 0;
+        let last = performance.now();
+        const tick = () => {
+            const now = performance.now();
+            window.longest = Math.max(window.longest, now - last);
+            last = now;
+            requestAnimationFrame(tick);
+        };
+        requestAnimationFrame(tick);
+    });
+    await run(page, "print('x' * 10_000_000 + 'end')");
+    const size = await page.evaluate(() => document.querySelector(".output-body").textContent.length);
+    ensure(size > 100000 && size < 400000, `${size} characters are in the document`);
+    ensure((await output(page)).endsWith("xend"), "its end is not shown");
+    const below = await page.evaluate(() => { const b = document.querySelector(".output-body"); return b.scrollHeight - b.scrollTop - b.clientHeight; });
+    ensure(below < 40, `its end is ${below} pixels below what can be seen`);
+    ensure((await page.locator(".output-note").innerText()).includes("10,000,004"), await page.locator(".output-note").innerText());
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Download all")]);
+    same(readFileSync(await download.path()).length, 10000004, "bytes downloaded");
+    await run(page, "for i in range(1000000): print(i)");
+    ensure((await output(page)).endsWith("999999"), "the last line is not shown");
+    ensure(await page.evaluate(() => document.querySelectorAll("*").length) < 20000, "too many elements");
+    await run(page, "print('\\x01a' * 500000)"); // each second character has to be marked
+    ensure(await page.evaluate(() => document.querySelectorAll("*").length) < 30000, "too many elements");
+    const longest = await page.evaluate(() => window.longest);
+    ensure(longest < 1500, `the page stood still for ${Math.round(longest)} ms`);
+}, {alone: true});
+
+test("the editor indents, keeps indentation, runs by Ctrl+Enter, and lets go of the keyboard", async (t) => {
+    const page = await t.page();
+    await write(page, "");
+    await page.focus(".editor-input");
+    await page.keyboard.type("if True:");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("print(1)");
+    same(await page.inputValue(".editor-input"), "if True:\n    print(1)", "after Enter");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.press("Tab");
+    same(await page.inputValue(".editor-input"), "    if True:\n        print(1)", "after Tab");
+    await page.keyboard.press("Shift+Tab");
+    same(await page.inputValue(".editor-input"), "if True:\n    print(1)", "after Shift+Tab");
+    await page.keyboard.press("Control+Enter");
+    await until(async () => await output(page) === "1", "it ran");
+    await page.focus(".editor-input");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Tab");
+    ensure(await page.evaluate(() => !document.activeElement.classList.contains("editor-input")), "Escape and Tab do not leave");
+    same(await page.locator(".editor-back .hl-keyword").first().innerText(), "if", "coloured");
+});
+
+test("code that is longer and wider than the editor scrolls, and its colours with it", async (t) => {
+    const page = await t.page();
+    await write(page, "");
+    await page.focus(".editor-input");
+    for (let i = 0; i < 60; i++) await page.keyboard.press("Enter");
+    await page.keyboard.insertText(`x = "${"wide ".repeat(60)}"`);
+    const at = await page.evaluate(() => {
+        const box = (s) => { const r = document.querySelector(s).getBoundingClientRect(); return [r.left, r.top, r.width, r.height].map(Math.round); };
+        const e = document.querySelector(".editor"), i = document.querySelector(".editor-input");
+        return {inner: [i.scrollTop, i.scrollLeft], outer: [e.scrollTop > 100, e.scrollLeft > 100], input: box(".editor-input"), back: box(".editor-back")};
+    });
+    same(at.inner, [0, 0], "the text has scrolled within itself");
+    same(at.outer, [true, true], "what is typed is out of sight");
+    same(at.input, at.back, "text and colours");
+});
+
+test("what is written in the editor is there again after a reload", async (t) => {
+    const page = await t.page();
+    await write(page, "print('draft')");
+    await page.reload();
+    await page.waitForSelector(".editor-input");
+    same(await page.inputValue(".editor-input"), "print('draft')", "draft");
+});
+
+test("no room for a sandbox: the page says so, waits, and runs when there is", async (t) => {
+    const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
+    const page = await t.page("/", {daemon, expects: ["429"]});
+    const {id} = await daemon.api("/v1/sandboxes", {method: "POST", body: {}});
+    await write(page, "print('at last')");
+    await page.click(".run");
+    await page.waitForSelector(".badge:has-text('No room: trying again')");
+    await daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
+    await until(async () => await output(page) === "at last", "it ran", 15000);
+});
+
+test("no room for long: it gives up and says why", async (t) => {
+    const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
+    const page = await t.page("/", {daemon, expects: ["429"]});
+    await daemon.api("/v1/sandboxes", {method: "POST", body: {}});
+    await write(page, "1");
+    await page.click(".run");
+    await page.waitForSelector(".notice-bad", {timeout: 30000});
+    same(await page.locator(".try-shown .badge").first().innerText(), "Failed", "status");
+});
+
+test("an interpreter that is not there, and code that the scanner refuses, are told with their hints", async (t) => {
+    const daemon = await t.newDaemon({scan: {action: "block"}, pools: []});
+    const page = await t.page("/", {daemon, expects: ["422"]});
+    await choose(page, "shell");
+    await run(page, "exec 3<>/dev/tcp/192.0.2.1/80");
+    same(await page.locator(".try-shown .badge").first().innerText(), "Refused", "status");
+    ensure((await page.locator(".notice-bad").innerText()).length > 20, "no reason");
+});

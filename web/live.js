@@ -1,0 +1,72 @@
+// live.js -- what the pages about running things share: their style sheet, sandboxes by name, choosing one.
+import {api, badge, button, can, empty, go, h, icon, replace, stream, timeOf, toastError, visibleText} from "./app.js";
+
+// A style sheet that only some pages need.  Resolves when it is in effect.
+const sheets = new Map();
+
+export function styles(name) {
+    if (!sheets.has(name)) {
+        sheets.set(name, new Promise((resolve) => {
+            const link = h("link", {rel: "stylesheet", href: `/ui/${name}`});
+            link.addEventListener("load", resolve);
+            link.addEventListener("error", () => { sheets.delete(name); link.remove(); resolve(); });
+            document.head.append(link);
+        }));
+    }
+    return sheets.get(name);
+}
+
+const STATES = {running: ["Running", "ok"], paused: ["Paused", "warn"], stopped: ["Stopped", ""]};
+export const stateBadge = (state) => badge(...(STATES[state] ?? [visibleText(state), ""]));
+
+// sbx_5mnijbn54g7wbyrebnft is long; its last letters tell it from others as well.
+export const shortId = (id) => id.length > 14 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id;
+
+// Whose it is, in a few words; made of what its user chose, so it is text of a stranger.
+export function ownerOf({agent, session, scope}) {
+    const words = [agent && `agent ${agent}`, session && `session ${session}`].filter(Boolean);
+    return words.length > 0 ? visibleText(words.join(", ")) : scope ? `scope ${scope}` : "";
+}
+
+export const sandboxPath = (id, rest = "") => `/v1/sandboxes/${encodeURIComponent(id)}${rest}`;
+
+// The list of sandboxes as it is now and as it changes: calls changed(map of id to sandbox).
+export function watchSandboxes({signal, changed, ...more}) {
+    const all = new Map();
+    return stream("/v1/events", {...more, signal, onEvent({event, data}) {
+        if (event === "sandboxes") {
+            all.clear();
+            for (const sandbox of data.sandboxes) all.set(sandbox.id, sandbox);
+        } else if (event === "sandbox") {
+            all.set(data.id, data);
+        } else if (event === "gone") {
+            all.delete(data.id);
+        } else {
+            return more.onEvent?.({event, data});
+        }
+        changed(all);
+    }});
+}
+
+// A page that is about one sandbox, without one: choose.  where: "terminal" or "files".
+export function chooseSandbox(root, {where, title, text, signal}) {
+    const list = h("div", {class: "choices"});
+    const make = can("sandbox.manage") && button({label: "New sandbox", icon: "plus", kind: "primary", onclick: async () => {
+        make.disabled = true;
+        try {
+            const made = await api("/v1/sandboxes", {method: "POST", body: {}, signal});
+            go(`${where}/${made.id}`);
+        } catch (error) {
+            toastError(error);
+            make.disabled = false;
+        }
+    }});
+    replace(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, title), h("p", {}, text)), make), list);
+    watchSandboxes({signal, changed: (all) => {
+        if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
+            ? "One that stays is made here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has made appear here."}));
+        replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
+            h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
+            stateBadge(sandbox.state), icon("chevron"))));
+    }}).catch(toastError);
+}

@@ -1,0 +1,218 @@
+// monitor.js -- how the daemon is: health of its parts, figures of the last two minutes, the sandboxes there are.
+// Everything comes by events; nothing is asked for again and again.
+import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, empty, h, icon, plural, replace, timeOf, toast, toastError, visibleText} from "./app.js";
+import {Chart} from "./chart.js";
+import {ownerOf, sandboxPath, shortId, stateBadge, styles, watchSandboxes} from "./live.js";
+
+export const keep = true; // the charts go on after a break
+
+const perSecond = (n) => n >= 100 ? count(Math.round(n)) : n >= 10 ? n.toFixed(0) : n.toFixed(1).replace(/\.0$/, "");
+
+export async function mount(root, {signal}) {
+    await styles("pages.css");
+    const live = h("span", {class: "live", role: "status"});
+    const setLive = (on) => replace(live, h("span", {class: ["live-dot", on && "live-on"]}), on ? "Live" : "Reconnecting…");
+    const charts = {
+        rate: new Chart({title: "Executions a second", series: [{name: "executions", tone: "a"}], format: perSecond, atLeast: 1}),
+        latency: new Chart({title: "Time an execution takes", series: [{name: "p50", tone: "a"}, {name: "p99", tone: "b"}], format: duration}),
+        sandboxes: new Chart({title: "Sandboxes", series: [{name: "alive", tone: "a"}, {name: "paused", tone: "b"}], format: (n) => count(Math.round(n)), atLeast: 4}),
+        memory: new Chart({title: "Memory", series: [{name: "sandboxes", tone: "a"}, {name: "daemon", tone: "b"}], format: bytes, base: 2, atLeast: 32 << 20}),
+    };
+    const health = h("div", {class: "health"});
+    const table = new SandboxTable();
+    setLive(false);
+    append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Monitor"), h("p", {}, "What the daemon does right now.")), live),
+        h("div", {class: "charts"}, Object.values(charts).map((c) => c.element)),
+        h("section", {class: "card flush", "aria-label": "Sandboxes"}, h("header", {class: "card-head"}, h("h2", {}, "Sandboxes"), table.number), table.element),
+        h("section", {class: "card", "aria-label": "Health"}, h("header", {class: "card-head"}, h("h2", {}, "Health")), health));
+
+    let latest = null;
+    function snapshot(data) {
+        const time = Date.parse(data.time), {rates, health: now} = data;
+        charts.rate.push(time, [rates.executions_per_second]);
+        charts.latency.push(time, [rates.latency_p50_ms, rates.latency_p99_ms]);
+        charts.sandboxes.push(time, [now.sandboxes.running + now.sandboxes.paused, now.sandboxes.paused]);
+        charts.memory.push(time, [table.memory(), data.memory.server_bytes]);
+        const shown = JSON.stringify({...now, uptime_ms: Math.floor(now.uptime_ms / 10000), disk: Math.round(now.disk?.free_bytes / 1e8)});
+        if (shown !== latest) replace(health, healthView(data));
+        latest = shown;
+    }
+    watchSandboxes({signal, changed: (all) => table.show(all), onOpen: () => setLive(true), onClosed: () => setLive(false), onEvent({event, data}) {
+        if (event === "snapshot") snapshot(data);
+        else if (event === "usage") table.usage(data);
+    }}).catch((error) => { setLive(false); toastError(error); });
+    const clock = setInterval(() => table.tick(), 10000);
+    return () => {
+        clearInterval(clock);
+        for (const chart of Object.values(charts)) chart.close();
+    };
+}
+
+/* ---- health ---- */
+const ENGINES = {native: "Cella's own engine", docker: "Docker or Podman", podman: "Podman"};
+const LAYERS = {
+    user: "a user of its own, without rights on the host", pid: "sees only its own processes", mount: "a file system of its own", net: "a network of its own",
+    ipc: "no memory shared with others", uts: "a host name of its own", cgroup: "limits of memory, processes and CPU", seccomp: "only the system calls that code needs",
+    landlock: "the rules for files a second time", rlimit: "limits of files and core dumps", proc: "a /proc of its own",
+};
+
+function part(name, tone, state, ...more) {
+    return h("div", {class: "part"}, h("span", {class: ["part-light", `part-${tone}`], "aria-hidden": "true"}, icon(tone === "ok" ? "check" : tone === "off" ? "close" : "alert", 14)),
+        h("div", {class: "part-text"}, h("div", {class: "row row-wrap"}, h("h3", {}, name), h("span", {class: "muted"}, state)), more));
+}
+
+function fix(about, title) {
+    return [about.reason && h("p", {class: "small"}, visibleText(about.reason)), about.hint && h("p", {class: "small fix"}, h("strong", {}, title), visibleText(about.hint))];
+}
+
+function enginePart([name, about]) {
+    const title = about.name === "podman" ? "Podman" : about.name === "docker" ? "Docker" : ENGINES[name] ?? visibleText(name);
+    const more = [about.version && `version ${visibleText(about.version)}`, about.rootless && "rootless", about.runtime && `runtime ${visibleText(about.runtime)}`].filter(Boolean);
+    if (about.available) return part(title, "ok", ["Available", ...more].join(", "), about.socket && h("p", {class: "small muted mono"}, visibleText(about.socket)));
+    return part(title, name === "native" ? "bad" : "off", name === "native" ? "Cannot run code" : "Not available", fix(about, name === "native" ? "To fix it: " : "To have it: "));
+}
+
+function layersPart({layers = [], missing = []}) {
+    return part("Walls around code", missing.length > 0 ? "warn" : "ok", missing.length > 0 ? `${layers.length} up, ${missing.length} missing on this machine` : `all ${layers.length} are up`,
+        h("ul", {class: "chips"}, layers.map((l) => h("li", {class: "chip", title: LAYERS[l] ?? ""}, l)), missing.map((l) => h("li", {class: "chip chip-missing", title: "this kernel or user cannot have it"}, l))));
+}
+
+function meter(label, value, most, tone = "") {
+    return h("span", {class: ["meter", tone && `meter-${tone}`], role: "img", "aria-label": label}, h("span", {style: {width: `${Math.min(100, Math.max(most > 0 ? value / most * 100 : 0, 0))}%`}}));
+}
+
+function diskPart({free_bytes: free, total_bytes: total}) {
+    const used = total - free, low = free < total * 0.05 || free < 1 << 30;
+    return part("Disk", low ? "warn" : "ok", `${bytes(free)} free of ${bytes(total)}`, meter(`${Math.round(used / total * 100)} % used`, used, total, low ? "warn" : ""),
+        low && h("p", {class: "small fix"}, "Little is left where the state directory is. The log keeps as many days as the setting audit.keep_days says."));
+}
+
+function poolPart(pool) {
+    const name = `Pool of ${visibleText(pool.runtime)}${pool.image && pool.image !== "host" ? ` in ${visibleText(pool.image)}` : ""}`;
+    const asked = pool.hits + pool.misses, state = `${pool.available} of ${pool.size} ready${asked ? `, ${count(pool.hits)} served` : ""}${pool.misses ? `, ${count(pool.misses)} came when it was empty` : ""}`;
+    return part(name, pool.problem ? "warn" : "ok", state, meter(`${pool.available} of ${pool.size} ready`, pool.available, pool.size), pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
+}
+
+function healthView({health, memory, rates}) {
+    const {engines = {}, sandboxes} = health;
+    return [part("The daemon", health.status === "ok" ? "ok" : "bad", `${health.status === "ok" ? "Runs code" : "Cannot run code"}, version ${visibleText(health.version)}, up for ${duration(Math.floor(health.uptime_ms / 10000) * 10000)}`,
+        h("p", {class: "small muted"}, `${count(sandboxes.running + sandboxes.paused)} of at most ${count(sandboxes.max)} sandboxes`, rates.waiting > 0 && `, ${count(rates.waiting)} requests wait for room`,
+            memory.available_bytes !== null && `. The machine has ${bytes(Math.round(memory.available_bytes / 1e8) * 1e8)} of memory left`)),
+    Object.entries(engines).map(enginePart), engines.native?.layers && layersPart(engines.native), health.disk && diskPart(health.disk), health.images?.images > 0 && part("Images", "ok", `${plural(health.images.images, "image")}, ${bytes(health.images.bytes)}${health.images.jobs > 0 ? `, ${plural(health.images.jobs, "import")} under way` : ""}`), (health.pools ?? []).map(poolPart)];
+}
+
+/* ---- sandboxes ---- */
+class SandboxTable {
+    constructor() {
+        this.rows = new Map(); // id -> row
+        this.used = new Map(); // id -> usage
+        this.number = h("span", {class: "muted small"});
+        this.body = h("tbody");
+        this.nothing = empty({icon: "box", title: "No sandboxes", text: "Those that live longer than one execution are listed here. Executions of their own come and go too fast for a list: see the chart."});
+        this.table = h("div", {class: "table-scroll", hidden: true}, h("table", {class: "table sandboxes"}, h("thead", {}, h("tr", {},
+            ["Sandbox", "State", "Runs", "Processes", "Memory", "CPU", "Age"].map((t) => h("th", {scope: "col"}, t)), h("th", {scope: "col"}, h("span", {class: "hidden-text"}, "Actions")))), this.body));
+        this.element = h("div", {}, this.table, this.nothing);
+    }
+
+    show(all) {
+        for (const [id, row] of this.rows)
+            if (!all.has(id)) {
+                if (row.element.contains(document.activeElement)) this.focusNear(row.element);
+                row.element.remove();
+                this.rows.delete(id);
+                this.used.delete(id);
+            }
+        for (const [id, sandbox] of all) {
+            if (!this.rows.has(id)) {
+                const row = this.make(id);
+                this.rows.set(id, row);
+                this.body.prepend(row.element);
+            }
+            this.fill(this.rows.get(id), sandbox);
+        }
+        this.table.hidden = all.size === 0;
+        this.nothing.hidden = all.size > 0;
+        this.number.textContent = all.size === 0 ? "" : count(all.size);
+    }
+
+    // Who uses the keyboard is not thrown back to the beginning of the page.
+    focusNear(element) {
+        (element.nextElementSibling ?? element.previousElementSibling)?.querySelector("a, button")?.focus();
+    }
+
+    make(id) {
+        const cells = Object.fromEntries(["state", "runs", "processes", "memory", "cpu", "age"].map((name) => [name, h("td", {class: "number", dataset: {label: name}})]));
+        const row = {id, cells, who: h("span", {class: "muted small truncate"})};
+        row.actions = h("td", {class: "actions"});
+        row.element = h("tr", {dataset: {id}}, h("td", {class: "sandbox-name"}, h("div", {class: "row"}, h("span", {class: "mono", title: id}, shortId(id)),
+            button({icon: "copy", kind: "quiet", title: `Copy the id ${id}`, onclick: () => copyText(id), class: "button button-quiet button-icon button-small"})), row.who), Object.values(cells), row.actions);
+        return row;
+    }
+
+    fill(row, sandbox) {
+        const before = row.sandbox;
+        row.sandbox = sandbox;
+        row.who.textContent = ownerOf(sandbox);
+        replace(row.cells.state, stateBadge(sandbox.state));
+        row.cells.runs.textContent = count(sandbox.executions);
+        row.cells.processes.textContent = count(sandbox.processes);
+        this.fillUsage(row);
+        replace(row.cells.age, timeOf(sandbox.created));
+        if (before?.state !== sandbox.state) this.fillActions(row);
+    }
+
+    fillActions(row) {
+        const {id, state} = row.sandbox, focused = row.actions.contains(document.activeElement) ? document.activeElement.dataset.action : null;
+        const act = (name, label, picture, onclick, kind = "quiet") => button({icon: picture, kind, title: `${label} ${id}`, onclick, "data-action": name});
+        const open = (name, label, picture) => h("a", {class: "button button-quiet button-icon", href: `#/${name}/${id}`, title: `${label} ${id}`, "aria-label": `${label} ${id}`, "data-action": name}, icon(picture));
+        replace(row.actions, h("div", {class: "row"}, can("sandbox.exec") && state !== "paused" && open("terminal", "Terminal of", "terminal"), can("files") && open("files", "Files of", "folder"),
+            can("sandbox.manage") && state === "running" && act("pause", "Pause", "pause", () => this.change(row, "pause")),
+            can("sandbox.manage") && state === "paused" && act("pause", "Resume", "play", () => this.change(row, "resume")),
+            can("sandbox.manage") && act("kill", "Kill", "trash", () => this.kill(row))));
+        if (focused) (row.actions.querySelector(`[data-action="${focused}"]`) ?? row.actions.querySelector("a, button"))?.focus();
+    }
+
+    async change(row, what) {
+        try {
+            this.fill(row, {...row.sandbox, ...await api(sandboxPath(row.id, `/${what}`), {method: "POST"})});
+        } catch (error) {
+            toastError(error);
+        }
+    }
+
+    async kill(row) {
+        if (!await confirm({title: "Kill this sandbox?", text: `Everything that runs in ${row.id} ends at once, and what it wrote into its private workspace is gone.`, action: "Kill"})) return;
+        try {
+            await api(sandboxPath(row.id), {method: "DELETE"});
+            toast("The sandbox is gone", {kind: "ok", ms: 2500});
+        } catch (error) {
+            if (error.status !== 404) toastError(error);
+        }
+    }
+
+    usage(all) {
+        for (const [id, usage] of Object.entries(all)) {
+            const before = this.used.get(id), now = {...usage, at: performance.now()};
+            if (before && usage.cpu_ms !== null && before.cpu_ms !== null) now.share = Math.max(0, (usage.cpu_ms - before.cpu_ms) / (now.at - before.at));
+            this.used.set(id, now);
+            if (this.rows.has(id)) this.fillUsage(this.rows.get(id));
+        }
+    }
+
+    fillUsage(row) {
+        const used = this.used.get(row.id), most = row.sandbox.limits?.memory_bytes;
+        replace(row.cells.memory, used?.memory_bytes === undefined || used.memory_bytes === null ? "–" : h("span", {class: "cell-meter"}, bytes(used.memory_bytes),
+            most && meter(`of ${bytes(most)}`, used.memory_bytes, most, used.memory_bytes > most * 0.9 ? "warn" : "")));
+        row.cells.cpu.textContent = used?.share === undefined ? "–" : `${Math.round(used.share * 100)} %`;
+    }
+
+    memory() {
+        let sum = 0;
+        for (const {memory_bytes: n} of this.used.values()) sum += n ?? 0;
+        return sum;
+    }
+
+    tick() {
+        for (const row of this.rows.values()) replace(row.cells.age, timeOf(row.sandbox.created));
+    }
+}

@@ -1,0 +1,151 @@
+// runner.js -- one run of "Try it": a sandbox for it, an interpreter in that, the code, and what it left behind.
+//
+// A key that may make sandboxes gets a fresh one for each run, which stays until the next run so that its files can be
+// fetched; or keeps one, with its variables, if it wants to.  A key that may only run code uses /v1/exec.
+import {api, can, stream} from "./api.js";
+
+const TTL_MS = 30 * 60 * 1000;
+const LISTED = 300, DEPTH = 5;
+
+const keepsVariables = (runtime) => /^(python|node|bash)/.test(runtime);
+
+// How long it takes to start an interpreter alone: it starts itself five times and tells the middle one, in ms.
+const BARE = [
+    [/^python/, `import subprocess, sys, time
+t = []
+for _ in range(5):
+    a = time.perf_counter(); subprocess.run([sys.executable, "-c", "pass"]); t.append(time.perf_counter() - a)
+print(sorted(t)[2] * 1000)`],
+    [/^node/, `const {spawnSync} = require('child_process'), t = [];
+for (let i = 0; i < 5; i++) { const a = performance.now(); spawnSync(process.execPath, ['-e', '0']); t.push(performance.now() - a); }
+console.log(t.sort((a, b) => a - b)[2]);`],
+    [/^bash/, `for i in 1 2 3 4 5; do a=\${EPOCHREALTIME/./}; "$BASH" -c :; b=\${EPOCHREALTIME/./}; echo $((b - a)); done | sort -n | sed -n '3s/\\(...\\)$/.\\1/p'`],
+];
+
+export class Runner {
+    constructor() {
+        this.box = null; // {id, image, contexts: {runtime: id}}
+        this.bare = new Map();
+    }
+
+    get sandbox() { return this.box?.id ?? null; }
+
+    // Ends the sandbox; also while the page is being left.
+    discard() {
+        const box = this.box;
+        this.box = null;
+        if (box) api(`/v1/sandboxes/${box.id}`, {method: "DELETE", keepalive: true, retries: 0}).catch(() => {});
+    }
+
+    // run({runtime, code, image, keep, timeout_ms, signal, on: {phase(name), event(name, data), busy(seconds)}})
+    // -> {result, times: {sandbox, interpreter} in ms or null, files: [{path, bytes, change}] or null, fresh}
+    async run(options) {
+        if (!can("sandbox.manage")) return await this.runOnce(options);
+        const {keep, image} = options;
+        if (!keep || this.box?.image !== image) this.discard();
+        const fresh = this.box === null;
+        try {
+            return await this.runIn(options, fresh);
+        } catch (error) {
+            if (fresh || error.status !== 404) throw error;
+            this.box = null; // it was ended meanwhile, or the daemon was started anew
+            options.on.phase("gone");
+            return await this.runIn(options, true);
+        }
+    }
+
+    async runIn({runtime, code, image, timeout_ms, signal, on}, fresh) {
+        const times = {sandbox: null, interpreter: null};
+        const options = {method: "POST", signal, onBusy: on.busy};
+        if (fresh) {
+            on.phase("sandbox");
+            const made = await api("/v1/sandboxes", {...options, onTime: (ms) => { times.sandbox = ms; },
+                body: {image, ttl_ms: TTL_MS, metadata: {for: "web page"}}});
+            this.box = {id: made.id, image, contexts: {}};
+        }
+        const box = this.box;
+        const before = fresh ? new Map() : await this.listing(signal);
+        const result = keepsVariables(runtime) ? await this.runInContext(box, runtime, {code, timeout_ms}, times, options, on)
+            : await this.follow(`/v1/sandboxes/${box.id}/exec`, {runtime, code, timeout_ms}, options, on);
+        return {result, times, fresh, files: changes(before, await this.listing(signal))};
+    }
+
+    async runInContext(box, runtime, body, times, options, on) {
+        const contexts = `/v1/sandboxes/${box.id}/contexts`;
+        if (!box.contexts[runtime]) {
+            const made = await api(contexts, {...options, body: {runtime}, onTime: (ms) => { times.interpreter = ms; }});
+            box.contexts[runtime] = made.id;
+        }
+        try {
+            return await this.follow(`${contexts}/${box.contexts[runtime]}/run`, body, options, on);
+        } finally {
+            const state = await api(`${contexts}/${box.contexts[runtime]}`, {signal: options.signal}).catch(() => null);
+            if (state?.state !== "idle") delete box.contexts[runtime]; // the code ended its interpreter: another one next time
+        }
+    }
+
+    async runOnce({runtime, code, image, timeout_ms, signal, on}) {
+        const body = {runtime, code, image, timeout_ms};
+        const result = await this.follow("/v1/exec", body, {method: "POST", signal, onBusy: on.busy}, on);
+        return {result, times: {sandbox: null, interpreter: null}, fresh: true, files: null};
+    }
+
+    async follow(path, body, options, on) {
+        let result = null, failure = null;
+        await stream(path, {...options, body, onEvent: ({event, data}) => {
+            if (event === "exit") result = data;
+            else if (event === "error") failure = data.error;
+            else on.event(event, data);
+        }});
+        if (failure) throw Object.assign(new Error(failure.message), failure);
+        if (!result && !options.signal?.aborted) throw Object.assign(new Error("The connection broke before the end."), {kind: "offline", hint: ""});
+        return result;
+    }
+
+    // path -> {bytes, modified} of the workspace's files, as far as LISTED and DEPTH; null if the key may not look.
+    async listing(signal) {
+        if (!can("files") || !this.box) return null;
+        const found = new Map(), waiting = [["", 0]];
+        while (waiting.length > 0 && found.size < LISTED) {
+            const [directory, depth] = waiting.shift();
+            const path = `/v1/sandboxes/${this.box.id}/files?list=1&path=${encodeURIComponent(`/workspace/${directory}`)}`;
+            const answer = await api(path, {signal}).catch(() => ({entries: []}));
+            for (const entry of answer.entries) {
+                const at = directory ? `${directory}/${entry.name}` : entry.name;
+                if (entry.type === "directory" && depth < DEPTH) waiting.push([at, depth + 1]);
+                if (entry.type === "file") found.set(at, {bytes: entry.bytes, modified: entry.modified});
+            }
+        }
+        return found;
+    }
+
+    async fetchFile(path) {
+        const response = await api(`/v1/sandboxes/${this.box.id}/files?path=${encodeURIComponent(`/workspace/${path}`)}`, {raw: true});
+        return await response.blob();
+    }
+
+    // Milliseconds that this interpreter alone takes to start, measured once in the sandbox that is there; or null.
+    async bareStart(runtime) {
+        const code = BARE.find(([pattern]) => pattern.test(runtime))?.[1];
+        const name = `${this.box?.image}/${runtime}`;
+        if (!code || !this.box) return null;
+        if (!this.bare.has(name)) {
+            const result = await api(`/v1/sandboxes/${this.box.id}/exec`, {method: "POST", body: {runtime, code, timeout_ms: 10000}, retries: 0}).catch(() => null);
+            const ms = Number(result?.stdout);
+            if (!(ms > 0)) return null;
+            this.bare.set(name, ms);
+        }
+        return this.bare.get(name);
+    }
+}
+
+function changes(before, after) {
+    if (before === null || after === null) return null;
+    const list = [];
+    for (const [path, {bytes, modified}] of after) {
+        const old = before.get(path);
+        if (!old || old.modified !== modified || old.bytes !== bytes) list.push({path, bytes, change: old ? "changed" : "added"});
+    }
+    for (const path of before.keys()) if (!after.has(path)) list.push({path, bytes: 0, change: "removed"});
+    return list.sort((a, b) => a.path < b.path ? -1 : 1);
+}

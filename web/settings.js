@@ -1,0 +1,295 @@
+// settings.js -- the page "Sandbox": all settings, from the table that the daemon itself checks them by.
+//
+// What may be set, what it means and what is allowed comes from the schema in /openapi.json; LAYOUT below only says
+// where it stands and what it is called.  A setting that it does not know appears under "More", so none is ever missing.
+// While one types, the schema's rules are checked here, and a moment later the daemon checks the whole (PUT ?check=1).
+// Saving is one PUT with If-Match: what somebody else changed meanwhile is shown, never overwritten.
+import {api, append, badge, button, confirm, dialog, events, h, icon, notice, replace, toast, toastError} from "./app.js";
+import {appendVisible} from "./widgets.js";
+import {controlFor, show} from "./controls.js";
+
+export const keep = true; // half-made changes stay when the daemon was gone
+
+const LAYOUT = [
+    {title: "Isolation", icon: "shield", text: "What runs in a sandbox, who shares one, and what it sees of an agent's own files.",
+        fields: {mode: "Mode", scope: "Scope", workspace: "Workspace access", workspace_root: "Workspace directory"}},
+    {title: "Limits of a sandbox", icon: "sliders", text: "What one sandbox may use. A request can ask for less, and for more only where its key allows.",
+        fields: {"limits.cpus": "CPU cores", "limits.memory_bytes": "Memory", "limits.disk_bytes": "Disk", "limits.processes": "Processes", "limits.timeout_ms": "Timeout",
+            "limits.cpu_time_ms": "CPU time", "limits.grace_ms": "Grace time", "limits.output_bytes": "Output kept", "limits.open_files": "Open files", "limits.disk_inodes": "Number of files"}},
+    {title: "Network", icon: "pulse", text: "What code may reach. Private, link-local and metadata addresses stay closed in every tier unless listed by hand.",
+        fields: {"network.tier": "Network", "network.allowed_domains": "Allowed domains", "network.blocked_domains": "Blocked domains", "network.allowed_private": "Private addresses that may be reached",
+            "network.connections": "Connections at once", "network.bytes_per_execution": "Traffic of one execution", "network.idle_timeout_ms": "Idle connections"}},
+    {title: "Images and runtimes", icon: "box", text: "What code finds in its sandbox.",
+        fields: {engine: "Engine", image: "Image", default_runtimes: "Default runtimes", runtimes: "Runtimes from images", images: "Images"}},
+    {title: "Pools", icon: "clock", text: "Sandboxes made ahead of time, each with an interpreter that waits in it: why code starts in a millisecond.", fields: {pools: "Pools"}},
+    {title: "How many, how long", icon: "list", text: "Sandboxes alive at once, and what becomes of those that nobody uses.",
+        fields: {"sandboxes.max": "Sandboxes at once", "sandboxes.idle_timeout_ms": "Idle sandboxes", "sandboxes.workspace_keep_ms": "Unused workspaces", "sandboxes.queue_timeout_ms": "Waiting for room",
+            "sandboxes.queue_max": "Requests waiting", "sandboxes.cleanup_interval_ms": "Clean-up"}},
+    {title: "Scanner", icon: "search", text: "Reads Python, shell and JavaScript before or while they run.", fields: {"scan.enabled": "Scanner", "scan.action": "What it does"}},
+    {title: "Log", icon: "file", text: "Every execution has a row in it.", fields: {"audit.keep_days": "Days kept", "audit.keep_bytes": "Size", "audit.keep_output": "Output"}},
+    {title: "More", icon: "plus", text: "Settings without a place of their own.", fields: {}},
+];
+
+/* ---- documents ---- */
+const copy = (value) => structuredClone(value);
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const steps = (path) => path.split(".");
+const get = (document, path) => steps(path).reduce((at, step) => at?.[step], document);
+
+function set(document, path, value) {
+    const all = steps(path), last = all.pop();
+    let at = document;
+    for (const step of all) at = at[step] ??= {};
+    at[last] = value;
+}
+
+// Every path of the schema at which something is set, with its schema: objects with fields of their own are gone into.
+function leaves(schema, prefix = "") {
+    return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+        const path = prefix ? `${prefix}.${name}` : name;
+        return field.type === "object" && field.properties ? leaves(field, path) : [[path, field]];
+    });
+}
+
+// [{path, from, to}] of the leaves that differ.
+const differences = (fields, from, to) => [...fields.keys()].filter((path) => !same(get(from, path) ?? null, get(to, path) ?? null))
+    .map((path) => ({path, from: get(from, path), to: get(to, path)}));
+
+const TITLES = Object.assign({}, ...LAYOUT.map((section) => section.fields));
+const titleOf = (path) => TITLES[path] ?? path.split(".").at(-1).replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
+
+/* ---- what outlives leaving the page and coming back ---- */
+const kept = {base: null, etag: null, edited: null, history: []};
+
+async function readSettings(signal) {
+    const response = await api("/v1/settings", {raw: true, signal});
+    return {etag: response.headers.get("ETag"), document: await response.json()};
+}
+
+export async function mount(root, {signal}) {
+    const [{components}, now, images] = await Promise.all([api("/openapi.json", {signal}), readSettings(signal), api("/v1/images", {signal}).catch(() => ({images: []}))]);
+    return new SettingsPage(root, components.schemas.settings, now, images.images, signal).leave;
+}
+
+class SettingsPage {
+    constructor(root, schema, now, images, signal) {
+        Object.assign(this, {signal, images, fields: new Map(leaves(schema)), controls: new Map(), wrong: new Map()});
+        this.bar = h("div", {class: "save-bar", role: "region", "aria-label": "Changes", hidden: true});
+        this.elsewhere = h("div", {});
+        this.undo = button({label: "Undo last save", icon: "undo", onclick: () => this.undoLast(), title: "Puts the settings back as they were before the last save"});
+        const changed = kept.edited !== null && differences(this.fields, kept.base, kept.edited).length > 0;
+        const moved = changed && kept.etag !== now.etag;
+        if (!changed) this.adopt(now);
+        append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Sandbox"), h("p", {}, "How code is run, unless a request says otherwise. Changes hold for sandboxes made from then on.")),
+            h("div", {class: "row"}, this.undo)), this.elsewhere, h("div", {class: "settings"}, this.contents(), h("div", {class: "stack"}, this.sections())), this.bar);
+        this.refresh();
+        if (moved) this.tellElsewhere(now);
+        const look = () => { if (document.visibilityState === "visible") this.lookAgain(); };
+        document.addEventListener("visibilitychange", look, {signal});
+        events.addEventListener("online", look, {signal});
+        addEventListener("beforeunload", (event) => { if (this.changes().length > 0) event.preventDefault(); }, {signal});
+        this.leave = () => clearTimeout(this.timer);
+    }
+
+    adopt({etag, document}) {
+        kept.etag = etag;
+        kept.base = document;
+        kept.edited = copy(document);
+    }
+
+    changes() { return differences(this.fields, kept.base, kept.edited); }
+
+    /* ---- what is on the page ---- */
+    layout() {
+        const placed = new Set(Object.keys(TITLES));
+        const covered = (path) => placed.has(path) || [...placed].some((p) => path.startsWith(`${p}.`));
+        const other = [...this.fields.keys()].filter((path) => !covered(path));
+        return LAYOUT.map((section) => {
+            const named = Object.keys(section.fields).flatMap((path) => this.fields.has(path) ? [path] : [...this.fields.keys()].filter((p) => p.startsWith(`${path}.`)));
+            return {...section, paths: section.title === "More" ? other : named, id: `set-${section.title.toLowerCase().replace(/\W+/g, "-")}`};
+        }).filter((section) => section.paths.length > 0);
+    }
+
+    contents() {
+        return h("nav", {class: "contents", "aria-label": "Groups of settings"}, this.layout().map(({title, id}) =>
+            h("a", {href: `#${id}`, onclick: (event) => {
+                event.preventDefault();
+                const target = document.getElementById(id);
+                target.scrollIntoView({block: "start"});
+                target.focus({preventScroll: true});
+            }}, title)));
+    }
+
+    sections() {
+        return this.layout().map(({title, text, icon: name, paths, id}) => h("section", {class: "card settings-card", id, tabindex: "-1", "aria-label": title},
+            h("header", {}, icon(name), h("div", {}, h("h2", {}, title), h("p", {class: "muted"}, text))), paths.map((path) => this.row(path))));
+    }
+
+    row(path) {
+        const schema = this.fields.get(path), id = `f-${path.replace(/\W/g, "-")}`;
+        const error = h("p", {class: "field-error", id: `${id}-error`, role: "alert"});
+        const control = controlFor({path, schema, id, title: titleOf(path), images: this.images, value: get(kept.edited, path), onChange: (value, problem) => this.edit(path, value, problem)});
+        const reset = "default" in schema ? h("button", {type: "button", class: "link small", hidden: true, onclick: () => this.put(path, copy(schema.default))}, "Use the default") : null;
+        const row = h("div", {class: ["setting", control.wide && "setting-wide"], dataset: {path}},
+            h("div", {class: "setting-about"}, h(control.single ? "label" : "span", {class: "setting-title", for: control.single ? id : null, id: `${id}-label`}, titleOf(path)),
+                control.explains ? null : h("p", {class: "muted small", id: `${id}-help`}, sentence(schema.description ?? "")),
+                !control.explains && h("p", {class: "small faint"}, "default" in schema && ["Default: ", h("span", {}, show(path, schema.default)), " "], reset)),
+            h("div", {class: "setting-control"}, control.element, error));
+        this.controls.set(path, {control, error, row, reset});
+        return row;
+    }
+
+    /* ---- changing ---- */
+    edit(path, value, problem) {
+        if (problem) this.wrong.set(path, problem);
+        else {
+            this.wrong.delete(path);
+            set(kept.edited, path, value);
+        }
+        this.refresh();
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => this.check(), 250);
+    }
+
+    // From outside of the control: default, undo, what somebody else has set.
+    put(path, value) {
+        this.controls.get(path).control.set(value);
+        this.edit(path, value, null);
+    }
+
+    putAll(document) {
+        this.wrong.clear();
+        for (const path of this.fields.keys()) {
+            const value = get(document, path);
+            set(kept.edited, path, copy(value));
+            this.controls.get(path).control.set(copy(value));
+        }
+        this.refresh();
+    }
+
+    async check() {
+        if (this.wrong.size > 0 || this.changes().length === 0) return this.told(null);
+        const asked = JSON.stringify(kept.edited);
+        try {
+            await api("/v1/settings?check=1", {method: "PUT", body: kept.edited, signal: this.signal});
+            if (asked === JSON.stringify(kept.edited)) this.told(null);
+        } catch (error) {
+            if (asked === JSON.stringify(kept.edited) && error.status >= 400 && error.status < 500 && error.status !== 401) this.told(error);
+        }
+    }
+
+    // The daemon's own words go to the field that they begin with: "limits.cpus must be …", "pools[1].size …".
+    told(error) {
+        this.refused = error;
+        this.refusedPath = error ? [...this.fields.keys()].filter((path) => new RegExp(`^${path.replaceAll(".", "\\.")}(?![\\w.])`).test(error.message)).sort((a, b) => b.length - a.length)[0]
+            ?? [...this.fields.keys()].find((path) => error.message.startsWith(`${path} `) || error.message.startsWith(`${path}:`) || error.message.startsWith(`${path}[`)) ?? null : null;
+        this.refresh();
+    }
+
+    refresh() {
+        const changes = this.changes(), changed = new Set(changes.map((c) => c.path));
+        for (const [path, {control, error, row, reset}] of this.controls) {
+            const words = this.wrong.get(path) ?? (this.refusedPath === path && changed.has(path) ? `${this.refused.message}${this.refused.hint ? ` (${this.refused.hint})` : ""}` : "");
+            error.textContent = words ? sentence(words) : "";
+            row.classList.toggle("setting-changed", changed.has(path) || this.wrong.has(path));
+            control.mark(Boolean(words));
+            if (reset) reset.hidden = same(get(kept.edited, path), this.fields.get(path).default);
+        }
+        this.undo.hidden = kept.history.length === 0;
+        this.showBar(changes);
+    }
+
+    showBar(changes) {
+        const wrong = this.wrong.size > 0 || this.refused;
+        const n = changes.length + [...this.wrong.keys()].filter((path) => !changes.some((c) => c.path === path)).length;
+        this.bar.hidden = n === 0;
+        if (n === 0) return;
+        const list = changes.slice(0, 3).map(({path, from, to}) => h("li", {}, h("strong", {}, titleOf(path)), " ", appendVisible(h("span", {class: "muted"}), `${show(path, from)} → ${show(path, to)}`)));
+        replace(this.bar, h("div", {class: "save-what"}, h("strong", {role: "status"}, n === 1 ? "1 change" : `${n} changes`), h("ul", {}, list, changes.length > 3 && h("li", {class: "muted"}, `and ${changes.length - 3} more`)),
+            wrong && h("p", {class: "field-error"}, this.refused && !this.refusedPath ? sentence(this.refused.message) : "Something is not valid yet.")),
+        h("div", {class: "row"}, button({label: "Discard", kind: "quiet", onclick: () => this.discard()}),
+            button({label: "Save", icon: "check", kind: "primary", disabled: Boolean(wrong) || this.saving, onclick: () => this.save()})));
+    }
+
+    discard() {
+        this.told(null);
+        this.putAll(kept.base);
+    }
+
+    /* ---- saving ---- */
+    async save() {
+        const before = kept.base;
+        if (!this.warned(before, kept.edited) || await this.confirmOff()) await this.send(kept.edited, () => { kept.history.push(before); });
+    }
+
+    warned(before, after) { return before.mode !== "off" && after.mode === "off"; }
+
+    confirmOff() {
+        return confirm({title: "Run code without a sandbox?", action: "Turn it off",
+            text: "With mode “off” code that asks for nothing special runs on this machine itself, with its files and its network. Do this only for code you would run yourself."});
+    }
+
+    async send(document, done) {
+        this.saving = true;
+        this.refresh();
+        try {
+            const response = await api("/v1/settings", {method: "PUT", body: document, headers: {"If-Match": kept.etag}, raw: true, signal: this.signal});
+            done();
+            this.adopt({etag: response.headers.get("ETag"), document: await response.json()});
+            this.putAll(kept.base);
+            replace(this.elsewhere);
+            toast("Saved", {kind: "ok", action: kept.history.length > 0 && button({label: "Undo", kind: "quiet", onclick: (event) => { event.target.closest(".toast")?.remove(); this.undoLast(); }})});
+        } catch (error) {
+            if (error.status === 412) await this.conflict();
+            else if (error.status === 400) this.told(error);
+            else toastError(error);
+        }
+        this.saving = false;
+        this.refresh();
+    }
+
+    async undoLast() {
+        if (this.changes().length > 0 && !await confirm({title: "Undo the last save?", text: "Changes that are not saved yet are lost by it.", action: "Undo"})) return;
+        const before = kept.history.at(-1);
+        if (before) await this.send(before, () => { kept.history.pop(); });
+    }
+
+    async conflict() {
+        const now = await readSettings(this.signal);
+        const mine = this.changes(), theirs = differences(this.fields, kept.base, now.document);
+        const both = theirs.filter(({path}) => mine.some((c) => c.path === path));
+        const answer = await dialog({title: "Changed elsewhere meanwhile", class: "conflict", body: [
+            h("p", {}, "Somebody else has saved other settings since you opened this page. Nothing was overwritten."),
+            h("ul", {}, theirs.map(({path, from, to}) => h("li", {}, h("strong", {}, titleOf(path)), " ", appendVisible(h("span"), `${show(path, from)} → ${show(path, to)}`), both.some((c) => c.path === path) && badge("you changed it, too", "warn")))),
+        ], actions: [{label: "Drop my changes", kind: "danger", value: "theirs"}, {label: "Look at them first", value: null}, {label: "Put my changes on top", kind: "primary", value: "mine"}]});
+        if (answer === null) return this.tellElsewhere(now);
+        this.adopt(now);
+        if (answer === "mine") for (const {path, to} of mine) set(kept.edited, path, copy(to));
+        this.putAll(copy(kept.edited));
+        replace(this.elsewhere);
+        if (answer === "mine") toast("Your changes are on top of the new settings. Save when they are right.", {kind: "info"});
+        this.check();
+    }
+
+    tellElsewhere(now) {
+        const theirs = differences(this.fields, kept.base, now.document);
+        replace(this.elsewhere, notice("warn", h("strong", {}, "The settings were changed elsewhere: "), theirs.map(({path}) => titleOf(path)).join(", "), ". Your changes are not saved yet; saving asks what to do."));
+    }
+
+    async lookAgain() {
+        try {
+            const now = await readSettings(this.signal);
+            if (now.etag === kept.etag) return;
+            if (this.changes().length > 0 || this.wrong.size > 0) return this.tellElsewhere(now);
+            this.adopt(now);
+            this.putAll(kept.base);
+            toast("The settings were changed elsewhere; this page shows the new ones.", {kind: "info"});
+        } catch { /* the banner tells */ }
+    }
+}
+
+function sentence(text) {
+    const trimmed = text.trim();
+    if (!trimmed) return "";
+    return trimmed[0].toUpperCase() + trimmed.slice(1) + (/[.!?)]$/.test(trimmed) ? "" : ".");
+}
