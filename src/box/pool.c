@@ -12,6 +12,8 @@
 #include "engine/runtime.h"
 #include "sys/file.h"
 
+#define SPARES_MAX 4                 /* pools of spare sandboxes that are in no settings */
+#define WANTED_US INT64_C(60000000)  /* and how long they outlive their last use */
 #define MAKING_AT_ONCE 2             /* of all pools: requests have the rest of the machine */
 #define FRONT_MAX 8                  /* that get ready in earnest */
 #define OVERDUE_US INT64_C(60000000) /* a member that does not come to wait */
@@ -106,6 +108,40 @@ static void look_for_image(struct pool *pool)
                 pool->problem = err;
 }
 
+/* ---- its beginning and its end ---- */
+
+static struct pool *pool_new(struct box *box, const char *runtime, const char *image, json_t *preload,
+                             const struct cella_limits *limits)
+{
+        struct pool *pool = preload ? calloc(1, sizeof *pool) : NULL;
+        if (!pool) {
+                json_decref(preload);
+                return NULL;
+        }
+        *pool = (struct pool){.box = box, .preload = preload, .limits = *limits};
+        snprintf(pool->runtime, sizeof pool->runtime, "%s", runtime);
+        snprintf(pool->image_name, sizeof pool->image_name, "%s", image);
+        waiting_how(runtime, &pool->how);
+        list_init(&pool->ready);
+        return pool;
+}
+
+static void pool_free(struct pool *pool)
+{
+        list_each (at, &pool->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->pool == pool)
+                        sb->pool = NULL;
+        }
+        pool_drop_members(pool);
+        drop_template(pool);
+        template_cancel(pool->maker);
+        list_remove(&pool->link);
+        used_image_unref(pool->image);
+        json_decref(pool->preload);
+        free(pool);
+}
+
 /* ---- filling up ---- */
 
 static unsigned making(const struct box *box)
@@ -152,8 +188,19 @@ static void drop_overdue(struct box *box)
         }
 }
 
+static void drop_unwanted(struct box *box)
+{
+        const int64_t since = clock_us() - WANTED_US;
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (!pool->lasting && pool->wanted_us < since)
+                        pool_free(pool);
+        }
+}
+
 void pools_tick(struct box *box)
 {
+        drop_unwanted(box);
         if (making(box) > 0)
                 drop_overdue(box);
         pools_refill(box);
@@ -277,9 +324,38 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
         return sb;
 }
 
+/* What was wanted twice within a while is going to be wanted again: so images and limits other than the
+ * settings' have spare sandboxes, too.  The first time there is a pool, the second time it gets its size. */
+static void want_spare(struct box *box, const struct sandbox_spec *spec, struct pool *pool)
+{
+        struct pool *oldest = NULL;
+        unsigned n = 0;
+        if (pool)
+                pool->size = box->settings.spare;
+        if (pool || box->settings.spare == 0 || box->stopping || (spec->required && box->missing))
+                return;
+        list_each (at, &box->pools, other) {
+                struct pool *p = list_entry(at, struct pool, link);
+                if (p->lasting)
+                        continue;
+                n++;
+                if (!oldest || p->wanted_us < oldest->wanted_us)
+                        oldest = p;
+        }
+        if (n >= SPARES_MAX)
+                pool_free(oldest);
+        pool = pool_new(box, "", used_image_name(spec->image), json_array(), &spec->limits);
+        if (!pool)
+                return;
+        pool->network = spec->network.tier != TIER_RESTRICTED;
+        pool->wanted_us = clock_us();
+        list_add(&box->pools, &pool->link);
+        look_for_image(pool);
+}
+
 struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r)
 {
-        struct pool *missed = NULL;
+        struct pool *missed = NULL, *spare = NULL;
         if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
             (spec->caller->sandboxes_max && !list_empty(&box->pools) &&
              sandbox_alive_of_key(box, spec->caller->key) >= spec->caller->sandboxes_max))
@@ -289,16 +365,20 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, 
                 if (!serves(pool, spec->image, spec, r))
                         continue;
                 struct waiting *w = first_alive(pool);
+                pool->wanted_us = clock_us();
                 if (w) {
                         if (missed)
                                 missed->misses++;
                         return take_from(pool, w, spec);
                 }
-                if (!missed && !is_spare(pool))
+                if (is_spare(pool))
+                        spare = pool;
+                else if (!missed)
                         missed = pool;
         }
         if (missed)
                 missed->misses++;
+        want_spare(box, spec, spare);
         return NULL;
 }
 
@@ -342,22 +422,6 @@ bool pool_template(const struct box *box, const struct used_image *image, const 
 
 /* ---- which there are ---- */
 
-static void pool_free(struct pool *pool)
-{
-        list_each (at, &pool->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->pool == pool)
-                        sb->pool = NULL;
-        }
-        pool_drop_members(pool);
-        drop_template(pool);
-        template_cancel(pool->maker);
-        list_remove(&pool->link);
-        used_image_unref(pool->image);
-        json_decref(pool->preload);
-        free(pool);
-}
-
 /* The same but for its size: may stay as it is. */
 static struct pool *find_same(struct list *pools, const char *image, const char *runtime,
                               const json_t *preload, const struct cella_limits *limits)
@@ -385,18 +449,10 @@ static int add_pool(struct box *box, struct list *old, const json_t *entry)
         if (pool) {
                 list_remove(&pool->link);
                 json_decref(preload);
-        } else {
-                pool = calloc(1, sizeof *pool);
-                if (!pool) {
-                        json_decref(preload);
-                        return -ENOMEM;
-                }
-                *pool = (struct pool){.box = box, .preload = preload, .limits = limits};
-                snprintf(pool->runtime, sizeof pool->runtime, "%s", runtime);
-                snprintf(pool->image_name, sizeof pool->image_name, "%s", image);
-                waiting_how(runtime, &pool->how);
-                list_init(&pool->ready);
+        } else if (!(pool = pool_new(box, runtime, image, preload, &limits))) {
+                return -ENOMEM;
         }
+        pool->lasting = true;
         const bool network = box->settings.tier != TIER_RESTRICTED;
         if (pool->network != network)
                 pool_drop_members(pool); /* its template is as good as before */
@@ -457,6 +513,8 @@ json_t *pools_to_json(const struct box *box)
         json_t *list = json_array();
         list_each (at, &box->pools, other) {
                 const struct pool *p = list_entry(at, struct pool, link);
+                if (!p->lasting && p->size == 0)
+                        continue;
                 static const char *const ways[] = {[WAITING_NOT] = "sandbox",
                                                    [WAITING_SHELL] = "started",
                                                    [WAITING_SCRIPT] = "started",

@@ -16,6 +16,8 @@ struct pool {
         struct cella_limits limits;
         unsigned size;
         bool network; /* its members have one */
+        bool lasting; /* it is in the settings; else it goes when nobody wants it any more: */
+        int64_t wanted_us;
         struct waiting_how how;
         struct template_maker *maker;
         struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */

@@ -56,6 +56,7 @@ static int measure(struct bench *b, struct cella_err *err)
         if (r == 0)
                 r = bench_rounds(b, err);
         bench_daemon_stop(&b->daemons[BENCH_PLAIN]);
+        bench_daemon_stop(&b->daemons[BENCH_SPARE]);
         bench_daemon_stop(&b->daemons[BENCH_PANDAS]);
         if (r == 0)
                 r = bench_load(b, err);

@@ -78,7 +78,7 @@ int bench_daemon_settle(struct bench_daemon *d, struct cella_err *err);
 
 /* ---- latency ---- */
 
-enum bench_daemons { BENCH_PLAIN, BENCH_POOLED, BENCH_PANDAS, BENCH_N_DAEMONS };
+enum bench_daemons { BENCH_PLAIN, BENCH_SPARE, BENCH_POOLED, BENCH_PANDAS, BENCH_N_DAEMONS };
 
 enum bench_kind {
         BENCH_SPAWN,         /* argv, by posix_spawn() */

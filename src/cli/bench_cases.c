@@ -1,7 +1,7 @@
 /* cli/bench_cases.c -- what is measured for its latency, and what has to be there for it.
  *
- * Three daemons, because a request is served from the first pool that fits: one with a template but nothing
- * made ahead, one with pools, one whose only pool has pandas imported. */
+ * Several daemons, because a request is served from the first pool that fits: one with a template but nothing
+ * made ahead, one with spare sandboxes too, one with pools, one whose only pool has pandas imported. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +49,7 @@ const struct bench_case bench_cases[] = {
         {SH, .way = "library_ready", .title = "library, ready sandbox", .kind = BENCH_LIBRARY_READY},
         {SH, .way = "cold", .title = "daemon, fresh sandbox (cold)", .kind = BENCH_EXEC,
          .daemon = BENCH_PLAIN},
+        {SH, .way = "spare", .title = "daemon, spare sandbox", .kind = BENCH_EXEC, .daemon = BENCH_SPARE},
         {SH, .way = "ready", .title = "daemon, ready sandbox", .kind = BENCH_EXEC_READY,
          .daemon = BENCH_PLAIN},
         {SH, .way = "pooled", .title = "daemon, pooled", .kind = BENCH_EXEC, .daemon = BENCH_POOLED,
@@ -63,9 +64,11 @@ const struct bench_case bench_cases[] = {
          .daemon = BENCH_PLAIN,
          .body = "{\"runtime\": \"python3\", \"code\": \"" PYTHON_CODE
                  "\", \"env\": {\"PYTHONDONTWRITEBYTECODE\": \"1\"}}"},
-        {PYTHON, .way = "on_demand", .title = "daemon, pool empty: from the template", .kind = BENCH_EXEC,
-         .daemon = BENCH_PLAIN, .expects = BENCH_MISS, .body = BODY("python3", PYTHON_CODE),
-         .at_most = 1 / 6.0, .aim = 1 / 12.0},
+        {PYTHON, .way = "template", .title = "daemon, fresh sandbox, from the template", .kind = BENCH_EXEC,
+         .daemon = BENCH_PLAIN, .expects = BENCH_MISS, .body = BODY("python3", PYTHON_CODE)},
+        {PYTHON, .way = "on_demand", .title = "daemon, pool empty: template, spare sandbox",
+         .kind = BENCH_EXEC, .daemon = BENCH_SPARE, .expects = BENCH_MISS,
+         .body = BODY("python3", PYTHON_CODE), .at_most = 1 / 6.0, .aim = 1 / 12.0},
         {PYTHON, .way = "pooled", .title = "daemon, pooled", .kind = BENCH_EXEC, .daemon = BENCH_POOLED,
          .expects = BENCH_HIT, .body = BODY("python3", PYTHON_CODE), .at_most = 1 / 15.0, .aim = 1 / 40.0},
 
@@ -128,14 +131,20 @@ static void look_for_programs(struct bench *b)
 
 /* ---- the daemons ---- */
 
+#define NO_SPARE "{\"sandboxes\": {\"spare\": 0}, "
+#define TEMPLATE "{\"runtime\": \"python3\", \"size\": 0, " PRELOAD "}"
+
 static int start_daemons(struct bench *b, struct cella_err *err)
 {
         char pools[400];
         const bool python = !group_skipped(b, "python3")[0], node = !group_skipped(b, "node")[0];
-        int r = bench_daemon_start(
-                &b->daemons[BENCH_PLAIN],
-                python ? "{\"pools\": [{\"runtime\": \"python3\", \"size\": 0, " PRELOAD "}]}" : "{}", err);
-        snprintf(pools, sizeof pools, "{\"pools\": [{\"runtime\": \"sh\", \"size\": 4}%s%s]}",
+        int r = bench_daemon_start(&b->daemons[BENCH_PLAIN],
+                                   python ? NO_SPARE "\"pools\": [" TEMPLATE "]}" : NO_SPARE "\"pools\": []}",
+                                   err);
+        if (r == 0)
+                r = bench_daemon_start(&b->daemons[BENCH_SPARE],
+                                       python ? "{\"pools\": [" TEMPLATE "]}" : "{\"pools\": []}", err);
+        snprintf(pools, sizeof pools, NO_SPARE "\"pools\": [{\"runtime\": \"sh\", \"size\": 4}%s%s]}",
                  python ? ", {\"runtime\": \"python3\", \"size\": 4, " PRELOAD "}" : "",
                  node ? ", {\"runtime\": \"node\", \"size\": 2}" : "");
         if (r == 0)

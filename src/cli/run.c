@@ -116,7 +116,9 @@ static int set_image(void *target, const char *value, struct cella_err *err)
 
 static int set_engine(void *target, const char *value, struct cella_err *err)
 {
-        (void)err;
+        if (strcmp(value, "native") != 0 && strcmp(value, "docker") != 0)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--engine may be native or docker, not '%.60s'", value);
         ((struct run_options *)target)->options.engine = value;
         return 0;
 }

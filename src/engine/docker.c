@@ -392,7 +392,7 @@ int docker_sandbox_new(const struct cella_options *options, struct sandbox **ret
                        struct cella_err *err)
 {
         if (strcmp(options->engine, "docker") != 0) {
-                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOENT, "no engine '%.40s'", options->engine);
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "no engine '%.40s'", options->engine);
                 return err_hint(err, "there are native and docker (which is Docker or Podman)");
         }
         int e = options_check(options, err);

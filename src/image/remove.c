@@ -105,8 +105,10 @@ static int remove_locked(struct writer *w, const char *name, struct removed *ret
         if (r < 0 || (r = image_load_names_at(w->store, image, err)) < 0)
                 return r;
         const char *only = meant(image, name);
-        bool whole = !only || !image->names[0] || !image->names[1];
-        if (whole && is_used(w->store, image->id)) {
+        /* What a sandbox still has goes with the next sweep after its end; only its names go now. */
+        const bool used = is_used(w->store, image->id);
+        bool whole = !used && (!only || !image->names[0] || !image->names[1]);
+        if (used && !image->names[0]) {
                 err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "the image %.120s is used by a sandbox", name);
                 return err_hint(err, "end its sandboxes first: cella ls, cella rm");
         }

@@ -12,8 +12,8 @@ from support import cella, ensure, is_root, refused, same, spawn, test, until
 
 ROUNDS = 3
 CASES = {
-    "sh": ["bare", "bwrap", "library_fresh", "library_ready", "cold", "ready", "pooled"],
-    "python3": ["bare", "bwrap", "cold", "on_demand", "pooled"],
+    "sh": ["bare", "bwrap", "library_fresh", "library_ready", "cold", "spare", "ready", "pooled"],
+    "python3": ["bare", "bwrap", "cold", "template", "on_demand", "pooled"],
     "pandas": ["bare", "pooled"],
     "node": ["bare", "pooled"],
     "client": ["get"],

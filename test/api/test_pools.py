@@ -87,6 +87,23 @@ def what_no_pool_serves_gets_a_spare_sandbox():
         for other in ({"limits": {"processes": 7}}, {"session": "s"}):
             same(d.post("/v1/exec", {"command": ["true"], **other})["exit_code"], 0, f"{other}")
         same(look(d, None)["hits"], hits, "hits, after what a spare one cannot serve")
+        same(len(d.get("/v1/pools")["pools"]), 2, "pools, after one wish for other limits")
+
+
+@test(users=("root",))  # who has no control groups is refused what they would have to enforce
+def what_is_wanted_again_gets_spare_sandboxes_too():
+    def others(d):
+        return [p for p in d.get("/v1/pools")["pools"] if not p["runtime"] and p["limits"]["processes"] != 64]
+
+    with Daemon(settings={"sandboxes": {"spare": 1}, "pools": []}) as d:
+        for n in (7, 8, 9, 10, 11, 12):  # more than there is room for
+            for _ in range(2):
+                same(d.post("/v1/exec", {"command": ["true"], "limits": {"processes": n}})["exit_code"], 0, f"with {n} processes")
+        until(lambda: [p["limits"]["processes"] for p in others(d) if p["available"] == 1] == [9, 10, 11, 12], 10, "the last four")
+        r = d.post("/v1/exec", {"runtime": "sh", "code": "true", "limits": {"processes": 12}})
+        same((r["exit_code"], others(d)[-1]["hits"]), (0, 1), "one that was ready")
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"spare": 0}})
+        until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0 and not others(d), 10, "the end of all")
 
 
 # What is counted.
