@@ -24,10 +24,12 @@ const tell = (name, detail) => events.dispatchEvent(new CustomEvent(name, {detai
 const storage = {
     get() { try { return sessionStorage.getItem(KEY); } catch { return null; } },
     put(key) { try { if (key) sessionStorage.setItem(KEY, key); else sessionStorage.removeItem(KEY); } catch { /* memory is enough */ } },
+    clear() { try { for (const name of Object.keys(sessionStorage)) if (name.startsWith("cella.")) sessionStorage.removeItem(name); } catch { /* nothing was kept */ } },
 };
 
 let key = storage.get();
 let me = null;
+let asking = false; // for a key
 let online = true;
 
 export const currentUser = () => me;
@@ -61,7 +63,7 @@ async function errorOf(response) {
 }
 
 async function attempt(path, {method = "GET", body, headers, signal, keepalive} = {}) {
-    const sent = headersWith(headers);
+    const sent = headersWith(headers), sentKey = key;
     if (body !== undefined && !(body instanceof Blob) && !(body instanceof ArrayBuffer) && !(body instanceof ReadableStream) && typeof body !== "string") {
         if (!sent.has("Content-Type")) sent.set("Content-Type", "application/json");
         body = JSON.stringify(body);
@@ -77,7 +79,7 @@ async function attempt(path, {method = "GET", body, headers, signal, keepalive} 
     found();
     if (response.ok || response.status === 304) return response;
     const error = await errorOf(response);
-    if (response.status === 401) signedOut(error);
+    if (response.status === 401 && sentKey === key) signedOut(error); // a late answer to the key before is none to this one
     throw error;
 }
 
@@ -176,6 +178,7 @@ export async function stream(path, options = {}) {
 
 function setMe(value) {
     me = value;
+    if (me !== null) asking = false;
     tell("me", me);
 }
 
@@ -184,6 +187,8 @@ function signedOut(error) {
     key = null;
     storage.put(null);
     if (me !== null) setMe(null);
+    if (asking) return; // of many requests that are refused, and of a wrong key, one form is enough
+    asking = true;
     tell("sign-in", why);
 }
 
@@ -210,9 +215,10 @@ export async function signIn(candidate) {
     }
 }
 
+// Whoever leaves takes along what was written.  (A key that is not taken any more does not: its user is still there.)
 export function signOut() {
     signedOut(new ApiError(401, "unauthorized", ""));
-    tell("sign-in", "");
+    storage.clear();
 }
 
 /* ---- whether it is there ---- */
@@ -233,16 +239,18 @@ function lost() {
 async function look(wait) {
     while (!online) {
         await sleep(wait);
-        try {
-            await fetch("/healthz", {cache: "no-store", credentials: "omit"});
-            found();
-        } catch { wait = Math.min(wait * 1.5, 2500); }
+        if (await healthy()) found();
+        wait = Math.min(wait * 1.5, 2500);
     }
 }
 
+// While it starts and while it ends it answers, too: 503.
+const healthy = () => fetch("/healthz", {cache: "no-store", credentials: "omit"}).then((response) => response.ok, () => false);
+
 // A stream broke: is it the daemon?
-function check() {
-    fetch("/healthz", {cache: "no-store", credentials: "omit"}).then(found, lost);
+async function check() {
+    if (await healthy()) found();
+    else lost();
 }
 
 // For terminals: a WebSocket cannot send headers from a browser.  The key travels as a subprotocol, which is a header

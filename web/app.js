@@ -11,6 +11,7 @@
 //   mount(root, params) -> unmount function, or nothing      (may be async; root is an empty <main>)
 //       params  {path: ["exe_…"], query: URLSearchParams, signal}; signal is aborted when the page is left:
 //               pass it to api() and stream(), and nothing has to be undone by hand
+//       unmount.ask() -> whether it may be left (a promise): for a page that has something to lose; not asked when a key ends
 //
 // A page is mounted anew when its address changes, when another key signs in, and when the daemon is back after it was
 // gone (unless the module exports keep = true: then it listens to events "offline", "online" itself).
@@ -24,7 +25,7 @@
 // are fine), no request but through api.js, colours and spaces from the variables of style.css.
 import {ApiError, api, can, currentUser, events, identify, isOnline, signIn, signOut, socketProtocols, stream} from "./api.js";
 import {append, h, icon, replace, svg} from "./dom.js";
-import {button, empty, problem, segmented, spinner, toast} from "./widgets.js";
+import {button, closeDialogs, closeToasts, empty, problem, segmented, spinner, toast} from "./widgets.js";
 
 export {ApiError, api, append, can, currentUser, events, h, icon, isOnline, replace, signOut, socketProtocols, stream, svg};
 export * from "./widgets.js";
@@ -82,7 +83,14 @@ function showMenu(current) {
         h("a", {href: `#/${p.name}`, "aria-current": p.name === current ? "page" : null}, icon(p.icon), h("span", {}, p.title))));
     const me = currentUser();
     replace(parts.who, me && !me.owner && [h("span", {class: "who-name", title: me.key}, icon("key", 16), h("span", {}, me.name ?? me.key)),
-        button({icon: "exit", kind: "quiet", title: "Sign out", onclick: signOut})]);
+        button({icon: "exit", kind: "quiet", title: "Sign out", onclick: endSession})]);
+}
+
+// The page goes first: what it still has to end, its key has to ask for.
+async function endSession() {
+    if (!await mayLeave()) return;
+    await leave();
+    signOut();
 }
 
 /* ---- which page ---- */
@@ -95,9 +103,13 @@ function addressed() {
     return {name: words[0], path: words.slice(1), query: new URLSearchParams(query)};
 }
 
+let asked = null; // the answer to whether the page may be left, while it is waited for
+const mayLeave = () => asked ??= Promise.resolve(shown?.unmount?.ask?.() ?? true).finally(() => { asked = null; });
+
 async function leave() {
     const old = shown;
     shown = null;
+    closeDialogs();
     old?.leave.abort();
     try { await old?.unmount?.(); } catch (error) { console.warn(error); }
 }
@@ -146,6 +158,7 @@ function closed(about) {
 /* ---- signing in ---- */
 async function askForKey(why) {
     ++turn;
+    closeToasts();
     await leave();
     replace(parts.nav);
     replace(parts.who);
@@ -195,14 +208,17 @@ async function start() {
     }
 }
 
-function moveFocus() {
-    show().then(() => {
-        if (document.activeElement === document.body) parts.main.focus({preventScroll: true});
-    });
+// The address is another one already.  Whoever stays gets the old one back, as a step of its own: those before it stay, too.
+async function move({oldURL}) {
+    if (!location.hash.startsWith("#/") && location.hash !== "") return;
+    if (asked !== null) return;
+    if (!await mayLeave()) return void history.pushState(null, "", oldURL);
+    await show();
+    if (document.activeElement === document.body) parts.main.focus({preventScroll: true});
 }
 
 frame();
-addEventListener("hashchange", () => { if (location.hash.startsWith("#/") || location.hash === "") moveFocus(); });
+addEventListener("hashchange", move);
 events.addEventListener("offline", showOffline);
 events.addEventListener("online", showOnline);
 events.addEventListener("sign-in", (event) => askForKey(event.detail));

@@ -45,10 +45,11 @@ export async function mount(root, {path, query, signal}) {
     await browser.open(query.get("file"));
     const warn = (event) => { if (browser.file?.changed) event.preventDefault(); };
     addEventListener("beforeunload", warn);
-    return () => {
+    const unmount = () => {
         removeEventListener("beforeunload", warn);
         browser.close();
     };
+    return Object.assign(unmount, {ask: () => browser.mayLeave()});
 }
 
 class Browser {

@@ -5,7 +5,8 @@ import {h} from "./dom.js";
 const PLAIN_ABOVE = 60000; // characters: longer code is shown without colours, so that typing stays fast
 
 const words = (text) => new RegExp(`(?:${text.trim().split(/\s+/).join("|")})(?![\\w$])`, "y");
-const number = /(?:0[xob][\da-f_]+|(?:\d[\d_]*)?\.?\d[\d_]*(?:e[+-]?\d+)?)[jn]?(?![\w$])/yi;
+// What is taken is never given back: whoever wrote the code must not be able to make a pattern try again and again.
+const number = /\.?\d[\w.]*/y;
 const name = /[\p{L}_$][\p{L}\p{N}_$]*/yu;
 const call = /[\p{L}_$][\p{L}\p{N}_$]*(?=\s*\()/yu;
 

@@ -68,6 +68,13 @@ function styled(style, text) {
     return next;
 }
 
+// What stands on a line at last; a carriage return at its end takes nothing back.
+function lastOfLine(line) {
+    let end = line.length;
+    while (end > 0 && line[end - 1] === "\r") end--;
+    return end > 0 ? line.slice(line.lastIndexOf("\r", end - 1) + 1, end) : "";
+}
+
 const isPlain = (style) => !Object.values(style).some(Boolean);
 
 function spanOf(style) {
@@ -190,14 +197,18 @@ export class OutputView {
         this.put(stream, text.slice(at), state.style);
     }
 
-    // Text without escape sequences.  A lone carriage return begins the line anew, as progress bars do.
+    // Text without escape sequences.  A lone carriage return begins the line anew, as progress bars do; one at the end
+    // waits for what follows it, which may come later or after an escape sequence.
     put(stream, text, style) {
-        text = text.replaceAll("\r\n", "\n");
-        const again = text.indexOf("\r");
-        if (again < 0) return this.putPlain(stream, text, style);
-        const newline = text.indexOf("\n");
-        if ((newline < 0 || again < newline) && text.length > again + 1) this.restartLine(stream);
-        this.putPlain(stream, text.replace(/[^\n]*\r(?=[^\n])/g, "").replaceAll("\r", ""), style);
+        if (text === "") return;
+        const state = this.streams[stream];
+        if (state.again) text = `\r${text}`;
+        state.again = text.endsWith("\r");
+        if (state.again) text = text.slice(0, -1);
+        if (!text.includes("\r")) return this.putPlain(stream, text, style);
+        const lines = text.split("\n");
+        if (/\r[^\r]/.test(lines[0])) this.restartLine(stream);
+        this.putPlain(stream, lines.map(lastOfLine).join("\n"), style);
     }
 
     restartLine(stream) {

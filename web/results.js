@@ -7,6 +7,7 @@ import {h} from "./dom.js";
 import {appendVisible, button, bytes, download, notice, plural} from "./widgets.js";
 
 const ROWS = 200, COLUMNS = 60, CELL = 500, TEXT = 20000;
+const HTML = 2 << 20; // characters: parsing more would stop the page for too long
 const ORDER = ["image/png", "image/jpeg", "image/svg+xml", "text/html", "application/json", "text/plain"];
 const ENDING = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "application/json": "json", "application/pdf": "pdf",
     "text/markdown": "md", "text/latex": "tex", "text/plain": "txt"};
@@ -15,7 +16,8 @@ const BINARY = new Set(["image/png", "image/jpeg", "application/pdf"]);
 export function blobOf({mime, data}) {
     const type = ENDING[mime] && mime !== "text/html" ? mime : "application/octet-stream";
     if (!BINARY.has(mime)) return new Blob([typeof data === "string" ? data : JSON.stringify(data)], {type});
-    const text = atob(data);
+    let text;
+    try { text = atob(data); } catch { return new Blob([String(data)]); } // not what it is said to be
     const raw = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) raw[i] = text.charCodeAt(i);
     return new Blob([raw], {type});
@@ -44,7 +46,7 @@ function cellOf(from) {
 function tableOf(from) {
     const rows = [...from.rows];
     const section = (list) => list.map((row) => h("tr", {}, [...row.cells].slice(0, COLUMNS).map(cellOf)));
-    const head = rows.filter((row) => row.parentElement.localName === "thead"), body = rows.filter((row) => !head.includes(row));
+    const isHead = (row) => row.parentElement.localName === "thead", head = rows.filter(isHead), body = rows.filter((row) => !isHead(row));
     const wider = Math.max(...rows.slice(0, ROWS).map((row) => row.cells.length)) > COLUMNS;
     const left = [body.length > ROWS && plural(body.length - ROWS, "more row"), wider && "more columns"].filter(Boolean);
     return h("figure", {class: "result-table"},
@@ -54,6 +56,7 @@ function tableOf(from) {
 }
 
 function htmlView(data) {
+    if (data.length > HTML) return [notice("info", "This HTML is too long to be shown. It can be downloaded.")];
     const tables = [...parse(data).querySelectorAll("table")].filter((t) => t.rows.length > 0 && !t.parentElement.closest("table"));
     if (tables.length > 0) return tables.slice(0, 8).map(tableOf);
     return [notice("info", "HTML is not run on this page. Its source:"), codeView(data.slice(0, TEXT), "", "HTML")];

@@ -38,7 +38,7 @@ export class Runner {
     }
 
     // run({runtime, code, image, keep, timeout_ms, signal, on: {phase(name), event(name, data), busy(seconds)}})
-    // -> {result, times: {sandbox, interpreter} in ms or null, files: [{path, bytes, change}] or null, fresh}
+    // -> {result, times: {sandbox, interpreter} in ms or null, files: [{path, bytes, change}] or null, fresh, box: where it ran or null}
     async run(options) {
         if (!can("sandbox.manage")) return await this.runOnce(options);
         const {keep, image} = options;
@@ -64,10 +64,10 @@ export class Runner {
             this.box = {id: made.id, image, contexts: {}};
         }
         const box = this.box;
-        const before = fresh ? new Map() : await this.listing(signal);
+        const before = fresh ? new Map() : await this.listing(box, signal);
         const result = keepsVariables(runtime) ? await this.runInContext(box, runtime, {code, timeout_ms}, times, options, on)
             : await this.follow(`/v1/sandboxes/${box.id}/exec`, {runtime, code, timeout_ms}, options, on);
-        return {result, times, fresh, files: changes(before, await this.listing(signal))};
+        return {result, times, fresh, box, files: changes(before, await this.listing(box, signal))};
     }
 
     async runInContext(box, runtime, body, times, options, on) {
@@ -87,7 +87,7 @@ export class Runner {
     async runOnce({runtime, code, image, timeout_ms, signal, on}) {
         const body = {runtime, code, image, timeout_ms};
         const result = await this.follow("/v1/exec", body, {method: "POST", signal, onBusy: on.busy}, on);
-        return {result, times: {sandbox: null, interpreter: null}, fresh: true, files: null};
+        return {result, times: {sandbox: null, interpreter: null}, fresh: true, box: null, files: null};
     }
 
     async follow(path, body, options, on) {
@@ -103,12 +103,12 @@ export class Runner {
     }
 
     // path -> {bytes, modified} of the workspace's files, as far as LISTED and DEPTH; null if the key may not look.
-    async listing(signal) {
-        if (!can("files") || !this.box) return null;
+    async listing(box, signal) {
+        if (!can("files")) return null;
         const found = new Map(), waiting = [["", 0]];
         while (waiting.length > 0 && found.size < LISTED) {
             const [directory, depth] = waiting.shift();
-            const path = `/v1/sandboxes/${this.box.id}/files?list=1&path=${encodeURIComponent(`/workspace/${directory}`)}`;
+            const path = `/v1/sandboxes/${box.id}/files?list=1&path=${encodeURIComponent(`/workspace/${directory}`)}`;
             const answer = await api(path, {signal}).catch(() => ({entries: []}));
             for (const entry of answer.entries) {
                 const at = directory ? `${directory}/${entry.name}` : entry.name;
@@ -119,18 +119,18 @@ export class Runner {
         return found;
     }
 
-    async fetchFile(path) {
-        const response = await api(`/v1/sandboxes/${this.box.id}/files?path=${encodeURIComponent(`/workspace/${path}`)}`, {raw: true});
+    async fetchFile(box, path) {
+        const response = await api(`/v1/sandboxes/${box.id}/files?path=${encodeURIComponent(`/workspace/${path}`)}`, {raw: true});
         return await response.blob();
     }
 
-    // Milliseconds that this interpreter alone takes to start, measured once in the sandbox that is there; or null.
-    async bareStart(runtime) {
+    // Milliseconds that this interpreter alone takes to start, measured once in the sandbox of a run; or null.
+    async bareStart(box, runtime) {
         const code = BARE.find(([pattern]) => pattern.test(runtime))?.[1];
-        const name = `${this.box?.image}/${runtime}`;
-        if (!code || !this.box) return null;
+        const name = `${box?.image}/${runtime}`;
+        if (!code || !box) return null;
         if (!this.bare.has(name)) {
-            const result = await api(`/v1/sandboxes/${this.box.id}/exec`, {method: "POST", body: {runtime, code, timeout_ms: 10000}, retries: 0}).catch(() => null);
+            const result = await api(`/v1/sandboxes/${box.id}/exec`, {method: "POST", body: {runtime, code, timeout_ms: 10000}, retries: 0}).catch(() => null);
             const ms = Number(result?.stdout);
             if (!(ms > 0)) return null;
             this.bare.set(name, ms);

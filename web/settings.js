@@ -58,8 +58,10 @@ const differences = (fields, from, to) => [...fields.keys()].filter((path) => !s
 const TITLES = Object.assign({}, ...LAYOUT.map((section) => section.fields));
 const titleOf = (path) => TITLES[path] ?? path.split(".").at(-1).replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
 
-/* ---- what outlives leaving the page and coming back ---- */
-const kept = {base: null, etag: null, edited: null, history: []};
+/* ---- what outlives leaving the page and coming back, but not the key ---- */
+const nothing = () => ({base: null, etag: null, edited: null, history: []}); // history: [{before, after}] of each save
+const kept = nothing();
+events.addEventListener("sign-in", () => Object.assign(kept, nothing()));
 
 async function readSettings(signal) {
     const response = await api("/v1/settings", {raw: true, signal});
@@ -76,7 +78,7 @@ class SettingsPage {
         Object.assign(this, {signal, images, fields: new Map(leaves(schema)), controls: new Map(), wrong: new Map()});
         this.bar = h("div", {class: "save-bar", role: "region", "aria-label": "Changes", hidden: true});
         this.elsewhere = h("div", {});
-        this.undo = button({label: "Undo last save", icon: "undo", onclick: () => this.undoLast(), title: "Puts the settings back as they were before the last save"});
+        this.undo = button({label: "Undo last save", icon: "undo", onclick: () => this.undoLast(), title: "Puts back what the last save changed"});
         const changed = kept.edited !== null && differences(this.fields, kept.base, kept.edited).length > 0;
         const moved = changed && kept.etag !== now.etag;
         if (!changed) this.adopt(now);
@@ -219,7 +221,7 @@ class SettingsPage {
     /* ---- saving ---- */
     async save() {
         const before = kept.base;
-        if (!this.warned(before, kept.edited) || await this.confirmOff()) await this.send(kept.edited, () => { kept.history.push(before); });
+        if (!this.warned(before, kept.edited) || await this.confirmOff()) await this.send(kept.edited, (after) => { kept.history.push({before, after}); });
     }
 
     warned(before, after) { return before.mode !== "off" && after.mode === "off"; }
@@ -234,8 +236,9 @@ class SettingsPage {
         this.refresh();
         try {
             const response = await api("/v1/settings", {method: "PUT", body: document, headers: {"If-Match": kept.etag}, raw: true, signal: this.signal});
-            done();
-            this.adopt({etag: response.headers.get("ETag"), document: await response.json()});
+            const now = {etag: response.headers.get("ETag"), document: await response.json()};
+            done(now.document);
+            this.adopt(now);
             this.putAll(kept.base);
             replace(this.elsewhere);
             toast("Saved", {kind: "ok", action: kept.history.length > 0 && button({label: "Undo", kind: "quiet", onclick: (event) => { event.target.closest(".toast")?.remove(); this.undoLast(); }})});
@@ -250,8 +253,20 @@ class SettingsPage {
 
     async undoLast() {
         if (this.changes().length > 0 && !await confirm({title: "Undo the last save?", text: "Changes that are not saved yet are lost by it.", action: "Undo"})) return;
-        const before = kept.history.at(-1);
-        if (before) await this.send(before, () => { kept.history.pop(); });
+        const last = kept.history.at(-1);
+        if (!last) return;
+        // Only what that save has changed, and of that only what is still as it was saved: the rest is somebody else's.
+        const mine = differences(this.fields, last.before, last.after), still = mine.filter(({path, to}) => same(get(kept.base, path), to));
+        const undone = copy(kept.base), others = mine.filter((change) => !still.includes(change)).map(({path}) => titleOf(path)).join(", ");
+        for (const {path, from} of still) set(undone, path, copy(from));
+        if (this.warned(kept.base, undone) && !await this.confirmOff()) return;
+        if (others) toast(`Changed again since, and left as it is: ${others}.`, {kind: "info"});
+        if (still.length === 0) {
+            kept.history.pop();
+            return this.refresh();
+        }
+        this.putAll(undone);
+        await this.send(kept.edited, () => { kept.history.pop(); });
     }
 
     async conflict() {

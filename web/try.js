@@ -105,7 +105,6 @@ export function mount(root, {query, signal}) {
     async function start() {
         const abort = new AbortController();
         running = {abort, id: null};
-        signal.addEventListener("abort", () => abort.abort(), {once: true});
         showRunning();
         const chosen = runtime();
         shown.begin();
@@ -209,19 +208,19 @@ class Shown {
         append(this.after, problem(error));
     }
 
-    end({result, times, files, fresh}, runtime) {
+    end({result, times, files, fresh, box}, runtime) {
         const words = statusWords(result);
         const thrown = result.status === "exited" && result.error;
         this.finish(badge(thrown ? visibleText(result.error.name) : words.label, thrown ? "warn" : words.tone));
         append(this.after,
             result.status !== "exited" && notice(words.tone === "bad" ? "bad" : "warn", words.text),
-            this.violationsView(result.violations ?? this.violations), this.scanView(result.scan), this.filesView(files, result.files));
+            this.violationsView(result.violations ?? this.violations), this.scanView(result.scan), this.filesView(files, result.files, box));
         if (this.output.isEmpty && this.results.isEmpty) this.output.body.append(h("p", {class: "muted small"}, "It printed nothing."));
         replace(this.facts, this.factsView(result));
         const timing = h("div", {class: "timing"});
         append(this.facts, timing);
         this.timesView(timing, times, fresh, null, runtime);
-        this.runner.bareStart(runtime).then((bare) => { if (bare !== null) this.timesView(timing, times, fresh, bare, runtime); });
+        this.runner.bareStart(box, runtime).then((bare) => { if (bare !== null) this.timesView(timing, times, fresh, bare, runtime); });
     }
 
     factsView(result) {
@@ -262,7 +261,7 @@ class Shown {
                 appendVisible(h("span", {class: "nowrap"}), `Line ${f.line}: ${String(f.rule).replaceAll("_", " ")}`), f.text && appendVisible(h("code", {class: "truncate"}), f.text)))));
     }
 
-    filesView(files, told) {
+    filesView(files, told, box) {
         if (files === null) {
             if (!told?.length) return null;
             return h("section", {class: "found"}, h("h3", {}, icon("file", 16), "Files it wrote"), h("ul", {}, told.map((f) => h("li", {}, appendVisible(h("span", {class: "mono"}), f.path)))),
@@ -272,13 +271,13 @@ class Shown {
         return h("section", {class: "found", "aria-label": "Files that changed"}, h("h3", {}, icon("file", 16), "Files that changed"),
             h("ul", {}, files.slice(0, 50).map((f) => h("li", {}, badge(f.change, f.change === "removed" ? "warn" : "ok"), appendVisible(h("span", {class: "mono grow truncate"}), f.path),
                 f.change !== "removed" && [h("span", {class: "muted small nowrap"}, bytes(f.bytes)),
-                    button({icon: "download", kind: "quiet", title: `Download ${visibleText(f.path)}`, onclick: () => this.fetch(f.path)})]))),
+                    button({icon: "download", kind: "quiet", title: `Download ${visibleText(f.path)}`, onclick: () => this.fetch(box, f.path)})]))),
             files.length > 50 && h("p", {class: "muted small"}, `and ${count(files.length - 50)} more`));
     }
 
-    async fetch(path) {
+    async fetch(box, path) {
         try {
-            download(await this.runner.fetchFile(path), path.split("/").at(-1));
+            download(await this.runner.fetchFile(box, path), path.split("/").at(-1));
         } catch (error) {
             toastError(error);
         }

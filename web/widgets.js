@@ -42,6 +42,7 @@ export function ago(when) {
 // <time> with the exact moment in its title.
 export function timeOf(when) {
     const date = new Date(when);
+    if (isNaN(date)) return "–";
     return h("time", {datetime: date.toISOString(), title: date.toLocaleString("en-GB")}, ago(when));
 }
 
@@ -133,6 +134,8 @@ export function toast(text, {kind = "info", hint, ms = kind === "bad" ? 0 : 5000
 
 export const toastError = (error) => error.kind === "aborted" || error.status === 401 ? null : toast(error.message, {kind: "bad", hint: error.hint});
 
+export const closeToasts = () => document.getElementById("toasts")?.replaceChildren();
+
 /* ---- dialogs: <dialog>, so that focus, Escape and the rest of the page are the browser's business ---- */
 // dialog({title, body: nodes, actions: [{label, kind, value}]}) -> the value of what was pressed; null: left.
 export function dialog({title, body, actions = [{label: "Close", value: null}], class: classes}) {
@@ -146,6 +149,11 @@ export function dialog({title, body, actions = [{label: "Close", value: null}], 
         document.body.append(element);
         element.showModal();
     });
+}
+
+// As if each had been left.
+export function closeDialogs() {
+    for (const element of document.querySelectorAll("dialog[open]")) element.close();
 }
 
 export async function confirm({title, text, action = "Go on", kind = "danger"}) {

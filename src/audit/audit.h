@@ -105,5 +105,12 @@ int audit_get(struct audit_reader *reader, const char *id, json_t **ret, struct 
 /* {"rows": N, "ok": true, "last": row, "hash": hex of the last row's} or
  * {"rows": N, "ok": false, "first_bad": row, "why": "..."}.  A damaged file is ok: false as well. */
 int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err);
+/* The same in slices, on a connection of its own: it holds one snapshot from the first slice to the last. */
+struct audit_verifier;
+int audit_verifier_new(const char *directory, struct audit_verifier **ret, struct cella_err *err);
+/* For about so long.  1: there is more to look at. */
+int audit_verifier_go_on(struct audit_verifier *verifier, unsigned us, json_t **ret, struct cella_err *err);
+struct audit_verifier *audit_verifier_free(struct audit_verifier *verifier);
+DEFINE_AUTO(struct audit_verifier *, audit_verifier_free)
 /* Commits what is waiting, so that a reader sees it; for tests and for the shell.  At most ten seconds. */
 void audit_flush(struct audit *audit);

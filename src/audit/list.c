@@ -223,23 +223,42 @@ int audit_list(struct audit_reader *reader, const struct audit_filter *filter, j
         return 0;
 }
 
+static struct cell name_cell(const char *name)
+{
+        if (!name)
+                return cell_text(NULL);
+        return (struct cell){.type = SQLITE_TEXT, .data = name, .len = strnlen(name, NAME_MAX_BYTES)};
+}
+
+/* Before anything is copied: there may be many filters, and most rows are of no interest to most. */
+static bool has_names(const struct match *match, const struct audit_begin *begin, const char *status)
+{
+        struct cell cells[COLUMN_VIOLATIONS] = {
+                [COLUMN_SANDBOX] = name_cell(begin->sandbox),
+                [COLUMN_KEY] = name_cell(begin->key),
+                [COLUMN_SESSION] = name_cell(begin->session),
+                [COLUMN_AGENT] = name_cell(begin->agent),
+                [COLUMN_STATUS] = name_cell(status ? status : "interrupted"),
+        };
+        return match_names(match, cells);
+}
+
 json_t *audit_row(const struct audit_filter *filter, const struct audit_begin *begin,
                   const struct audit_end *end)
 {
         struct match match;
         match_init(&match, filter);
-        if (begin->started_ms < filter->since_ms)
+        if (begin->started_ms < filter->since_ms || !has_names(&match, begin, end->status))
                 return NULL;
         struct record *record = record_new(begin, end, row_now_ms(), match.text_len > 0, -1);
         if (!record)
                 return NULL;
-        bool wanted = match_names(&match, record->cells);
         bool found = match.text_len == 0;
-        for (int i = COLUMN_INPUT; i <= COLUMN_STDERR && wanted && !found; i++)
+        for (int i = COLUMN_INPUT; i <= COLUMN_STDERR && !found; i++)
                 found = record->cells[i].len > 0 &&
                         match_text(&match, record->cells[i].data, record->cells[i].len);
         const struct cell *input = &record->cells[COLUMN_INPUT];
-        json_t *row = wanted && found ? listed(record->cells, input->data, input->len) : NULL;
+        json_t *row = found ? listed(record->cells, input->data, input->len) : NULL;
         free(record);
         return row;
 }

@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/db.h"
 #include "audit/reader.h"
+#include "base/clock.h"
 #include "base/err.h"
+
+#define LOOK_AT_CLOCK 16 /* rows */
 
 struct verdict {
         uint64_t rows, bad;
@@ -118,15 +122,50 @@ static void look_at_head(struct verdict *v, sqlite3_stmt *row)
                 found(v, v->seq, "row %llu, the last, is not the one that the head names", N(v->seq));
 }
 
-static int go_through(sqlite3 *db, struct verdict *v)
+/* ---- from the beginning to the end, or in slices ---- */
+
+struct audit_verifier {
+        struct audit_reader *reader;
+        sqlite3_stmt *rows; /* as far as they were looked at */
+        struct verdict v;
+};
+
+/* These return an SQLite code. */
+static int begin(struct audit_verifier *f)
 {
-        int64_t heads = 0;
-        int r = each_row(db, "SELECT " CUT_COLUMN_NAMES ", hash FROM cuts ORDER BY n", v, look_at_cut);
-        if (r == SQLITE_OK && !v->why[0])
-                r = each_row(db, "SELECT " ROW_COLUMNS ", hash FROM executions ORDER BY seq", v, look_at_row);
-        if (r == SQLITE_OK && !v->why[0])
-                r = each_row(db, "SELECT seq, hash, cuts, cut_hash FROM head", v, look_at_head);
+        sqlite3 *db = f->reader->db;
+        int r = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+        if (r == SQLITE_OK)
+                r = each_row(db, "SELECT " CUT_COLUMN_NAMES ", hash FROM cuts ORDER BY n", &f->v,
+                             look_at_cut);
+        if (r == SQLITE_OK && !f->v.why[0])
+                r = sqlite3_prepare_v2(db, "SELECT " ROW_COLUMNS ", hash FROM executions ORDER BY seq", -1,
+                                       &f->rows, NULL);
+        return r;
+}
+
+/* SQLITE_ROW: the time is over, there are more. */
+static int look_at_rows(struct audit_verifier *f, int64_t until_us)
+{
+        for (unsigned n = 1; !f->v.why[0]; n++) {
+                int r = sqlite3_step(f->rows);
+                if (r != SQLITE_ROW)
+                        return r == SQLITE_DONE ? SQLITE_OK : r;
+                look_at_row(&f->v, f->rows);
+                if (n % LOOK_AT_CLOCK == 0 && clock_us() > until_us)
+                        return SQLITE_ROW;
+        }
+        return SQLITE_OK;
+}
+
+static int look_at_end(struct audit_verifier *f)
+{
+        sqlite3 *db = f->reader->db;
+        struct verdict *v = &f->v;
         sqlite3_stmt *statement = NULL;
+        int64_t heads = 0;
+        int r = v->why[0] ? SQLITE_OK
+                          : each_row(db, "SELECT seq, hash, cuts, cut_hash FROM head", v, look_at_head);
         if (r == SQLITE_OK && !v->why[0])
                 r = sqlite3_prepare_v2(db, "SELECT count(*) FROM head", -1, &statement, NULL);
         if (statement && sqlite3_step(statement) == SQLITE_ROW)
@@ -137,29 +176,80 @@ static int go_through(sqlite3 *db, struct verdict *v)
         return r;
 }
 
-int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err)
+static void end(struct audit_verifier *f)
 {
-        struct verdict v = {0};
+        sqlite3_finalize(f->rows);
+        f->rows = NULL;
+        if (!sqlite3_get_autocommit(f->reader->db))
+                sqlite3_exec(f->reader->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static int conclude(struct audit_verifier *f, int r, json_t **ret, struct cella_err *err)
+{
+        struct verdict *v = &f->v;
         char hex[2 * HASH_SIZE + 1];
-        int r = sqlite3_exec(reader->db, "BEGIN", NULL, NULL, NULL);
-        if (r == SQLITE_OK)
-                r = go_through(reader->db, &v);
         int code = r & 0xff;
         if (r != SQLITE_OK && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR))
-                found(&v, v.seq + 1, "the database is damaged: %.100s", sqlite3_errmsg(reader->db));
+                found(v, v->seq + 1, "the database is damaged: %.100s", sqlite3_errmsg(f->reader->db));
         else if (r != SQLITE_OK)
-                db_fail(reader->db, "audit.db", "read", err);
-        if (!sqlite3_get_autocommit(reader->db))
-                sqlite3_exec(reader->db, "ROLLBACK", NULL, NULL, NULL);
-        if (r != SQLITE_OK && !v.why[0])
+                db_fail(f->reader->db, "audit.db", "read", err);
+        end(f);
+        if (r != SQLITE_OK && !v->why[0])
                 return -EIO;
-        reader_hex(v.hash, HASH_SIZE, hex);
-        json_t *said = v.why[0] ? json_pack("{sI sb sI ss}", "rows", (json_int_t)v.rows, "ok", 0, "first_bad",
-                                            (json_int_t)v.bad, "why", v.why)
-                                : json_pack("{sI sb sI ss}", "rows", (json_int_t)v.rows, "ok", 1, "last",
-                                            (json_int_t)v.seq, "hash", hex);
+        reader_hex(v->hash, HASH_SIZE, hex);
+        json_t *said = v->why[0] ? json_pack("{sI sb sI ss}", "rows", (json_int_t)v->rows, "ok", 0,
+                                             "first_bad", (json_int_t)v->bad, "why", v->why)
+                                 : json_pack("{sI sb sI ss}", "rows", (json_int_t)v->rows, "ok", 1, "last",
+                                             (json_int_t)v->seq, "hash", hex);
         if (!said)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot verify the audit log");
         *ret = said;
         return 0;
+}
+
+static int go_on(struct audit_verifier *f, int64_t until_us, json_t **ret, struct cella_err *err)
+{
+        int r = f->rows ? SQLITE_OK : begin(f);
+        if (r == SQLITE_OK)
+                r = look_at_rows(f, until_us);
+        if (r == SQLITE_ROW)
+                return 1;
+        if (r == SQLITE_OK)
+                r = look_at_end(f);
+        return conclude(f, r, ret, err);
+}
+
+int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err)
+{
+        struct audit_verifier all = {.reader = reader};
+        return go_on(&all, INT64_MAX, ret, err);
+}
+
+int audit_verifier_new(const char *directory, struct audit_verifier **ret, struct cella_err *err)
+{
+        struct audit_verifier *f = calloc(1, sizeof *f);
+        if (!f)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot verify the audit log");
+        int r = audit_reader_open(directory, &f->reader, err);
+        if (r < 0) {
+                free(f);
+                return r;
+        }
+        *ret = f;
+        return 0;
+}
+
+int audit_verifier_go_on(struct audit_verifier *f, unsigned us, json_t **ret, struct cella_err *err)
+{
+        return go_on(f, clock_us() + us, ret, err);
+}
+
+struct audit_verifier *audit_verifier_free(struct audit_verifier *f)
+{
+        if (f) {
+                end(f);
+                audit_reader_close(f->reader);
+                free(f);
+        }
+        return NULL;
 }

@@ -2,8 +2,58 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The length of the character of UTF-8 at p, 0 if it is none. */
+static size_t character(const unsigned char *p)
+{
+        size_t n = p[0] < 0x80   ? 1
+                   : p[0] < 0xc2 ? 0
+                   : p[0] < 0xe0 ? 2
+                   : p[0] < 0xf0 ? 3
+                   : p[0] < 0xf5 ? 4
+                                 : 0;
+        for (size_t i = 1; i < n; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        /* Overlong forms, surrogates, past U+10FFFF. */
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+            (p[0] == 0xf4 && p[1] > 0x8f))
+                return 0;
+        return n;
+}
+
+/* Takes away the beginning of a character that was cut off at the end. */
+static void cut_clean(char *text)
+{
+        size_t len = strlen(text);
+        for (size_t n = 1; n <= 3 && n <= len; n++) {
+                unsigned char c = (unsigned char)text[len - n];
+                if (c < 0x80)
+                        return;
+                if (c >= 0xc0) {
+                        if (n < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : 2u))
+                                text[len - n] = '\0';
+                        return;
+                }
+        }
+}
+
+/* Words quote what came from outside; it must not write on a terminal, or a second line, and JSON takes
+ * nothing but UTF-8.  A precision ("%.80s") may cut a character in the middle of the text, too. */
+static void clean(char *text, bool was_cut)
+{
+        if (was_cut)
+                cut_clean(text);
+        for (unsigned char *p = (unsigned char *)text; *p;) {
+                size_t n = character(p);
+                if (n == 0 || *p < ' ' || *p == 0x7f)
+                        *p = '?';
+                p += n > 0 ? n : 1;
+        }
+}
 
 __attribute__((format(printf, 4, 0))) static int fill(struct cella_err *err, enum cella_kind kind, int num,
                                                       const char *format, va_list ap)
@@ -13,11 +63,8 @@ __attribute__((format(printf, 4, 0))) static int fill(struct cella_err *err, enu
         err->kind = kind;
         err->num = num;
         err->hint[0] = '\0';
-        vsnprintf(err->msg, sizeof err->msg, format, ap); /* checked where it is called */
-        /* Messages quote what came from outside; it must not write on a terminal, or a second line. */
-        for (char *p = err->msg; *p; p++)
-                if ((unsigned char)*p < ' ' || *p == 0x7f)
-                        *p = '?';
+        int n = vsnprintf(err->msg, sizeof err->msg, format, ap); /* checked where it is called */
+        clean(err->msg, n >= (int)sizeof err->msg);
         return num;
 }
 
@@ -49,8 +96,9 @@ int err_hint(struct cella_err *err, const char *format, ...)
                 return -EIO;
         va_list ap;
         va_start(ap, format);
-        vsnprintf(err->hint, sizeof err->hint, format, ap);
+        int n = vsnprintf(err->hint, sizeof err->hint, format, ap);
         va_end(ap);
+        clean(err->hint, n >= (int)sizeof err->hint);
         return err->num;
 }
 

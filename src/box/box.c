@@ -41,14 +41,18 @@ int64_t box_now_ms(void)
         return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* Also of files: the code says when they changed, and may say before 1970. */
 json_t *box_time(int64_t ms)
 {
-        char text[40], whole[40];
-        time_t seconds = ms / 1000;
+        char text[40], whole[48];
+        bool before = ms % 1000 < 0; /* C rounds towards 1970, calendars do not */
+        time_t seconds = ms / 1000 - before;
+        int part = (int)(ms % 1000) + (before ? 1000 : 0);
         struct tm tm;
-        gmtime_r(&seconds, &tm);
+        if (!gmtime_r(&seconds, &tm))
+                return json_null();
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-        snprintf(whole, sizeof whole, "%.30s.%03dZ", text, (int)(ms % 1000));
+        snprintf(whole, sizeof whole, "%.39s.%03dZ", text, part);
         return json_string(whole);
 }
 

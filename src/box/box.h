@@ -54,19 +54,19 @@ struct box {
         char directory[KEEPER_PATH_MAX]; /* of the state */
         char store[KEEPER_PATH_MAX];     /* of the images, see image/store.h */
         struct settings settings;
-        struct list sandboxes;  /* struct box_sandbox */
-        struct list executions; /* struct execution, those that are under way */
-        struct list settling;   /* struct execution, answered, with work left that nobody waits for */
-        uv_prepare_t settle;    /* does it */
-        struct list pools;      /* struct pool */
+        struct list sandboxes;   /* struct box_sandbox */
+        struct list executions;  /* struct execution, those that are under way */
+        struct list settling;    /* struct execution, answered, with work left that nobody waits for */
+        uv_prepare_t settle;     /* does it */
+        struct list pools;       /* struct pool */
         struct list used_images; /* struct used_image, what was looked up in the store */
         unsigned n_used_images;
         int64_t images_stamp; /* as the store was then */
-        struct list queue;      /* struct queue_key, those with somebody waiting */
-        unsigned alive;         /* sandboxes that take up room */
-        unsigned waiting;       /* in the queue */
-        uv_timer_t cleanup;     /* of sandboxes, every cleanup_interval_ms */
-        uv_timer_t tick;        /* while somebody waits, or something is being made */
+        struct list queue;    /* struct queue_key, those with somebody waiting */
+        unsigned alive;       /* sandboxes that take up room */
+        unsigned waiting;     /* in the queue */
+        uv_timer_t cleanup;   /* of sandboxes, every cleanup_interval_ms */
+        uv_timer_t tick;      /* while somebody waits, or something is being made */
         struct metrics metrics;
         struct box_watch watch; /* zero: nobody */
         int64_t started_us;

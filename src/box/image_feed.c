@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #define PIPE_BYTES (1 << 20)
+#define SLOW_US 30000000
+#define SLOW_BYTES 30720
 
 struct image_feed {
         int fd;
         uv_poll_t poll;
+        int64_t since_us; /* so many bytes have come since then; 0: nobody has asked yet */
+        uint64_t bytes;
         void (*on_room)(void *context);
         void *context;
 };
@@ -64,6 +68,17 @@ struct image_feed *image_feed_free(struct image_feed *feed)
         return NULL;
 }
 
+bool image_feed_is_slow(struct image_feed *feed, int64_t now_us)
+{
+        bool full = uv_is_active((uv_handle_t *)&feed->poll); /* then it is the reader who is slow */
+        if (feed->since_us && !full && now_us - feed->since_us < SLOW_US)
+                return false;
+        bool slow = feed->since_us && !full && feed->bytes < SLOW_BYTES;
+        feed->since_us = now_us;
+        feed->bytes = 0;
+        return slow;
+}
+
 size_t image_feed_write(struct image_feed *feed, const char *data, size_t len)
 {
         ssize_t n;
@@ -72,6 +87,7 @@ size_t image_feed_write(struct image_feed *feed, const char *data, size_t len)
         } while (n < 0 && errno == EINTR);
         if (n < 0 && errno != EAGAIN)
                 return len; /* what became of it, the job's end tells */
+        feed->bytes += n > 0 ? (uint64_t)n : 0;
         if (n < (ssize_t)len)
                 uv_poll_start(&feed->poll, UV_WRITABLE, on_poll);
         return n < 0 ? 0 : (size_t)n;

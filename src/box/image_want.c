@@ -21,5 +21,5 @@ int box_image_want(struct box *box, const struct caller *caller, const char *nam
                 return r;
         if (caller_may(caller, MAY_IMAGES, NULL) < 0)
                 return err_hint(err, "this key may not pull it: it lacks the capability images");
-        return image_pull(box, &pull, events, context, ret, err);
+        return image_pull(box, caller, &pull, events, context, ret, err);
 }

@@ -9,9 +9,12 @@
 #pragma once
 #include "base/auto.h"
 #include "box/box.h"
+#include "box/image_shelf.h"
 #include "wire/imager.h"
 
 #define IMAGES_WAITING_MAX 64 /* jobs, those under way (IMAGER_JOBS_MAX) included */
+#define IMAGES_OF_KEY_MAX 16  /* of those, one key's; the daemon's owner may have all */
+#define IMAGES_LONG_MAX 6     /* imports and gc under way: they depend on their client, or on each other */
 
 struct image_wait; /* opaque */
 
@@ -35,15 +38,18 @@ struct image_pull {
         bool insecure;              /* allowed only for what the settings list */
 };
 /* What the settings allow of registries; that the caller may change images is the caller's to see to. */
-int image_pull(struct box *box, const struct image_pull *pull, const struct image_events *events,
-               void *context, struct image_wait **ret, struct cella_err *err);
-/* The archive comes by image_feed(). */
-int image_import(struct box *box, const char *name, const struct image_events *events, void *context,
-                 struct image_wait **ret, struct cella_err *err);
-int image_remove(struct box *box, const char *name, const struct image_events *events, void *context,
-                 struct image_wait **ret, struct cella_err *err);
-int image_collect(struct box *box, const struct image_events *events, void *context, struct image_wait **ret,
-                  struct cella_err *err);
+int image_pull(struct box *box, const struct caller *caller, const struct image_pull *pull,
+               const struct image_events *events, void *context, struct image_wait **ret,
+               struct cella_err *err);
+/* The archive comes by image_feed(), and not too slowly (image_feed.h). */
+int image_import(struct box *box, const struct caller *caller, const char *name,
+                 const struct image_events *events, void *context, struct image_wait **ret,
+                 struct cella_err *err);
+int image_remove(struct box *box, const struct caller *caller, const char *name,
+                 const struct image_events *events, void *context, struct image_wait **ret,
+                 struct cella_err *err);
+int image_collect(struct box *box, const struct caller *caller, const struct image_events *events,
+                  void *context, struct image_wait **ret, struct cella_err *err);
 
 /* How much of it was taken; on_room comes if it was not all.  Then the end of it. */
 size_t image_feed(struct image_wait *wait, const char *data, size_t len);
@@ -62,6 +68,10 @@ int box_image_want(struct box *box, const struct caller *caller, const char *nam
                    struct image_wait **ret, struct cella_err *err);
 
 /* ---- for people ---- */
+
+/* All that are in the store; good until the next call. */
+int images_all(const struct box *box, const struct image_shelf **ret, struct cella_err *err);
+
 struct images_stat {
         uint64_t images, bytes;       /* in the store; as of some seconds ago */
         uint64_t pulls, pulls_failed; /* since the start */

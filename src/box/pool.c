@@ -278,12 +278,14 @@ static bool is_spare(const struct pool *pool)
         return !pool->runtime[0];
 }
 
-static bool serves_runtime(const struct pool *pool, const struct exec_request *r)
+static bool serves_runtime(const struct pool *pool, const struct used_image *image,
+                           const struct exec_request *r)
 {
         struct runtime runtime;
         return r->runtime && runtime_find(r->runtime, &runtime) == 0 &&
                !strcmp(runtime.program, pool->how.program) &&
-               !runtime_program(pool->box, r->runtime, pool->image_name) && /* another than what waits */
+               !runtime_program(pool->box, r->runtime,
+                                used_image_name(image)) && /* another than what waits */
                waiting_fits(&pool->how, r);
 }
 
@@ -295,7 +297,7 @@ static bool serves(const struct pool *pool, const struct used_image *image, cons
         if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing) ||
                      pool->network != (spec->network.tier != TIER_RESTRICTED)))
                 return false;
-        return is_spare(pool) || serves_runtime(pool, r);
+        return is_spare(pool) || serves_runtime(pool, image, r);
 }
 
 /* The oldest; not one that has died, of which on_lost() is going to hear. */

@@ -56,6 +56,7 @@ void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
         sb->key_sandboxes_max = spec->caller->sandboxes_max;
         sb->limits = spec->limits;
         network_copy(&spec->network, &sb->network);
+        copy_text(sb->image_name, sizeof sb->image_name, used_image_name(spec->image));
         sb->created_ms = box_now_ms();
 }
 
@@ -76,7 +77,6 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
         sb->required = spec->required;
         sb->workspace = spec->workspace;
         sb->image = used_image_ref(spec->image);
-        copy_text(sb->image_name, sizeof sb->image_name, used_image_name(spec->image));
         sb->ttl_ms = spec->ttl_ms;
         sb->idle_timeout_ms = spec->idle_timeout_ms;
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;

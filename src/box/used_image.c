@@ -26,8 +26,7 @@ static int64_t changed_ns(const char *store, const char *directory)
         return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
 
-/* When the store was changed last; whether that was long enough ago to be sure. */
-static int64_t stamp(const char *store, bool *ret_settled)
+int64_t used_images_stamp(const char *store, bool *ret_settled)
 {
         struct timespec now;
         const int64_t refs = changed_ns(store, "refs"), meta = changed_ns(store, "meta");
@@ -87,7 +86,7 @@ int used_image_find(struct box *box, const char *name, struct used_image **ret, 
         *ret = NULL;
         if (!strcmp(name, IMAGE_HOST))
                 return 0;
-        const int64_t now = stamp(store, &settled);
+        const int64_t now = used_images_stamp(store, &settled);
         if (!settled || now != box->images_stamp)
                 used_images_done(box);
         box->images_stamp = now;

@@ -34,5 +34,8 @@ static inline const struct image *used_image_get(const struct used_image *used)
         return used ? used->image : NULL;
 }
 
+/* When the store was changed last; whether that was long enough ago to be sure. */
+int64_t used_images_stamp(const char *store, bool *ret_settled);
+
 /* Forgets what was looked up; at the end. */
 void used_images_done(struct box *box);

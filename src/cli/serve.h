@@ -5,8 +5,8 @@
 struct serve_options {
         const char *listen, *socket, *settings, *state, *user, *workspace_root;
         const char *images_state; /* the state directory whose images it uses; NULL: its own */
-        bool stdio;   /* no address at all, but one client, who speaks MCP here: */
-        int stdio_fd; /* taken over */
+        bool stdio;               /* no address at all, but one client, who speaks MCP here: */
+        int stdio_fd;             /* taken over */
 };
 
 /* Becomes the keeper, and returns its exit status when all has ended; or -errno. */

@@ -19,6 +19,7 @@ struct container_spec {
         const char *directory;    /* of the host: shown at CONTAINER_PLACE */
         const char *home, *owner; /* for the labels, by which what is left behind is found */
         const char *user;         /* "": the image's */
+        const char *resolver;     /* of the host: shown as /etc/resolv.conf.  NULL: it gets no way out */
         const struct container_mount *mounts;
         size_t n_mounts;
 };

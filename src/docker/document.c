@@ -21,6 +21,7 @@
 #define RUN_BYTES (8u << 20)
 #define VOLUME_BYTES (1u << 20)
 #define SHM_BYTES (64u << 20)
+#define RESOLVER "/etc/resolv.conf"
 
 uint64_t container_processes(const struct keeper_make *make)
 {
@@ -160,27 +161,24 @@ static void put_volume(struct json *j, const char *path)
         json_put_close(j, '}');
 }
 
-/* The places that are file systems of ours already, or lie in one. */
+/* The places that are file systems of ours already.  Not what lies below: an engine compares whole paths, and
+ * would make a volume on the host's disk there. */
 static bool is_ours(const char *path)
 {
-        static const char *const ours[] = {"/tmp",  "/workspace", "/run",         "/dev",
-                                           "/proc", "/sys",       CONTAINER_PLACE};
-        for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-                size_t len = strlen(ours[i]);
-                if (!strncmp(path, ours[i], len) && (path[len] == '/' || path[len] == '\0'))
-                        return true;
-        }
-        return path[1] == '\0';
+        return !strcmp(path, "/tmp") || !strcmp(path, "/workspace") || !strcmp(path, "/run");
 }
 
 static void put_mounts(struct json *j, const struct container_spec *spec)
 {
         json_put_open(j, "Mounts", '[');
         put_bind(j, spec->directory, CONTAINER_PLACE, false);
+        if (spec->resolver && !is_mounted(spec, RESOLVER))
+                put_bind(j, spec->resolver, RESOLVER, false);
         for (size_t i = 0; i < spec->n_mounts; i++)
                 put_bind(j, spec->mounts[i].source, spec->mounts[i].target, spec->mounts[i].writable);
         for (size_t i = 0; i < spec->image->n_volumes; i++)
-                if (!is_ours(spec->image->volumes[i]) && !is_mounted(spec, spec->image->volumes[i]))
+                if (!is_ours(spec->image->volumes[i]) && !is_mounted(spec, spec->image->volumes[i]) &&
+                    !(spec->resolver && !strcmp(spec->image->volumes[i], RESOLVER)))
                         put_volume(j, spec->image->volumes[i]);
         json_put_close(j, ']');
 }
@@ -196,6 +194,11 @@ static void put_walls(struct json *j, const struct container_spec *spec)
         json_put_string(j, NULL, "no-new-privileges");
         json_put_close(j, ']');
         json_put_string(j, "NetworkMode", "none");
+        if (spec->resolver) { /* Docker opens all ports to all; but those of the way out are for nobody */
+                json_put_open(j, "Sysctls", '{');
+                json_put_string(j, "net.ipv4.ip_unprivileged_port_start", "1024");
+                json_put_close(j, '}');
+        }
         json_put_string(j, "IpcMode", "private");
         json_put_string(j, "CgroupnsMode", "private");
         if (spec->engine->runtime[0])

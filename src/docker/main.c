@@ -2,14 +2,16 @@
  *
  * Who may use an engine's socket is root on this machine, or next to it; so that is given to this process,
  * which takes fixed-size packets and makes containers of one kind, and not to the server.  It is started with
- * no capability (keeper/child.h).  It does not die with who started it, but when nobody is at the other end
- * of its socket any more: then it removes what it made. */
+ * no capability (keeper/child.h) but those for a container's way out, and these are not in use (network.h).
+ * It does not die with who started it, but when nobody is at the other end of its socket any more: then it
+ * removes what it made. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "base/auto.h"
+#include "docker/network.h"
 #include "docker/process.h"
 
 static int usage_error(const char *word)
@@ -42,5 +44,7 @@ int main(int argc, char **argv)
                 return usage_error("--home");
         prctl(PR_SET_PDEATHSIG, 0);
         prctl(PR_SET_DUMPABLE, 0);
+        if (network_keep_rights() < 0)
+                return 1;
         return process_run(&setup);
 }

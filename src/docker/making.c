@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "docker/container.h"
 #include "docker/image.h"
+#include "docker/network.h"
 #include "docker/process.h"
 #include "docker/remains.h"
 #include "jail/walls.h"
@@ -110,7 +111,7 @@ struct work {
         struct container_mount mounts[DOCKER_MOUNTS_MAX];
         size_t n_mounts;
         bool host_workspace;
-        char directory[1024], user[32];
+        char directory[1024], resolver[1024], user[32];
         char container[REPLY_ID_MAX];
         bool has_place;
         int listener, control;
@@ -129,10 +130,9 @@ static int check_possible(const struct work *w, struct cella_err *err)
                                 "with the engine docker, name one of its images: --image python:3.12-slim");
         }
         if (m->network) {
-                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
-                        "a sandbox of the engine docker has no network: tier restricted only");
-                return err_hint(err,
-                                "use the engine native for tiers standard and elevated; it runs images, too");
+                int r = network_check(&w->engine, err);
+                if (r < 0)
+                        return r;
         }
         if (m->workspace != KEEPER_SCRATCH) {
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
@@ -184,10 +184,13 @@ static int make_container(struct work *w, struct cella_err *err)
                 .home = process.place.home,
                 .owner = process.place.owner,
                 .user = w->user,
+                .resolver = m->network ? w->resolver : NULL,
                 .mounts = w->mounts,
                 .n_mounts = w->n_mounts,
         };
         int r = place_path(&process.place, m->id, w->directory, sizeof w->directory);
+        if (r == 0)
+                r = place_path(&process.place, PLACE_RESOLVER, w->resolver, sizeof w->resolver);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "docker");
         if ((r = w->listener = place_listen(&process.place, m->id, err)) < 0)
@@ -299,7 +302,12 @@ static int join(struct work *w, struct cella_err *err)
         head.terminals = w->making->make.terminals;
         memcpy(head.outside, process.outside, sizeof head.outside);
         head.limits = w->making->make.limits;
-        int r = message_send(w->control, INIT_JOIN, 0, NULL, 0, &head, sizeof head, NULL, 0);
+        int way[2] = {-1, -1}, r = 0;
+        if (w->making->make.network && (r = network_open(w->control, way, err)) < 0)
+                return r;
+        r = message_send(w->control, INIT_JOIN, 0, way, way[0] >= 0 ? 2 : 0, &head, sizeof head, NULL, 0);
+        sys_close(way[0]);
+        sys_close(way[1]);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 

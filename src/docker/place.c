@@ -15,6 +15,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "sys/file.h"
+#include "wire/egress.h"
 
 /* Put in when we are built. */
 extern const char init_program[];
@@ -43,6 +44,16 @@ static int write_init(int dir)
         AUTO(sys_close) int fd = sys_openat(dir, "init", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0555);
         int r = fd < 0 ? fd : sys_write_all(fd, init_program, init_program_len);
         return r < 0 ? r : fchmod(fd, 0555) < 0 ? -errno : 0; /* whatever the umask said */
+}
+
+/* For those that have a way out. */
+static int write_resolver(int dir)
+{
+        static const char text[] = "nameserver " EGRESS_PROXY_ADDRESS "\n";
+        AUTO(sys_close)
+        int fd = sys_openat(dir, PLACE_RESOLVER, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0444);
+        int r = fd < 0 ? fd : sys_write_all(fd, text, sizeof text - 1);
+        return r < 0 ? r : fchmod(fd, 0444) < 0 ? -errno : 0;
 }
 
 static int check_home(const char *home, struct cella_err *err)
@@ -76,6 +87,8 @@ static int make_own(struct place *p, int home)
                 r = sys_flock(p->lock, LOCK_EX | LOCK_NB);
         if (r >= 0)
                 r = write_init(p->dir);
+        if (r >= 0)
+                r = write_resolver(p->dir);
         return r < 0 ? r : renameat(home, name, home, p->owner) < 0 ? -errno : 0;
 }
 

@@ -3,11 +3,14 @@
  *      HOME/OWNER/           one for each cella-docker that runs; OWNER is also a label of its containers
  *      HOME/OWNER/lock       locked while it lives: so others tell what a killed one left behind
  *      HOME/OWNER/init       the program
+ *      HOME/OWNER/resolv.conf   shown in containers that have a network
  *      HOME/OWNER/ID/        shown in the sandbox's container: init, and s, the socket; empty once init has
  *                            come */
 #pragma once
 #include "base/id.h"
 #include "cella.h"
+
+#define PLACE_RESOLVER "resolv.conf"
 
 struct place {
         const char *home;
@@ -21,7 +24,7 @@ void place_close(struct place *place); /* nothing is left of it, but HOME */
 
 /* Makes the directory of a sandbox and listens there.  Returns the socket. */
 int place_listen(const struct place *place, const char *id, struct cella_err *err);
-/* Its path, for the engine. */
+/* Its path, for the engine; or with PLACE_RESOLVER instead of an id, that file's. */
 int place_path(const struct place *place, const char *id, char *ret, size_t size);
 /* Nobody else gets in. */
 void place_empty(const struct place *place, const char *id);

@@ -125,18 +125,48 @@ static void drop_strange_variables(const char **env)
         *to = NULL;
 }
 
-static bool is_path(const char *path)
+/* Whether an engine has no other idea of what it means than we have. */
+static bool is_clean_path(const char *path)
 {
-        return path && path[0] == '/' && !strstr(path, "/../") && !strchr(path, '\n');
+        const char *p = path;
+        while (*p == '/') {
+                size_t len = strcspn(++p, "/");
+                if ((len == 0 && *p == '/') || (len == 1 && p[0] == '.') ||
+                    (len == 2 && !strncmp(p, "..", 2)))
+                        return false;
+                p += len;
+        }
+        for (const char *c = path; *c; c++)
+                if ((unsigned char)*c < ' ')
+                        return false;
+        return p > path;
 }
 
-static void take_volumes(struct reply_image *ret, const struct json_value *volumes)
+/* Where no image has anything to mount. */
+static bool is_forbidden_path(const char *path)
+{
+        static const char *const places[] = {"/dev", "/proc", "/sys", "/.cella"};
+        for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+                size_t len = strlen(places[i]);
+                if (!strncmp(path, places[i], len) && (path[len] == '/' || path[len] == '\0'))
+                        return true;
+        }
+        return path[1] == '\0';
+}
+
+/* All of them, or none: one that we left out would be disk of the host's without a limit. */
+static int take_volumes(struct reply_image *ret, const struct json_value *volumes)
 {
         if (!volumes || volumes->type != JSON_OBJECT)
-                return;
-        for (const struct json_value *v = json_first(volumes); v; v = json_next(volumes, v))
-                if (ret->n_volumes < REPLY_VOLUMES_MAX && strlen(v->text) == v->len && is_path(v->text))
-                        ret->volumes[ret->n_volumes++] = v->text;
+                return 0;
+        for (const struct json_value *v = json_first(volumes); v; v = json_next(volumes, v)) {
+                if (strlen(v->text) != v->len || !is_clean_path(v->text) || is_forbidden_path(v->text))
+                        return -EPROTO;
+                if (ret->n_volumes == REPLY_VOLUMES_MAX)
+                        return -E2BIG;
+                ret->volumes[ret->n_volumes++] = v->text;
+        }
+        return 0;
 }
 
 static bool take_id(const char *id, char ret[IMAGE_ID_LEN + 1])
@@ -168,7 +198,7 @@ static int take_image(const struct json_value *top, struct reply_image *ret)
                 return -EPROTO;
         drop_strange_variables(image->env);
         text = json_get_string(config, "WorkingDir");
-        image->cwd = is_path(text) ? text : "/";
+        image->cwd = text && is_clean_path(text) ? text : "/";
         text = json_get_string(config, "User");
         image->user = text ? text : "";
         image->bytes = json_get_integer(top, "Size", &bytes) && bytes > 0 ? (uint64_t)bytes : 0;
@@ -177,8 +207,7 @@ static int take_image(const struct json_value *top, struct reply_image *ret)
         image->names = image->layers = (const char **)none;
         ret->checks_health =
                 json_get(json_get(config, "Healthcheck"), "Test") || json_get(top, "HealthCheck");
-        take_volumes(ret, volumes);
-        return 0;
+        return take_volumes(ret, volumes);
 }
 
 int reply_image(char *text, size_t len, struct reply_image *ret)

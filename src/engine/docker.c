@@ -354,6 +354,7 @@ static struct sandbox *wrap(struct remote *r, const struct cella_options *o, con
         sb->control = a->fd;
         sb->host_uid = peer_uid(a->fd);
         sb->host_workspace = o->workspace != NULL;
+        sb->network = o->network.tier != CELLA_RESTRICTED;
         sb->remote = &remote_ops;
         sb->context = r;
         r->handle = a->made.made.sandbox;

@@ -56,9 +56,13 @@ static int make(const struct cella_options *options, uint32_t walls_down, struct
         struct sandbox_image image = {.fd = -1};
         struct sandbox_parts parts = SANDBOX_PARTS_NONE;
         parts.network = options->network.tier != CELLA_RESTRICTED;
-        if (options->engine && strcmp(options->engine, "native") != 0)
-                return docker_sandbox_new(options, &s->keeper, &s->image, err);
-        int r = open_image(options->image, s, &image, path, err);
+        int r = 0;
+        if (options->engine && strcmp(options->engine, "native") != 0) {
+                if (parts.network)
+                        r = outlet_new(&options->network, &s->outlet, err);
+                return r < 0 ? r : docker_sandbox_new(options, &s->keeper, &s->image, err);
+        }
+        r = open_image(options->image, s, &image, path, err);
         /* The process starts while the walls are being raised. */
         if (r == 0 && parts.network)
                 r = outlet_new(&options->network, &s->outlet, err);

@@ -16,6 +16,7 @@
 #include "front/sse.h"
 
 #define HEARTBEAT_MS 15000
+#define GUARD_MS 1000
 #define CONNECTIONS_MAX 16384
 #define IDLE_TIMEOUT_S 75
 #define QUERIES_US 11000000 /* a query that takes longer is not waited for; audit_flush() never does */
@@ -218,6 +219,20 @@ static void on_heartbeat(uv_timer_t *timer)
         mcp_heartbeat(api->mcp);
 }
 
+static void on_guard(uv_timer_t *timer)
+{
+        struct api *api = timer->data;
+        bool streams = sse_guard_all(api), terminals = rest_terminals_guard(api);
+        if (!streams && !terminals)
+                uv_timer_stop(timer);
+}
+
+void api_guard(struct api *api)
+{
+        if (!uv_is_active((uv_handle_t *)&api->guard))
+                uv_timer_start(&api->guard, on_guard, GUARD_MS, GUARD_MS);
+}
+
 static int make_routes(struct api *api)
 {
         api->http_routes = calloc(api_routes_len, sizeof *api->http_routes);
@@ -246,6 +261,10 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
         api->log = options->log;
         snprintf(api->listen, sizeof api->listen, "%s", options->listen);
         list_init(&api->streams);
+        list_init(&api->terminals);
+        api->guard.data = api;
+        uv_timer_init(options->box->loop, &api->guard);
+        list_init(&api->log_jobs);
         uv_mutex_init(&api->reader_lock);
         int r = audit_reader_open(options->box->directory, &api->reader, err);
         if (r < 0)
@@ -289,6 +308,7 @@ struct api *api_free(struct api *api)
         http_server_free(api->http);
         api->mcp = mcp_free(api->mcp);
         uv_timer_stop(&api->heartbeat);
+        uv_timer_stop(&api->guard);
         while (api->queries > 0 && clock_us() < until)
                 uv_run(api->box->loop, UV_RUN_ONCE); /* the box's timer wakes it */
         if (api->queries > 0)

@@ -55,7 +55,9 @@ struct api {
         uid_t owner;      /* besides root */
         char listen[128]; /* as given, for the check of Host */
         api_log log;
-        struct list streams; /* struct sse */
+        struct list streams;   /* struct sse */
+        struct list terminals; /* rest/terminal.c */
+        uv_timer_t guard;      /* while there are some that last: whether they still may */
         uv_timer_t heartbeat;
         json_t *openapi;
         struct mcp *mcp;
@@ -63,8 +65,10 @@ struct api {
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;
-        unsigned queries;   /* jobs of the thread pool under way */
-        atomic_bool ending; /* those that have not begun do not */
+        struct list log_jobs; /* struct log_job: those that wait */
+        bool log_busy;        /* one is on the pool */
+        unsigned queries;     /* jobs of the thread pool under way */
+        atomic_bool ending;   /* those that have not begun do not */
 };
 
 struct api_options {
@@ -94,6 +98,9 @@ int api_status(enum cella_kind kind);
 
 /* The sandbox in the path; answers 404 itself and returns NULL if there is none. */
 struct box_sandbox *api_sandbox(struct call *call);
+
+/* Something was begun that lasts: see to it that it does not outlive its key. */
+void api_guard(struct api *api);
 
 json_t *openapi_make(void);
 

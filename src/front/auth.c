@@ -2,7 +2,8 @@
  *
  * A browser on this machine can be made to send requests to loopback by any web page, and by DNS
  * rebinding to read the answers.  It cannot hide which name it used (Host) and which page it came
- * from (Origin): both are looked at before anything else. */
+ * from (Origin; where it sends none, as with an image, Sec-Fetch-Site): all are looked at before
+ * anything else. */
 #include "front/auth.h"
 
 #include <errno.h>
@@ -62,6 +63,16 @@ static int check_origin(const struct http_request *request, struct cella_err *er
         return name && host && !strcasecmp(name, host) ? 0 : refuse_name("Origin", origin, err);
 }
 
+/* What a page loads without reading it has no Origin, but takes its time, and a place.  Links to our
+ * page are open. */
+static int check_site(const struct http_request *request, bool open, struct cella_err *err)
+{
+        const char *site = http_header(request, "Sec-Fetch-Site");
+        if (!site || open || !strcmp(site, "same-origin") || !strcmp(site, "none"))
+                return 0;
+        return refuse_name("Sec-Fetch-Site", site, err);
+}
+
 static const char *secret_of(const struct http_request *request)
 {
         const char *bearer = http_header(request, "Authorization");
@@ -70,14 +81,27 @@ static const char *secret_of(const struct http_request *request)
         return http_header(request, "X-API-Key");
 }
 
+static bool is_websocket(const struct http_request *request)
+{
+        const char *at = http_header(request, "Upgrade");
+        while (at && *at) {
+                at += strspn(at, " \t,");
+                size_t len = strcspn(at, " \t,");
+                if (len == 9 && !strncasecmp(at, "websocket", len))
+                        return true;
+                at += len;
+        }
+        return false;
+}
+
 /* A script in a browser cannot put a header on a WebSocket; what it can name are protocols: "cella,
- * cella.key.KEY".  In the address the key would be in logs and histories.  Nowhere else does this
- * header mean anything. */
+ * cella.key.KEY".  In the address the key would be in logs and histories.  Without the upgrade
+ * this header means nothing. */
 static const char *secret_of_websocket(const struct http_request *request, char *ret, size_t size)
 {
         static const char prefix[] = "cella.key.";
         const char *at = http_header(request, "Sec-WebSocket-Protocol");
-        if (!http_header(request, "Upgrade"))
+        if (!is_websocket(request))
                 return NULL;
         while (at && *at) {
                 at += strspn(at, " \t,");
@@ -104,6 +128,8 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
         int r = peer->local ? 0 : check_host(api, request, err);
         if (r == 0)
                 r = check_origin(request, err);
+        if (r == 0)
+                r = check_site(request, open, err);
         if (r < 0)
                 return -EACCES;
         if (secret) {
@@ -129,4 +155,11 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
         else
                 err_say(err, CELLA_UNAUTHORIZED, -EACCES, "a key is needed");
         return err_hint(err, "Authorization: Bearer KEY; cella key add NAME makes one");
+}
+
+bool auth_may_stay(const struct box *box, const struct caller *caller, bool local)
+{
+        if (!caller->owner)
+                return state_key_known(box->state, caller->key);
+        return local || state_key_count(box->state) == 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "front/auth.h"
 
 void sse_begin(struct sse *sse, struct call *call, bool base64)
 {
@@ -108,6 +109,27 @@ void sse_end(struct sse *sse)
 void sse_forget(struct sse *sse)
 {
         list_remove(&sse->link);
+}
+
+void sse_guard(struct sse *sse, void (*on_refused)(struct sse *sse))
+{
+        sse->on_refused = on_refused;
+        api_guard(sse->call->api);
+}
+
+bool sse_guard_all(struct api *api)
+{
+        bool any = false;
+        list_each (at, &api->streams, other) {
+                struct sse *sse = list_entry(at, struct sse, link);
+                const struct call *call = sse->call;
+                if (!sse->on_refused)
+                        continue;
+                any = true;
+                if (!auth_may_stay(call->box, &call->caller, http_peer(call->request)->local))
+                        sse->on_refused(sse);
+        }
+        return any;
 }
 
 void sse_heartbeat(struct api *api)

@@ -5,6 +5,7 @@
 struct sse {
         struct list link; /* in the api, for the heartbeat */
         struct call *call;
+        void (*on_refused)(struct sse *sse); /* see sse_guard() */
         bool base64;
         char carry[2][4]; /* the beginning of a character whose rest has not come */
         unsigned char carried[2];
@@ -17,6 +18,9 @@ void sse_event_text(struct sse *sse, const char *name, const char *json, size_t 
 void sse_output(struct sse *sse, enum cella_stream stream, const char *data, size_t len);
 void sse_flush(struct sse *sse); /* characters that were cut off */
 void sse_end(struct sse *sse);
+/* For a stream that has no end of its own: called when its key is gone, to end it. */
+void sse_guard(struct sse *sse, void (*on_refused)(struct sse *sse));
+bool sse_guard_all(struct api *api); /* every second; whether there are any */
 /* The client is gone. */
 void sse_forget(struct sse *sse);
 void sse_heartbeat(struct api *api); /* every 15 s */

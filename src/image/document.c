@@ -186,24 +186,28 @@ static void put_list(struct json *j, const char *key, const char *const *list)
         json_put_close(j, ']');
 }
 
-static void put_config(struct json *j, const struct image *image)
+/* What an image says about running it; brief: without what it can make long. */
+static void put_config(struct json *j, const struct image *image, bool brief)
 {
         json_put_open(j, "config", '{');
-        put_list(j, "env", image->env);
+        if (!brief)
+                put_list(j, "env", image->env);
         json_put_string(j, "cwd", image->cwd);
         json_put_string(j, "user", image->user);
         json_put_number(j, "uid", image->uid);
         json_put_number(j, "gid", image->gid);
-        put_list(j, "entrypoint", image->entrypoint);
-        put_list(j, "cmd", image->cmd);
-        json_put_open(j, "labels", '{');
-        for (size_t i = 0; i < image->n_labels; i++)
-                json_put_string(j, image->labels[i].name, image->labels[i].value);
-        json_put_close(j, '}');
+        if (!brief) {
+                put_list(j, "entrypoint", image->entrypoint);
+                put_list(j, "cmd", image->cmd);
+                json_put_open(j, "labels", '{');
+                for (size_t i = 0; i < image->n_labels; i++)
+                        json_put_string(j, image->labels[i].name, image->labels[i].value);
+                json_put_close(j, '}');
+        }
         json_put_close(j, '}');
 }
 
-void image_put(struct json *j, const char *key, const struct image *image)
+static void put(struct json *j, const char *key, const struct image *image, bool brief)
 {
         json_put_open(j, key, '{');
         json_put_string(j, "id", image->id);
@@ -217,8 +221,9 @@ void image_put(struct json *j, const char *key, const struct image *image)
         json_put_number(j, "files", image->files);
         json_put_string(j, "platform", image->platform);
         json_put_string(j, "source", image->source);
-        put_list(j, "layers", image->layers);
-        put_config(j, image);
+        if (!brief)
+                put_list(j, "layers", image->layers);
+        put_config(j, image, brief);
         json_put_open(j, "runtimes", '[');
         for (size_t i = 0; i < image->n_runtimes; i++) {
                 json_put_open(j, NULL, '{');
@@ -228,4 +233,14 @@ void image_put(struct json *j, const char *key, const struct image *image)
         }
         json_put_close(j, ']');
         json_put_close(j, '}');
+}
+
+void image_put(struct json *j, const char *key, const struct image *image)
+{
+        put(j, key, image, false);
+}
+
+void image_put_brief(struct json *j, const char *key, const struct image *image)
+{
+        put(j, key, image, true);
 }

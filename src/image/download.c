@@ -163,17 +163,18 @@ static bool add_header(struct transfer *t, const char *name, const char *value)
 }
 
 /* Options that are the same for all; each that is refused would be a rule that is not kept. */
-static bool set_rules(struct transfer *t)
+static bool set_rules(struct transfer *t, const char *url)
 {
         const struct download_rules *rules = &t->all->rules;
+        const bool insecure = download_is_insecure(rules, url);
         CURL *c = t->easy;
         return curl_easy_setopt(c, CURLOPT_PRIVATE, t) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)rules->connect_ms) == CURLE_OK &&
-               curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, rules->insecure ? 0L : 1L) == CURLE_OK &&
-               curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, rules->insecure ? 0L : 2L) == CURLE_OK &&
+               curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, insecure ? 0L : 1L) == CURLE_OK &&
+               curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, insecure ? 0L : 2L) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_NOPROXY, rules->loopback ? "*" : NULL) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE) == CURLE_OK &&
@@ -222,7 +223,7 @@ int download_start(struct downloads *d, const struct download_request *request, 
         t->public.answer.length = t->public.answer.range_total = DOWNLOAD_UNKNOWN;
         list_init(&t->entry);
         t->easy = curl_easy_init();
-        if (!t->easy || !set_rules(t) || !set_request(t, request) ||
+        if (!t->easy || !set_rules(t, request->url) || !set_request(t, request) ||
             curl_multi_add_handle(d->multi, t->easy) != CURLM_OK) {
                 download_free(&t->public);
                 return err_say(err, CELLA_INTERNAL, -EIO, "the HTTP client refused a request");

@@ -24,7 +24,8 @@
 struct imager_job;
 
 struct download_rules {
-        bool insecure;       /* HTTP, and certificates that cannot be verified, are fine */
+        const char *host;    /* of the registry, HOST or HOST:PORT, borrowed; NULL: none */
+        bool insecure;       /* there, and only there, HTTP and unverified certificates are fine */
         bool loopback;       /* the registry is on this machine: HTTP is fine there, and no proxy is asked */
         unsigned connect_ms; /* 0: as above */
         unsigned stall_ms;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/err.h"
 #include "image/download_parts.h"
@@ -37,6 +38,30 @@ static int refuse(struct cella_err *err, const char *to, const char *why)
                        (int)(shown < 100 ? shown : 100), to, why);
 }
 
+/* The registry as it was named: without a port it is the usual one of the scheme. */
+static bool is_registry(const struct download_rules *rules, const char *scheme, const char *host,
+                        const char *port)
+{
+        size_t len = strlen(host);
+        if (!rules->host || strncasecmp(rules->host, host, len) != 0)
+                return false;
+        const char *rest = rules->host + len;
+        if (rest[0] == '\0')
+                return strcmp(port, strcmp(scheme, "http") == 0 ? "80" : "443") == 0;
+        return rest[0] == ':' && strcmp(rest + 1, port) == 0;
+}
+
+bool download_is_insecure(const struct download_rules *rules, const char *text)
+{
+        AUTO(url_cleanup) CURLU *url = curl_url();
+        AUTO(curl_text_free) char *scheme = NULL, *host = NULL, *port = NULL;
+        return rules->insecure && url && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+               curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+               curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+               curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+               is_registry(rules, scheme, host, port);
+}
+
 int download_check(const struct download_rules *rules, const char *from, const char *to, char **ret,
                    char **ret_origin, struct cella_err *err)
 {
@@ -57,9 +82,10 @@ int download_check(const struct download_rules *rules, const char *from, const c
         if (is_set(url, CURLUPART_USER) || is_set(url, CURLUPART_PASSWORD))
                 return refuse(err, to, "with a user's name in it");
         bool loopback = reference_host_is_loopback(host);
-        if (loopback && !rules->loopback && !rules->insecure)
+        bool insecure = rules->insecure && is_registry(rules, scheme, host, port);
+        if (loopback && !rules->loopback && !insecure)
                 return refuse(err, to, "which is this machine");
-        if (plain && !rules->insecure && !loopback) {
+        if (plain && !insecure && !loopback) {
                 refuse(err, to, "without TLS");
                 err_hint(err, "if this network is to be trusted with it: insecure");
                 return -EPERM;

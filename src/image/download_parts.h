@@ -12,6 +12,9 @@ struct downloads {
         struct list under_way;
 };
 
+/* Is the registry itself at this address, one that need not have good TLS? */
+bool download_is_insecure(const struct download_rules *rules, const char *url);
+
 struct transfer {
         struct download public;
         struct downloads *all;

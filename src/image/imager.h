@@ -79,7 +79,8 @@ struct removed {
         uint64_t layers, roots, images, bytes;
 };
 int remove_name(struct imager_job *job, const char *name, struct removed *ret, struct cella_err *err);
-/* What nobody uses: layers and roots of no image, images without a name, downloads.  Waits for who writes. */
+/* What nobody uses: layers and roots of no image, images without a name, downloads.  Waits some seconds for
+ * who writes: CELLA_OVER_CAPACITY. */
 int remove_unused(struct imager_job *job, struct removed *ret, struct cella_err *err);
 /* What was under construction when a process was killed; if somebody works on the store, it is left for
  * later. */

@@ -193,6 +193,17 @@ static int import_root(struct importing *in, const struct layer_source *source, 
 
 /* ---- the operation ---- */
 
+/* What is pinned by an id or a digest must not be replaced by what somebody called so. */
+int import_check_name(const char *name, const struct reference *reference, struct cella_err *err)
+{
+        if (!reference->digest[0] && !image_name_is_id(name))
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                "'%.120s' cannot be the name of an import: it is written as %s is", name,
+                reference->digest[0] ? "a digest" : "an id");
+        return err_hint(err, "a digest comes with a pull, and an id by itself: NAME or NAME:TAG");
+}
+
 static int read_request(struct importing *in, struct cella_err *err)
 {
         const struct json_value *name = json_get(in->job->request, "name");
@@ -204,7 +215,8 @@ static int read_request(struct importing *in, struct cella_err *err)
                 if (strcmp(in->name, IMAGE_HOST) == 0)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                        "'" IMAGE_HOST "' is this machine, and no image can be called so");
-                if (reference_parse(in->name, &reference, err) < 0)
+                if (reference_parse(in->name, &reference, err) < 0 ||
+                    import_check_name(in->name, &reference, err) < 0)
                         return -EINVAL;
         }
         in->source = source && strcmp(source, "bootstrap") == 0 ? "bootstrap" : "import";

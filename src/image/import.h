@@ -4,6 +4,7 @@
 #include "image/imager.h"
 #include "image/manifest.h"
 #include "image/parts.h"
+#include "image/reference.h"
 #include "image/writer.h"
 
 struct importing {
@@ -17,6 +18,9 @@ struct importing {
         bool only_check; /* everything, before anything is done: an archive is imported as a whole or not at
                             all */
 };
+
+/* Refuses what is written as an id or has a digest; reference: the name, read. */
+int import_check_name(const char *name, const struct reference *reference, struct cella_err *err);
 
 /* Of manifest.json, which Docker writes: all images of it. */
 int import_docker(struct importing *in, const struct part *manifest, struct cella_err *err);

@@ -38,7 +38,7 @@ static int write_names(const char *const *tags, size_t n, char (*whole)[REFERENC
         struct reference reference;
         for (size_t i = 0; i < n; i++) {
                 int r = reference_parse(tags[i], &reference, err);
-                if (r < 0)
+                if (r < 0 || (r = import_check_name(tags[i], &reference, err)) < 0)
                         return r;
                 reference_write(&reference, whole[i]);
                 names[i] = whole[i];

@@ -49,7 +49,8 @@ static bool find_name(const struct part *index, const char *digest, char ret[REF
                                 name = json_get_string(notes, "org.opencontainers.image.ref.name");
                 }
         }
-        bool found = name && strpbrk(name, "/:") && reference_parse(name, &reference, NULL) == 0;
+        bool found = name && strpbrk(name, "/:") && reference_parse(name, &reference, NULL) == 0 &&
+                     import_check_name(name, &reference, NULL) == 0;
         if (found)
                 reference_write(&reference, ret);
         free(copy);

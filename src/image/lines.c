@@ -76,6 +76,8 @@ int lines_next(struct lines *l, char **ret, size_t *ret_len)
 {
         memmove(l->text, l->text + l->used, l->len - l->used);
         l->len -= l->used;
+        if (l->used > 0) /* there may have been a password in it */
+                explicit_bzero(l->text + l->len, l->used);
         l->used = 0;
         for (;;) {
                 const char *end = memchr(l->text, '\n', l->len);

@@ -38,10 +38,12 @@ struct running {
         struct imager_job job; /* first: progress gets only this */
         bool used;
         int64_t id;
-        char *line;
+        char *line; /* len bytes, perhaps with credentials in them: they are wiped */
+        size_t len;
         struct json_doc request;
         int64_t told_ms; /* when progress was told, and of what */
         char told_layer[80], told_phase[16];
+        uint64_t told_done;
 };
 
 static struct running running[IMAGER_JOBS_MAX];
@@ -120,14 +122,15 @@ static void progress(struct imager_job *job, const char *layer, const char *phas
         int64_t now = now_ms();
         pthread_mutex_lock(&mutex);
         bool another = strcmp(r->told_layer, layer) != 0 || strcmp(r->told_phase, phase) != 0;
-        if ((now - r->told_ms >= PROGRESS_MS || (done == total && total > 0 && another)) &&
-            answer_begin(&a, r->id, "progress")) {
+        bool last = total > 0 && done == total && (another || r->told_done != done);
+        if ((now - r->told_ms >= PROGRESS_MS || last) && answer_begin(&a, r->id, "progress")) {
                 json_put_string(&a.j, "layer", layer);
                 json_put_number(&a.j, "done", done);
                 json_put_number(&a.j, "total", total);
                 json_put_string(&a.j, "phase", phase);
                 answer_send(&a);
                 r->told_ms = now;
+                r->told_done = done;
                 snprintf(r->told_layer, sizeof r->told_layer, "%s", layer);
                 snprintf(r->told_phase, sizeof r->told_phase, "%s", phase);
         }
@@ -210,12 +213,18 @@ static const struct operation *find_operation(const struct json_value *request)
         return NULL;
 }
 
+static void wipe(char *line, size_t len)
+{
+        explicit_bzero(line, len);
+        free(line);
+}
+
 static void end(struct running *r)
 {
         if (r->job.archive >= 0)
                 sys_close(r->job.archive);
         json_doc_done(&r->request);
-        free(r->line);
+        wipe(r->line, r->len);
         r->used = false;
         n_running--;
         pthread_cond_broadcast(&ended);
@@ -293,11 +302,10 @@ static struct running *new_running(int64_t id, struct cella_err *err)
         return r;
 }
 
-static int start(struct running *r, char *line, struct json_doc *request, int archive, struct cella_err *err)
+static int start(struct running *r, struct json_doc *request, int archive, struct cella_err *err)
 {
         pthread_attr_t attr;
         pthread_t thread;
-        r->line = line;
         r->request = *request;
         r->job.store = IMAGER_STORE_FD;
         r->job.archive = archive;
@@ -316,7 +324,7 @@ static int start(struct running *r, char *line, struct json_doc *request, int ar
 }
 
 /* Takes over the line, the document and the descriptor. */
-static void begin(int64_t id, char *line, struct json_doc *request, int archive)
+static void begin(int64_t id, char *line, size_t len, struct json_doc *request, int archive)
 {
         struct cella_err err = {0};
         pthread_mutex_lock(&mutex);
@@ -325,12 +333,16 @@ static void begin(int64_t id, char *line, struct json_doc *request, int archive)
                 err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "op: pull, import, rm, gc or cancel");
         if (!r) {
                 json_doc_done(request);
-                free(line);
+                wipe(line, len);
                 if (archive >= 0)
                         sys_close(archive);
-        } else if (start(r, line, request, archive, &err) < 0) {
-                end(r);
-                r = NULL;
+        } else {
+                r->line = line;
+                r->len = len;
+                if (start(r, request, archive, &err) < 0) {
+                        end(r);
+                        r = NULL;
+                }
         }
         if (!r)
                 send_failure(id, &err);
@@ -368,16 +380,16 @@ static bool handle(struct lines *lines, const char *text, size_t len)
         if (json_read(line, len, VALUES_MAX, &request, NULL) < 0 || request.values->type != JSON_OBJECT ||
             !json_get_integer(request.values, "id", &id) || id < 0) {
                 json_doc_done(&request);
-                free(line);
+                wipe(line, len);
                 return false;
         }
         const char *op = json_get_string(request.values, "op");
         if (op && strcmp(op, "cancel") == 0) {
                 cancel(id, request.values);
                 json_doc_done(&request);
-                free(line);
+                wipe(line, len);
         } else {
-                begin(id, line, &request, op && strcmp(op, "import") == 0 ? lines_take_fd(lines) : -1);
+                begin(id, line, len, &request, op && strcmp(op, "import") == 0 ? lines_take_fd(lines) : -1);
         }
         return true;
 }

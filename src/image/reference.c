@@ -1,8 +1,10 @@
 #include "image/reference.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/err.h"
 
@@ -240,19 +242,40 @@ static size_t host_length(const char *host)
         return inner + strcspn(host + inner, ":");
 }
 
+/* 0.0.0.0 is this machine, too, for whoever connects to it. */
+static bool is_near(const unsigned char ip[4])
+{
+        static const unsigned char any[4];
+        return ip[0] == 127 || memcmp(ip, any, sizeof any) == 0;
+}
+
+/* [::1] and [::], and what is an IPv4 address in the clothes of IPv6: [::ffff:127.0.0.1]. */
+static bool is_near_ipv6(const unsigned char ip[16])
+{
+        static const unsigned char zero[10], mapped[2] = {0xff, 0xff}, one[4] = {0, 0, 0, 1};
+        if (memcmp(ip, zero, sizeof zero) != 0)
+                return false;
+        if (memcmp(ip + 10, mapped, sizeof mapped) == 0)
+                return is_near(ip + 12);
+        return memcmp(ip + 10, zero, 2) == 0 && (is_near(ip + 12) || memcmp(ip + 12, one, sizeof one) == 0);
+}
+
 bool reference_host_is_loopback(const char *host)
 {
-        unsigned a, b, c, d;
-        char text[16], again[16];
+        unsigned char ip[16];
+        char text[INET6_ADDRSTRLEN];
         size_t n = host_length(host);
-        if ((n == 9 && memcmp(host, "localhost", 9) == 0) || (n == 5 && memcmp(host, "[::1]", 5) == 0))
+        if ((n == 9 || (n == 10 && host[9] == '.')) && strncasecmp(host, "localhost", 9) == 0)
                 return true;
+        bool ipv6 = n > 2 && host[0] == '[' && host[n - 1] == ']';
+        if (ipv6) {
+                host++;
+                n -= 2;
+        }
         if (n >= sizeof text)
                 return false;
         copy(text, host, n);
-        if (sscanf(text, "%3u.%3u.%3u.%3u", &a, &b, &c, &d) != 4 || a != 127 || b > 255 || c > 255 || d > 255)
-                return false;
-        /* Written back, it must be the same: 127.1.evil or 127.0.0.1x is a name. */
-        snprintf(again, sizeof again, "%u.%u.%u.%u", a, b, c, d);
-        return strcmp(text, again) == 0;
+        /* Only an address as it should be written is one: 127.1.evil, 127.0.0.1x or 127.0.0.01 is a name. */
+        return ipv6 ? inet_pton(AF_INET6, text, ip) == 1 && is_near_ipv6(ip)
+                    : inet_pton(AF_INET, text, ip) == 1 && is_near(ip);
 }

@@ -93,7 +93,7 @@ int session_new(struct imager_job *job, const struct reference *reference, const
         s->rules = *rules;
         s->reference = *reference;
         s->credentials = credentials;
-        s->host = reference_host(&s->reference);
+        s->host = s->rules.host = reference_host(&s->reference);
         s->rules.loopback = reference_host_is_loopback(s->host);
         int e = downloads_new(job, &s->rules, &s->downloads, err);
         if (e == 0)

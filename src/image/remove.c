@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "image/reference.h"
 #include "image/tree.h"
@@ -19,6 +20,8 @@
 #include "sys/file.h"
 
 #define PATH_SIZE 320
+#define SWEEP_WAIT_MS 5000
+#define SWEEP_PAUSE_US 20000
 
 /* ---- one thing ---- */
 
@@ -31,9 +34,7 @@ static int move_away(struct writer *w, const char *path)
         return renameat(w->store, path, w->tmp, aside) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* A sandbox that uses a root has a shared lock on it.  Whoever comes while it goes finds it locked, and later
- * without a name: so the lock is kept until it is gone.  -EBUSY: it is used; -ENOENT: there is none. */
-static int lock_root(int store, const char *id)
+int lock_root(int store, const char *id)
 {
         char path[PATH_SIZE];
         snprintf(path, sizeof path, "roots/%s", id);
@@ -42,17 +43,23 @@ static int lock_root(int store, const char *id)
         return r == -EWOULDBLOCK ? -EBUSY : r < 0 ? r : TAKE_FD(dir);
 }
 
-static int remove_root(struct writer *w, const char *id)
+/* Of which we have the lock. */
+static int take_root(struct writer *w, const char *id)
 {
         char path[PATH_SIZE], aside[ID_SIZE];
-        AUTO(sys_close) int lock = lock_root(w->store, id);
-        int r = lock == -ENOENT ? 0 : lock;
-        if (lock < 0 || (r = id_make("old_", aside)) < 0)
+        int r = id_make("old_", aside);
+        if (r < 0)
                 return r;
         snprintf(path, sizeof path, "roots/%s", id);
         if (renameat(w->store, path, w->tmp, aside) < 0)
                 return -errno;
         return tree_remove(w->tmp, aside);
+}
+
+static int remove_root(struct writer *w, const char *id)
+{
+        AUTO(sys_close) int lock = lock_root(w->store, id);
+        return lock == -ENOENT ? 0 : lock < 0 ? lock : take_root(w, id);
 }
 
 static bool is_used(int store, const char *id)
@@ -61,12 +68,18 @@ static bool is_used(int store, const char *id)
         return lock == -EBUSY;
 }
 
+/* -EBUSY: a sandbox has it, and nothing was changed. */
 static int remove_image(struct writer *w, const char *id)
 {
         char path[PATH_SIZE];
+        AUTO(sys_close) int lock = lock_root(w->store, id);
+        if (lock < 0 && lock != -ENOENT)
+                return lock;
         snprintf(path, sizeof path, "meta/%s.json", id);
         int r = sys_unlinkat(w->store, path, 0);
-        return r < 0 && r != -ENOENT ? r : remove_root(w, id);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        return lock < 0 ? 0 : take_root(w, id);
 }
 
 static int remove_ref(int store, const char *name)
@@ -115,8 +128,10 @@ static int remove_locked(struct writer *w, const char *name, struct removed *ret
         for (const char **p = image->names; *p && r == 0; p++)
                 if (!only || strcmp(*p, only) == 0)
                         r = remove_ref(w->store, *p);
-        if (r == 0 && whole)
-                r = remove_image(w, image->id);
+        if (r == 0 && whole && (r = remove_image(w, image->id)) == -EBUSY) {
+                whole = false; /* a sandbox has come meanwhile */
+                r = 0;
+        }
         ret->image = r == 0 && whole;
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot remove the image %.120s", name) : 0;
 }
@@ -315,12 +330,33 @@ void remove_leftovers(int store)
                 empty_tmp(store);
 }
 
+/* Waits for who writes, but not for long: a job that waits is in the way of others. */
+static int lock_alone(struct writer *w, unsigned wait_ms, struct cella_err *err)
+{
+        const int64_t until_us = clock_us() + (int64_t)wait_ms * 1000;
+        for (;;) {
+                int r = store_lock(w->store, "lock", LOCK_EX | LOCK_NB, NULL, err);
+                if (r != -EWOULDBLOCK)
+                        return r;
+                if ((r = job_cancelled(w->job, err)) < 0)
+                        return r;
+                if (clock_us() >= until_us) {
+                        err_say(err, CELLA_OVER_CAPACITY, -EWOULDBLOCK,
+                                "images are being pulled or imported, which may need what is unused now");
+                        err_hint(err, "try again when they are there");
+                        return -EWOULDBLOCK;
+                }
+                usleep(SWEEP_PAUSE_US);
+        }
+}
+
 /* With the lock that the writer has made into one of ours alone. */
-static int sweep_alone(struct writer *w, int how, bool all, struct removed *ret, struct cella_err *err)
+static int sweep_alone(struct writer *w, unsigned wait_ms, bool all, struct removed *ret,
+                       struct cella_err *err)
 {
         int r;
         sys_close(TAKE_FD(w->lock));
-        w->lock = store_lock(w->store, "lock", LOCK_EX | how, w->job, err);
+        w->lock = lock_alone(w, wait_ms, err);
         if (w->lock < 0)
                 return w->lock;
         AUTO(sys_close) int commit = store_lock(w->store, "commit", LOCK_EX, w->job, err);
@@ -343,7 +379,7 @@ int remove_name(struct imager_job *job, const char *name, struct removed *ret, s
         sys_close(TAKE_FD(commit));
         /* Its layers, too; unless somebody is at work, who may be about to use them: gc finds them later. */
         if (r == 0 && ret->image)
-                (void)sweep_alone(w, LOCK_NB, false, ret, NULL);
+                (void)sweep_alone(w, 0, false, ret, NULL);
         return r;
 }
 
@@ -351,5 +387,5 @@ int remove_unused(struct imager_job *job, struct removed *ret, struct cella_err 
 {
         AUTO(writer_close) struct writer *w = NULL;
         int r = writer_open(job, &w, err);
-        return r < 0 ? r : sweep_alone(w, 0, true, ret, err);
+        return r < 0 ? r : sweep_alone(w, SWEEP_WAIT_MS, true, ret, err);
 }

@@ -21,6 +21,14 @@ bool image_id_valid(const char *id)
         return strspn(id, "0123456789abcdef") == IMAGE_ID_LEN && id[IMAGE_ID_LEN] == '\0';
 }
 
+bool image_name_is_id(const char *name)
+{
+        bool said = strncmp(name, "sha256:", 7) == 0;
+        const char *hex = said ? name + 7 : name;
+        size_t len = strspn(hex, "0123456789abcdef");
+        return said || (hex[len] == '\0' && len >= ID_PREFIX_MIN && len <= IMAGE_ID_LEN);
+}
+
 /* No name begins with a dot, so that none is "." or "..". */
 int image_name_file(const char *name, char ret[256])
 {
@@ -164,19 +172,26 @@ static int find_prefix(int dir, const char *prefix, char ret[IMAGE_ID_LEN + 1])
         return found == 1 ? 0 : found == 0 ? -ENOENT : -ENOTUNIQ;
 }
 
+/* An id is that image's and nobody else's, whatever names there are: it is what one pins an image by.  Only
+ * where the beginning of an id is none is it looked for as a name: there may be a repository "facade". */
 static int find_id(int dir, const char *name, char ret[IMAGE_ID_LEN + 1])
 {
         struct reference reference;
         char whole[REFERENCE_SIZE];
-        int r = read_name(dir, name, ret);
-        if (r == 0)
+        if (image_name_is_id(name)) {
+                bool said = strncmp(name, "sha256:", 7) == 0;
+                int r = find_prefix(dir, said ? name + 7 : name, ret);
+                if (r != -ENOENT || said || image_id_valid(name))
+                        return r;
+        }
+        if (read_name(dir, name, ret) == 0)
                 return 0;
         if (reference_parse(name, &reference, NULL) == 0) {
                 reference_write(&reference, whole);
                 if (read_name(dir, whole, ret) == 0)
                         return 0;
         }
-        return find_prefix(dir, strncmp(name, "sha256:", 7) == 0 ? name + 7 : name, ret);
+        return -ENOENT;
 }
 
 static int not_found(const char *name, int r, struct cella_err *err)
@@ -264,7 +279,7 @@ static int read_refs(int dir, const char *id, struct ref **ret, size_t *ret_n)
         DIR *list = open_list(dir, "refs");
         if (!list)
                 return errno == ENOENT ? 0 : -errno;
-        while (n < IMAGE_LIST_MAX && (entry = readdir(list))) {
+        while (n < IMAGE_REFS_MAX && (entry = readdir(list))) {
                 struct ref ref = {0};
                 if (image_name_of_file(entry->d_name, ref.name) < 0 ||
                     read_ref(dir, entry->d_name, ref.id) < 0 || (id && strcmp(id, ref.id) != 0))
@@ -337,7 +352,26 @@ static int compare_images(const void *a, const void *b)
         return strcmp(x->id, y->id);
 }
 
-static int read_all(int dir, const char *store, struct image **images, size_t *n)
+/* One without what can be long, instead of it; if that cannot be had it is not listed. */
+static struct image *make_brief(struct image *image, const char *store)
+{
+        struct image *brief = NULL;
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        struct json j = {.out = out};
+        if (out) {
+                image_put_brief(&j, NULL, image);
+                if (fclose(out) == 0)
+                        image_parse(text, len, image->id, store, &brief, NULL);
+                else
+                        free(text);
+        }
+        image_free(image);
+        return brief;
+}
+
+static int read_all(int dir, const char *store, bool brief, struct image **images, size_t *n)
 {
         const struct dirent *entry;
         char id[IMAGE_ID_LEN + 1];
@@ -346,21 +380,31 @@ static int read_all(int dir, const char *store, struct image **images, size_t *n
                 return errno == ENOENT ? 0 : -errno;
         while (*n < IMAGE_LIST_MAX && (entry = readdir(list))) {
                 struct image *image = NULL;
-                if (id_of_meta(entry->d_name, id) && image_read(dir, store, id, &image, NULL) == 0 && image)
+                if (!id_of_meta(entry->d_name, id) || image_read(dir, store, id, &image, NULL) < 0)
+                        continue;
+                if (brief)
+                        image = make_brief(image, store);
+                if (image)
                         images[(*n)++] = image;
         }
         closedir(list);
         return 0;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+        return strcmp((*(struct image *const *)a)->id, (*(struct image *const *)b)->id);
+}
+
+/* Both lists go by the id, side by side. */
 static int name_all(int dir, struct image **images, size_t n)
 {
         struct ref *refs = NULL;
-        size_t n_refs = 0;
+        size_t n_refs = 0, from = 0, to;
         int r = read_refs(dir, NULL, &refs, &n_refs);
-        for (size_t i = 0; i < n && r == 0; i++) {
-                size_t from = 0, to;
-                while (from < n_refs && strcmp(refs[from].id, images[i]->id) != 0)
+        qsort(images, n, sizeof(struct image *), compare_ids);
+        for (size_t i = 0; i < n && r == 0; i++, from = to) {
+                while (from < n_refs && strcmp(refs[from].id, images[i]->id) < 0)
                         from++;
                 for (to = from; to < n_refs && strcmp(refs[to].id, images[i]->id) == 0;)
                         to++;
@@ -370,12 +414,16 @@ static int name_all(int dir, struct image **images, size_t n)
         return r;
 }
 
-int image_list(const char *store, struct image ***ret, size_t *ret_n, struct cella_err *err)
+static int list_images(const char *store, bool brief, struct image ***ret, size_t *ret_n,
+                       struct cella_err *err)
 {
         size_t n = 0;
         struct image **images = calloc(IMAGE_LIST_MAX, sizeof(struct image *));
         AUTO(sys_close) int dir = sys_openat(AT_FDCWD, store, O_RDONLY | O_DIRECTORY, 0);
-        int r = !images ? -ENOMEM : dir == -ENOENT ? 0 : dir < 0 ? dir : read_all(dir, store, images, &n);
+        int r = !images          ? -ENOMEM
+                : dir == -ENOENT ? 0
+                : dir < 0        ? dir
+                                 : read_all(dir, store, brief, images, &n);
         if (r == 0 && n > 0)
                 r = name_all(dir, images, n);
         if (r < 0) {
@@ -387,6 +435,16 @@ int image_list(const char *store, struct image ***ret, size_t *ret_n, struct cel
         *ret = images;
         *ret_n = n;
         return 0;
+}
+
+int image_list(const char *store, struct image ***ret, size_t *ret_n, struct cella_err *err)
+{
+        return list_images(store, false, ret, ret_n, err);
+}
+
+int image_list_brief(const char *store, struct image ***ret, size_t *ret_n, struct cella_err *err)
+{
+        return list_images(store, true, ret, ret_n, err);
 }
 
 void image_list_free(struct image **images, size_t n)

@@ -23,7 +23,8 @@
 #define IMAGE_NAME_MAX 220                /* of a name in refs/, as it is written there */
 #define IMAGE_NAMES_MAX 64                /* shown of one image */
 #define IMAGE_RUNTIMES_MAX 64
-#define IMAGE_LIST_MAX 4096
+#define IMAGE_LIST_MAX 1024  /* in a store: it takes no more */
+#define IMAGE_REFS_MAX 4096  /* names of them, likewise */
 #define IMAGE_HOST "host"    /* no image, but a view of this machine; nobody else may have the name */
 #define IMAGE_STORE "images" /* below the state directory */
 
@@ -59,8 +60,9 @@ DEFINE_AUTO(struct image *, image_free)
 /* Where the store is: below state, or, with NULL, below $CELLA_STATE, or where `cella serve` keeps things. */
 int image_store_path(const char *state, char *ret, size_t size, struct cella_err *err);
 
-/* By name (python:3.12-slim is docker.io/library/python:3.12-slim), by id, or by the beginning of an id that
- * only one image has (6 digits or more).  CELLA_NOT_FOUND, with a hint, if there is none. */
+/* By id, by the beginning of an id that only one image has (6 digits or more), each with or without sha256:
+ * before it, or by name (python:3.12-slim is docker.io/library/python:3.12-slim).  No name hides an id.
+ * CELLA_NOT_FOUND, with a hint, if there is none. */
 int image_find(const char *store, const char *name, struct image **ret, struct cella_err *err);
 
 /* The same in a directory that is open already; store is only for root, and may be NULL. */
@@ -71,6 +73,8 @@ int image_read(int dir, const char *store, const char *id, struct image **ret, s
 
 /* All of them, the newest first, with their names; no store is no image.  What cannot be read is left out. */
 int image_list(const char *store, struct image ***ret, size_t *ret_n, struct cella_err *err);
+/* The same without what can be long of each (image_put_brief()), for who keeps them. */
+int image_list_brief(const char *store, struct image ***ret, size_t *ret_n, struct cella_err *err);
 void image_list_free(struct image **images, size_t n);
 
 int image_load_names(const char *store, struct image *image, struct cella_err *err);
@@ -79,6 +83,8 @@ int image_load_names_at(int dir, struct image *image, struct cella_err *err);
 /* The document about an image, as meta/ has it and interfaces show it; names are in it if they were loaded.
  */
 void image_put(struct json *j, const char *key, const struct image *image);
+/* Without layers, environment, entry point, command and labels. */
+void image_put_brief(struct json *j, const char *key, const struct image *image);
 
 /* The program of one of its runtimes, or NULL. */
 const char *image_runtime(const struct image *image, const char *name);
@@ -88,6 +94,8 @@ const char *image_name_short(const char *name);
 
 /* For the writer. */
 bool image_id_valid(const char *id);
+/* Is it written as an id is, or the beginning of one? */
+bool image_name_is_id(const char *name);
 /* As a file of refs/ is called: -EINVAL if it cannot be one, -ENAMETOOLONG. */
 int image_name_file(const char *name, char ret[256]);
 int image_name_of_file(const char *file, char ret[256]); /* the way back */

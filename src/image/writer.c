@@ -1,5 +1,6 @@
 #include "image/writer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -177,18 +178,29 @@ static bool exists(int store, const char *id)
         return fstatat(store, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The root, then the meta.  A root without one is what a kill left. */
-static int move_image(struct writer *w, const char *id)
+static int move_root(struct writer *w, const char *id)
 {
         char path[IMAGE_ID_LEN + 16], aside[ID_SIZE];
-        int r = id_make("old_", aside);
+        AUTO(sys_close) int lock = lock_root(w->store, id);
+        if (lock == -EBUSY)
+                return 0;
+        int r = lock < 0 && lock != -ENOENT ? lock : id_make("old_", aside);
         if (r < 0)
                 return r;
         snprintf(path, sizeof path, "roots/%s", id);
-        if (renameat(w->store, path, w->tmp, aside) < 0 && errno != ENOENT)
+        if (lock >= 0 && renameat(w->store, path, w->tmp, aside) < 0)
                 return -errno;
-        if (renameat(w->tmp, "root", w->store, path) < 0)
-                return -errno;
+        return renameat(w->tmp, "root", w->store, path) < 0 ? -errno : 0;
+}
+
+/* The root, then the meta.  A root without one is what a kill left; one that a sandbox has is the same as
+ * ours, because it is the same image's, and stays. */
+static int move_image(struct writer *w, const char *id)
+{
+        char path[IMAGE_ID_LEN + 16];
+        int r = move_root(w, id);
+        if (r < 0)
+                return r;
         snprintf(path, sizeof path, "meta/%s.json", id);
         return renameat(w->tmp, "meta", w->store, path) < 0 ? -errno : 0;
 }
@@ -230,6 +242,50 @@ static int check_names(const char *const *names, struct cella_err *err)
         return 0;
 }
 
+static size_t count(int store, const char *path)
+{
+        size_t n = 0;
+        const struct dirent *entry;
+        int fd = tree_open(store, path, O_RDONLY | O_DIRECTORY);
+        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+        if (!list) {
+                sys_close(fd);
+                return 0;
+        }
+        while ((entry = readdir(list)))
+                n += entry->d_name[0] != '.';
+        closedir(list);
+        return n;
+}
+
+static bool has_name(int store, const char *name)
+{
+        char file[256], path[300];
+        struct stat st;
+        if (image_name_file(name, file) < 0)
+                return false;
+        snprintf(path, sizeof path, "refs/%s", file);
+        return fstatat(store, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Whoever lists the store reads all of it, so that there is an end to what is in it. */
+static int check_room(int store, const char *id, const char *const *names, struct cella_err *err)
+{
+        size_t more = 0;
+        for (; names && *names; names++)
+                more += !has_name(store, *names);
+        if (!exists(store, id) && count(store, "meta") >= IMAGE_LIST_MAX)
+                err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "the store has %d images, and takes no more",
+                        IMAGE_LIST_MAX);
+        else if (more > 0 && count(store, "refs") + more > IMAGE_REFS_MAX)
+                err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "the store has %d names of images at most",
+                        IMAGE_REFS_MAX);
+        else
+                return 0;
+        err_hint(err, "cella image rm those that nobody needs, then cella image gc");
+        return -ENOSPC;
+}
+
 /* Nobody removes it between the look and the name. */
 static int finish(struct writer *w, const struct image_parts *parts, const struct image *made,
                   struct image **ret, struct cella_err *err)
@@ -238,7 +294,7 @@ static int finish(struct writer *w, const struct image_parts *parts, const struc
         AUTO(image_free) struct image *image = NULL;
         AUTO(sys_close) int lock = store_lock(w->store, "commit", LOCK_EX, w->job, err);
         int r = lock;
-        if (r < 0)
+        if (r < 0 || (r = check_room(w->store, id, parts->names, err)) < 0)
                 return r;
         if (!exists(w->store, id)) {
                 struct stat st;
@@ -274,6 +330,9 @@ int writer_commit(struct writer *w, const struct image_parts *parts, struct imag
         image->digest = parts->digest ? parts->digest : "";
         image->source = parts->source;
         image->created_ms = now_ms();
+        /* Asked here, too, so that nothing is unpacked in vain. */
+        if ((r = check_room(w->store, image->id, parts->names, err)) < 0)
+                return r;
         r = -EAGAIN;
         for (int i = 0; i < 2 && r == -EAGAIN; i++) {
                 if (!exists(w->store, image->id) && (r = build(w, "root", image, err)) < 0)

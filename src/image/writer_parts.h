@@ -43,6 +43,12 @@ int layer_open(const struct writer *w, const char *diff);
 /* Moves a layer that was unpacked from the writer's directory into the store.  With the lock `commit`. */
 int layer_publish(struct writer *w, const char *diff, struct cella_err *err);
 
+/* ---- remove.c ---- */
+
+/* A sandbox that uses a root has a shared lock on it.  Whoever comes while it goes finds it locked, and later
+ * without a name: so the lock is kept until it is gone.  -EBUSY: it is used; -ENOENT: there is none. */
+int lock_root(int store, const char *id);
+
 /* ---- root.c ---- */
 
 /* Makes the root of an image in `to`, an empty directory, from layers, the lowest first. */

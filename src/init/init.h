@@ -12,6 +12,7 @@ int build(const struct message *message, char *data, uint32_t *ret_walls, struct
 /* In a container: connects to the owner's socket, which is INIT_CONTROL_FD then; and sees to the walls, as
  * the INIT_JOIN in data says. */
 int join_connect(const char *path);
+int join_tell_place(void); /* the answer to INIT_PLACE */
 int join(const struct message *message, const char *data, uint32_t *ret_walls, struct cella_err *err);
 
 void reply(enum init_reply type, uint32_t tag, const void *data, size_t len);

@@ -25,6 +25,25 @@ int join_connect(const char *path)
         return r < 0 ? r : sys_dup3(fd, INIT_CONTROL_FD, O_CLOEXEC);
 }
 
+int join_tell_place(void)
+{
+        AUTO(sys_close) int netns = sys_openat(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
+        return netns < 0 ? netns : message_send(INIT_CONTROL_FD, INIT_DONE, 0, &netns, 1, NULL, 0, NULL, 0);
+}
+
+/* They were made for us outside, see docker/network.h; as our own, they are not for us to keep. */
+static int give_way_out(const struct message *message, struct cella_err *err)
+{
+        if (message->n_fds == 0)
+                return 0;
+        int r = message->n_fds != 2
+                        ? -EPROTO
+                        : message_send(INIT_CONTROL_FD, INIT_NETWORK, 0, message->fds, 2, NULL, 0, NULL, 0);
+        for (unsigned i = 0; i < message->n_fds; i++)
+                sys_close(message->fds[i]);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "egress: cannot give the way out away") : 0;
+}
+
 int join(const struct message *message, const char *data, uint32_t *ret_walls, struct cella_err *err)
 {
         struct init_join head;
@@ -40,7 +59,9 @@ int join(const struct message *message, const char *data, uint32_t *ret_walls, s
                 .census_fd = -1,
                 .listener_fd = -1,
         };
-        int r = jail_join(&spec, head.outside, INIT_CONTROL_FD, err);
+        int r = give_way_out(message, err);
+        if (r == 0)
+                r = jail_join(&spec, head.outside, INIT_CONTROL_FD, err);
         if (r < 0)
                 return r;
         refused_listen(spec.listener_fd);

@@ -105,6 +105,13 @@ static int raise_walls(uint32_t *ret_walls)
         struct cella_err err = {0};
         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                 return -EPIPE;
+        if (message.type == INIT_PLACE) {
+                int told = join_tell_place();
+                if (told < 0)
+                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, told, "net: cannot tell where it is");
+                if (told < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
+                        return -EPIPE;
+        }
         int r = message.type == INIT_JOIN ? join(&message, request, ret_walls, &err)
                                           : build(&message, request, ret_walls, &err);
         if (r < 0)

@@ -66,12 +66,20 @@ int path_leaf(const char *path, char *name)
         return -ELOOP;
 }
 
+/* The code may set any time of a file: what does not fit becomes the last that does. */
+static int64_t nanoseconds(const struct statx_timestamp *t)
+{
+        const int64_t most = INT64_MAX / 1000000000 - 1;
+        int64_t s = t->tv_sec > most ? most : t->tv_sec < -most ? -most : t->tv_sec;
+        return s * 1000000000 + t->tv_nsec;
+}
+
 void path_stat(const struct statx *st, struct init_stat *ret)
 {
         *ret = (struct init_stat){
                 .bytes = st->stx_size,
                 .inode = st->stx_ino,
-                .modified_ns = st->stx_mtime.tv_sec * 1000000000 + st->stx_mtime.tv_nsec,
+                .modified_ns = nanoseconds(&st->stx_mtime),
                 .mode = st->stx_mode,
         };
 }

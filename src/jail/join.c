@@ -95,8 +95,9 @@ static int check_files(struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
-#define FILE_ROOM (1u << 20) /* it is the full disk that has to be met first, because only that can be told  \
-                              */
+#define FILE_ROOM                                                                                            \
+        (1u << 20) /* it is the full disk that has to be met first, because only that can be told            \
+                    */
 
 /* The number of processes is the group's alone: without a user namespace, a limit for each user would count
  * what this user does outside. */

@@ -53,9 +53,11 @@ static int place(const struct child_setup *s, int failures, int *program)
         return r < 0 ? r : failures;
 }
 
-static int drop_bounding(void)
+static int drop_bounding(uint32_t keep)
 {
         for (int cap = 0; cap < 64; cap++) {
+                if (cap < 32 && (keep >> cap & 1))
+                        continue;
                 int r = sys_prctl(PR_CAPBSET_DROP, (unsigned long)cap, 0);
                 if (r == -EINVAL)
                         break;
@@ -65,12 +67,15 @@ static int drop_bounding(void)
         return 0;
 }
 
-static int drop_rest(void)
+/* What is kept stays across the exec for root only, whom the kernel gives what is in both sets. */
+static int drop_rest(uint32_t keep)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct none[2] = {{0}};
+        struct __user_cap_data_struct have[2] = {{0}}, rest[2] = {{0}};
         sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
-        int r = (int)sys_call2(SYS_capset, &header, none);
+        if (keep && sys_call2(SYS_capget, &header, have) == 0)
+                rest[0].permitted = rest[0].effective = have[0].permitted & keep;
+        int r = (int)sys_call2(SYS_capset, &header, rest);
         return r < 0 ? r : sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
 }
 
@@ -78,12 +83,12 @@ static int drop_privilege(const struct child_setup *s)
 {
         int r;
         if (!s->change_user) {
-                drop_bounding(); /* an ordinary user may not, and has nothing to drop */
-                return drop_rest();
+                drop_bounding(s->capabilities); /* an ordinary user may not, and has nothing to drop */
+                return drop_rest(s->capabilities);
         }
         /* While there is the right to.  The groups before the user, for the same reason. */
-        if ((r = drop_bounding()) < 0 || (r = sys_setgroups_none()) < 0 || (r = sys_setresgid(s->gid)) < 0 ||
-            (r = sys_setresuid(s->uid)) < 0 || (r = drop_rest()) < 0)
+        if ((r = drop_bounding(0)) < 0 || (r = sys_setgroups_none()) < 0 || (r = sys_setresgid(s->gid)) < 0 ||
+            (r = sys_setresuid(s->uid)) < 0 || (r = drop_rest(0)) < 0)
                 return r;
         /* And there must be no way back. */
         unsigned uid[3], gid[3];

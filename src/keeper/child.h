@@ -5,6 +5,7 @@
  * and its system call filter. */
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cella.h"
@@ -25,6 +26,8 @@ struct child_setup {
         bool keeps_stderr; /* else it has /dev/null there, too */
         bool change_user;  /* to these; else it stays who we are */
         unsigned uid, gid;
+        uint32_t capabilities; /* that it keeps, by number, if we are root and have them; not with change_user
+                                */
 };
 
 struct child {

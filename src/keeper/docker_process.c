@@ -72,8 +72,12 @@ int docker_process_start(const char *home, bool server, struct docker_process *r
         int r = (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "docker: cannot make a socket");
-        const struct child_setup setup = {
-                .program = program, .path = path, .argv = argv, .fds = &pair[1], .n_fds = 1};
+        const struct child_setup setup = {.program = program,
+                                          .path = path,
+                                          .argv = argv,
+                                          .fds = &pair[1],
+                                          .n_fds = 1,
+                                          .capabilities = DOCKER_CAPABILITIES};
         r = child_start(&setup, &child, err);
         sys_close(pair[1]);
         if (r < 0) {

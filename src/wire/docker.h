@@ -15,6 +15,10 @@
 #define DOCKER_MAKE_MAX 65536u /* a KEEPER_MAKE with its mounts */
 #define DOCKER_IMAGE_MAX 49152u
 
+/* Capabilities that it keeps if root starts it: to enter a container's network namespace, and to make the way
+ * out there (docker/network.h).  CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_SYS_ADMIN. */
+#define DOCKER_CAPABILITIES (1u << 10 | 1u << 12 | 1u << 21)
+
 enum docker_request {
         DOCKER_OPEN = 50, /* struct docker_open: the first, and again when the settings change.
                            * DOCKER_OPENED, or KEEPER_FAILED with what a person can do about it */

@@ -38,7 +38,9 @@ enum init_request {
         INIT_FORGET, /* refused calls that were told of are told of again, as after INIT_SPAWN: for who runs
                       * something new in a process that is there already.  No answer */
         INIT_JOIN,   /* struct init_join: instead of all up to INIT_GO, for an init that found itself in a
-                      * container of somebody else's making.  INIT_READY or INIT_FAILED */
+                      * container of somebody else's making.  Descriptors: none, or those of INIT_NETWORK,
+                      * which it passes on.  INIT_READY or INIT_FAILED */
+        INIT_PLACE,  /* before INIT_JOIN: INIT_DONE; descriptor: the network namespace that it is in */
 };
 
 enum init_reply {

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import sqlite3
 import time
 
@@ -145,3 +146,80 @@ def outputs_are_kept_if_the_settings_say_so():
         row = d.get(f"/v1/executions/{r['id']}")
         ensure("secret\n" not in (row.get("stdout") or ""), "the output is in the log")
         same((row["stdout_bytes"], row["status"]), (7, "exited"), "the rest")
+
+
+class Slow:
+    """The log does not come to an end of writing, and so nobody of reading it, until this ends."""
+
+    def __init__(self, d):
+        self.d = d
+
+    def __enter__(self):
+        self.db = sqlite3.connect(os.path.join(self.d.state, "audit.db"), isolation_level=None)
+        self.db.execute("BEGIN IMMEDIATE")
+        self.d.exec("sh", "echo waits for its row", unix=True)
+        return self
+
+    def __exit__(self, *_):
+        self.db.execute("ROLLBACK")
+        self.db.close()
+
+
+def ask_log(d, key=None, target="/v1/executions?text=nowhere"):
+    """A question whose answer is not waited for."""
+    c = d.connection(unix=key is None)
+    c.request("GET", target, headers={"Authorization": f"Bearer {key}"} if key else {})
+    return c
+
+
+def answered(connections):
+    """Those that were answered already, with what."""
+    ready = select.select([c.sock for c in connections], [], [], 0)[0]
+    return [c.getresponse() for c in connections if c.sock in ready]
+
+
+@test(timing=True)
+def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else():
+    with Daemon() as d:
+        keys = [d.new_key(f"k{i}", capabilities=["sandbox.exec"])["key"] for i in range(8)]
+        keys.append(d.new_key("k8", capabilities=["sandbox.exec", "audit"])["key"])
+        id_ = d.exec("sh", "echo found", key=keys[0])["id"]
+        with Slow(d):
+            asked = [ask_log(d, keys[0])]  # this one has begun, the others wait
+            time.sleep(0.3)
+            asked += [ask_log(d, keys[0]) for _ in range(4)]
+            time.sleep(0.2)
+            a = d.refused("over_capacity", "GET", "/v1/executions?text=x", None, "4 of yours", key=keys[0])
+            ensure(int(a.headers["Retry-After"]) >= 1, "when to try again", a)
+            quick = ask_log(d, keys[0], f"/v1/executions/{id_}")
+            asked.pop().close()  # who leaves makes room
+            time.sleep(0.2)
+            asked.append(ask_log(d, keys[0]))
+            for key in keys[1:8]:
+                asked += [ask_log(d, key) for _ in range(4)]
+            time.sleep(0.2)
+            for target in ("/v1/executions", "/v1/executions/verify"):
+                d.refused("over_capacity", "GET", target, key=keys[8])
+            asked += [ask_log(d) for _ in range(16)]  # of the owner, whom keys cannot keep out
+            time.sleep(0.2)
+            d.refused("over_capacity", "GET", "/v1/executions", unix=True)
+            same(answered([*asked, quick]), [], "answers while nothing can be read")
+            r = d.exec("sh", "echo hi\n" + "# x\n" * 60000, key=keys[8])  # its scan needs a thread
+            same(r["stdout"], "hi\n", "an execution meanwhile")
+        for c in [quick, *asked]:
+            r = c.getresponse()
+            same(r.status, 200, "an answer afterwards")
+            r.read()
+            c.close()
+        same(d.get("/v1/executions?limit=1", key=keys[0])["executions"][0]["id"], id_, "a question afterwards")
+
+
+@test
+def questions_that_wait_do_not_hold_up_the_end():
+    with Daemon() as d:
+        with Slow(d):
+            asked = [ask_log(d) for _ in range(10)]
+            time.sleep(0.2)
+        d.stop()  # looks at how it ended
+        for c in asked:
+            c.close()

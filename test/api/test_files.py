@@ -142,6 +142,41 @@ def list_stat_mkdir_move_delete():
 
 
 @test
+def any_time_of_a_file_is_shown():
+    with Daemon() as d:
+        s = d.sandbox()
+        code = "import os\n"
+        times = {"now": 1763190000.25, "first": 0, "before": -1.5, "just_before": -0.001, "far": 2**34, "long_ago": -(2**31), "last": 2**63 - 1}
+        for name, when in times.items():
+            ns = int(when * 1000) * 10**6 if name != "last" else None
+            code += f"open({name!r}, 'w').close()\n" + (f"os.utime({name!r}, ns=({ns}, {ns}))\n" if ns is not None else
+                f"try: os.utime({name!r}, (2**62, 2**62))\nexcept OSError: pass\n")  # fmt: skip
+        same(d.exec("python3", code, s)["exit_code"], 0, "setting the times")
+        listed = {e["name"]: e["modified"] for e in d.get(d.file(s, "/workspace", list=1))["entries"]}
+        same(set(listed), set(times), "names")
+        for name, shown in listed.items():
+            ensure(re.fullmatch(r"[12]\d{3}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{3}Z", shown), f"{name} is of {shown}")
+            same(d.request("GET", d.file(s, f"/workspace/{name}")).status, 200, f"reading {name}")
+        same([listed[n] for n in ("first", "before", "just_before", "long_ago")],
+             ["1970-01-01T00:00:00.000Z", "1969-12-31T23:59:58.500Z", "1969-12-31T23:59:59.999Z", "1901-12-13T20:45:52.000Z"], "times")  # fmt: skip
+        same(listed["now"][-5:], ".250Z", "milliseconds")
+
+
+@test
+def errors_have_words_whatever_they_quote():
+    with Daemon() as d:
+        s = d.sandbox()
+        for n in range(66, 74):
+            a = d.refused("not_found", "GET", d.file(s, "/workspace/" + "x" * (n % 2) + "é" * n))
+            ensure("/workspace/" in a.json()["error"]["message"], "the message", a)
+        for target in ("/v1/runtimes?image=%ff", "/v1/sandboxes/%ff%fe", "/v1/executions/%c3", "/v1/executions?colour%ff=red", f"/v1/sandboxes/{s}/files?path=%ff"):
+            a = d.request("GET", target)
+            ensure(400 <= a.status < 500, "status", a)
+            error = a.json()["error"]
+            ensure(error["kind"] and error["message"], "words", a)
+
+
+@test
 def big_directories_are_cut():
     with Daemon() as d:
         s = d.sandbox()

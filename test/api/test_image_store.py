@@ -18,11 +18,13 @@ import time
 import urllib.parse
 
 import daemon
+import images
 import support
 from daemon import Daemon
 from support import ensure, fail, same, test, until
 
 FAKE = pathlib.Path(__file__).resolve().with_name("fake_imager.py").read_text()
+ALL = os.environ.get("CELLA_TEST_ALL")  # before each test has an environment of its own
 ANY = {"images": {"registries": ["*"]}}
 
 
@@ -232,6 +234,101 @@ def a_killed_cella_image_is_noticed_and_the_next_job_has_another():
     until(lambda: not os.path.exists(f"/proc/{other}"), 5, "its end with the daemon's")
 
 
+def key_of(d, name, *may):
+    return d.ok("POST", "/v1/keys", {"name": name, "capabilities": list(may)}, status=201, unix=True)["key"]
+
+
+@test
+def one_key_cannot_have_all_places():
+    install()
+    with Daemon(settings=ANY) as d:
+        store, key, other = Store(d), key_of(d, "many", "images"), key_of(d, "other", "images")
+        headers = {"Authorization": f"Bearer {key}"}
+        events = [d.events("POST", "/v1/images", {"pull": f"fake{i}/slow"}, headers=headers) for i in range(16)]
+        until(lambda: d.ok("GET", "/v1/health", unix=True)["images"]["jobs"] == 16, 5, "16 jobs")
+        answer = d.request("POST", "/v1/images", {"pull": "fake/ok"}, headers=headers)
+        same((answer.status, answer.json()["error"]["kind"]), (429, "over_capacity"), "the 17th of a key")
+        ensure("one key" in answer.json()["error"]["message"], answer.text)
+        more = [d.events("POST", "/v1/images", {"pull": "more/slow"}, headers={"Authorization": f"Bearer {other}"}), d.events("POST", "/v1/images", {"pull": "own/slow"}, unix=True)]
+        until(lambda: d.ok("GET", "/v1/health", unix=True)["images"]["jobs"] == 18, 5, "those of others")
+        store.go()
+        for e in events + more:
+            e.wait("done")
+            e.close()
+        answer = d.request("POST", "/v1/images", {"pull": "fake/ok"}, headers=headers)
+        same(answer.status, 201, "when there is room again")
+
+
+@test
+def imports_and_sweeps_leave_places_to_others():
+    install()
+    with Daemon(settings=ANY) as d:
+        store = Store(d)
+        uploads = [upload(d, f"slow:{i}", b"x", cut=1, length=10) for i in range(8)]
+        until(lambda: len(store.requests("import")) == 6, 10, "six imports")
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 8, 5, "eight jobs")
+        answer = d.request("POST", "/v1/images", {"pull": "fake/ok:1"})
+        same(answer.status, 201, "a pull beside them")
+        same(d.request("DELETE", one("fake/ok:1")).status, 204, "a removal beside them")
+        same((len(store.requests("import")), store.requests("gc")), (6, []), "imports at once")
+        same(names(d), [], "a list meanwhile")
+        uploads.pop(0).close()
+        until(lambda: len(store.requests("import")) == 7, 10, "the seventh, in the place of the first")
+        for sock in uploads:
+            sock.close()
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 0, 10, "the end of all")
+
+
+@test(timeout=90)
+def an_upload_that_drips_is_ended():
+    if not ALL:
+        raise support.Skip("a slow upload takes half a minute: CELLA_TEST_ALL=1")
+    install()
+    with Daemon() as d:
+        sock, waits = upload(d, "drips:1", b"x", cut=1, length=1 << 20), upload(d, "slow:1", b"x" * (2 << 20), cut=1 << 20, length=2 << 20)
+        sock.settimeout(1)
+        begun, said = time.monotonic(), b""
+        while time.monotonic() - begun < 60 and b"\r\n\r\n" not in said:
+            with contextlib.suppress(TimeoutError):
+                said += sock.recv(4096)
+            with contextlib.suppress(OSError):
+                sock.sendall(b"x" * 500)
+        ensure(25 < time.monotonic() - begun < 50, f"after {time.monotonic() - begun} s")
+        ensure(b"400 Bad" in said and b"too slowly" in said + sock.recv(4096), said)
+        until(lambda: Store(d).heard(how="cancelled"), 10, "the end of its job")
+        same(names(d), [], "images")
+        # One that nobody reads is not slow by its own fault.
+        same(d.ok("GET", "/v1/health")["images"]["jobs"], 1, "the one that waits")
+        sock.close(), waits.close()
+
+
+@test
+def the_list_is_brief_and_shows_every_change_at_once():
+    install()
+    with Daemon(settings=ANY) as d:
+        for i in range(4):
+            d.ok("POST", "/v1/images", {"pull": f"fake/ok:{i}"}, status=201)
+            same(len(d.ok("GET", "/v1/images")["images"]), i + 1, "images in the list")
+        time.sleep(1.2)  # now it is kept
+        for _ in range(2):
+            listed = d.ok("GET", "/v1/images")["images"]
+            same(sorted(n for image in listed for n in image["names"]), [f"docker.io/fake/ok:{i}" for i in range(4)], "names")
+        whole = d.ok("GET", one("fake/ok:1"))
+        brief = next(image for image in listed if image["id"] == whole["id"])
+        same(set(whole) - set(brief), {"layers"}, "what is left out")
+        same(set(whole["config"]) - set(brief["config"]), {"env", "entrypoint", "cmd", "labels"}, "what is left out of its configuration")
+        same({k: v for k, v in whole.items() if k in brief and k != "config"}, {k: v for k, v in brief.items() if k != "config"}, "the rest")
+        same(d.request("DELETE", one("fake/ok:1")).status, 204, "removal")
+        same(len(names(d)), 3, "the list after a removal")
+        same(d.ok("GET", "/v1/health")["images"]["images"], 3, "health")
+        # A change that the daemon has no part in.
+        time.sleep(1.2)
+        same(len(names(d)), 3, "kept again")
+        refs = os.path.join(d.state, "images", "refs")
+        os.rename(os.path.join(refs, "docker.io%2Ffake%2Fok:2"), os.path.join(refs, "renamed"))
+        same(names(d), ["docker.io/fake/ok:0", "docker.io/fake/ok:3", "renamed"], "names after somebody else's change")
+
+
 def upload(d, name, data, cut=None, length=None):
     """POST /v1/images/import by hand; cut: close after so many bytes.  The answer's status and object."""
     sock = d.socket(True, 30)
@@ -406,3 +503,61 @@ def an_upload_to_the_real_cella_image_is_a_whole_image_or_none():
         same(d.request("DELETE", one("mine:1")).status, 204, "removal")
         d.ok("POST", "/v1/images/gc")
         same((names(d), os.listdir(os.path.join(d.state, "images", "roots")), left_over(d)), ([], [], []), "what is left")
+
+
+def programs_tar(mark):
+    """A root directory in which a shell runs."""
+    out, (programs, libraries) = io.BytesIO(), images.FILES
+    with tarfile.open(fileobj=out, mode="w") as t:
+        for source, name in [(path, f"bin/{name}") for name, path in programs.items()] + [(os.path.realpath(path), path[1:]) for path in libraries]:
+            t.add(source, name)
+        info = tarfile.TarInfo("etc/mark")
+        info.size = len(mark)
+        t.addfile(info, io.BytesIO(mark.encode()))
+    return out.getvalue()
+
+
+def mark(d, image):
+    """What an execution in an image sees."""
+    r = d.ok("POST", "/v1/exec", {"command": ["/bin/cat", "/etc/mark"], "image": image})
+    return r["stdout"]
+
+
+@test
+def who_pins_an_image_by_its_id_gets_that_one():
+    with Daemon(settings={"images": {"pull": "never"}}) as d:
+        first, second = (upload(d, name, programs_tar(name))[1]["id"] for name in ("base", "other"))
+        for name in (first, "sha256:" + first, first[:12], "python@sha256:" + "1" * 64):
+            status, answer = upload(d, name, root_tar(10))
+            same((status, answer["error"]["kind"]), (400, "invalid_request"), f"an import as {name}")
+        refs = os.path.join(d.state, "images", "refs")
+        for name in (first, "sha256:" + first, first[:12]):  # as if somebody had had his way
+            shutil.copy2(os.path.join(refs, "other"), os.path.join(refs, name))
+            os.chown(os.path.join(refs, name), os.stat(refs).st_uid, -1)
+        for name in (first, "sha256:" + first, first[:12], "base"):
+            same(mark(d, name), "base", f"what {name} is")
+        same(mark(d, second[:12]), "other", "the other one")
+
+
+@test
+def an_image_removed_under_a_sandbox_goes_with_the_sweep_after_it():
+    with Daemon(settings={"images": {"pull": "never"}, "pools": []}) as d:
+        image = upload(d, "used:1", programs_tar("used"))[1]["id"]
+        s = d.sandbox(image="used:1")
+        same(d.exec("sh", "cat /etc/mark", s)["stdout"], "used", "before")
+        same(d.request("DELETE", one("used:1")).status, 204, "removal")
+        same(names(d), [], "names")
+        d.refused("not_found", "POST", "/v1/exec", {"image": "used:1", "command": ["/bin/true"]}, "image not found: used:1")
+        same(d.ok("POST", "/v1/images/gc")["roots"], 0, "what a sweep finds meanwhile")
+        same(d.exec("sh", "cat /etc/mark; ls /bin/cat", s)["stdout"], "used/bin/cat\n", "the sandbox goes on")
+        same(error(d, "DELETE", one(image), status=429)["kind"], "over_capacity", "by its id")
+        d.delete(f"/v1/sandboxes/{s}")
+        places = [os.path.join(d.state, "images", x) for x in ("refs", "meta", "layers", "roots", "tmp")]
+
+        def swept():
+            """The sandbox may need a moment to let go of it."""
+            d.ok("POST", "/v1/images/gc")
+            return not any(os.listdir(place) for place in places)
+
+        until(swept, 10, "an empty store")
+        same(d.ok("GET", "/v1/images"), {"images": []}, "images")

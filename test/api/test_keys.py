@@ -185,6 +185,21 @@ def foreign_hosts_and_origins_are_refused():
         same(len(d.rows()), 1, "executions in the log")
 
 
+@test
+def what_a_foreign_page_loads_without_an_origin_is_refused():
+    with Daemon() as d:
+        r = d.exec("sh", "echo secret")
+        for site in ("cross-site", "same-site", "", "Same-Origin", "nonesuch"):
+            for target in ("/v1/executions?text=secret", f"/v1/executions/{r['id']}", "/v1/executions/verify", "/v1/events", "/v1/health", "/metrics", "/mcp", "/nowhere"):
+                d.refused("access_denied", "GET", target, None, "access denied: Sec-Fetch-Site", headers={"Sec-Fetch-Site": site})
+            d.refused("access_denied", "POST", "/v1/exec", CODE, "Sec-Fetch-Site", headers={"Sec-Fetch-Site": site})
+            for target in ("/", "/ui/cella.js", "/healthz"):  # a link to our page
+                ensure(d.request("GET", target, headers={"Sec-Fetch-Site": site}).status in (200, 404), target)
+        for site in ("same-origin", "none"):
+            same(d.request("GET", "/v1/executions", headers={"Sec-Fetch-Site": site}).status, 200, site)
+        same(len(d.rows()), 1, "executions in the log")
+
+
 @test(users=["root"])
 def another_local_user_needs_a_key():
     with Daemon() as d:

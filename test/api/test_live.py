@@ -1,5 +1,6 @@
 """What a page looks at: /v1/events, search in the log, a terminal's key in its handshake, files that changed meanwhile."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -218,6 +219,9 @@ def a_terminal_takes_its_key_from_the_handshake():
         same(shake(f"cella, cella.key.{poor}")[0], 403, "one that may not")
         a = d.request("GET", f"/v1/sandboxes/{s}", headers={"Sec-WebSocket-Protocol": f"cella.key.{key}"}, key=False)
         same(a.status, 401, "on a request that is no handshake")
+        for upgrade in ("x", "websockets", "h2c, x"):
+            headers = {"Sec-WebSocket-Protocol": f"cella.key.{key}", "Upgrade": upgrade}
+            same(d.request("GET", "/v1/me", headers=headers, key=False).status, 401, f"with Upgrade: {upgrade}")
         ws = d.websocket(target, headers={"Sec-WebSocket-Protocol": f"cella, cella.key.{key}", "Origin": "http://evil.example"})
         same(ws.status, 403, "from another page")
         ws.sock.close()
@@ -269,3 +273,64 @@ def a_file_that_changed_meanwhile_is_not_overwritten():
         same((gone.status, "not there" in gone.json()["error"]["message"]), (412, True), "one that is not there", gone)
         same(d.request("GET", target).body, b"two", "what is in it")
         same(d.request("GET", d.file(s, "b.txt")).status, 404, "what was not there")
+
+
+@test
+def a_key_that_is_removed_takes_what_lasts_with_it():
+    with Daemon() as d:
+        other = d.new_key("other", capabilities=["sandbox.exec", "sandbox.manage", "files"])
+        k = d.new_key("k", capabilities=["sandbox.exec", "sandbox.manage", "files"])
+        s, theirs = d.sandbox(key=k["key"]), d.sandbox(key=other["key"])
+
+        def terminal(sandbox, key):
+            return d.websocket(f"/v1/sandboxes/{sandbox}/terminal", headers={"Authorization": f"Bearer {key['key']}"})
+
+        process = d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sh", "-c", "echo on; sleep 100"]}, 201, key=k["key"])
+        with terminal(s, k) as t, terminal(theirs, other) as stays, d.websocket(f"/v1/sandboxes/{theirs}/terminal", unix=True, headers={}) as own, \
+                d.events("GET", d.file(s, "/workspace", watch=1), key=k["key"]) as watch, \
+                d.events("GET", f"/v1/sandboxes/{s}/processes/{process['pid']}/output", key=k["key"]) as output:  # fmt: skip
+            watch.wait("start")
+            output.read_until("on")
+            for w in (t, stays, own):
+                w.send(b"echo is $((40 + 2))\n")
+                w.read_until(b"is 42")
+            d.delete(f"/v1/keys/{k['id']}", unix=True)
+            for events in (watch, output):
+                same(events.wait("error")["error"]["kind"], "unauthorized", "the last event")
+                same(list(events), [], "after it")
+            t.rest_of_it()
+            same(t.close_code, 1008, "how the terminal was closed")
+            until(lambda: [x["id"] for x in d.get(f"/v1/executions?status=running&sandbox={s}", unix=True)["executions"]] == [process["id"]], 5, "the end of its shell")
+            for w in (stays, own):
+                w.send(b"echo is $((40 + 3))\n")
+                w.read_until(b"is 43")
+
+
+@test
+def what_is_typed_after_a_key_was_removed_is_not_heard():
+    with Daemon() as d:
+        d.new_key("other")
+        k = d.new_key("k", capabilities=["sandbox.exec", "sandbox.manage"])
+        s = d.sandbox(key=k["key"])
+        with d.websocket(f"/v1/sandboxes/{s}/terminal", headers={"Authorization": f"Bearer {k['key']}"}) as t:
+            t.send(b"echo is $((40 + 2))\n")
+            t.read_until(b"is 42")
+            d.delete(f"/v1/keys/{k['id']}", unix=True)
+            t.send(b"touch /workspace/typed\n")
+            t.rest_of_it()
+            same(t.close_code, 1008, "how the terminal was closed")
+        same(d.exec("sh", "ls /workspace", s, unix=True)["stdout"], "", "files")
+
+
+@test
+def keys_cannot_take_all_places_of_watchers():
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        keys = [d.new_key(f"k{i}")["key"] for i in range(4)]
+        for key in keys[:3]:
+            for _ in range(16):
+                stack.enter_context(d.events("GET", "/v1/events", key=key))
+        d.refused("over_capacity", "GET", "/v1/events", key=keys[0])
+        d.refused("over_capacity", "GET", "/v1/events", key=keys[3])
+        for _ in range(16):
+            stack.enter_context(d.events("GET", "/v1/events", unix=True))
+        d.refused("over_capacity", "GET", "/v1/events", unix=True)

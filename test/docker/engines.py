@@ -19,7 +19,7 @@ from urllib.parse import quote
 import images
 
 PROGRAMS = ("sh", "cat", "dd", "echo", "env", "head", "id", "kill", "ls", "mkdir", "rm", "seq", "sleep", "stat", "stty", "touch", "true", "wc")
-PYTHON = ("", "collections", "encodings", "importlib", "json", "lib-dynload", "re", "concurrent", "concurrent/futures", "ctypes", "logging", "urllib")
+PYTHON = ("", "collections", "encodings", "importlib", "json", "lib-dynload", "re", "concurrent", "concurrent/futures", "ctypes", "email", "http", "logging", "urllib")
 GROUPS = "/sys/fs/cgroup"
 
 running = {}  # name: Engine, for the tests of this run
@@ -146,7 +146,7 @@ class Engine:
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.words(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            self.process = subprocess.Popen(self.words(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=self.base,
                                             env={"PATH": os.environ["PATH"], "HOME": self.base, "TMPDIR": self.base})  # fmt: skip
         until = time.monotonic() + 60
         while True:

@@ -58,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+        self.body = body = self.rfile.read(length)
         line = f"{self.command} {self.path}"
         self.server.seen.append((line, json.loads(body) if body else None))
         what = next((a for k, a in sorted(self.server.answers.items(), key=lambda p: -len(p[0])) if line.startswith(k)), (404, {"message": "no such thing"}))

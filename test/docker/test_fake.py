@@ -89,7 +89,7 @@ def a_runtime_without_sockets_says_how_to_have_them():
 
 @test
 def the_container_that_is_asked_for_has_every_wall():
-    image = {**IMAGE, "Config": {**IMAGE["Config"], "Volumes": {"/data": {}, "/tmp": {}}, "Healthcheck": {"Test": ["CMD", "evil"]}}}
+    image = {**IMAGE, "Config": {**IMAGE["Config"], "Volumes": {"/data": {}, "/tmp": {}, "/tmp/deep": {}}, "Healthcheck": {"Test": ["CMD", "evil"]}}}
     with Fake({"GET /images/": (200, image)}) as fake:
         run(fake, "--memory", "100M", "--cpus", "0.5", "--processes", "40", "--", "true")
         made = next(body for line, body in fake.seen if line.startswith("POST /containers/create"))
@@ -99,12 +99,21 @@ def the_container_that_is_asked_for_has_every_wall():
     same((host["NetworkMode"], host["IpcMode"], host["CgroupnsMode"]), ("none", "private", "private"), "namespaces")
     same(sorted(host["Tmpfs"]), ["/run", "/tmp", "/workspace"], "what can be written to")
     ensure(all("size=" in o and "nosuid" in o and "nodev" in o for o in host["Tmpfs"].values()), f"each has a limit: {host['Tmpfs']}")
-    same([(m["Type"], m["Target"]) for m in host["Mounts"]], [("bind", "/.cella"), ("tmpfs", "/data")], "a volume of the image is no disk of the host's")
+    same([(m["Type"], m["Target"]) for m in host["Mounts"]], [("bind", "/.cella"), ("tmpfs", "/data"), ("tmpfs", "/tmp/deep")], "a volume of the image is no disk of the host's")
     ensure(host["Mounts"][0]["ReadOnly"], "ours is read-only")
     same(made["Healthcheck"], {"Test": ["NONE"]}, "nothing of the image runs beside us")
     same((made["Entrypoint"], made["Cmd"]), (["/.cella/init"], ["--join", "/.cella/s"]), "the command")
     same(made["Image"], "cd" * 32, "the image is named by what was looked at, not by a name that may mean another by now")
     ensure(made["Labels"]["cella.sandbox"].startswith("sbx_"), "labels")
+
+
+@test
+def an_image_with_a_volume_in_a_strange_place_is_refused():
+    for path in ("/dev/shm", "/x/../data", "//tmp", "/./.cella", "/.cella", "/proc/x", "/", "data", "/a\nb"):
+        image = {**IMAGE, "Config": {**IMAGE["Config"], "Volumes": {"/data": {}, path: {}}}}
+        with Fake({"GET /images/": (200, image)}) as fake:
+            run(fake, "--", "true")
+            same([line for line, _ in fake.seen if line.startswith("POST /containers/create")], [], f"containers for a volume at {path!r}")
 
 
 @test

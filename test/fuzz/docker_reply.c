@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct reply_state state;
         struct keeper_counted counted = {0};
         char id[REPLY_ID_MAX], message[100];
-        char *texts[6];
+        char *texts[7];
         for (size_t i = 0; i < 7; i++)
                 texts[i] = copy(data, size);
         reply_message(texts[0], size, message, sizeof message);

@@ -135,6 +135,15 @@ def progress_is_told_by_layer(t):
         assert {e["layer"] for e in events} == {image.diffs[0]} and {e["phase"] for e in events} <= {"download", "unpack"}, events
         done = [e["done"] for e in events if e["phase"] == "download"]
         assert len(done) >= 3 and done == sorted(done) and {e["total"] for e in events} == {len(data)}, events
+        # However fast it is, the last event of a layer is told.
+        fake.rules.clear()
+        for i in range(3):
+            another = oci.Image([({"x": oci.noise(300000, f"p{i}")}, "gzip")])
+            fake.images[f"app:{i + 2}"] = another
+            imager.events.clear()
+            imager.image(f"{fake.host}/app:{i + 2}")
+            last = {e["phase"]: e["done"] for e in imager.events if e["event"] == "progress"}
+            assert last["download"] == len(another.blobs[another.layers[0]["digest"]]), imager.events
 
 
 # ---- who we are ----

@@ -350,6 +350,29 @@ def a_registry_elsewhere_does_not_send_us_to_this_machine(t):
 
 
 @test
+def insecure_is_for_the_registry_itself_and_not_for_where_it_sends_us(t):
+    with Fake() as near, tls_fake(t, "registry.test", {"app:1": small()}) as fake, Proxy(fake.port) as proxy:
+        with t.imager(env={"https_proxy": proxy.url, "http_proxy": proxy.url}) as imager:
+            for host in ("registry.test", "registry.test:5000"):
+                other = "registry.test:5000" if host == "registry.test" else "registry.test:5001"
+                for to, why in ((near.url, "this machine"), (f"http://0.0.0.0:{near.port}/", "this machine"), (f"http://[::ffff:7f00:1]:{near.port}/", "this machine"),
+                                ("http://other.test/", "without TLS"), (f"http://{other}/", "without TLS"), ("http://registry.test.evil/", "without TLS"),
+                                ("https://other.test/x", "TLS with other.test:443"), (f"https://{other}/x", f"TLS with {other}")):
+                    fake.rules[:] = [("/blobs/", lambda r, to=to: r.answer(302, b"", {"Location": to}))]
+                    error = imager.failure(f"{host}/app:1", insecure=True)
+                    assert why in error["message"], (host, to, error)
+                # Nor may its token service be another one.
+                fake.rules[:] = [("/v2/", lambda r: r.answer(401, b"", {"WWW-Authenticate": 'Bearer realm="https://other.test/token"'}))]
+                error = imager.failure(f"{host}/app:1", insecure=True, credentials=JOE)
+                assert "TLS with other.test:443" in error["message"], error
+                assert imager.is_empty()
+                fake.rules[:] = []
+                imager.image(f"{host}/app:1", insecure=True)
+                assert imager.answer(imager.send("rm", name=f"{host}/app:1"))["event"] == "done"
+        assert near.log == [] and fake.asked("/x|/token") == []
+
+
+@test
 def proxies_are_taken_from_the_environment(t):
     with tls_fake(t, "registry.test", {"app:1": small()}) as fake, Proxy(fake.port) as proxy:
         for variable in ("HTTPS_PROXY", "https_proxy"):

@@ -215,20 +215,116 @@ def a_name_means_what_it_means_to_docker():
 
 
 @test
-def an_image_in_use_is_not_removed():
+def an_image_in_use_loses_its_names_only_until_a_sweep_after_its_end():
     with store() as s:
         image = s.load(a.tar(a.entry("x", "1")), "x")
+        s.load(a.tar(a.entry("x", "1")), "y")
         root = os.open(s.root(image), os.O_RDONLY)
         fcntl.flock(root, fcntl.LOCK_SH)
-        error = s.answer(s.send("rm", name="x"))["error"]
+        check_equal(s.do("rm", name="x")["removed"], False)
+        check_equal(s.do("rm", name=image["id"])["removed"], False)
+        check_equal(s.names(), [])
+        error = s.answer(s.send("rm", name=image["id"]))["error"]
         check_equal(error["kind"], "over_capacity")
+        check_equal(s.do("gc")["images"], 0)
         check_equal(s.tree(image), {"x": "1"})
+        # It can be had again, too, and is the same one.
+        check_equal(s.load(a.tar(a.entry("x", "1")), "x")["names"], ["x"])
         s.load(a.tar(a.entry("x", "2")), "x")
         s.do("gc")
         check_equal(s.tree(image), {"x": "1"})
         os.close(root)
-        s.do("gc")
-        check(not os.path.exists(s.root(image)), "it is still there")
+        s.do("rm", name="x")
+        check_equal(s.do("gc")["images"], 1)
+        s.check_same([])
+
+
+@test
+def a_root_in_use_stays_where_it_is_when_its_image_is_made_again():
+    with store() as s:
+        image = s.load(a.tar(a.entry("x", "1")), "x")
+        root = os.open(s.root(image), os.O_RDONLY)
+        fcntl.flock(root, fcntl.LOCK_SH)
+        os.unlink(f"{s.store}/meta/{image['id']}.json")
+        again = s.load(a.tar(a.entry("x", "1")), "x")
+        check_equal((again["id"], os.stat(s.root(image)).st_ino), (image["id"], os.fstat(root).st_ino))
+        check_equal(os.listdir(s.store + "/tmp"), [])
+        os.close(root)
+        os.unlink(f"{s.store}/meta/{image['id']}.json")
+        s.load(a.tar(a.entry("x", "1")), "x")
+        check_equal(s.tree(image), {"x": "1"})
+
+
+@test
+def an_id_or_a_digest_cannot_be_taken_by_a_name():
+    one, two = a.tar(a.entry("x", "1")), a.tar(a.entry("x", "2"))
+    with store() as s:
+        first, second = s.load(one, "base"), s.load(two, "other")
+        ident, digest = first["id"], "sha256:" + "1" * 64
+        for name in (ident, "sha256:" + ident, "sha256:" + ident[:12], ident[:12], ident[:6], "deadbeef", f"python@{digest}", f"python:3@{digest}"):
+            error = s.refuse(two, name)
+            check(error["kind"] == "invalid_request" and error["hint"], error)
+        for tag in (f"python@{digest}", "sha256:" + ident, "deadbeef"):
+            check_equal(s.refuse(a.docker([two], tags=[tag]), None)["kind"], "invalid_request", tag)
+        # Also not by one that is in the store already.
+        for name in (ident, "sha256:" + ident, ident[:12], f"docker.io%2Flibrary%2F{ident[:12]}:latest"):
+            with open(f"{s.store}/refs/{name}", "w") as f:
+                f.write(second["id"])
+            if os.getuid() == 0:
+                os.chown(f"{s.store}/refs/{name}", support.ordinary_uid, support.ordinary_uid)
+        for name in ("sha256:" + ident[:8], ident[:12], "sha256:" + ident, ident):
+            check_equal(s.do("rm", name=name)["removed"], True, name)
+            check(os.path.exists(s.root(second)) and not os.path.exists(s.root(first)), f"{name} was the other one")
+            check_equal(s.load(one, "base")["id"], ident)
+        # Where no image has such an id it may be the name of a repository.
+        check_equal(s.load(a.docker([two], tags=["docker.io/library/facade:latest"]))["id"] is not None, True)
+        check_equal(s.answer(s.send("rm", name="facade"))["event"], "done")
+
+
+@test
+def a_store_that_is_full_says_so():
+    with store() as s:
+        image = s.load(a.tar(a.entry("x", "1")), "x")
+
+        def plant(path, text):
+            with open(f"{s.store}/{path}", "w") as f:
+                f.write(text)
+            if os.getuid() == 0:
+                os.chown(f"{s.store}/{path}", support.ordinary_uid, support.ordinary_uid)
+
+        for i in range(1023):
+            plant(f"meta/{i:064x}.json", "{}")
+        error = s.refuse(a.tar(a.entry("x", "2")), "y")
+        check(error["kind"] == "over_capacity" and "1024 images" in error["message"] and "gc" in error["hint"], error)
+        check_equal(s.load(a.tar(a.entry("x", "1")), "y")["id"], image["id"])
+        check_equal(s.do("gc")["images"], 1023)
+        s.load(a.tar(a.entry("x", "2")), "y")
+        for i in range(4096 - 2):
+            plant(f"refs/name{i}", image["id"])
+        error = s.refuse(a.tar(a.entry("x", "3")), "z")
+        check(error["kind"] == "over_capacity" and "4096 names" in error["message"], error)
+        s.load(a.tar(a.entry("x", "3")), "y")
+
+
+@test(users=("user",))
+def a_sweep_waits_for_a_slow_import_for_some_seconds_only():
+    with store() as s:
+        ours, theirs = os.pipe()
+        slow = s.start_import(ours, "slow")
+        until = time.monotonic() + 5
+        while not os.path.isdir(s.store + "/tmp") or not os.listdir(s.store + "/tmp"):
+            check(time.monotonic() < until, "it has not begun")
+            time.sleep(0.01)
+        begun = time.monotonic()
+        error = s.answer(s.send("gc"))["error"]
+        check(error["kind"] == "over_capacity" and "imported" in error["message"] and error["hint"], error)
+        check(4 < time.monotonic() - begun < 15, "how long it waited")
+        which = s.send("gc")
+        time.sleep(0.2)
+        os.write(theirs, a.tar(a.entry("x", "1")))
+        os.close(theirs)
+        check_equal(s.answer(slow)["event"], "done")
+        check_equal(s.answer(which)["event"], "done")
 
 
 @test

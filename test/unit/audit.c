@@ -646,6 +646,9 @@ TEST(what_has_just_ended_is_a_row_as_the_list_has_it)
         CHECK(row && json_equal(row, same));
         CHECK_STR(word(same, "preview"), "a needle");
         CHECK(!audit_row(&(struct audit_filter){.session = "t"}, &begin, &end));
+        CHECK(!audit_row(&(struct audit_filter){.sandbox = "sbx_other"}, &begin, &end));
+        CHECK(!audit_row(&(struct audit_filter){.agent = "a"}, &begin, &end));
+        CHECK(!audit_row(&(struct audit_filter){.key = "key_other"}, &begin, &end));
         CHECK(!audit_row(&(struct audit_filter){.text = "hay"}, &begin, &end));
         CHECK(!audit_row(&(struct audit_filter){.status = "timeout"}, &begin, &end));
         CHECK(!audit_row(&(struct audit_filter){.since_ms = begin.started_ms + 1}, &begin, &end));
@@ -758,6 +761,44 @@ TEST(every_kind_of_tampering_is_found)
         }
         check_ok(10);
         remove_directory();
+}
+
+static json_t *verdict_in_slices(struct audit *audit, unsigned *ret_slices)
+{
+        AUTO(audit_verifier_free) struct audit_verifier *verifier = NULL;
+        json_t *said = NULL;
+        int r = audit_verifier_new(directory, &verifier, &err);
+        for (*ret_slices = 0; r == 0 && (r = audit_verifier_go_on(verifier, 0, &said, &err)) == 1; r = 0) {
+                CHECK(!said);
+                if ((*ret_slices)++ == 0)
+                        log_many(audit, 1); /* not in its snapshot */
+        }
+        CHECK_INT(r, 0);
+        return said;
+}
+
+TEST(slices_come_to_the_same_verdict)
+{
+        struct audit *audit = fresh();
+        unsigned slices;
+        log_many(audit, 200);
+        json_t *whole = verdict(), *sliced = verdict_in_slices(audit, &slices);
+        CHECK(slices > 5);
+        CHECK(whole && json_equal(whole, sliced));
+        json_decref(whole);
+        json_decref(sliced);
+        run_sql("UPDATE executions SET exit_code = 1 WHERE seq = 150");
+        whole = verdict(), sliced = verdict_in_slices(audit, &slices);
+        CHECK(slices > 5);
+        CHECK(whole && json_is_false(json_object_get(whole, "ok")) && json_equal(whole, sliced));
+        json_decref(whole);
+        json_decref(sliced);
+        struct audit_verifier *left = NULL; /* before its end */
+        CHECK_INT(audit_verifier_new(directory, &left, &err), 0);
+        CHECK_INT(audit_verifier_go_on(left, 0, &sliced, &err), 1);
+        audit_verifier_free(left);
+        audit_verifier_free(NULL);
+        gone(audit);
 }
 
 /* Also where the log goes on after it. */

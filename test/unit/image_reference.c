@@ -94,11 +94,27 @@ TEST(lengths_are_bounded)
 
 TEST(loopback_is_what_no_wire_leads_to)
 {
-        static const char *const near[] = {"localhost",    "localhost:5000", "127.0.0.1",
-                                           "127.1.2.3:80", "[::1]:1",        "[::1]"};
-        static const char *const far[] = {"localhost.evil", "127.0.0.1.evil", "127.0.0.1x", "127.0.0.256",
-                                          "127.1",          "1.127.0.0",      "[::2]",      "xlocalhost",
-                                          "127.0.0.01",     "docker.io",      "",           "[::1]x"};
+        static const char *const near[] = {"localhost",       "localhost:5000", "127.0.0.1",
+                                           "127.1.2.3:80",    "[::1]:1",        "[::1]",
+                                           "0.0.0.0:1",       "[::]",           "[0:0::1]:1",
+                                           "LocalHost",       "localhost.:1",   "[::ffff:127.0.0.1]:5000",
+                                           "[::ffff:7f00:1]", "[::127.0.0.1]",  "[::ffff:0.0.0.0]"};
+        static const char *const far[] = {"localhost.evil",
+                                          "127.0.0.1.evil",
+                                          "127.0.0.1x",
+                                          "127.0.0.256",
+                                          "127.1",
+                                          "1.127.0.0",
+                                          "[::2]",
+                                          "xlocalhost",
+                                          "127.0.0.01",
+                                          "docker.io",
+                                          "",
+                                          "[::1]x",
+                                          "[::ffff:8.8.8.8]",
+                                          "10.0.0.0",
+                                          "[::1:127.0.0.1]",
+                                          "[127.0.0.1]"};
         for (size_t i = 0; i < sizeof near / sizeof *near; i++)
                 CHECK(reference_host_is_loopback(near[i]));
         for (size_t i = 0; i < sizeof far / sizeof *far; i++)

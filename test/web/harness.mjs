@@ -14,6 +14,8 @@ export const tests = [];
 export const test = (name, run, about = {}) => tests.push({name, run, ...about});
 
 export class Skip extends Error {}
+// A daemon that goes and comes back, as the browser tells of it.  While one starts, /healthz says 503 to whoever asks just then.
+export const AWAY = ["ERR_", "Failed to fetch", /status of 503 \(Service Unavailable\) \(http:[^)]*\/healthz\)$/];
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export function ensure(truth, message) {
@@ -129,13 +131,13 @@ export class Trial {
         return daemon;
     }
 
-    // expects: patterns of console errors that belong to the test ("401").
+    // expects: patterns of console errors that belong to the test ("401", or a regular expression).
     async page(path = "/", {daemon = this.daemon, width = 1280, height = 900, theme = "light", expects = [], wait = true, ...more} = {}) {
         const context = await browser.newContext({viewport: {width, height}, colorScheme: theme, acceptDownloads: true, ...more});
         this.contexts.push(context);
         const page = await context.newPage();
         page.setDefaultTimeout(10000);
-        const complain = (text) => { if (!expects.some((pattern) => text.includes(pattern))) this.complaints.push(text); };
+        const complain = (text) => { if (!expects.some((pattern) => pattern instanceof RegExp ? pattern.test(text) : text.includes(pattern))) this.complaints.push(text); };
         page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complain(`console: ${message.text()} (${message.location().url})`); });
         page.on("pageerror", (error) => complain(`thrown: ${error.message}`));
         page.on("dialog", (dialog) => { if (dialog.type() !== "beforeunload") complain(`dialog: ${dialog.message()}`); dialog.accept().catch(() => {}); });
@@ -165,6 +167,23 @@ export async function axe(page) {
         .filter((v) => v.impact === "serious" || v.impact === "critical")
         .map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).join("; ")}`));
     same(violations, [], "serious findings of axe-core");
+}
+
+/* ---- a page that stands still ---- */
+// From now on; the answer tells for how long it did, at most, in ms.
+export async function watchFrames(page) {
+    await page.evaluate(() => {
+        window.longest = 0;
+        let last = performance.now();
+        const tick = () => {
+            const now = performance.now();
+            window.longest = Math.max(window.longest, now - last);
+            last = now;
+            requestAnimationFrame(tick);
+        };
+        requestAnimationFrame(tick);
+    });
+    return () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.longest)))));
 }
 
 /* ---- words that many tests use ---- */

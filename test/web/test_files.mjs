@@ -121,6 +121,37 @@ test("files come in and go out, are renamed and deleted, and what happens inside
     await page.getByText("The sandbox is gone, and everything in it.").waitFor();
 });
 
+test("what was changed in a file is not lost by leaving without a word; a dialog does not outlive its page", async (t) => {
+    const box = await Box.make(t.daemon);
+    await box.put("/workspace/a.txt", "one\n");
+    const page = await t.page("/#/files"), back = () => page.evaluate(() => history.back());
+    await page.locator(`a[href="#/files/${box.id}"]`).click();
+    await file(page, "a.txt").click();
+    await page.fill(".editor-input", "precious\n");
+    const stays = async () => {
+        await page.getByRole("heading", {name: "Leave without saving?"}).waitFor();
+        await page.getByRole("button", {name: "Cancel"}).click();
+        await until(() => page.url().includes(`#/files/${box.id}?`) && page.url().includes("a.txt"), "the address is the old one");
+        same(await page.inputValue(".editor-input"), "precious\n", "what was written");
+    };
+    await page.click(".side nav >> text=Monitor");
+    await stays();
+    await back();
+    await stays();
+    await back();
+    await page.getByRole("button", {name: "Leave it"}).click();
+    await page.waitForSelector("main.page-monitor > *");
+    same(await box.get("/workspace/a.txt"), "one\n", "nothing was saved");
+    await page.goto(`${t.daemon.url}/#/files/${box.id}`);
+    await file(page, "a.txt").waitFor();
+    await page.getByRole("button", {name: "New folder"}).click();
+    await page.locator("dialog[open]").waitFor();
+    await back();
+    await page.waitForSelector("main.page-monitor > *");
+    same(await page.locator("dialog").count(), 0, "dialogs");
+    await box.end();
+});
+
 test("on a phone the files are one column; a path that is not there is said to be none", async (t) => {
     const box = await Box.make(t.daemon);
     await box.put("/workspace/a.py", "x = 1\n");

@@ -1,6 +1,6 @@
 // The frame around the pages: how it is served, signing in, the daemon gone and back, keyboard, accessibility.
 import {cpus, loadavg} from "node:os";
-import {Skip, axe, ensure, output, run, same, sleep, test, until, write} from "./harness.mjs";
+import {AWAY, Skip, axe, ensure, output, run, same, sleep, test, until, write} from "./harness.mjs";
 
 const PAGES = ["try", "settings", "monitor", "executions", "terminal", "files"];
 
@@ -81,6 +81,7 @@ test("signing in: without a key, with a wrong one, with a right one; and out aga
     await page.fill("#key", "cella_wrong");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".field-error:has-text('not known')");
+    same(await page.inputValue("#key"), "cella_wrong", "the form is still the same one");
     await page.fill("#key", key);
     await page.keyboard.press("Enter");
     await page.waitForSelector(".editor");
@@ -91,9 +92,20 @@ test("signing in: without a key, with a wrong one, with a right one; and out aga
     ensure(!stored.some((text) => text.includes("cella_")), `the key is in ${stored}`);
     await page.reload();
     await page.waitForSelector(".editor");
+    await page.click(".side nav >> text=Sandbox");
+    await page.fill("#f-limits-processes", "55");
+    await page.click(".side nav >> text=Try it");
+    await run(page, "secret = 1");
     await page.click("[title='Sign out']");
     await page.waitForSelector("#key");
-    same(await page.evaluate(() => sessionStorage.getItem("cella.key")), null, "what is stored");
+    same(await page.evaluate(() => Object.keys(sessionStorage)), [], "what is stored");
+    await until(async () => (await daemon.api("/v1/sandboxes", {key})).sandboxes.length === 0, "its sandbox has ended");
+    await page.fill("#key", key);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".editor");
+    ensure(!(await page.inputValue(".editor-input")).includes("secret"), "the code of who was there before");
+    await page.click(".side nav >> text=Sandbox");
+    same(await page.inputValue("#f-limits-processes"), "64", "a setting that was not saved");
 });
 
 test("a key that is removed while the page is open leads to signing in, and the draft stays", async (t) => {
@@ -139,7 +151,7 @@ test("what a key may not do is neither in the menu nor reachable", async (t) => 
 
 test("the daemon goes and comes back: the page says so, and goes on", async (t) => {
     const daemon = await t.newDaemon();
-    const page = await t.page("/", {daemon, expects: ["ERR_", "Failed to fetch"]});
+    const page = await t.page("/", {daemon, expects: AWAY});
     await write(page, "import time\nprint('begun', flush=True)\ntime.sleep(60)");
     await page.click(".run");
     await page.waitForSelector(".out:has-text('begun')");
@@ -149,6 +161,11 @@ test("the daemon goes and comes back: the page says so, and goes on", async (t) 
     await page.waitForSelector(".notice-bad"); // of the run that broke
     await page.click(".run");
     await page.waitForSelector(".run:not(.button-stop)");
+    let asked = 0; // one that starts answers, and is not back yet
+    await page.route("**/healthz", (route) => { asked++; return route.fulfill({status: 503, body: "starting"}); });
+    await until(() => asked >= 2, "the page looks for it");
+    ensure(await page.locator(".banner").isVisible(), "it is taken for being back");
+    await page.unroute("**/healthz");
     await daemon.launch();
     await page.waitForSelector(".banner", {state: "hidden", timeout: 15000});
     await run(page, "print('again')");

@@ -1,5 +1,5 @@
 // "Sandbox": the settings, checked by the daemon's own rules, saved in one step, and nobody's change lost.
-import {ensure, same, sleep, test, until} from "./harness.mjs";
+import {AWAY, ensure, same, sleep, test, until} from "./harness.mjs";
 
 const open = async (t, settings, more) => {
     const daemon = await t.newDaemon(settings);
@@ -9,6 +9,7 @@ const open = async (t, settings, more) => {
 };
 const save = (page) => page.click(".save-bar button:has-text('Save')");
 const saved = (page) => page.waitForSelector(".toast:has-text('Saved')");
+const undo = (page) => page.locator("button:has-text('Undo last save')").press("Enter"); // a toast may lie over it
 const errorOf = (page, path) => page.locator(`[data-path="${path}"] .field-error`).innerText();
 
 test("every setting of the schema is on the page, with what it means", async (t) => {
@@ -50,7 +51,7 @@ test("what is changed is saved in one step, holds, and can be undone", async (t)
     same([now.network.tier, now.network.allowed_domains, now.network.blocked_domains, now.audit.keep_output], ["standard", ["pypi.org", "*.pythonhosted.org"], ["evil.example"], false], "saved");
     same(now.pools, [{runtime: "python3", size: 2, preload: ["json", "re", "math"]}], "pools");
     same(await page.locator(".save-bar").isVisible(), false, "the bar is still there");
-    await page.click("button:has-text('Undo last save')");
+    await undo(page);
     await until(async () => JSON.stringify(await settings()) === JSON.stringify(before), "all is as before");
     await until(async () => await page.inputValue("#f-limits-cpus") === "1", "the page shows it");
 });
@@ -111,9 +112,36 @@ test("undoing asks, too, when somebody else has saved since", async (t) => {
     await save(page);
     await saved(page);
     await daemon.api("/v1/settings", {method: "PATCH", body: {limits: {cpus: 4}}});
-    await page.click("button:has-text('Undo last save')");
+    await undo(page);
     await page.waitForSelector("dialog:has-text('Changed elsewhere')");
     same((await settings()).limits.cpus, 4, "not overwritten");
+});
+
+test("undoing puts back what one changed oneself, and nothing that somebody else has changed since", async (t) => {
+    const {daemon, page, settings} = await open(t), before = (await settings()).limits;
+    const elsewhere = async (limits, shows) => {
+        await daemon.api("/v1/settings", {method: "PATCH", body: {limits}});
+        await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // as when one comes back to the tab
+        await until(async () => await page.inputValue(shows[0]) === shows[1], "the page shows it");
+    };
+    await page.fill("#f-limits-processes", "70");
+    await save(page);
+    await saved(page);
+    await elsewhere({cpus: 4}, ["#f-limits-cpus", "4"]);
+    await undo(page);
+    await until(async () => (await settings()).limits.processes === before.processes, "mine is as before");
+    same((await settings()).limits.cpus, 4, "theirs");
+    await page.locator("button:has-text('Undo last save')").waitFor({state: "hidden"});
+    await page.fill("#f-limits-processes", "80");
+    await page.fill("#f-limits-open_files", "500");
+    await save(page);
+    await until(async () => (await settings()).limits.open_files === 500, "saved");
+    await page.locator("button:has-text('Undo last save')").waitFor();
+    await elsewhere({processes: 90}, ["#f-limits-processes", "90"]);
+    await undo(page);
+    await page.waitForSelector(".toast:has-text('Changed again since, and left as it is: Processes.')");
+    await until(async () => (await settings()).limits.open_files === before.open_files, "mine is as before");
+    same((await settings()).limits.processes, 90, "what they have made of mine");
 });
 
 test("turning the sandbox off asks first", async (t) => {
@@ -145,7 +173,7 @@ test("half-made changes stay while one looks at another page, and can be dropped
 });
 
 test("the daemon goes while settings are being changed: they are still there to save when it is back", async (t) => {
-    const {daemon, page, settings} = await open(t, {}, {expects: ["ERR_", "fetch"]});
+    const {daemon, page, settings} = await open(t, {}, {expects: [...AWAY, "fetch"]});
     await page.fill("#f-limits-processes", "44");
     await daemon.halt();
     await save(page);

@@ -1,5 +1,5 @@
 // A terminal in the browser: a real shell, its size, what is pasted, how it ends.
-import {axe, ensure, same, sleep, test, until} from "./harness.mjs";
+import {AWAY, axe, ensure, same, sleep, test, until} from "./harness.mjs";
 
 const make = (daemon, key) => daemon.api("/v1/sandboxes", {method: "POST", body: {}, key}).then((made) => made.id);
 const screen = (page) => page.locator(".xterm-rows").innerText();
@@ -68,7 +68,7 @@ test("a terminal says why it ended, and is opened again if that can be", async (
 test("a key travels in the handshake and not in the address; without it there is no terminal", async (t) => {
     const daemon = await t.newDaemon();
     const owner = await daemon.api("/v1/keys", {method: "POST", body: {name: "web", capabilities: ["sandbox.exec", "sandbox.manage", "files"]}});
-    const id = await make(daemon, owner.key), page = await t.page(`/#/terminal/${id}`, {daemon, expects: ["401", "WebSocket", "ERR_"]});
+    const id = await make(daemon, owner.key), page = await t.page(`/#/terminal/${id}`, {daemon, expects: ["401", "WebSocket", ...AWAY]});
     const sockets = [];
     page.on("websocket", (socket) => sockets.push(socket.url()));
     await page.fill("#key", owner.key);

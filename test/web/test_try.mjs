@@ -1,6 +1,6 @@
 // "Try it": running code, and that nothing it prints, shows or writes is more than text.
 import {readFileSync} from "node:fs";
-import {choose, ensure, output, run, same, sleep, test, until, write} from "./harness.mjs";
+import {choose, ensure, output, run, same, sleep, test, until, watchFrames, write} from "./harness.mjs";
 
 test("code runs, and its output, value, status and times are shown", async (t) => {
     const page = await t.page();
@@ -140,6 +140,8 @@ print("\\x1b[31mred\\x1b[0m \\x1b]8;;javascript:window.hacked=3\\x07link\\x1b]8;
 print("a\\u202egnp.exe\\u202c b\\u200bc \\x00\\x07\\x7f \\u2066x\\u2069")
 print("\\x1b[38;2;1;2;3mtrue\\x1b[0m\\x1b[48;5;200mwide\\x1b[m")
 print("50%\\r100%")
+print("one\\r\\x1b[Ktwo\\r\\r")
+import time; print("three", end="\\r", flush=True); time.sleep(0.3); print("four", end="\\r", flush=True); time.sleep(0.3); print()
 print("unfinished \\x1b[3", end="")`);
     const text = await output(page);
     ensure(text.includes("<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"), text);
@@ -149,23 +151,13 @@ print("unfinished \\x1b[3", end="")`);
     const marked = await page.locator(".out .unseen").allInnerTexts();
     same(marked, ["U+202E", "U+202C", "U+200B", "␀ ␇ ␡", "U+2066", "U+2069"], "what cannot be seen");
     ensure(!/[\u202a-\u202e\u2066-\u2069\u0000\u0007\u001b]/.test(text), "one of them is in the text");
-    ensure(text.includes("100%") && !text.includes("50%"), "a carriage return does not begin the line anew");
+    ensure(text.includes("100%\ntwo\nfour\n") && !/50%|\bone\b|three/.test(text), `a carriage return does not begin the line anew: ${text}`);
     same(await page.evaluate(() => [window.hacked, document.title.includes("title")]), [undefined, false], "what it did to the page");
 });
 
 test("a line of 10 MB, and a million lines, do not freeze the page; all of it can be downloaded", async (t) => {
     const page = await t.page();
-    await page.evaluate(() => {
-        window.longest = 0;
-        let last = performance.now();
-        const tick = () => {
-            const now = performance.now();
-            window.longest = Math.max(window.longest, now - last);
-            last = now;
-            requestAnimationFrame(tick);
-        };
-        requestAnimationFrame(tick);
-    });
+    const stoodStill = await watchFrames(page);
     await run(page, "print('x' * 10_000_000 + 'end')");
     const size = await page.evaluate(() => document.querySelector(".output-body").textContent.length);
     ensure(size > 100000 && size < 400000, `${size} characters are in the document`);
@@ -180,9 +172,44 @@ test("a line of 10 MB, and a million lines, do not freeze the page; all of it ca
     ensure(await page.evaluate(() => document.querySelectorAll("*").length) < 20000, "too many elements");
     await run(page, "print('\\x01a' * 500000)"); // each second character has to be marked
     ensure(await page.evaluate(() => document.querySelectorAll("*").length) < 30000, "too many elements");
-    const longest = await page.evaluate(() => window.longest);
+    const longest = await stoodStill();
     ensure(longest < 1500, `the page stood still for ${Math.round(longest)} ms`);
 }, {alone: true});
+
+test("code, output and tables that are made to be slow to look at do not freeze the page", async (t) => {
+    const page = await t.page(), stoodStill = await watchFrames(page);
+    page.setDefaultTimeout(60000); // so that it is the page that says how long it stood still
+    const within = async (what) => {
+        const longest = await stoodStill();
+        ensure(longest < 3000, `${what}: the page stood still for ${Math.round(longest)} ms`);
+    };
+    await write(page, `${"1".repeat(2500)}g`); // digits that turn out to be no number
+    await within("code");
+    same(await page.locator(".editor-back").innerText(), `${"1".repeat(2500)}g\n`, "what is shown of it");
+    await run(page, "import os\nfor _ in range(3): os.write(1, b'\\r' + b'a' * 65535)\nos.write(1, b'end')"); // a carriage return, and a long line after it
+    await within("output");
+    ensure((await output(page)).endsWith("aend"), "its end is not shown");
+    await run(page, "class Table:\n    def _repr_html_(self): return '<table><thead>' + '<tr><th>h' * 10 + '<tr>' * 99990 + '</thead>' + '<tr><td>d' * 200 + '<tr>' * 99800 + '</table>'\nTable()");
+    await page.locator(".result-table").waitFor();
+    await within("a table");
+    same([await page.locator(".result-table th").count(), await page.locator(".result-table td").count()], [10, 200], "rows of it");
+    ensure((await page.locator(".result-table figcaption").innerText()).includes("99,800 more rows"), "the rest is not told");
+    await run(page, "class Long:\n    def _repr_html_(self): return '<table>' + '<tr>' * 700000\nLong()");
+    await page.getByText("This HTML is too long to be shown.").waitFor();
+    await within("a longer one");
+}, {alone: true});
+
+test("a picture that is not what it says it is, and a time that is none, are shown as such", async (t) => {
+    const page = await t.page();
+    same(await page.evaluate(async () => {
+        const [{ResultsView}, {timeOf}] = await Promise.all([import("/ui/results.js"), import("/ui/widgets.js")]);
+        const view = new ResultsView();
+        view.add({value: 1, main: true, mime: "image/png", data: "%%%"});
+        document.querySelector("main").append(view.element);
+        return [timeOf("1929-11-09T02:18:31.-709Z"), timeOf("2020-01-01T00:00:00Z").dateTime];
+    }), ["–", "2020-01-01T00:00:00.000Z"], "times");
+    await page.getByText("This picture cannot be shown.").waitFor();
+});
 
 test("the editor indents, keeps indentation, runs by Ctrl+Enter, and lets go of the keyboard", async (t) => {
     const page = await t.page();

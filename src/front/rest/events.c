@@ -15,14 +15,16 @@
 #include "box/docker.h"
 #include "box/execution.h"
 #include "box/sandbox.h"
+#include "front/auth.h"
 #include "front/rest/events.h"
 
 #define TICK_MS 100
 #define TICKS_A_SECOND 10
 #define WATCHERS_MAX 64
 #define WATCHERS_OF_A_KEY 16
-#define ROWS_MAX 100             /* executions in a batch */
-#define ROOM_NEEDED (160u << 10) /* of HTTP_STREAM_MAX, for one tick's events */
+#define WATCHERS_OF_KEYS (WATCHERS_MAX - WATCHERS_OF_A_KEY) /* the rest is the owner's */
+#define ROWS_MAX 100                                        /* executions in a batch */
+#define ROOM_NEEDED (160u << 10)                            /* of HTTP_STREAM_MAX, for one tick's events */
 #define STALE_US 20000000
 #define LOOK_SECONDS 30 /* for Docker, which may have been started or have gone */
 
@@ -184,14 +186,9 @@ static bool has_room(struct watcher *w)
         return true;
 }
 
-/* Whether it would still be let in: its key is there, or none is needed. */
 static bool may_stay(const struct watcher *w)
 {
-        const struct caller *caller = &w->call->caller;
-        const struct state *state = w->call->box->state;
-        if (!caller->owner)
-                return state_key_known(state, caller->key);
-        return http_peer(w->call->request)->local || state_key_count(state) == 0;
+        return auth_may_stay(w->call->box, &w->call->caller, http_peer(w->call->request)->local);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -244,10 +241,13 @@ static int read_topics(const char *list, unsigned *ret, struct cella_err *err)
 
 static int check_number(const struct events *e, const struct caller *caller, struct cella_err *err)
 {
-        unsigned own = 0;
-        list_each (at, &e->watchers, other)
-                own += !strcmp(list_entry(at, struct watcher, link)->call->caller.key, caller->key);
-        if (e->n < WATCHERS_MAX && own < WATCHERS_OF_A_KEY)
+        unsigned own = 0, of_keys = 0;
+        list_each (at, &e->watchers, other) {
+                const struct caller *other_one = &list_entry(at, struct watcher, link)->call->caller;
+                own += !strcmp(other_one->key, caller->key);
+                of_keys += !other_one->owner;
+        }
+        if (own < WATCHERS_OF_A_KEY && (caller->owner || of_keys < WATCHERS_OF_KEYS))
                 return 0;
         err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many watch the events already: %u", e->n);
         return err_hint(err, "close other pages that show them");

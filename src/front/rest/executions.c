@@ -1,6 +1,7 @@
 /* front/rest/executions.c -- what ran, from the log; and what runs, from memory.
  *
- * The log is read on the thread pool: a query over a million rows must not hold up the loop. */
+ * The log is read on the thread pool: a query over a million rows must not hold up the loop, nor
+ * others that need the pool (front/log_queue.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,25 +9,36 @@
 #include "base/err.h"
 #include "box/context.h"
 #include "box/execution.h"
+#include "front/log_queue.h"
 #include "front/rest/log_filter.h"
 #include "front/rest/rest.h"
 
+#define SLICE_US 50000 /* of verifying, which looks at every row */
+
 struct query {
-        uv_work_t work;
+        struct log_job job;
         struct call *call; /* NULL: the client is gone */
         struct api *api;
         enum { QUERY_LIST, QUERY_GET, QUERY_CANCELLED, QUERY_VERIFY } kind;
-        char id[ID_SIZE], key[ID_SIZE];
+        char id[ID_SIZE];
         struct log_filter filter;
+        struct audit_verifier *verifier;
         bool all; /* may see those of others */
         json_t *result;
         struct cella_err err;
         int r;
 };
 
-static void work(uv_work_t *w)
+/* 1: not all of it, others have their turn. */
+static int verify_some(struct query *q)
 {
-        struct query *q = w->data;
+        int r = q->verifier ? 0 : audit_verifier_new(q->api->box->directory, &q->verifier, &q->err);
+        return r < 0 ? r : audit_verifier_go_on(q->verifier, SLICE_US, &q->result, &q->err);
+}
+
+static void look(struct log_job *job)
+{
+        struct query *q = list_entry(job, struct query, job);
         uv_mutex_lock(&q->api->reader_lock);
         if (atomic_load(&q->api->ending)) {
                 q->r = err_say(&q->err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
@@ -43,7 +55,7 @@ static void work(uv_work_t *w)
                 q->r = audit_get(q->api->reader, q->id, &q->result, &q->err);
                 break;
         case QUERY_VERIFY:
-                q->r = audit_verify(q->api->reader, &q->result, &q->err);
+                q->r = verify_some(q);
                 break;
         }
         uv_mutex_unlock(&q->api->reader_lock);
@@ -53,15 +65,26 @@ static bool is_hidden(const struct query *q)
 {
         const char *key = json_string_value(json_object_get(q->result, "key"));
         return (q->kind == QUERY_GET || q->kind == QUERY_CANCELLED) && !q->all &&
-               strcmp(key ? key : "", q->key) != 0;
+               strcmp(key ? key : "", q->job.key) != 0;
 }
 
-static void done(uv_work_t *w, int status)
+static void query_free(struct query *q)
 {
-        struct query *q = w->data;
+        audit_verifier_free(q->verifier);
+        json_decref(q->result);
+        free(q);
+}
+
+static void done(struct log_job *job, int status)
+{
+        struct query *q = list_entry(job, struct query, job);
         struct call *call = q->call;
-        (void)status;
-        q->api->queries--;
+        if (status < 0)
+                q->r = err_say(&q->err, CELLA_INTERNAL, -EIO, "cannot start a query");
+        if (call && q->r > 0) {
+                log_queue_again(job);
+                return;
+        }
         if (call) {
                 http_on_gone(call->request, NULL, NULL);
                 if (q->r == -ENOENT || (q->r == 0 && is_hidden(q))) {
@@ -78,8 +101,7 @@ static void done(uv_work_t *w, int status)
                         api_reply(call, 200, json_incref(q->result));
                 }
         }
-        json_decref(q->result);
-        free(q);
+        query_free(q);
 }
 
 static void on_gone(struct http_request *request, void *context)
@@ -87,6 +109,8 @@ static void on_gone(struct http_request *request, void *context)
         struct query *q = context;
         (void)request;
         q->call = NULL;
+        if (log_queue_remove(&q->job))
+                query_free(q);
 }
 
 static struct query *query_new(struct call *call, int kind)
@@ -101,20 +125,24 @@ static struct query *query_new(struct call *call, int kind)
         q->call = call;
         q->api = call->api;
         q->kind = kind;
-        q->work.data = q;
+        q->job.look = look;
+        q->job.done = done;
+        q->job.quick = kind == QUERY_GET || kind == QUERY_CANCELLED;
         q->all = call->caller.owner || (call->caller.capabilities & MAY_AUDIT);
-        memcpy(q->key, call->caller.key, sizeof q->key);
+        memcpy(q->job.key, call->caller.key, sizeof q->job.key);
         return q;
 }
 
 static void send_off(struct query *q)
 {
+        struct call *call = q->call;
+        struct cella_err err = {0};
         executions_settle(q->api->box); /* whoever has heard of an end finds it in the log */
-        http_on_gone(q->call->request, on_gone, q);
-        q->api->queries++;
-        if (uv_queue_work(q->api->box->loop, &q->work, work, done) < 0) {
-                q->r = err_say(&q->err, CELLA_INTERNAL, -EIO, "cannot start a query");
-                done(&q->work, 0);
+        http_on_gone(call->request, on_gone, q);
+        if (log_queue_add(q->api, &q->job, &err) < 0) {
+                http_on_gone(call->request, NULL, NULL);
+                query_free(q);
+                api_reply_err(call, &err);
         }
 }
 
@@ -131,7 +159,7 @@ static bool has_text(const struct query *q, const char *input)
 static bool is_wanted(const struct query *q, const struct execution *ex)
 {
         const struct audit_filter *f = &q->filter.audit;
-        return (q->all || !strcmp(ex->key, q->key)) && is_or_any(f->sandbox, ex->sandbox_id) &&
+        return (q->all || !strcmp(ex->key, q->job.key)) && is_or_any(f->sandbox, ex->sandbox_id) &&
                is_or_any(f->session, ex->request.session) && is_or_any(f->agent, ex->request.agent) &&
                ex->started_ms >= f->since_ms && has_text(q, ex->request.log_input);
 }
@@ -145,9 +173,9 @@ static void add_context_run(struct context_run *run, void *what)
 {
         struct wanted *w = what;
         const struct audit_filter *f = &w->query->filter.audit;
-        if ((w->query->all || !strcmp(run->key, w->query->key)) && is_or_any(f->sandbox, run->sandbox_id) &&
-            !f->session && !f->agent && run->started_ms >= f->since_ms &&
-            has_text(w->query, run->request.log_input))
+        if ((w->query->all || !strcmp(run->key, w->query->job.key)) &&
+            is_or_any(f->sandbox, run->sandbox_id) && !f->session && !f->agent &&
+            run->started_ms >= f->since_ms && has_text(w->query, run->request.log_input))
                 json_array_insert_new(w->list, 0, context_run_to_json(run));
 }
 
@@ -177,7 +205,7 @@ void rest_execution_list(struct call *call, json_t *body)
                 return;
         }
         if (!q->all)
-                q->filter.audit.key = q->key;
+                q->filter.audit.key = q->job.key;
         if (!strcmp(q->filter.status, "running")) { /* they are not in the log yet */
                 json_t *list = running_list(call, q);
                 free(q);

@@ -307,6 +307,15 @@ static void on_watch_gone(struct http_request *request, void *context)
         on_gone(request, context);
 }
 
+static void on_watch_refused(struct sse *sse)
+{
+        struct transfer *t = list_entry(sse, struct transfer, sse);
+        struct cella_err err = {0};
+        err_say(&err, CELLA_UNAUTHORIZED, -EACCES, "the key was removed");
+        operation_cancel(t->operation);
+        on_watch_end(NULL, &err, t);
+}
+
 static const struct operation_events watch_events = {.on_data = on_watch_data, .on_end = on_watch_end};
 
 /* Whether there is something to watch decides the status; then the events begin. */
@@ -326,10 +335,12 @@ static void on_watched_end(struct operation *op, const struct cella_err *err, vo
         struct box_sandbox *sb =
                 sandbox_find(t->call->box, &t->call->caller, http_param(t->call->request, 0));
         struct cella_err bad = {0};
-        if (!sb || operation_new(sb, &what, t->path, NULL, &watch_events, t, &t->operation, &bad) < 0)
+        if (!sb || operation_new(sb, &what, t->path, NULL, &watch_events, t, &t->operation, &bad) < 0) {
                 on_watch_end(NULL, &bad, t);
-        else
-                sse_event(&t->sse, "start", json_pack("{s:s}", "path", t->path));
+                return;
+        }
+        sse_guard(&t->sse, on_watch_refused);
+        sse_event(&t->sse, "start", json_pack("{s:s}", "path", t->path));
 }
 
 static const struct operation_events watched_events = {.on_data = on_size_data, .on_end = on_watched_end};

@@ -59,24 +59,22 @@ static void text_reply(struct call *call, struct text *t, int status)
 void rest_image_list(struct call *call, json_t *body)
 {
         struct cella_err err = {0};
-        struct image **list = NULL;
+        const struct image_shelf *shelf;
         struct text t;
-        size_t n = 0;
         (void)body;
-        if (image_list(call->box->store, &list, &n, &err) < 0) {
+        if (images_all(call->box, &shelf, &err) < 0) {
                 api_reply_err(call, &err);
                 return;
         }
         if (text_begin(&t)) {
                 json_put_open(&t.j, NULL, '{');
                 json_put_open(&t.j, "images", '[');
-                for (size_t i = 0; i < n; i++)
-                        image_put(&t.j, NULL, list[i]);
+                for (size_t i = 0; i < shelf->n; i++)
+                        image_put_brief(&t.j, NULL, shelf->images[i]);
                 json_put_close(&t.j, ']');
                 json_put_close(&t.j, '}');
                 text_reply(call, &t, 200);
         }
-        image_list_free(list, n);
 }
 
 static int find(struct call *call, const char *name, struct image **ret, struct cella_err *err)
@@ -293,7 +291,8 @@ void rest_image_pull(struct call *call, json_t *body)
         struct cella_err err = {0};
         struct working *w = working_new(call);
         if (w)
-                go(w, image_pull(call->box, &pull, &made_events, w, &w->wait, &err), &err, true);
+                go(w, image_pull(call->box, &call->caller, &pull, &made_events, w, &w->wait, &err), &err,
+                   true);
         json_decref(body);
 }
 
@@ -305,7 +304,8 @@ void rest_image_import(struct call *call, json_t *body)
         if (!w)
                 return;
         struct http_request *request = call->request;
-        int r = image_import(call->box, http_query(request, "name"), &made_events, w, &w->wait, &err);
+        int r = image_import(call->box, &call->caller, http_query(request, "name"), &made_events, w, &w->wait,
+                             &err);
         w->reads = true;
         go(w, r, &err, false);
         if (r == 0)
@@ -319,7 +319,8 @@ void rest_image_remove(struct call *call, json_t *body)
         (void)body;
         if (w)
                 go(w,
-                   image_remove(call->box, http_param(call->request, 0), &removed_events, w, &w->wait, &err),
+                   image_remove(call->box, &call->caller, http_param(call->request, 0), &removed_events, w,
+                                &w->wait, &err),
                    &err, false);
 }
 
@@ -329,5 +330,6 @@ void rest_image_collect(struct call *call, json_t *body)
         struct working *w = working_new(call);
         (void)body;
         if (w)
-                go(w, image_collect(call->box, &collected_events, w, &w->wait, &err), &err, false);
+                go(w, image_collect(call->box, &call->caller, &collected_events, w, &w->wait, &err), &err,
+                   false);
 }

@@ -353,6 +353,16 @@ static void follow(struct follower *follower)
         stop_following(f);
 }
 
+static void follow_refused(struct sse *sse)
+{
+        struct following *f = list_entry(sse, struct following, sse);
+        struct cella_err err = {0};
+        err_say(&err, CELLA_UNAUTHORIZED, -EACCES, "the key was removed");
+        sse_event(sse, "error", api_error(f->call, &err));
+        sse_end(sse);
+        stop_following(f);
+}
+
 static void follow_room(struct http_request *request, void *context)
 {
         struct following *f = context;
@@ -399,5 +409,6 @@ void rest_process_output(struct call *call, json_t *body)
         http_on_room(call->request, follow_room, f);
         list_init(&f->follower.link);
         list_add(&ex->followers, &f->follower.link);
+        sse_guard(&f->sse, follow_refused);
         follow(&f->follower);
 }

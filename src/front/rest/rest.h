@@ -65,6 +65,8 @@ void rest_image_remove(struct call *call, json_t *body);
 void rest_image_collect(struct call *call, json_t *body);
 const struct field *image_pull_fields(void);
 json_t *rest_images_json(const struct box *box); /* for /v1/health */
+/* terminal.c: ends those whose key is gone; whether there are any */
+bool rest_terminals_guard(struct api *api);
 /* runtimes.c */
 void rest_runtimes(struct call *call, json_t *body);
 /* secrets.c */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "box/images.h"
 #include "engine/runtime_look.h"
 #include "front/rest/rest.h"
 #include "image/store.h"
@@ -26,15 +27,14 @@ static void add_image(json_t *list, const struct image *image, const char *name)
                 add(list, image->runtimes[i].name, name, image->runtimes[i].value);
 }
 
-static int add_images(json_t *list, const char *store, struct cella_err *err)
+static int add_images(json_t *list, const struct box *box, struct cella_err *err)
 {
-        struct image **images = NULL;
-        size_t n = 0;
-        int r = image_list(store, &images, &n, err);
-        for (size_t i = 0; i < n; i++)
-                add_image(list, images[i],
-                          images[i]->names[0] ? image_name_short(images[i]->names[0]) : images[i]->id);
-        image_list_free(images, n);
+        const struct image_shelf *shelf;
+        int r = images_all(box, &shelf, err);
+        for (size_t i = 0; r == 0 && i < shelf->n; i++) {
+                const struct image *image = shelf->images[i];
+                add_image(list, image, image->names[0] ? image_name_short(image->names[0]) : image->id);
+        }
         return r;
 }
 
@@ -44,7 +44,7 @@ static int fill(json_t *list, const struct box *box, const char *name, struct ce
         if (!name || !strcmp(name, IMAGE_HOST))
                 add_host(list);
         if (!name)
-                return add_images(list, box->store, err);
+                return add_images(list, box, err);
         if (!strcmp(name, IMAGE_HOST))
                 return 0;
         int r = image_find(box->store, name, &image, err);

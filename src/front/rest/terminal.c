@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "box/execution.h"
+#include "front/auth.h"
 #include "front/rest/rest.h"
 
 #define PROTOCOL "cella"
@@ -16,8 +17,12 @@
 #define READS_AT_ONCE 16
 
 struct terminal {
+        struct list link;  /* in the api, as long as there is a WebSocket */
         struct call *call; /* NULL once it is a WebSocket */
+        struct api *api;   /* gone when the WebSocket is */
         struct box *box;
+        struct caller caller;
+        bool local; /* came over the Unix socket */
         struct execution *execution;
         struct http_websocket *ws; /* NULL: not yet, or closed */
         uv_poll_t poll;
@@ -139,9 +144,29 @@ static void hear(struct terminal *t, const char *data, size_t len)
         json_decref(message);
 }
 
+/* A key that is taken away takes its terminals with it. */
+static bool may_stay(struct terminal *t)
+{
+        if (auth_may_stay(t->box, &t->caller, t->local))
+                return true;
+        http_websocket_close(t->ws, 1008, "the key was removed");
+        if (!t->ended)
+                execution_cancel(t->execution);
+        return false;
+}
+
+bool rest_terminals_guard(struct api *api)
+{
+        list_each (at, &api->terminals, other)
+                may_stay(list_entry(at, struct terminal, link));
+        return !list_empty(&api->terminals);
+}
+
 static void on_message(struct http_websocket *ws, bool text, const char *data, size_t len, void *context)
 {
         struct terminal *t = context;
+        if (!may_stay(t))
+                return;
         if (t->execution->task.sandbox)
                 sandbox_touch(t->execution->task.sandbox);
         if (text) {
@@ -173,6 +198,7 @@ static void on_closed(struct http_websocket *ws, void *context)
         struct terminal *t = context;
         (void)ws;
         t->ws = NULL;
+        list_remove(&t->link);
         close_master(t); /* hangs up */
         if (!t->ended)
                 execution_cancel(t->execution);
@@ -218,6 +244,8 @@ static void on_started(struct execution *ex, int master, void *context)
                 execution_cancel(ex);
                 return;
         }
+        list_add(&t->api->terminals, &t->link);
+        api_guard(t->api);
         watch(t);
 }
 
@@ -301,7 +329,11 @@ void rest_terminal(struct call *call, json_t *body)
                 return;
         }
         t->call = call;
+        list_init(&t->link);
+        t->api = call->api;
         t->box = call->box;
+        t->caller = call->caller;
+        t->local = http_peer(call->request)->local;
         t->execution = ex;
         t->master = -1;
         ex->columns = (uint16_t)columns;
