@@ -64,11 +64,11 @@ const struct bench_case bench_cases[] = {
          .daemon = BENCH_PLAIN,
          .body = "{\"runtime\": \"python3\", \"code\": \"" PYTHON_CODE
                  "\", \"env\": {\"PYTHONDONTWRITEBYTECODE\": \"1\"}}"},
-        {PYTHON, .way = "template", .title = "daemon, fresh sandbox, from the template", .kind = BENCH_EXEC,
+        {PYTHON, .way = "template", .title = "daemon, fresh, from the template", .kind = BENCH_EXEC,
          .daemon = BENCH_PLAIN, .expects = BENCH_MISS, .body = BODY("python3", PYTHON_CODE)},
-        {PYTHON, .way = "on_demand", .title = "daemon, pool empty: template, spare sandbox",
-         .kind = BENCH_EXEC, .daemon = BENCH_SPARE, .expects = BENCH_MISS,
-         .body = BODY("python3", PYTHON_CODE), .at_most = 1 / 6.0, .aim = 1 / 12.0},
+        {PYTHON, .way = "on_demand", .title = "daemon, pool empty: from the template", .kind = BENCH_EXEC,
+         .daemon = BENCH_SPARE, .expects = BENCH_MISS, .body = BODY("python3", PYTHON_CODE),
+         .at_most = 1 / 6.0, .aim = 1 / 12.0},
         {PYTHON, .way = "pooled", .title = "daemon, pooled", .kind = BENCH_EXEC, .daemon = BENCH_POOLED,
          .expects = BENCH_HIT, .body = BODY("python3", PYTHON_CODE), .at_most = 1 / 15.0, .aim = 1 / 40.0},
 
