@@ -59,6 +59,10 @@ void keeper_egress_died(struct keeper *k)
         if (sys_wait(e->process.child.pid, &status, __WALL | WNOHANG, NULL) == 0)
                 return;
         e->process.child.pid = 0;
+        if (k->stop_by || k->server_gone) { /* its server has let go of it */
+                egress_process_end(&e->process);
+                return;
+        }
         if (child_confirm(&e->process.child, "the egress process", &err) < 0)
                 log_error(NULL, "%s", err.msg);
         else if (WIFSIGNALED(status))

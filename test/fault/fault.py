@@ -246,7 +246,7 @@ def stopped_server(t, options):
 def stopped_init(t, options):
     """SIGSTOP of a sandbox's init, from outside: the call returns, the sandbox goes."""
     with Daemon(options.cella) as d:
-        d.call("PATCH", "/v1/settings", json.dumps({"pools": []}))
+        d.call("PATCH", "/v1/settings", json.dumps({"pools": [], "sandboxes": {"spare": 0}}))
         wait_for(lambda: not d.inits(), 5)
         sb = d.sandbox()
         before = d.processes()

@@ -176,7 +176,7 @@ def main():
         t.check(verdict["ok"], "the log's chain is whole", f"{verdict['rows']} rows")
         t.check(d.metrics()["audit_lost_total"] == 0, "no record was lost")
         t.check(d.alive() and not d.complaints(), "the log has no complaint", d.complaints()[:3] or "")
-        d.call("PATCH", "/v1/settings", json.dumps({"pools": []}))
+        d.call("PATCH", "/v1/settings", json.dumps({"pools": [], "sandboxes": {"spare": 0}}))
         for row in before:
             d.call("DELETE", f"/v1/sandboxes/{row.sandbox}")
         for sb in d.call("GET", "/v1/sandboxes").json()["sandboxes"]:
