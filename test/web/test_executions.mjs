@@ -1,5 +1,6 @@
 // The log: newest first, searched, followed, endless; and one execution in full.
-import {execFileSync} from "node:child_process";
+import {promisify} from "node:util";
+import {execFile} from "node:child_process";
 import {chownSync, existsSync, rmSync, statSync} from "node:fs";
 import {dirname, join} from "node:path";
 import {Skip, axe, ensure, options, same, test, until} from "./harness.mjs";
@@ -135,7 +136,7 @@ test(`a log of ${ROWS} rows: the first within 200 ms, and a document that stays 
     await daemon.halt();
     const {uid, gid} = statSync(log);
     for (const name of ["audit.db", "audit.db-wal", "audit.db-shm", "running.map"]) rmSync(join(state, name), {force: true});
-    execFileSync(fill, [state, String(ROWS)], {stdio: "ignore"});
+    await promisify(execFile)(fill, [state, String(ROWS)]);
     for (const name of ["audit.db", "audit.db-wal", "audit.db-shm"]) if (existsSync(join(state, name))) chownSync(join(state, name), uid, gid);
     await daemon.launch();
     for (const query of ["", "&status=timeout,signaled", "&agent=agent-7", "&session=session-40", "&text=math.sqrt", "&text=nowhere"]) {
