@@ -5,7 +5,7 @@
  *   cella://executions/EXE/stdout       what it printed; stderr
  *
  * A PATH that begins with a slash is absolute, any other relative to /workspace.  The log is read on the
- * thread pool, as elsewhere. */
+ * thread pool, in the queue of all who ask it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "box/sandbox.h"
+#include "front/log_queue.h"
 #include "front/mcp/mcp.h"
 #include "front/tools/parts.h"
 
@@ -29,9 +30,9 @@ struct lookup {
         struct box_sandbox *sandbox;
         char *path;
         /* The log: */
-        uv_work_t work;
+        struct log_job job;
         struct api *api;
-        char id[ID_SIZE], key[ID_SIZE];
+        char id[ID_SIZE];
         const char *part; /* "stdout", "stderr"; NULL: all; or a list, without an id */
         struct audit_filter filter;
         bool all;
@@ -68,9 +69,14 @@ static json_t *text_contents(const char *uri, const char *mime, json_t *text)
 
 /* ---- the log, on the thread pool ---- */
 
-static void work(uv_work_t *w)
+static struct lookup *lookup_of(struct log_job *job)
 {
-        struct lookup *l = w->data;
+        return list_entry(job, struct lookup, job);
+}
+
+static void look(struct log_job *job)
+{
+        struct lookup *l = lookup_of(job);
         uv_mutex_lock(&l->api->reader_lock);
         if (atomic_load(&l->api->ending)) {
                 l->r = err_say(&l->err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
@@ -85,19 +91,35 @@ static void work(uv_work_t *w)
 static void cancel_log(struct mcp_request *request)
 {
         struct lookup *l = request->data;
-        l->request = NULL; /* it goes when the thread is done with it */
+        if (log_queue_remove(&l->job))
+                lookup_free(l);
+        else
+                l->request = NULL; /* it goes when the thread is done with it */
 }
 
-static void look_into_log(struct lookup *l, uv_after_work_cb done)
+static void look_into_log(struct lookup *l, void (*done)(struct log_job *, int))
 {
-        l->request->data = l;
-        l->request->cancel = cancel_log;
-        l->work.data = l;
-        l->api->queries++;
-        if (uv_queue_work(l->api->box->loop, &l->work, work, done) < 0) {
-                l->r = err_say(&l->err, CELLA_INTERNAL, -EIO, "cannot start a query");
-                done(&l->work, 0);
+        struct mcp_request *request = l->request;
+        l->job.look = look;
+        l->job.done = done;
+        l->job.quick = true; /* one row, or the newest of an index */
+        request->data = l;
+        request->cancel = cancel_log;
+        if (log_queue_add(l->api, &l->job, &l->err) < 0) {
+                request->cancel = NULL;
+                mcp_refuse_err(request, &l->err);
+                lookup_free(l);
         }
+}
+
+/* Whose answer it is; NULL: nobody waits any more. */
+static struct mcp_request *looked(struct lookup *l, int status)
+{
+        if (status < 0)
+                l->r = err_set(&l->err, CELLA_INTERNAL, status, "cannot start a query");
+        if (l->request)
+                l->request->cancel = NULL;
+        return l->request;
 }
 
 static struct lookup *lookup_new(struct mcp_request *request, const char *uri)
@@ -107,7 +129,7 @@ static struct lookup *lookup_new(struct mcp_request *request, const char *uri)
                 l->request = request;
                 l->api = request->mcp->api;
                 l->all = request->caller.owner || (request->caller.capabilities & MAY_AUDIT);
-                memcpy(l->key, request->caller.key, sizeof l->key);
+                memcpy(l->job.key, request->caller.key, sizeof l->job.key);
                 return l;
         }
         free(l);
@@ -154,14 +176,11 @@ static void add_executions(const struct lookup *l, json_t *list)
         }
 }
 
-static void on_listed(uv_work_t *w, int status)
+static void on_listed(struct log_job *job, int status)
 {
-        struct lookup *l = w->data;
-        struct mcp_request *request = l->request;
-        (void)status;
-        l->api->queries--;
+        struct lookup *l = lookup_of(job);
+        struct mcp_request *request = looked(l, status);
         if (request) {
-                request->cancel = NULL;
                 json_t *list = json_array();
                 const char *next = json_string_value(json_object_get(l->found, "cursor"));
                 if (l->filter.cursor == 0)
@@ -193,7 +212,7 @@ void mcp_resources_list(struct mcp_request *request)
         struct lookup *l = lookup_new(request, "");
         if (!l)
                 return;
-        l->filter = (struct audit_filter){.limit = PAGE, .cursor = from, .key = l->all ? NULL : l->key};
+        l->filter = (struct audit_filter){.limit = PAGE, .cursor = from, .key = l->all ? NULL : l->job.key};
         look_into_log(l, on_listed);
 }
 
@@ -223,17 +242,14 @@ void mcp_resources_templates(struct mcp_request *request)
 static bool is_hidden(const struct lookup *l)
 {
         const char *key = json_string_value(json_object_get(l->found, "key"));
-        return !l->all && strcmp(key ? key : "", l->key) != 0;
+        return !l->all && strcmp(key ? key : "", l->job.key) != 0;
 }
 
-static void on_execution(uv_work_t *w, int status)
+static void on_execution(struct log_job *job, int status)
 {
-        struct lookup *l = w->data;
-        struct mcp_request *request = l->request;
-        (void)status;
-        l->api->queries--;
+        struct lookup *l = lookup_of(job);
+        struct mcp_request *request = looked(l, status);
         if (request) {
-                request->cancel = NULL;
                 json_t *part = l->part ? json_object_get(l->found, l->part) : NULL;
                 if (l->r == -ENOENT || (l->r == 0 && (is_hidden(l) || (l->part && !json_is_string(part))))) {
                         not_found(request, l->uri);
