@@ -243,9 +243,9 @@ class Shown {
             h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, interpreter === null ? "Sandbox, ready to run" : `Sandbox and ${runtime}, ready`),
                 h("span", {class: "timing-bars"}, sandbox > 0 && bar("bar-sandbox", sandbox), interpreter > 0 && bar("bar-interpreter", interpreter)),
                 h("span", {class: "timing-value"}, duration(ready))),
-            bare !== null && h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, `${runtime} alone, no sandbox`),
+            bare !== null && h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, `${runtime}, started anew`),
                 h("span", {class: "timing-bars"}, bar("bar-bare", bare)), h("span", {class: "timing-value"}, duration(bare))),
-            bare !== null && h("p", {class: "muted small"}, "Above: what the daemon took, before your code began. Below: starting the interpreter the ordinary way on this machine, the middle of five, measured after your run."));
+            bare !== null && h("p", {class: "muted small"}, "Above: what the daemon took, before your code began. Below: what the same interpreter takes when it is started the ordinary way; done five times in this sandbox after your run, the middle one."));
     }
 
     violationsView(violations) {

@@ -203,11 +203,22 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 
 /* ---- what its process says ---- */
 
+/* What it took to get ready is nothing that its first run used. */
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                sb->counters = packet->counted;
+}
+
 static void on_frame(void *context, enum driver_word word, char *body, size_t len)
 {
         struct context *c = context;
         if (word == DRIVER_READY) {
                 c->state = CONTEXT_IDLE;
+                if (c->task.sandbox->counted)
+                        sandbox_count(c->task.sandbox, on_counted, c->task.sandbox);
                 driver_expect(c->driver, 0);
                 context_set_clock(c, WHEN_STARTED, CONTEXT_NEVER);
                 tell(c, NULL);

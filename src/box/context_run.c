@@ -63,8 +63,11 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct context_run *run = context;
         (void)fd;
-        if (packet->type == KEEPER_COUNTED)
+        if (packet->type == KEEPER_COUNTED) {
                 context_run_count(run, &packet->counted);
+                if (run->context->task.sandbox)
+                        run->context->task.sandbox->counters = packet->counted;
+        }
         finish(run);
 }
 
@@ -384,7 +387,10 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
 {
         struct context_run *run = context;
         (void)fd;
-        if (packet->type == KEEPER_COUNTED)
+        /* A short run may be over before the keeper has looked.  Then what was read when the last one ended is
+         * nearer to the truth. */
+        if (packet->type == KEEPER_COUNTED &&
+            (packet->counted.read_us <= run->started_us || !run->before.known))
                 run->before = packet->counted;
 }
 
@@ -403,6 +409,7 @@ static int start(struct context_run *run, struct cella_err *err)
         struct box_sandbox *sb = c->task.sandbox;
         const struct audit_begin begin = context_run_log(run);
         driver_drain(c->driver); /* what came since the last run is not of this one */
+        run->before = sb->counters;
         if (sb->counted)
                 sandbox_count(sb, on_before, run);
         observer_watch(&run->observer, sb);
@@ -410,12 +417,12 @@ static int start(struct context_run *run, struct cella_err *err)
         channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
         egress_begin(sb, &run->observer);
         run->audit_slot = audit_begin(run->box->audit, &begin);
+        run->started_us = clock_us();
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
                 box_keeper_forget(run->box, run);
                 audit_cancel(run->box->audit, run->audit_slot);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         }
-        run->started_us = clock_us();
         c->run = run;
         c->runs++;
         c->state = CONTEXT_RUNNING;

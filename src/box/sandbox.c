@@ -282,6 +282,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 return;
         }
         sb->handle = packet->made.sandbox;
+        sb->counters = (struct keeper_counted){0}; /* of the one that was here before */
         if (fd < 0) { /* it had one with it; the kernel found no number for it here */
                 err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
                 fail(sb, &err);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "sys/file.h"
 
 #define GROUPS "/sys/fs/cgroup"
@@ -163,6 +164,7 @@ bool usage_read(const struct usage *u, struct keeper_counted *ret)
 {
         uint64_t value = 0;
         bool any = false;
+        ret->read_us = clock_us();
         if (get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL, &value)) {
                 ret->cpu_us = (u->v2 ? value : value / 1000) - u->cpu_us;
                 ret->known |= KEEPER_KNOWS_CPU;

@@ -144,6 +144,9 @@ int layer_publish(struct writer *w, const char *diff, struct cella_err *err)
 
 static int keep(struct writer *w, const char *diff, struct cella_err *err)
 {
+        int r = writer_settle(w, err);
+        if (r < 0)
+                return r;
         AUTO(sys_close) int lock = store_lock(w->store, "commit", LOCK_EX, w->job, err);
         return lock < 0 ? lock : layer_publish(w, diff, err);
 }

@@ -187,6 +187,8 @@ int tree_write(int tmp, int at, const char *name, const char *text, size_t len)
         if (fd < 0)
                 return fd;
         r = sys_write_all(fd, text, len);
+        if (r == 0 && fdatasync(fd) < 0) /* a name that leads to an empty file would be worse than none */
+                r = -errno;
         if (r == 0 && renameat(tmp, made, at, name) < 0)
                 r = -errno;
         if (r < 0)

@@ -313,6 +313,13 @@ static int finish(struct writer *w, const struct image_parts *parts, const struc
         return 0;
 }
 
+/* What is in its place counts as whole for ever, also after the power was cut: so its bytes go to the disk
+ * before it gets there.  One by one would take longer than all at once. */
+int writer_settle(const struct writer *w, struct cella_err *err)
+{
+        return syncfs(w->store) < 0 ? err_set(err, CELLA_INTERNAL, -errno, "cannot write to the store") : 0;
+}
+
 int writer_commit(struct writer *w, const struct image_parts *parts, struct image **ret,
                   struct cella_err *err)
 {
@@ -335,7 +342,8 @@ int writer_commit(struct writer *w, const struct image_parts *parts, struct imag
                 return r;
         r = -EAGAIN;
         for (int i = 0; i < 2 && r == -EAGAIN; i++) {
-                if (!exists(w->store, image->id) && (r = build(w, "root", image, err)) < 0)
+                if (!exists(w->store, image->id) &&
+                    ((r = build(w, "root", image, err)) < 0 || (r = writer_settle(w, err)) < 0))
                         return r;
                 r = finish(w, parts, image, ret, err);
         }

@@ -43,6 +43,9 @@ int layer_open(const struct writer *w, const char *diff);
 /* Moves a layer that was unpacked from the writer's directory into the store.  With the lock `commit`. */
 int layer_publish(struct writer *w, const char *diff, struct cella_err *err);
 
+/* All that was written is on the disk. */
+int writer_settle(const struct writer *w, struct cella_err *err);
+
 /* ---- remove.c ---- */
 
 /* A sandbox that uses a root has a shared lock on it.  Whoever comes while it goes finds it locked, and later

@@ -109,6 +109,7 @@ void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret)
         struct cgroup_usage usage;
         if (!sandbox->cgroup)
                 return;
+        ret->read_us = clock_us();
         cgroup_read_usage(sandbox->cgroup, &usage);
         ret->known = (usage.cpu_known ? KEEPER_KNOWS_CPU : 0) |
                      (usage.memory_known ? KEEPER_KNOWS_MEMORY : 0) |

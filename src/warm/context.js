@@ -35,6 +35,7 @@ const findByte = uncurry(Buffer.prototype.indexOf), then = uncurry(Promise.proto
 const toText = String, toBig = BigInt, toNumber = Number, parse = parseInt;
 const later = setImmediate, startTimer = setInterval, stopTimer = clearInterval;
 const reallyExit = process.reallyExit.bind(process), cwd = process.cwd;
+const charge = process.cpuUsage.bind(process);
 const listenerCount = process.listenerCount.bind(process), on = process.on.bind(process);
 const listeners = process.listeners.bind(process);
 const fatal = typeof process._fatalException === 'function' ? process._fatalException.bind(process) : null;
@@ -211,6 +212,7 @@ function finish(mine, payload) {
                 post('Runtime.releaseObjectGroup', RUN_OBJECTS);
                 keep_listening();
                 check_socket();
+                charge(); /* by asking; else the next run might be charged for what this one used */
                 send('done', payload);
                 next_message();
         };

@@ -109,6 +109,7 @@ struct keeper_counted {
         uint64_t memory_bytes, memory_peak_bytes;
         uint64_t oom_kills, forks_refused;
         uint32_t processes, processes_peak;
+        int64_t read_us; /* clock_us() just before they were read; 0: nobody has */
 };
 
 enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };
@@ -117,4 +118,4 @@ _Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEE
                                                      KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 24, "no holes");
-_Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8, "no holes");
+_Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8 + 8, "no holes");

@@ -91,6 +91,17 @@ def a_context_from_start_to_end():
         ensure('cella_executions_total{status="exited"} 2' in d.request("GET", "/metrics").text, "the metrics")
 
 
+@test(users=["root"])
+def what_a_short_run_used_is_counted_with_it():
+    """The kernel charges a process that runs at ticks and when it sleeps: the answer comes before either."""
+    with Daemon() as d:
+        s = d.sandbox()
+        for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("bash", "echo 1")):
+            c = context(d, s, runtime)
+            used = [ok(run(d, c, code))["usage"]["cpu_ms"] for _ in range(40)]
+            same([x for x in used if x <= 0], [], f"runs of {runtime} that used nothing", used)
+
+
 @test
 def python_keeps_what_was_made():
     with Daemon() as d:
