@@ -3,7 +3,8 @@
 #include "cella.h"
 
 /* Sets *err (which may be NULL) and returns num, which is -errno; so that
- * `return err_set(...)` reads well.  The text of the errno is added to the message. */
+ * `return err_set(...)` reads well.  The text of the errno is added to the message.  Out of descriptors is
+ * over capacity, whatever it was for. */
 int err_set(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 

@@ -440,8 +440,7 @@ static int start_driver(struct driver *d, struct cella_err *err)
                 return err_say(err, CELLA_INTERNAL, -E2BIG, "the driver of %s is too long", d->runtime);
         if ((r = open_ends(d, theirs)) < 0) {
                 close_all(theirs, 4);
-                return err_set(err, r == -EMFILE || r == -ENFILE ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
-                               "cannot make pipes");
+                return err_set(err, CELLA_INTERNAL, r, "cannot make pipes");
         }
         if ((r = send_spawn(d, &form, theirs, template ? &how : NULL, err)) == 0)
                 watch(d);

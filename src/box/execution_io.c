@@ -243,8 +243,7 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
                 for (int i = 0; i < 3; i++)
                         if (theirs[i] >= 0)
                                 close(theirs[i]);
-                return err_set(err, r == -EMFILE || r == -ENFILE ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
-                               "cannot make pipes");
+                return err_set(err, CELLA_INTERNAL, r, "cannot make pipes");
         }
         ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
         if (ex->request.input_len > 0 && add_input(&ex->in, ex->request.input, ex->request.input_len) < 0)

@@ -38,8 +38,7 @@ struct cella_command execution_command(const struct execution *ex)
 static void fail(struct execution *ex, int r, const char *what)
 {
         struct cella_err err = {0};
-        err_set(&err, r == -ENOBUFS || r == -EMFILE || r == -ENFILE ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
-                "%s", what);
+        err_set(&err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r, "%s", what);
         execution_fail(ex, &err);
 }
 

@@ -63,8 +63,7 @@ int image_import(struct box *box, const struct caller *caller, const char *name,
         r = image_feed_new(box->loop, on_feed_room, w->job, &w->job->feed, &w->job->archive);
         if (r < 0) {
                 image_wait_cancel(w);
-                return err_set(err, r == -EMFILE || r == -ENFILE ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
-                               "cannot make a pipe");
+                return err_set(err, CELLA_INTERNAL, r, "cannot make a pipe");
         }
         *ret = w;
         return 0;

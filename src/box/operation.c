@@ -257,8 +257,7 @@ int operation_new(struct box_sandbox *sb, const struct init_operate *what, const
                 if (op)
                         free(op->paths);
                 free(op);
-                return err_set(err, r == -EMFILE || r == -ENFILE ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
-                               "file operation");
+                return err_set(err, CELLA_INTERNAL, r, "file operation");
         }
         memcpy(op->paths, path, len);
         if (path2)

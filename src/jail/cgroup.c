@@ -25,6 +25,10 @@
 
 #define KEPT_MAX 4096 /* open counter files, of all groups together */
 
+/* Memory that groups which serve again may still count: the kernel charges in batches of 256 KiB for each
+ * CPU, so that no counter is more exact than this; and some is freed behind the back of the last process. */
+#define LEFT_BYTES_MAX (256u << 10)
+
 enum counter { CPU_US, MEMORY_NOW, MEMORY_PEAK, OOM_KILLS, PIDS_NOW, PIDS_PEAK, PIDS_REFUSED, N_COUNTERS };
 static const struct {
         int controller;
@@ -50,12 +54,16 @@ struct cgroup {
         bool made[N_CONTROLLERS]; /* this entry's directory is ours to remove */
         int dir[N_CONTROLLERS];   /* the same, locked */
         uint32_t missing;
+        struct cella_limits limits; /* as they are set */
+        bool sockets_limited;
         bool throttled;
-        bool frozen; /* or on the way */
-        /* A sandbox that lives long is asked again and again: its counters stay open, which makes
-         * reading them three times as fast. */
+        bool frozen;    /* or on the way */
+        bool freezable; /* made for a sandbox that lives long */
+        /* That is asked again and again, as are groups that serve again: their counters stay open, which
+         * makes reading them three times as fast. */
         bool keeps;
         int counter[N_COUNTERS];
+        uint64_t cpu_us_before; /* what the counter said when it began to serve again */
 };
 
 struct path {
@@ -183,10 +191,11 @@ static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
         /* init is one, and not the code's; where several commands run at once, so are those that
          * look after them. */
         if (r == 0 && cg->has[PIDS])
-                r = set(cg, PIDS, "pids.max", limits->processes + 1ull + (cg->keeps ? JAIL_HELPERS : 0));
+                r = set(cg, PIDS, "pids.max", limits->processes + 1ull + (cg->freezable ? JAIL_HELPERS : 0));
         /* v2 may hand down the others without this one. */
         if (r == 0 && cg->home->v2 && faccessat(cg->dir[0], "cpu.max", F_OK, 0) < 0)
                 cg->has[CPU] = false;
+        cg->limits = *limits;
         return r;
 }
 
@@ -201,7 +210,7 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
                 cg->dir[c] = -1;
         for (int i = 0; i < N_COUNTERS; i++)
                 cg->counter[i] = -1;
-        cg->keeps = freezable;
+        cg->freezable = cg->keeps = freezable;
         cg->home = home;
         if (!home && (r = cgroup_home_open(&cg->own_home, err)) < 0)
                 return r;
@@ -330,22 +339,28 @@ static bool get(struct cgroup *cg, enum counter counter, uint64_t *ret)
         return find_number(text, v2 ? counters[counter].v2_key : counters[counter].v1_key, ret);
 }
 
-int cgroup_limit_sockets(const struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err)
+int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err)
 {
         int r = 0;
-        if (!cg->home->v2 && cg->has[MEMORY])
+        if (!cg->home->v2 && cg->has[MEMORY] && !cg->sockets_limited)
                 r = set(cg, MEMORY, "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes);
         if (r < 0 && r != -ENOENT) /* a kernel without it charges them like all else, or not at all */
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
                                "cgroup: cannot limit the memory of sockets");
+        cg->sockets_limited = true;
         return 0;
 }
 
-uint64_t cgroup_cpu_us(struct cgroup *cg)
+static uint64_t read_cpu_us(struct cgroup *cg)
 {
         uint64_t value = 0;
         get(cg, CPU_US, &value);
         return cg->home->v2 ? value : value / 1000;
+}
+
+uint64_t cgroup_cpu_us(struct cgroup *cg)
+{
+        return read_cpu_us(cg) - cg->cpu_us_before;
 }
 
 int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)
@@ -392,6 +407,43 @@ void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret)
         ret->processes = now > 0 ? (uint32_t)now - 1 : 0;
         get(cg, OOM_KILLS, &ret->oom_kills);
         get(cg, PIDS_REFUSED, &ret->forks_refused);
+}
+
+/* v2 cannot forget its peak of memory before Linux 6.12, and clones right into a group, of which there is one
+ * only: it gains little. */
+bool cgroup_may_serve_again(struct cgroup *cg)
+{
+        uint64_t left = 1, peak = 0, refused = 1, killed = 1;
+        if (cg->home->v2 || cg->freezable || cg->throttled || !cg->has[MEMORY] || !cg->has[PIDS])
+                return false;
+        get(cg, PIDS_PEAK, &peak); /* the kernel may not have it: then nobody is told */
+        return get(cg, PIDS_NOW, &left) && left == 0 && peak <= 2 && get(cg, PIDS_REFUSED, &refused) &&
+               refused == 0 && get(cg, OOM_KILLS, &killed) && killed == 0;
+}
+
+/* Nobody has removed what lay there empty. */
+static bool is_whole(const struct cgroup *cg)
+{
+        for (int c = 0; c < N_CONTROLLERS; c++)
+                if (cg->made[c] && !cgroup_still_there(cg->home->parent[c], cg->name, cg->dir[c]))
+                        return false;
+        return true;
+}
+
+bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits)
+{
+        const struct cella_limits *mine = &cg->limits;
+        uint64_t left = 1, bytes = 0;
+        if (mine->memory_bytes != limits->memory_bytes || mine->processes != limits->processes ||
+            (mine->cpu_time_ms > 0) != (limits->cpu_time_ms > 0))
+                return false;
+        cg->keeps = true;
+        if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 ||
+            put(cg, MEMORY, counters[MEMORY_PEAK].v1, "0") < 0 || !get(cg, MEMORY_NOW, &bytes) ||
+            bytes > LEFT_BYTES_MAX)
+                return false;
+        cg->cpu_us_before = read_cpu_us(cg);
+        return true;
 }
 
 static int write_freezer(const struct cgroup *cg, bool freeze)

@@ -47,6 +47,16 @@ DEFINE_AUTO(struct cgroup *, cgroup_free)
  * then *cg is still there. */
 int cgroup_try_free(struct cgroup *cg);
 
+/* For the next sandbox, because to make groups and to remove them is the dearest of what it takes from us,
+ * and the kernel has as much to do behind our back.  Only where they say of their last sandbox no more than
+ * of any other: every process in it is dead, there was no more than one beside init, and none was refused or
+ * killed for memory. */
+bool cgroup_may_serve_again(struct cgroup *cg);
+
+/* They serve again from here on, and count from nothing.  False: they are still busy, have other limits, or
+ * memory was left in them that the kernel has not freed. */
+bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits);
+
 /* A number no other live sandbox of this host has. */
 unsigned cgroup_number(const struct cgroup *cg);
 
@@ -62,7 +72,7 @@ int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGRO
                     struct cella_err *err);
 
 /* v1 counts what sockets hold by itself, and only if it is limited.  For before any are made. */
-int cgroup_limit_sockets(const struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err);
+int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err);
 
 /* CPU time used so far, in microseconds; 0 when it is not known. */
 uint64_t cgroup_cpu_us(struct cgroup *cg);

@@ -67,7 +67,10 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         options.terminals = m->terminals;
         options.workspace = workspace < 0 ? NULL : path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
-        AUTO(sys_close) int netns = k->n_netns > 0 ? k->netns[--k->n_netns] : -1;
+        AUTO(sys_close) int netns = stock_take_netns(&k->stock);
+        /* One that lives long has more groups. */
+        AUTO(cgroup_free)
+        struct cgroup *groups = m->long_lived ? NULL : keeper_take_groups(k, &m->limits);
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
@@ -76,10 +79,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,
                 /* One with a network has rules and sockets in it that are nobody else's. */
-                .keep_netns = k->stocks && !m->long_lived && !m->network,
+                .keep_netns = k->stock.makes && !m->long_lived && !m->network,
                 .network = m->network,
                 .direct = m->direct,
                 .home = k->home,
+                .cgroup = &groups,
                 .image = image.fd >= 0 ? &image : NULL,
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);

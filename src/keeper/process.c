@@ -8,7 +8,7 @@
  * What is made ahead:
  *  - one empty group with a CPU limit.  The first one of a host makes the kernel patch itself on
  *    all CPUs, and so does the end of the last: 1 ms, which no sandbox has to pay meanwhile;
- *  - network namespaces, in idle moments: half of what a sandbox costs us.  Each is used once. */
+ *  - network namespaces, in idle moments; see stock.h for what is used again. */
 #include "keeper/process.h"
 
 #include <errno.h>
@@ -23,7 +23,6 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "jail/netns.h"
 #include "keeper/dispatch.h"
 #include "keeper/log.h"
 #include "keeper/notify.h"
@@ -156,13 +155,11 @@ static void bury_remains(struct keeper *k, int64_t now)
         }
 }
 
-/* To make a network namespace and to take it down again is the dearest part of a sandbox.  One in which
- * nothing was sent is as good as new: its processes are dead, and none of them ever had a right over
- * it. */
-static void reuse_netns(struct keeper *k, struct sandbox *sb)
+struct cgroup *keeper_take_groups(struct keeper *k, const struct cella_limits *limits)
 {
-        if (sb->netns >= 0 && k->n_netns < KEEPER_NETNS_STOCK && netns_is_as_new(sb->netns, &k->fresh_netns))
-                k->netns[k->n_netns++] = TAKE_FD(sb->netns);
+        struct cgroup *useless, *groups = stock_take_groups(&k->stock, limits, &useless);
+        bury(k, useless);
+        return groups;
 }
 
 void keeper_finish(struct keeper *k, struct cell *cell)
@@ -180,7 +177,8 @@ void keeper_finish(struct keeper *k, struct cell *cell)
                 return;
         }
         struct cgroup *cgroup = TAKE(sb->cgroup);
-        reuse_netns(k, sb);
+        stock_add_netns(&k->stock, &sb->netns);
+        stock_add_groups(&k->stock, &cgroup);
         cells_drop(&k->cells, cell);
         sandbox_free(sb);
         bury(k, cgroup);
@@ -321,21 +319,6 @@ static void tick(struct keeper *k, int64_t now)
                 lost(k, "the server did not stop in time: everything is killed");
 }
 
-static void stock_netns(struct keeper *k)
-{
-        struct netns_visit visit;
-        int fd = netns_visit(&visit) < 0 ? -1 : sys_dup_above(visit.fd, 3);
-        int r = netns_leave(&visit);
-        if (r < 0 || fd < 0) {
-                sys_close(fd);
-                k->stocks = false; /* the next sandbox says why */
-                return;
-        }
-        if (k->fresh_netns.len == 0 && netns_record(fd, &k->fresh_netns) < 0)
-                k->fresh_netns.len = 0; /* none is used twice then */
-        k->netns[k->n_netns++] = fd;
-}
-
 /* How long to wait, in ms; and when the next look is due. */
 static int patience(struct keeper *k, bool idle)
 {
@@ -354,7 +337,7 @@ static int patience(struct keeper *k, bool idle)
                 k->tick_at = now + wait;
         int ms = wait < 0 ? -1 : k->tick_at <= now ? 0 : (int)((k->tick_at - now + 999) / 1000);
         int rest = idle ? 0 : IDLE_MS;
-        if (k->stocks && k->n_netns < KEEPER_NETNS_STOCK && (ms < 0 || ms > rest))
+        if (stock_wants(&k->stock) && (ms < 0 || ms > rest))
                 ms = rest;
         return ms;
 }
@@ -387,8 +370,8 @@ static void loop(struct keeper *k)
                 if (k->tick_at != INT64_MAX && now >= k->tick_at) {
                         k->tick_at = INT64_MAX;
                         tick(k, now);
-                } else if (idle && k->stocks && k->n_netns < KEEPER_NETNS_STOCK) {
-                        stock_netns(k);
+                } else if (idle && stock_wants(&k->stock)) {
+                        stock_make(&k->stock);
                 }
         }
 }
@@ -470,7 +453,7 @@ static int prepare(struct keeper *k)
                 return r;
         }
         k->outbox.socket = k->setup->socket;
-        k->stocks = sandbox_is_privileged();
+        stock_init(&k->stock, sandbox_is_privileged());
         keeper_egress_start(k); /* before all else that the server hears of us */
         prepare_groups(k);
         return 0;
@@ -492,10 +475,9 @@ int keeper_run(const struct keeper_setup *setup)
                 loop(k);
         end_all(k);
         outbox_done(&k->outbox);
+        stock_done(&k->stock);
         cgroup_free(k->quota);
         cgroup_home_free(k->home);
-        while (k->n_netns > 0)
-                sys_close(k->netns[--k->n_netns]);
         sys_close(k->program);
         sys_close(k->epoll);
         sys_close(k->signals);

@@ -7,15 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "jail/netns.h"
 #include "keeper/cells.h"
 #include "keeper/docker.h"
 #include "keeper/egress.h"
 #include "keeper/imager.h"
 #include "keeper/outbox.h"
+#include "keeper/stock.h"
 #include "keeper/workspace.h"
-
-#define KEEPER_NETNS_STOCK 16
 
 struct keeper_setup {
         int socket; /* to the server, see wire/keeper.h */
@@ -45,10 +43,7 @@ struct keeper {
         int program;              /* init's, shared by all */
         struct cgroup_home *home; /* NULL: this user has no groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
-        int netns[KEEPER_NETNS_STOCK];
-        unsigned n_netns;
-        bool stocks;                     /* network namespaces are made ahead */
-        struct netns_record fresh_netns; /* what a new one says of itself */
+        struct stock stock;
         struct keeper_egress egress;
         struct keeper_imager imager;
         struct keeper_docker docker;
@@ -72,6 +67,8 @@ int keeper_watch_egress(struct keeper *k, int pidfd);
 int keeper_watch_imager(struct keeper *k, int pidfd);
 int keeper_watch_docker(struct keeper *k, int pidfd);
 void keeper_finish(struct keeper *k, struct cell *cell);
+/* Ready ones with these limits, which the caller frees; or NULL. */
+struct cgroup *keeper_take_groups(struct keeper *k, const struct cella_limits *limits);
 void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret);
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);
 

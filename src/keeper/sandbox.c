@@ -135,7 +135,10 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
                 sb->missing = all;
                 return 0;
         }
-        int r = cgroup_new(m->parts->home, &sb->limits, m->parts->freezable, &sb->cgroup, err);
+        if (m->parts->cgroup && *m->parts->cgroup)
+                sb->cgroup = TAKE(*m->parts->cgroup);
+        int r = sb->cgroup ? 0
+                           : cgroup_new(m->parts->home, &sb->limits, m->parts->freezable, &sb->cgroup, err);
         if (r < 0 && m->spec.privileged)
                 return err_hint(
                         err, "cgroup v1 or v2 must be writable at /sys/fs/cgroup, with memory and pids; in a "

@@ -62,6 +62,7 @@ struct sandbox_parts {
         bool network;            /* it gets a way out */
         bool direct;             /* see jail/spec.h */
         const struct cgroup_home *home;
+        struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})

@@ -520,14 +520,14 @@ bool fake_group_exists(const char *name)
 
 int fake_descriptors(pid_t pid)
 {
-        char path[64], link[64];
+        char path[64], link[512];
         int n = 0;
         snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
         DIR *dir = opendir(path);
         for (struct dirent *e; dir && (e = readdir(dir));) {
                 ssize_t len = readlinkat(dirfd(dir), e->d_name, link, sizeof link - 1);
                 link[len > 0 ? len : 0] = '\0';
-                n += len > 0 && strncmp(link, "net:", 4) != 0;
+                n += len > 0 && strncmp(link, "net:", 4) != 0 && !strstr(link, "/cella-");
         }
         if (dir)
                 closedir(dir);

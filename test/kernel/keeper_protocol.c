@@ -18,6 +18,7 @@
 
 #include "../unit/test.h"
 #include "base/auto.h"
+#include "keeper/stock.h"
 #include "keeper_fake.h"
 
 #define MANY 512
@@ -144,6 +145,20 @@ TEST(tells_of_an_init_that_went_unasked)
         fake_done(&d);
 }
 
+static void end(struct fake_sandbox *s)
+{
+        CHECK(fake_ask(&d, KEEPER_END, s->handle, KEEPER_ENDED, NULL));
+        close(s->control);
+}
+
+static size_t existing(char groups[][24], size_t n)
+{
+        size_t found = 0;
+        for (size_t i = 0; i < n; i++)
+                found += fake_group_exists(groups[i]);
+        return found;
+}
+
 TEST(two_hundred_leave_nothing)
 {
         static char groups[200][24];
@@ -180,11 +195,139 @@ TEST(two_hundred_leave_nothing)
         CHECK(SOON(fake_descriptors(d.pid) <= descriptors, 1000));
         CHECK_INT(fake_mounts(d.pid), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
-        for (size_t i = 0; i < n_groups; i++)
-                if (fake_group_exists(groups[i]))
-                        CHECK(SOON(!fake_group_exists(groups[i]), 1000));
+        CHECK(SOON(existing(groups, n_groups) <= STOCK_GROUPS, 1000));
         stop();
+        CHECK_INT(existing(groups, n_groups), 0);
         fake_done(&d);
+}
+
+/* The group of the only sandbox there is. */
+static void its_group(char *ret, size_t size)
+{
+        pid_t pids[MANY];
+        size_t n = fake_descendants(d.pid, pids, MANY);
+        ret[0] = '\0';
+        for (size_t i = 0; i < n && !ret[0]; i++)
+                fake_group(pids[i], ret, size);
+}
+
+/* Groups that have rested are taken before those of the next sandbox to end. */
+static void fill_stock(const struct keeper_make *make)
+{
+        struct fake_sandbox s[STOCK_RESTING];
+        for (size_t i = 0; i < ARRAY_LEN(s); i++)
+                CHECK(fake_make(&d, make, &s[i]) && fake_ready(&s[i]));
+        for (size_t i = 0; i < ARRAY_LEN(s); i++)
+                end(&s[i]);
+        usleep(50000); /* the kernel frees some memory late */
+}
+
+static void fill_small(struct keeper_make *make)
+{
+        fake_fill(make);
+        make->limits.memory_bytes = 64u << 20;
+        make->limits.processes = 8;
+}
+
+/* Runs it in a sandbox of its own and says in which group, and what that counted. */
+static void run_counted(const char *script, char group[24], struct keeper_counted *ret)
+{
+        struct keeper_make make;
+        struct fake_sandbox s;
+        union fake_packet p;
+        fill_small(&make);
+        CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+        its_group(group, 24);
+        CHECK(group[0] != '\0');
+        CHECK(fake_ask(&d, KEEPER_THROTTLE, s.handle, 0, NULL));
+        CHECK(fake_spawn(&s, script, true));
+        fake_exited(&s);
+        CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
+        *ret = p.counted;
+        end(&s);
+}
+
+#define GROW "x=0123456789abcdef; i=0; while [ $i -lt "
+#define TIMES " ]; do x=$x$x; i=$((i+1)); done"
+
+TEST(groups_serve_again_if_they_tell_nothing_of_their_last_sandbox)
+{
+        static const struct {
+                const char *script;
+                bool again;
+        } first[] = {
+                {":", true},
+                {GROW "20" TIMES, true},                            /* 16 MB, by one process */
+                {"/bin/true & /bin/true & sleep 0.1; wait", false}, /* there were several */
+                {GROW "24" TIMES, false},                           /* it was killed for memory */
+                {"i=0; while [ $i -lt 20 ]; do sleep 0.2 & i=$((i+1)); done; wait",
+                 false}, /* some were refused */
+        };
+        char before[24], after[24];
+        struct keeper_make make;
+        struct keeper_counted counted;
+        struct stat st;
+        if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
+                SKIP("needs cgroup v1, and root");
+        /* What the kernel frees late may be too much: so those that are expected to serve again are tried
+         * some times. */
+        for (size_t i = 0, tries = 0; i < ARRAY_LEN(first);) {
+                if (!up(NULL))
+                        return;
+                run_counted(first[i].script, before, &counted);
+                CHECK_INT(counted.oom_kills > 0, i == 3);
+                CHECK_INT(counted.forks_refused > 0, i == 4);
+                CHECK_INT(counted.memory_peak_bytes > 16u << 20, i == 1 || i == 3);
+                fill_small(&make);
+                fill_stock(&make);
+                run_counted(":", after, &counted);
+                const bool again = !strcmp(before, after);
+                CHECK(first[i].again || !again);
+                CHECK_INT(fake_group_exists(before), again);
+                CHECK(counted.memory_peak_bytes > 100000 && counted.memory_peak_bytes < 4u << 20);
+                CHECK(counted.oom_kills == 0 && counted.forks_refused == 0);
+                CHECK(!(counted.known & KEEPER_KNOWS_PROCESSES) || counted.processes_peak == 1);
+                stop();
+                CHECK(!fake_group_exists(before) && !fake_group_exists(after));
+                fake_done(&d);
+                if (again == first[i].again)
+                        i++, tries = 0;
+                else if (++tries == 20)
+                        CHECK_INT(again, first[i++].again);
+        }
+}
+
+TEST(groups_serve_again_with_their_own_limits_only)
+{
+        struct keeper_make make;
+        struct fake_sandbox s;
+        char groups[2][24], part[64];
+        struct stat st;
+        if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
+                SKIP("needs cgroup v1, and root");
+        for (int i = 0; i < 6; i++) {
+                if (!up(NULL))
+                        return;
+                fake_fill(&make);
+                CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+                its_group(groups[0], sizeof groups[0]);
+                end(&s);
+                fill_stock(&make);
+                /* The same, more memory, more processes, a limit on CPU time, one that lives on; and the
+                 * same, of which somebody has removed a part. */
+                make.limits.memory_bytes += i == 1 ? 1 << 20 : 0;
+                make.limits.processes += i == 2;
+                make.limits.cpu_time_ms = i == 3 ? 1000 : 0;
+                make.long_lived = i == 4;
+                snprintf(part, sizeof part, "/sys/fs/cgroup/cpu/%s", groups[0]);
+                CHECK(i < 5 || rmdir(part) == 0);
+                CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
+                its_group(groups[1], sizeof groups[1]);
+                CHECK_INT(!strcmp(groups[0], groups[1]), i == 0);
+                end(&s);
+                stop();
+                fake_done(&d);
+        }
 }
 
 /* A few sandboxes in different conditions. */
@@ -639,12 +782,6 @@ TEST(system_directories_are_no_workspaces)
 static int run_in(struct fake_sandbox *s, const char *script)
 {
         return fake_ready(s) && fake_spawn(s, script, true) ? WEXITSTATUS(fake_exited(s)) : -1;
-}
-
-static void end(struct fake_sandbox *s)
-{
-        CHECK(fake_ask(&d, KEEPER_END, s->handle, KEEPER_ENDED, NULL));
-        close(s->control);
 }
 
 static void make_root(char *path, size_t size)

@@ -3,9 +3,11 @@
 Nothing here touches what belongs to another daemon on the same machine: processes are found as
 descendants of ours or by the name of our keeper's cgroup, mounts by our state directory.
 """
+import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -268,17 +270,32 @@ class Daemon:
     def mounts(self):
         return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
 
+    def descriptors(self, pid):
+        """How many, those of control groups aside; and those."""
+        links = []
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        groups = [link for link in links if re.search(r"/cella-\d+(/|$)", link)]
+        return len(links) - len(groups), len(groups)
+
     def holds(self):
-        """Everything that must not grow."""
+        """Everything that must not grow; and how many groups rest for the next sandboxes, with the descriptors of all groups."""
         server, keeper = self.server, self.keeper
+        groups = self.cgroups()
+        names = {os.path.basename(g) for g in groups}
+        live = [g for g in groups if read(g + "/cgroup.procs").strip()]
+        fds, group_fds = self.descriptors(keeper)
         return {
             "server_kb": self.memory(server) // 1024,
             "keeper_kb": self.memory(keeper) // 1024,
             "server_fds": len(os.listdir(f"/proc/{server}/fd")),
-            "keeper_fds": len(os.listdir(f"/proc/{keeper}/fd")),
+            "keeper_fds": fds,
             "threads": len(os.listdir(f"/proc/{server}/task")) + len(os.listdir(f"/proc/{keeper}/task")),
             "processes": len(self.processes()),
-            "cgroups": len(self.cgroups()),
+            "cgroups": len(live),
+            "resting": len(names - {os.path.basename(g) for g in live}),
+            "group_fds": group_fds,
             "mounts": self.mounts(),
             "workspaces": len(os.listdir(f"{self.state}/workspaces")),
         }

@@ -1,0 +1,41 @@
+/* keeper/stock.h -- parts of sandboxes that are made ahead, or are as good as new after their sandbox is
+ * dead.
+ *
+ * Network namespaces and control groups: together they are most of what a sandbox costs the keeper, and the
+ * kernel as much again when they go.  No process, no memory, no file and no mount is ever used twice. */
+#pragma once
+#include <stdbool.h>
+
+#include "jail/cgroup.h"
+#include "jail/netns.h"
+
+#define STOCK_NETNS 16
+#define STOCK_GROUPS 64
+#define STOCK_RESTING 8 /* groups that are not taken: the kernel is still freeing what was in them */
+
+struct stock {
+        int netns[STOCK_NETNS];
+        unsigned n_netns;
+        bool makes;                          /* network namespaces, ahead */
+        struct netns_record fresh;           /* what a new one says of itself */
+        struct cgroup *groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
+        unsigned first_group, n_groups, groups_max;
+};
+
+/* privileged: it may make network namespaces. */
+void stock_init(struct stock *s, bool privileged);
+void stock_done(struct stock *s);
+
+/* Whether there is room for a network namespace that stock_make() would make. */
+bool stock_wants(const struct stock *s);
+void stock_make(struct stock *s);
+
+/* An unused namespace, which the caller closes, or -1. */
+int stock_take_netns(struct stock *s);
+/* Groups of these limits or NULL, and others that are of no use any more or NULL: the caller frees both. */
+struct cgroup *stock_take_groups(struct stock *s, const struct cella_limits *limits,
+                                 struct cgroup **ret_useless);
+
+/* Of a sandbox that is dead.  Takes what is as good as new (then it is -1 or NULL), and leaves the rest. */
+void stock_add_netns(struct stock *s, int *netns);
+void stock_add_groups(struct stock *s, struct cgroup **groups);
