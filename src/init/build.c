@@ -33,6 +33,8 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
                                                 mount.tree_fd};
         }
+        if (message->n_fds != (head.view == JAIL_VIEW_OWN ? 0 : 1))
+                return -EPROTO;
         const unsigned image = head.n_mounts > 0 && !strcmp(mounts[0].target, "/");
         *ret = (struct jail_spec){
                 .walls = head.walls,
@@ -45,6 +47,10 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 .several = head.several != 0,
                 .network = head.network != 0,
                 .direct = head.direct != 0,
+                .view = head.view == JAIL_VIEW_TAKES    ? JAIL_VIEW_TAKES
+                        : head.view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
+                                                        : JAIL_VIEW_OWN,
+                .view_fd = message->n_fds == 1 ? message->fds[0] : -1,
                 .limits = head.limits,
                 .mounts = mounts + image,
                 .n_mounts = head.n_mounts - image,

@@ -19,6 +19,14 @@ struct jail_mount {
         int tree_fd;  /* the source as a mount that is nowhere yet; -1: it is opened by its name */
 };
 
+/* Where the view comes from, see view_shared.c. */
+enum jail_view {
+        JAIL_VIEW_OWN,    /* built for this sandbox alone */
+        JAIL_VIEW_LEAVES, /* built, and what is fixed of it left for others: view_fd is the socket that it
+                             goes to */
+        JAIL_VIEW_TAKES,  /* left by another: view_fd is its mount namespace */
+};
+
 struct jail_spec {
         uint32_t walls; /* those to raise */
         /* Root with all it takes: the namespaces belong to the host's user namespace, and
@@ -32,6 +40,8 @@ struct jail_spec {
         bool network;   /* it has a way out, see way_out.h */
         bool direct; /* no sandbox: limits, and processes that can be ended, but the host's files and network.
                       * The code is a user that owns nothing, if root runs us, else who we are */
+        enum jail_view view;
+        int view_fd; /* -1: not needed */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *image;  /* the root of an image; NULL: a view of this machine */

@@ -205,22 +205,36 @@ static int open_writable(const struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
-int view_build(const struct jail_spec *spec, struct cella_err *err)
+int view_build_fixed(const struct jail_spec *spec, struct cella_err *err)
 {
+        int r;
+        if ((r = view_new_root(spec, "/", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
+            (r = show_usr(spec, err)) < 0 || (r = show_etc(spec, err)) < 0)
+                return r;
+        return view_show_devices(err);
+}
+
+int view_build(struct jail_spec *spec, struct cella_err *err)
+{
+        int r;
+        if (spec->view == JAIL_VIEW_TAKES && (r = view_take(spec, err)) <= 0)
+                return r;
         /* Nothing we mount may appear on the host, nothing the host mounts here. */
-        int r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+        r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
         if (r < 0)
                 return view_fail(err, r, "make private", "/");
+        if (spec->view == JAIL_VIEW_LEAVES)
+                return view_leave(spec, err);
         if (spec->direct)
                 return view_build_host(spec, err);
         if (!(spec->walls & WALL_MOUNT))
                 return 0;
         if (spec->image)
                 return view_build_image(spec, err);
-        if ((r = view_new_root(spec, "/", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
-            (r = show_usr(spec, err)) < 0 || (r = show_etc(spec, err)) < 0 ||
-            (r = view_show_devices(err)) < 0 || (spec->terminals && (r = view_show_terminals(err)) < 0) ||
-            (r = view_show_proc(spec, "var/empty", err)) < 0)
+        if ((r = view_build_fixed(spec, err)) < 0 ||
+            (spec->terminals && (r = view_show_terminals(err)) < 0) ||
+            (r = view_protect_empty(spec, VIEW_EMPTY, err)) < 0 ||
+            (r = view_show_proc(spec, VIEW_EMPTY, err)) < 0)
                 return r;
         /* Mounts last, so that one can lie in a writable directory; these before them. */
         if ((r = open_writable(spec, err)) < 0)
@@ -252,8 +266,13 @@ int view_give(const struct jail_spec *spec, struct cella_err *err)
 
 int view_enter(const struct jail_spec *spec, struct cella_err *err)
 {
-        if (!(spec->walls & WALL_MOUNT) && !spec->direct)
-                return 0;
+        if ((!(spec->walls & WALL_MOUNT) && !spec->direct) || spec->view != JAIL_VIEW_OWN)
+                return 0; /* there is none, or it has been entered */
+        return view_pivot(spec, err);
+}
+
+int view_pivot(const struct jail_spec *spec, struct cella_err *err)
+{
         int r = sys_pivot_root(".", ".");
         if (r < 0)
                 return view_fail(err, r, "pivot to", "the new root");

@@ -4,7 +4,7 @@
 
 /* Builds the view in the caller's own mount namespace and stands in its root
  * directory.  The host is still reachable: view_enter() ends that. */
-int view_build(const struct jail_spec *spec, struct cella_err *err);
+int view_build(struct jail_spec *spec, struct cella_err *err);
 
 /* The same for code that is run directly: the host's files, see view_host.c. */
 int view_build_host(const struct jail_spec *spec, struct cella_err *err);

@@ -92,7 +92,8 @@ int view_build_image(const struct jail_spec *spec, struct cella_err *err)
         if ((r = view_new_root(spec, "/proc", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = make_dev(spec, err)) < 0)
                 return r;
-        return view_show_proc(spec, "empty", err);
+        r = view_protect_empty(spec, "empty", err);
+        return r < 0 ? r : view_show_proc(spec, "empty", err);
 }
 
 static int give(const struct jail_spec *spec, struct cella_err *err)

@@ -118,18 +118,23 @@ int view_show_terminals(struct cella_err *err)
         return r < 0 ? view_fail(err, r, "mount", "/dev/pts") : 0;
 }
 
+int view_protect_empty(const struct jail_spec *spec, const char *empty, struct cella_err *err)
+{
+        if (!(spec->walls & WALL_PROC))
+                return 0;
+        int r = sys_mount(empty, empty, NULL, MS_BIND, NULL);
+        if (r == 0)
+                r = sys_mount_setattr(AT_FDCWD, empty, MOUNT_ATTR_RDONLY, 0, false);
+        return r < 0 ? view_fail(err, r, "write-protect", empty) : 0;
+}
+
 /* By plain bind mounts: a detached mount that finds no place to go is dissolved when it is
  * closed, and the kernel waits a grace period (0.4 ms) for that. */
 static int mask_proc(const char *empty, struct cella_err *err)
 {
-        /* What is bound from a read-only mount is read-only too. */
-        int r = sys_mount(empty, empty, NULL, MS_BIND, NULL);
-        if (r == 0)
-                r = sys_mount_setattr(AT_FDCWD, empty, MOUNT_ATTR_RDONLY, 0, false);
-        if (r < 0)
-                return view_fail(err, r, "write-protect", empty);
         for (size_t i = 0; i < ARRAY_LEN(masked); i++) {
-                r = sys_mount(masked[i].directory ? empty : "dev/null", masked[i].path, NULL, MS_BIND, NULL);
+                int r = sys_mount(masked[i].directory ? empty : "dev/null", masked[i].path, NULL, MS_BIND,
+                                  NULL);
                 if (r < 0 && r != -ENOENT)
                         return view_fail(err, r, "mask", masked[i].path);
         }
@@ -235,19 +240,25 @@ bool view_replaced(const struct jail_spec *spec, const char *directory)
         return false;
 }
 
-int view_new_root(const struct jail_spec *spec, const char *on, unsigned files, struct cella_err *err)
+int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_inodes, struct cella_err *err)
 {
         char size[24], inodes[24];
+        snprintf(size, sizeof size, "%lld", (long long)spec->limits.disk_bytes + own_bytes);
+        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)spec->limits.disk_inodes + own_inodes);
+        unsigned attributes = MOUNT_ATTR_NODEV | (spec->walls & WALL_NO_NEW_PRIVS ? MOUNT_ATTR_NOSUID : 0);
+        int disk = sys_tmpfs(size, inodes, "755", attributes);
+        return disk < 0 ? view_fail(err, disk, "make", "tmpfs") : disk;
+}
+
+int view_new_root(const struct jail_spec *spec, const char *on, unsigned files, struct cella_err *err)
+{
         /* One page less than what is ours, so that a single large file fills the disk (ENOSPC, and the
          * status says so) before it reaches RLIMIT_FSIZE.  A resolv.conf that says something takes one more.
          */
-        uint64_t own = (uint64_t)(files - 1 + (spec->network ? 1 : 0)) * PAGE_BYTES;
-        snprintf(size, sizeof size, "%llu", (unsigned long long)(spec->limits.disk_bytes + own));
-        snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)spec->limits.disk_inodes + OWN_INODES);
-        unsigned attributes = MOUNT_ATTR_NODEV | (spec->walls & WALL_NO_NEW_PRIVS ? MOUNT_ATTR_NOSUID : 0);
-        AUTO(sys_close) int root = sys_tmpfs(size, inodes, "755", attributes);
+        int64_t own = (int64_t)(files - 1 + (spec->network ? 1 : 0)) * PAGE_BYTES;
+        AUTO(sys_close) int root = view_new_disk(spec, own, OWN_INODES, err);
         if (root < 0)
-                return view_fail(err, root, "make", "tmpfs");
+                return root;
         int r = sys_move_mount(root, AT_FDCWD, on);
         if (r == 0)
                 r = sys_fchdir(root);

@@ -21,11 +21,30 @@ int view_write_resolver(const struct jail_spec *spec, const char *path);
  * there already, which is taken; or -1. */
 int view_host_tree(const struct jail_spec *spec, const char *path, int ready, bool writable, int idmap_fd);
 
+#define VIEW_EMPTY "var/empty"
+
+/* Of the view of this machine, what is the same for everybody: all but proc and what is written to. */
+int view_build_fixed(const struct jail_spec *spec, struct cella_err *err);
+
+/* The caller's directory becomes the root, the host's tree goes, and what is fixed is write-protected. */
+int view_pivot(const struct jail_spec *spec, struct cella_err *err);
+
+/* See view_shared.c.  view_take() returns 1 where there is none to be had after all: the caller stands in a
+ * mount namespace of its own then, and has to build one. */
+int view_take(struct jail_spec *spec, struct cella_err *err);
+int view_leave(const struct jail_spec *spec, struct cella_err *err);
+
+/* The tmpfs of all that the code writes, not attached yet; own_bytes and own_inodes on top of its limits. */
+int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_inodes,
+                  struct cella_err *err);
+
 /* Six nodes and some links in dev, which is there. */
 int view_show_devices(struct cella_err *err);
 /* dev/pts, in dev. */
 int view_show_terminals(struct cella_err *err);
-/* Mounts and masks proc, which is there; after the devices.  empty: an empty directory. */
+/* An empty directory that is to cover others: what is bound from a read-only mount is read-only too. */
+int view_protect_empty(const struct jail_spec *spec, const char *empty, struct cella_err *err);
+/* Mounts and masks proc, which is there; after the devices and that. */
 int view_show_proc(const struct jail_spec *spec, const char *empty, struct cella_err *err);
 
 /* Those the caller asked for. */

@@ -68,6 +68,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         options.workspace = workspace < 0 ? NULL : path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
         AUTO(sys_close) int netns = stock_take_netns(&k->stock);
+        /* All that are made for one execution, and have nothing of their own to show, look the same. */
+        const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
+                           !m->direct && !m->user_root;
+        int view_fd = -1;
+        const enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
         /* One that lives long has more groups. */
         AUTO(cgroup_free)
         struct cgroup *groups = m->long_lived ? NULL : keeper_take_groups(k, &m->limits);
@@ -82,6 +87,8 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .keep_netns = k->stock.makes && !m->long_lived && !m->network,
                 .network = m->network,
                 .direct = m->direct,
+                .view = view,
+                .view_fd = view_fd,
                 .home = k->home,
                 .cgroup = &groups,
                 .image = image.fd >= 0 ? &image : NULL,

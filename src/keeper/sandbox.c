@@ -95,6 +95,7 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         m->spec.terminals = options->terminals;
         m->spec.walls = (m->parts->direct ? DIRECT_WALLS : ALL_WALLS) & ~walls_down;
         m->spec.direct = m->parts->direct;
+        m->spec.view = m->parts->view;
         m->spec.privileged = sandbox_is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
@@ -164,7 +165,8 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
 /* The others init enters later: network, cgroup, and the code's own user namespace. */
 static uint64_t clone_flags(const struct jail_spec *spec)
 {
-        uint64_t flags = CLONE_NEWNS;
+        /* One that takes a view copies that, and not the host's mounts first. */
+        uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
         if (!spec->privileged)
                 flags |= CLONE_NEWUSER;
         if (spec->walls & WALL_PID)
@@ -271,6 +273,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .several = m->parts->freezable || m->spec.terminals, /* it lives long */
                 .network = m->parts->network,
                 .direct = m->parts->direct,
+                .view = m->spec.view,
                 .limits = m->spec.limits,
         };
         struct init_mount mounts[INIT_MOUNTS_MAX];
@@ -292,7 +295,8 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 p = stpcpy(p, m->mounts[i].source) + 1;
                 p = stpcpy(p, m->mounts[i].target) + 1;
         }
-        int r = message_send(sb->control, INIT_BUILD, 0, NULL, 0, &head, sizeof head, body, len);
+        int r = message_send(sb->control, INIT_BUILD, 0, &m->parts->view_fd,
+                             m->spec.view == JAIL_VIEW_OWN ? 0 : 1, &head, sizeof head, body, len);
         free(body);
         return sent(r, err);
 }

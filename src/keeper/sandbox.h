@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "cella.h"
 #include "jail/cgroup.h"
+#include "jail/spec.h"
 
 struct nursery;
 
@@ -61,11 +62,14 @@ struct sandbox_parts {
         bool keep_netns;         /* sandbox->netns is wanted */
         bool network;            /* it gets a way out */
         bool direct;             /* see jail/spec.h */
+        enum jail_view view;     /* of a sandbox without image and mounts, by root only */
+        int view_fd;             /* see jail/spec.h; borrowed */
         const struct cgroup_home *home;
         struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
-#define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1})
+#define SANDBOX_PARTS_NONE                                                                                   \
+        ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1, .view_fd = -1})
 
 /* Whether this process has the right to make network namespaces for others, and to tell who is
  * who: root's. */

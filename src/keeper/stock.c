@@ -1,11 +1,19 @@
 #include "keeper/stock.h"
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "sys/file.h"
+#include "sys/process.h"
+#include "wire/init.h"
+#include "wire/message.h"
 
-#define DESCRIPTORS_EACH 64 /* a group has eleven at most, and most are for sandboxes that live */
+#define VIEW_US 1000000         /* the host may have changed since: ldconfig makes a new file */
+#define VIEW_PATIENCE_US 100000 /* with who was to leave one */
+#define DESCRIPTORS_EACH 64     /* a group has eleven at most, and most are for sandboxes that live */
 
 void stock_init(struct stock *s, bool privileged)
 {
@@ -17,10 +25,17 @@ void stock_init(struct stock *s, bool privileged)
                                 : STOCK_GROUPS;
         if (s->groups_max <= STOCK_RESTING)
                 s->groups_max = 0;
+        s->view = s->left[0] = s->left[1] = -1;
+        /* To go into a mount namespace takes the right to change one's root. */
+        if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && message_pair(s->left) < 0)
+                s->left[0] = s->left[1] = -1;
 }
 
 void stock_done(struct stock *s)
 {
+        sys_close(s->view);
+        sys_close(s->left[0]);
+        sys_close(s->left[1]);
         while (s->n_netns > 0)
                 sys_close(s->netns[--s->n_netns]);
         for (; s->n_groups > 0; s->n_groups--)
@@ -45,6 +60,43 @@ void stock_make(struct stock *s)
         if (s->fresh.len == 0 && netns_record(fd, &s->fresh) < 0)
                 s->fresh.len = 0; /* none is used twice then */
         s->netns[s->n_netns++] = fd;
+}
+
+/* What was left since we last looked. */
+static void hear_of_views(struct stock *s)
+{
+        struct pollfd there = {s->left[0], POLLIN, 0};
+        struct message message;
+        int64_t built;
+        while (sys_poll(&there, 1, 0) > 0 &&
+               message_receive(s->left[0], &message, &built, sizeof built) > 0) {
+                if (message.type == INIT_VIEW && message.len == sizeof built && message.n_fds == 1) {
+                        sys_close(s->view);
+                        s->view = message.fds[0];
+                        s->view_built = built;
+                } else {
+                        message_close_fds(&message);
+                }
+        }
+}
+
+enum jail_view stock_view(struct stock *s, int *ret_fd)
+{
+        *ret_fd = -1;
+        if (s->left[0] < 0)
+                return JAIL_VIEW_OWN;
+        int64_t now = clock_us();
+        bool fresh = s->view >= 0 && now - s->view_built < VIEW_US;
+        if (!fresh) {
+                hear_of_views(s);
+                fresh = s->view >= 0 && now - s->view_built < VIEW_US;
+        }
+        if (!fresh && now - s->view_asked < VIEW_PATIENCE_US)
+                return JAIL_VIEW_OWN;
+        if (!fresh)
+                s->view_asked = now;
+        *ret_fd = fresh ? s->view : s->left[1];
+        return fresh ? JAIL_VIEW_TAKES : JAIL_VIEW_LEAVES;
 }
 
 int stock_take_netns(struct stock *s)

@@ -2,12 +2,14 @@
  * dead.
  *
  * Network namespaces and control groups: together they are most of what a sandbox costs the keeper, and the
- * kernel as much again when they go.  No process, no memory, no file and no mount is ever used twice. */
+ * kernel as much again when they go.  And a view to copy.  No process, no memory, and nothing that code can
+ * write to is ever used twice. */
 #pragma once
 #include <stdbool.h>
 
 #include "jail/cgroup.h"
 #include "jail/netns.h"
+#include "jail/spec.h"
 
 #define STOCK_NETNS 16
 #define STOCK_GROUPS 64
@@ -20,6 +22,11 @@ struct stock {
         struct netns_record fresh;           /* what a new one says of itself */
         struct cgroup *groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
         unsigned first_group, n_groups, groups_max;
+        int view; /* a mount namespace, see jail/view_shared.c; -1: none */
+        int64_t view_built;
+        int left[2]; /* a socket: where new ones come, and what those who leave them are given; -1: not here
+                      */
+        int64_t view_asked; /* when somebody was given that */
 };
 
 /* privileged: it may make network namespaces. */
@@ -29,6 +36,9 @@ void stock_done(struct stock *s);
 /* Whether there is room for a network namespace that stock_make() would make. */
 bool stock_wants(const struct stock *s);
 void stock_make(struct stock *s);
+
+/* Where the next sandbox has its view from, with its descriptor, which stays ours. */
+enum jail_view stock_view(struct stock *s, int *ret_fd);
 
 /* An unused namespace, which the caller closes, or -1. */
 int stock_take_netns(struct stock *s);

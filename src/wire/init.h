@@ -22,7 +22,8 @@
 #define INIT_PATH_MAX 4096u
 
 enum init_request {
-        INIT_BUILD = 1, /* struct init_build, struct init_mount for each, their strings */
+        INIT_BUILD =
+                1, /* struct init_build, struct init_mount for each, their strings; descriptor: see view */
         /* What the owner makes while the view is being built: */
         INIT_GROUPS,   /* struct init_groups; descriptors: cgroup files to write 0 to */
         INIT_GO,       /* descriptors: the network namespace, if the owner could make one */
@@ -53,6 +54,8 @@ enum init_reply {
         /* Not asked for; tag 0: */
         INIT_NETWORK, /* descriptors: the TCP listener that every connection ends at, and the UDP socket that
                        * every DNS question ends at; see wire/egress.h */
+        INIT_VIEW,    /* on the socket that came with INIT_BUILD: int64_t, when it was built (clock_us());
+                       * descriptor: a mount    namespace that nothing is changed in any more */
         INIT_REFUSED, /* struct init_refused: a system call that the filter refused and that matters.  At most
                        * INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
                        * INIT_EXITED. Whose it was nobody knows, with several commands at once */
@@ -76,7 +79,8 @@ struct init_build {
                              * hide from others, so that none outruns it.  20 us more to make */
         uint32_t network;   /* there will be a way out: INIT_NETWORK comes before INIT_READY */
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
-        uint32_t reserved;
+        uint32_t view; /* enum jail_view; unless it is the sandbox's own, the descriptor is its view_fd.  One
+                        * that is left comes there as INIT_VIEW */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 

@@ -527,7 +527,8 @@ int fake_descriptors(pid_t pid)
         for (struct dirent *e; dir && (e = readdir(dir));) {
                 ssize_t len = readlinkat(dirfd(dir), e->d_name, link, sizeof link - 1);
                 link[len > 0 ? len : 0] = '\0';
-                n += len > 0 && strncmp(link, "net:", 4) != 0 && !strstr(link, "/cella-");
+                n += len > 0 && strncmp(link, "net:", 4) != 0 && strncmp(link, "mnt:", 4) != 0 &&
+                     !strstr(link, "/cella-");
         }
         if (dir)
                 closedir(dir);

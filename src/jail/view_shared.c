@@ -1,0 +1,96 @@
+/* jail/view_shared.c -- a view whose fixed part was built once, for many sandboxes.
+ *
+ * Most sandboxes of a daemon differ in nothing that they cannot write to.  So the first one builds that part
+ * in its mount namespace, goes into it, lets the host's tree go, and gives the keeper a descriptor of the
+ * namespace; then it moves on to a copy.  Whoever comes after it copies it as well, which is a quarter of the
+ * work, and has nothing to do with the host's tree at all.
+ *
+ * Nothing can get from one sandbox to another this way: every mount of the fixed part is read-only in each
+ * copy (but for the device nodes, which are the host's anyway), no code has a right over any of them, and
+ * nothing is ever mounted in the namespace that was left.  What is the code's own is a new tmpfs each time,
+ * attached where proc covers it, with its directories bound to their places. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "jail/view.h"
+#include "jail/view_parts.h"
+#include "sys/file.h"
+#include "sys/mount.h"
+#include "sys/process.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define OWN_INODES 8
+#define PAGE_BYTES 4096
+
+static const struct {
+        const char *name, *path, *target;
+        unsigned mode;
+} directories[] = {
+        {"tmp", "proc/tmp", "tmp", 01777},
+        {"workspace", "proc/workspace", "workspace", 0755},
+        {"run", "proc/run", "run", 0700},
+        {"shm", "proc/shm", "dev/shm", 01777},
+};
+
+static int show_own(const struct jail_spec *spec, struct cella_err *err)
+{
+        /* One page less than the limit: see view_new_root(). */
+        AUTO(sys_close) int disk = view_new_disk(spec, -PAGE_BYTES, OWN_INODES, err);
+        if (disk < 0)
+                return disk;
+        int r = 0;
+        for (size_t i = 0; i < ARRAY_LEN(directories) && r == 0; i++)
+                r = sys_mkdirat(disk, directories[i].name, directories[i].mode);
+        if (r == 0)
+                r = sys_move_mount(disk, AT_FDCWD, "proc");
+        if (r < 0)
+                return view_fail(err, r, "attach", "tmpfs");
+        for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
+                r = sys_mount(directories[i].path, directories[i].target, NULL, MS_BIND, NULL);
+                if (r < 0)
+                        return view_fail(err, r, "bind", directories[i].target);
+        }
+        return view_show_proc(spec, VIEW_EMPTY, err);
+}
+
+int view_take(struct jail_spec *spec, struct cella_err *err)
+{
+        int r = sys_setns(spec->view_fd, CLONE_NEWNS);
+        const bool there = r == 0;
+        sys_close(TAKE_FD(spec->view_fd));
+        /* From here on in a copy; or, where a security module does not let us in, in one of the host's. */
+        r = sys_unshare(CLONE_NEWNS);
+        if (r < 0)
+                return view_fail(err, r, "copy", "the view");
+        if (there)
+                return show_own(spec, err);
+        spec->view = JAIL_VIEW_OWN;
+        return 1;
+}
+
+static int hand_over(const struct jail_spec *spec)
+{
+        const int64_t now = clock_us();
+        AUTO(sys_close) int namespace = sys_openat(spec->proc_fd, "self/ns/mnt", O_RDONLY, 0);
+        if (namespace < 0)
+                return namespace;
+        return message_send(spec->view_fd, INIT_VIEW, 0, &namespace, 1, &now, sizeof now, NULL, 0);
+}
+
+int view_leave(const struct jail_spec *spec, struct cella_err *err)
+{
+        int r;
+        if ((r = view_build_fixed(spec, err)) < 0 || (r = view_protect_empty(spec, VIEW_EMPTY, err)) < 0 ||
+            (r = view_pivot(spec, err)) < 0)
+                return r;
+        r = hand_over(spec);
+        if (r == 0)
+                r = sys_unshare(CLONE_NEWNS);
+        return r < 0 ? view_fail(err, r, "leave", "the view") : show_own(spec, err);
+}

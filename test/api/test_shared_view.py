@@ -1,0 +1,177 @@
+"""Sandboxes whose view of the machine was built once for many (jail/view_shared.c): each looks as if it had its own, and
+nothing gets from one to another through what they share."""
+
+import concurrent.futures
+import time
+
+import support
+from daemon import Daemon
+from support import ensure, run, same, test
+
+# What the view looks like: every file outside of /usr and /proc, what can be written, and how mounts are protected.
+LOOK = r"""
+import os, stat
+def show(path):
+    s = os.lstat(path)
+    what = os.readlink(path) if stat.S_ISLNK(s.st_mode) else oct(s.st_mode)
+    print(path, what, s.st_uid, s.st_gid, s.st_rdev, s.st_nlink if stat.S_ISDIR(s.st_mode) and path != "/proc" else "")
+def walk(path):
+    show(path)
+    if os.path.islink(path) or not os.path.isdir(path) or path in ("/proc", "/usr", "/workspace"):
+        return
+    try:
+        names = sorted(os.listdir(path))
+    except OSError as e:
+        print("  ", e.errno)
+        return
+    for name in names:
+        walk(os.path.join(path, name))
+for name in sorted(os.listdir("/")):
+    walk("/" + name)
+show("/")
+for place in ("/", "/usr", "/etc", "/etc/ssl", "/dev", "/dev/shm", "/tmp", "/run", "/workspace", "/var", "/var/empty", "/var/tmp", "/proc", "/proc/acpi"):
+    try:
+        with open(place + "/cella-test", "x"):
+            pass
+        os.unlink(place + "/cella-test")
+        print(place, "can be written")
+    except OSError as e:
+        print(place, e.errno)
+for file in ("/etc/passwd", "/etc/hosts", "/usr/bin/env", "/proc/sys/kernel/hostname", "/proc/kcore", "/proc/cmdline"):
+    for what in (lambda: open(file, "r+b"), lambda: os.utime(file), lambda: os.chmod(file, 0o777), lambda: open(file, "rb").read(1)):
+        try:
+            what()
+            print(file, "yes")
+        except OSError as e:
+            print(file, e.errno)
+top = {}
+for line in open("/proc/self/mountinfo"):
+    left, right = line.rstrip().split(" - ")
+    f = left.split()
+    top[f[4]] = (sorted(o for o in f[5].split(",") if o != "relatime"), right.split()[0], f[6:])
+for place in sorted(top):
+    print(place, *top[place])
+s = os.statvfs("/tmp")
+print("room", s.f_bavail * s.f_frsize >> 20)
+"""
+
+COUNT = "print(sum(1 for l in open('/proc/self/mountinfo') if l.split()[4] == '/proc'))"
+
+
+def shared(d):
+    """Until the first sandbox has left its view, the next one builds its own."""
+    support.until(lambda: d.exec("python3", COUNT)["stdout"] == "2\n", what="a view that is shared")
+
+
+@test(users=["root"])
+def a_shared_view_looks_as_one_of_its_own():
+    with Daemon() as d:
+        shared(d)
+        own = run("--", "/usr/bin/python3", "-c", LOOK)
+        same(own.rc, 0, "its own", own)
+        r = d.exec("python3", LOOK)
+        same((r["status"], r["stderr"]), ("exited", ""), "shared", r)
+        ensure(len(own.out.splitlines()) > 100, "there is something to see", own)
+        mine, theirs = own.out.splitlines(), r["stdout"].splitlines()
+        same(sorted(set(mine) - set(theirs)), sorted(set(theirs) - set(mine)), "what one has and the other has not")
+
+
+@test(users=["root"])
+def nothing_that_one_leaves_is_there_for_the_next():
+    leave = r"""
+import os
+for place in ("/tmp", "/dev/shm", "/run", "/workspace"):
+    open(place + "/left", "w").write("x")
+    os.mkdir(place + "/directory")
+os.symlink("/etc/passwd", "/tmp/link")
+os.chmod("/workspace", 0o777)
+os.chmod("/run", 0o755)
+"""
+    look = r"""
+import os
+print([p + "/" + n for p in ("/tmp", "/dev/shm", "/run", "/workspace") for n in os.listdir(p)],
+      oct(os.stat("/workspace").st_mode), oct(os.stat("/run").st_mode))
+"""
+    with Daemon() as d:
+        shared(d)
+        clean = d.exec("python3", look)["stdout"]
+        for _ in range(10):
+            same(d.exec("python3", leave)["exit_code"], 0, "to leave something")
+            same(d.exec("python3", look)["stdout"], clean, "what is there then")
+
+
+@test(users=["root"])
+def what_lies_under_proc_cannot_be_reached():
+    """The tmpfs with all that the code may write is attached there, and covered."""
+    code = r"""
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def try_(name, *a):
+    ctypes.set_errno(0)
+    print(name, getattr(libc, name)(*a), ctypes.get_errno())
+try_("umount2", b"/proc", 2)
+try_("umount2", b"/tmp", 2)
+try_("mount", None, b"/", None, 0x20 | 0x1000, None)
+try_("mount", b"/", b"/tmp", None, 0x1000, None)
+try_("unshare", 0x20000)
+try_("unshare", 0x10000000 | 0x20000)
+try_("chroot", b"/proc")
+print(os.path.exists("/proc/shm"), os.path.exists("/proc/workspace"), os.path.exists("/proc/1/root/proc/shm"))
+"""
+    with Daemon() as d:
+        shared(d)
+        lines = d.exec("python3", code)["stdout"].splitlines()
+        same(lines[-1], "False False False", "what can be seen", lines)
+        for line in lines[:-1]:
+            ensure(line.split()[1] == "-1" and line.split()[2] in ("1", "38"), f"it was let: {line}")
+
+
+@test(users=["root"])
+def the_limit_on_disk_is_of_all_places_together():
+    code = r"""
+import os
+done = 0
+for place in ("/tmp", "/dev/shm", "/run", "/workspace"):
+    try:
+        with open(place + "/f", "wb") as f:
+            for _ in range(%d):
+                done += f.write(bytes(1 << 20))
+    except OSError as e:
+        print(place, e.errno)
+print(done >> 20)
+"""
+    with Daemon() as d:
+        shared(d)
+        r = d.exec("python3", code % 24, limits={"disk_bytes": 64 << 20})
+        same(r["stdout"].splitlines()[0], "/run 28", "where it is full", r)
+        r = d.exec("python3", code % 15, limits={"disk_bytes": 64 << 20})
+        same(r["stdout"], "60\n", "what there is room for", r)
+
+
+@test(users=["root"])
+def a_view_is_shared_for_a_second():
+    """What the host shows may have been replaced since, as by ldconfig."""
+    look = "import os; print(os.stat('/').st_dev, os.stat('/tmp').st_dev)"
+    with Daemon() as d:
+        shared(d)
+        seen = {}
+        begun = time.monotonic()
+        while time.monotonic() < begun + 3.5:
+            root, own = d.exec("python3", look)["stdout"].split()
+            if root != own:  # else it was built while another was to leave one, and is all of a piece
+                seen.setdefault(root, []).append(time.monotonic())
+            time.sleep(0.02)
+        ensure(any(len(times) > 3 for times in seen.values()), f"shared: {seen}")
+        for times in seen.values():
+            ensure(times[-1] - times[0] < 1.2 * support.slack, f"not for long: {times[-1] - times[0]}")
+
+
+@test(users=["root"])
+def many_at_once_while_views_come_and_go():
+    code = "import os; print(sorted(os.listdir('/')), len(os.listdir('/tmp')))"
+    with Daemon() as d, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        first = d.exec("python3", code)["stdout"]
+        for _ in range(3):
+            for r in pool.map(lambda _: d.exec("python3", code), range(24)):
+                same((r["status"], r["stdout"]), ("exited", first), "what each sees", r)
+            time.sleep(1.05)
