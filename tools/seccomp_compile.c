@@ -634,7 +634,8 @@ static size_t emit_numbers(struct program *p, const struct runs *runs, struct pl
         size_t others, busy;
 
         others = emit_search(p, runs, plans, runs->busy, runs->len - 1);
-        others = emit_before(p, others, BPF_MISC | BPF_TAX, 0); /* where the kernel gives up */
+        /* Where the kernel gives up.  Not by BPF_TAX: gVisor takes that for BPF_TXA, and loses the number. */
+        others = emit_before(p, others, BPF_LDX | BPF_IMM, 0);
         busy = emit_search(p, runs, plans, 0, runs->busy - 1);
         return emit_test(p, BPF_JGE, runs->list[runs->busy].first, others, busy);
 }

@@ -174,6 +174,7 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
                 egress_configure(box);
         if (other_docker)
                 docker_configure(box->docker);
+        images_configure(box);
         if ((r = pools_configure(box, err)) < 0)
                 return r;
         uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
@@ -240,6 +241,7 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
                 r = pools_configure(box, err);
         if (r < 0)
                 return r; /* the process ends with it */
+        images_configure(box);
         uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,
                        box->settings.cleanup_interval_ms);
         uv_timer_start(&box->tick, on_tick, TICK_MS, TICK_MS);

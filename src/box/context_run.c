@@ -387,8 +387,8 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
 {
         struct context_run *run = context;
         (void)fd;
-        /* A short run may be over before the keeper has looked.  Then what was read when the last one ended is
-         * nearer to the truth. */
+        /* A short run may be over before the keeper has looked.  Then what was read when the last one ended
+         * is nearer to the truth. */
         if (packet->type == KEEPER_COUNTED &&
             (packet->counted.read_us <= run->started_us || !run->before.known))
                 run->before = packet->counted;

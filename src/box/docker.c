@@ -153,6 +153,8 @@ static void open_engine(struct docker *d)
         open.type = DOCKER_OPEN;
         copy(open.socket, sizeof open.socket, settings, "socket");
         copy(open.runtime, sizeof open.runtime, settings, "runtime");
+        const char *transport = json_string_value(json_object_get(settings, "transport"));
+        open.transport = transport ? (uint32_t)word_index(transport_words, transport) : DOCKER_AUTO;
         d->state = OPENING;
         if (keeper_link_send(d->link, &open, sizeof open, on_opened, d) < 0) {
                 d->state = OPEN;

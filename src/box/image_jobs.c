@@ -35,8 +35,8 @@ void image_job_free(struct images *im, struct job *j)
 
 static bool is_same(const struct job *j, const struct job *other)
 {
-        if (j->type == JOB_COLLECT)
-                return other->type == JOB_COLLECT;
+        if (j->type == JOB_COLLECT || j->type == JOB_BOUND)
+                return other->type == j->type;
         return j->type == JOB_PULL && other->type == JOB_PULL && !strcmp(j->name, other->name) &&
                j->insecure == other->insecure &&
                !strcmp(j->platform ? j->platform : "", other->platform ? other->platform : "");
@@ -179,6 +179,9 @@ static int write_job(struct images *im, const struct job *j, char **ret, size_t 
                 break;
         case JOB_IMPORT:
                 r = imager_write_import(j->id, &import, ret, ret_len);
+                break;
+        case JOB_BOUND:
+                r = imager_write_bound(j->id, image_policy_max_bytes(&im->box->settings), ret, ret_len);
                 break;
         case JOB_REMOVE:
                 r = imager_write_remove(j->id, j->name, ret, ret_len);
@@ -352,7 +355,8 @@ int image_job_add(struct box *box, const struct caller *caller, const struct job
         struct images *im = box->images;
         list_each (at, &im->jobs, other) {
                 struct job *j = list_entry(at, struct job, link);
-                if (is_same(j, wanted) && !j->cancelled_us)
+                /* A bound that is on its way may be the one before. */
+                if (is_same(j, wanted) && !j->cancelled_us && !(j->type == JOB_BOUND && j->id))
                         return join(im, j, events, context, ret, err);
         }
         if (box->stopping)

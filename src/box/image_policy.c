@@ -12,6 +12,7 @@
 
 #define REGISTRIES_MAX 64
 #define ANY "*"
+#define MAX_BYTES_MAX ((int64_t)1 << 50)
 
 static const char *const pull_words[] = {"never", "missing", NULL};
 
@@ -105,6 +106,12 @@ const struct field *images_settings_fields(void)
                  .standard = "{}",
                  .check = check_credentials,
                  .help = "registry to secret, whose value is USER:PASSWORD, or a token"},
+                {.name = "max_bytes",
+                 .type = FIELD_INTEGER,
+                 .max = MAX_BYTES_MAX,
+                 .standard = "0",
+                 .help = "most that the images may take of the disk, for everybody who adds to them; 0: as "
+                         "much as there is"},
                 {0}};
         return fields;
 }
@@ -112,6 +119,12 @@ const struct field *images_settings_fields(void)
 static const json_t *images(const struct settings *settings, const char *name)
 {
         return json_object_get(json_object_get(settings->document, "images"), name);
+}
+
+uint64_t image_policy_max_bytes(const struct settings *settings)
+{
+        const json_int_t n = json_integer_value(images(settings, "max_bytes"));
+        return n > 0 ? (uint64_t)n : 0;
 }
 
 bool image_policy_pulls(const struct settings *settings)

@@ -8,6 +8,9 @@
 
 const struct field *images_settings_fields(void);
 
+/* How much of the disk the store may have; 0: as much as there is. */
+uint64_t image_policy_max_bytes(const struct settings *settings);
+
 /* Whether an image may be pulled because somebody uses it. */
 bool image_policy_pulls(const struct settings *settings);
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ int image_pull(struct box *box, const struct caller *caller, const struct image_
         if (r < 0)
                 return r;
         reference_write(&ref, name);
+        images_configure(box);
         return image_job_add(box, caller, &wanted, events, context, ret, err);
 }
 
@@ -56,8 +58,10 @@ int image_import(struct box *box, const struct caller *caller, const char *name,
         const struct job wanted = {.type = JOB_IMPORT, .name = (char *)name};
         struct image_wait *w = NULL;
         int r = name ? check_name(name, err) : 0;
-        if (r == 0)
+        if (r == 0) {
+                images_configure(box);
                 r = image_job_add(box, caller, &wanted, events, context, &w, err);
+        }
         if (r < 0 || !w)
                 return r;
         r = image_feed_new(box->loop, on_feed_room, w->job, &w->job->feed, &w->job->archive);
@@ -94,6 +98,41 @@ int image_collect(struct box *box, const struct caller *caller, const struct ima
 {
         const struct job wanted = {.type = JOB_COLLECT};
         return image_job_add(box, caller, &wanted, events, context, ret, err);
+}
+
+/* Looked at again before the next job that needs it. */
+static void on_bound(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context)
+{
+        (void)wait;
+        (void)end;
+        (void)err;
+        (void)context;
+}
+
+static uint64_t written_bound(const struct box *box)
+{
+        char path[sizeof box->store + 16];
+        unsigned long long bytes = 0;
+        snprintf(path, sizeof path, "%s/max_bytes", box->store);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%20llu", &bytes) != 1)
+                bytes = UINT64_MAX; /* to be written anew */
+        if (file)
+                fclose(file);
+        return bytes;
+}
+
+void images_configure(struct box *box)
+{
+        static const struct image_events events = {.on_end = on_bound};
+        const struct job wanted = {.type = JOB_BOUND};
+        struct image_wait *wait;
+        struct caller owner;
+        if (written_bound(box) == image_policy_max_bytes(&box->settings))
+                return;
+        caller_owner(&owner);
+        (void)image_job_add(box, &owner, &wanted, &events, NULL, &wait, NULL);
 }
 
 /* ---- for people ---- */

@@ -51,6 +51,9 @@ int image_remove(struct box *box, const struct caller *caller, const char *name,
 int image_collect(struct box *box, const struct caller *caller, const struct image_events *events,
                   void *context, struct image_wait **ret, struct cella_err *err);
 
+/* The settings' images.max_bytes goes to the store, if it may be another than what is written there. */
+void images_configure(struct box *box);
+
 /* How much of it was taken; on_room comes if it was not all.  Then the end of it. */
 size_t image_feed(struct image_wait *wait, const char *data, size_t len);
 void image_feed_end(struct image_wait *wait);

@@ -2,7 +2,7 @@
 #pragma once
 #include "box/images.h"
 
-enum job_type { JOB_PULL, JOB_IMPORT, JOB_REMOVE, JOB_COLLECT };
+enum job_type { JOB_PULL, JOB_IMPORT, JOB_REMOVE, JOB_COLLECT, JOB_BOUND };
 
 struct job {
         struct list link; /* in images->jobs, oldest first */

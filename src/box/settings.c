@@ -18,6 +18,7 @@ const char *const tier_words[] = {"restricted", "standard", "elevated", "sandbox
 
 static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum box_mode */
 const char *const engine_words[] = {"native", "docker", NULL};
+const char *const transport_words[] = {"auto", "socket", "attach", NULL};
 static const char *const scan_words[] = {"off", "warn", "block", NULL}; /* by enum box_scan */
 
 int word_index(const char *const *words, const char *word)
@@ -178,6 +179,11 @@ static const struct field docker_fields[] = {
          .max = 63,
          .standard = "null",
          .help = "that it starts containers with, as runsc; null: its own choice"},
+        {.name = "transport",
+         .type = FIELD_WORD,
+         .words = transport_words,
+         .standard = "\"auto\"",
+         .help = "how Cella talks to containers: socket, attach (where no socket is let in), or auto"},
         {0}};
 
 /* From the one table of limits. */

@@ -15,6 +15,7 @@ enum box_tier { TIER_RESTRICTED, TIER_STANDARD, TIER_ELEVATED };
 extern const char *const scope_words[];     /* by enum box_scope, NULL at the end */
 extern const char *const workspace_words[]; /* by enum box_workspace */
 extern const char *const engine_words[];    /* by enum box_engine */
+extern const char *const transport_words[]; /* by enum docker_transport */
 extern const char *const tier_words[];      /* the last two are other names: see tier_from_word() */
 
 int word_index(const char *const *words, const char *word); /* -1: none of them */

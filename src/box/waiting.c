@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "engine/command.h"
 #include "engine/runtime.h"
+#include "image/store.h"
 #include "sys/file.h"
 #include "warm/programs.h"
 #include "warm/release.h"
@@ -262,12 +263,21 @@ static const char *const *shell_environment(void)
         return list;
 }
 
+/* As plain code would have it: an image says where its runtimes are, and node22 is a file that is called
+ * node. */
+static const char *program_in(const struct box_sandbox *sb, const char *name)
+{
+        const struct image *image = used_image_get(sb->image);
+        const char *known = image ? image_runtime(image, name) : NULL;
+        return known ? known : name;
+}
+
 int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err)
 {
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
                                                "NODE_OPTIONS=--require=/dev/null", NULL};
-        const char *argv[3] = {how->program, waiting_script(how), NULL};
+        const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         const uint32_t flags =
                 INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS |
@@ -302,7 +312,7 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
                         const json_t *preload, int *ret_control, struct cella_err *err)
 {
         static const char *const env[] = {PRELOAD_PYTHON, NULL};
-        const char *argv[] = {program, "main.py", NULL};
+        const char *argv[] = {program_in(sb, program), "main.py", NULL};
         const struct cella_command command = {
                 .argv = argv, .env = env, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         char body[sizeof(struct release_head) + RELEASE_MAX / 4];

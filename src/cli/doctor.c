@@ -52,12 +52,19 @@ static bool has(const char *const *words, size_t n, const char *word)
 
 static void print_host(void)
 {
-        struct utsname u;
+        struct utsname u = {0};
+        unsigned major = 0, minor = 0;
         if (uname(&u) == 0)
                 printf("kernel     %s %s\n", u.release, u.machine);
         printf("run as     %s\n", geteuid() == 0 ? "root" : "ordinary user");
         printf("cgroups    %s\n", cgroup_is_v2() ? "v2" : "v1 or hybrid");
-        printf("landlock   version %d\n\n", sys_landlock_abi());
+        printf("landlock   version %d\n", sys_landlock_abi());
+        /* An overlay needs an attribute for that, which a user's tmpfs has since then. */
+        if (geteuid() != 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+            (major < 6 || (major == 6 && minor < 6)))
+                printf("images     their directories cannot be removed (EIO) by code of an ordinary user's "
+                       "sandbox before Linux 6.6\n");
+        putchar('\n');
 }
 
 static void print_layers(const struct cella_isolation *isolation)

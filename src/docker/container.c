@@ -120,14 +120,11 @@ int container_stats(const char *socket, const char *id, struct keeper_counted *r
                        : 0;
 }
 
-void container_tighten(const char *socket, const char *id, const struct keeper_make *make)
+void container_tighten(const char *socket, const char *id, uint64_t memory, uint64_t processes)
 {
         AUTO(api_answer_done) struct api_answer answer = {0};
         struct cella_err ignored = {0};
         char path[160], body[200];
-        const uint64_t memory = make->limits.memory_bytes, processes = container_processes(make);
-        if (memory >= CONTAINER_MEMORY_LEAST && processes >= CONTAINER_PROCESSES_LEAST)
-                return;
         snprintf(body, sizeof body, "{\"Memory\":%llu,\"MemorySwap\":%llu,\"PidsLimit\":%llu}",
                  (unsigned long long)memory, (unsigned long long)memory, (unsigned long long)processes);
         const struct api_request q = {.socket = socket,

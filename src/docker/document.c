@@ -23,20 +23,34 @@
 #define SHM_BYTES (64u << 20)
 #define RESOLVER "/etc/resolv.conf"
 
-uint64_t container_processes(const struct keeper_make *make)
+uint64_t container_processes(const struct keeper_make *make, bool attaches)
 {
-        return 1 + (uint64_t)make->limits.processes + (make->long_lived ? HELPERS : 0);
+        return 1 + attaches + (uint64_t)make->limits.processes + (make->long_lived ? HELPERS : 0);
 }
 
-static void put_command(struct json *j)
+uint64_t container_processes_least(enum docker_transport transport)
 {
+        return transport == DOCKER_AUTO ? CONTAINER_PROCESSES_KERNEL : CONTAINER_PROCESSES_LEAST;
+}
+
+static void put_command(struct json *j, const struct container_spec *spec)
+{
+        const bool attaches = spec->transport != DOCKER_SOCKET;
         json_put_open(j, "Entrypoint", '[');
         json_put_string(j, NULL, CONTAINER_PLACE "/init");
         json_put_close(j, ']');
         json_put_open(j, "Cmd", '[');
-        json_put_string(j, NULL, "--join");
-        json_put_string(j, NULL, CONTAINER_PLACE "/s");
+        json_put_string(j, NULL, attaches ? "--attach" : "--join");
+        if (spec->transport != DOCKER_ATTACH)
+                json_put_string(j, NULL, CONTAINER_PLACE "/s");
         json_put_close(j, ']');
+        if (!attaches)
+                return;
+        json_put_bool(j, "AttachStdin", true);
+        json_put_bool(j, "AttachStdout", true);
+        json_put_bool(j, "AttachStderr", true);
+        json_put_bool(j, "OpenStdin", true);
+        json_put_bool(j, "StdinOnce", true); /* when we are gone it closes, and init goes */
 }
 
 /* Only where there is something to switch off: Podman without systemd takes its time over that. */
@@ -95,12 +109,12 @@ static void put_limits(struct json *j, const struct container_spec *spec)
                 cpus_milli = (uint64_t)cpus * 1000;
         const uint64_t memory =
                 limits->memory_bytes > CONTAINER_MEMORY_LEAST ? limits->memory_bytes : CONTAINER_MEMORY_LEAST;
-        const uint64_t processes = container_processes(spec->make);
+        const uint64_t processes = container_processes(spec->make, spec->transport != DOCKER_SOCKET);
+        const uint64_t least = container_processes_least(spec->transport);
         json_put_number(j, "Memory", memory);
         json_put_number(j, "MemorySwap", memory); /* both together: no swap */
         json_put_number(j, "NanoCpus", cpus_milli * 1000000);
-        json_put_number(j, "PidsLimit",
-                        processes > CONTAINER_PROCESSES_LEAST ? processes : CONTAINER_PROCESSES_LEAST);
+        json_put_number(j, "PidsLimit", processes > least ? processes : least);
         json_put_number(j, "ShmSize", limits->disk_bytes < SHM_BYTES ? limits->disk_bytes : SHM_BYTES);
         put_ulimits(j, spec);
 }
@@ -231,7 +245,7 @@ char *container_document(const struct container_spec *spec)
                 return NULL;
         json_put_open(&j, NULL, '{');
         json_put_string(&j, "Image", spec->image->image.id);
-        put_command(&j);
+        put_command(&j, spec);
         json_put_string(&j, "Hostname", "sandbox");
         json_put_string(&j, "WorkingDir", "/");
         if (spec->user[0])

@@ -111,6 +111,28 @@ static int choose_runtime(const struct docker_open *want, struct docker_opened *
         return 0;
 }
 
+/* Runtimes whose containers are processes of this kernel, into which a socket leads. */
+static bool is_of_this_kernel(const char *runtime)
+{
+        static const char *const known[] = {"", "runc", "crun", "youki", "io.containerd.runc.v2"};
+        for (size_t i = 0; i < ARRAY_LEN(known); i++)
+                if (!strcmp(runtime, known[i]))
+                        return true;
+        return false;
+}
+
+static uint32_t choose_transport(const struct setup *setup, const struct docker_open *want,
+                                 const struct docker_opened *found)
+{
+        if (want->transport != DOCKER_AUTO)
+                return want->transport;
+        if (setup->transport && !strcmp(setup->transport, "socket"))
+                return DOCKER_SOCKET;
+        if (setup->transport && !strcmp(setup->transport, "attach"))
+                return DOCKER_ATTACH;
+        return is_of_this_kernel(found->runtime) ? DOCKER_SOCKET : DOCKER_AUTO;
+}
+
 int find_engine(const struct setup *setup, const struct docker_open *want, struct docker_opened *ret,
                 struct cella_err *err)
 {
@@ -121,7 +143,9 @@ int find_engine(const struct setup *setup, const struct docker_open *want, struc
                 r = socket ? look(socket, &found, err) : search(setup, &found, err);
         if (r == 0)
                 r = choose_runtime(want, &found, err);
-        if (r == 0)
-                *ret = found;
-        return r;
+        if (r < 0)
+                return r;
+        found.transport = choose_transport(setup, want, &found);
+        *ret = found;
+        return 0;
 }

@@ -30,6 +30,7 @@ int main(int argc, char **argv)
                 {"--home", &setup.home},
                 {"--host", &setup.host},
                 {"--runtime-dir", &setup.runtime_dir},
+                {"--transport", &setup.transport},
                 {"--for", &setup.whose},
         };
         for (int i = 1; i < argc; i += 2) {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "docker/attach.h"
 #include "docker/container.h"
 #include "docker/image.h"
 #include "docker/network.h"
@@ -26,6 +27,7 @@
 #define INIT_PATIENCE_US 30000000
 #define LOOK_MS 250 /* how often to ask whether it has ended instead */
 #define ALL_WALLS ((WALL_PROC << 1) - 1)
+#define GROUP_LIMITS (CELLA_LIMIT_MEMORY | CELLA_LIMIT_PROCESSES | CELLA_LIMIT_CPUS)
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -115,9 +117,22 @@ struct work {
         char container[REPLY_ID_MAX];
         bool has_place;
         int listener, control;
+        struct attach *attach;
+        bool attached; /* control leads there, and not to a socket that init has */
+        bool other_kernel;
         struct cell *cell;
         uint32_t missing;
 };
+
+/* Descriptors do not go over the engine's stream: neither that of its namespace, nor those of a way out. */
+static int refuse_network(struct cella_err *err)
+{
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                "net: the container has no network namespace to be seen from here");
+        return err_hint(err,
+                        "tier restricted is all that a runtime with a kernel of its own can have; or use "
+                        "another docker.runtime, or the engine native");
+}
 
 static int check_possible(const struct work *w, struct cella_err *err)
 {
@@ -130,7 +145,8 @@ static int check_possible(const struct work *w, struct cella_err *err)
                                 "with the engine docker, name one of its images: --image python:3.12-slim");
         }
         if (m->network) {
-                int r = network_check(&w->engine, err);
+                int r = w->engine.transport == DOCKER_ATTACH ? refuse_network(err)
+                                                             : network_check(&w->engine, err);
                 if (r < 0)
                         return r;
         }
@@ -181,6 +197,7 @@ static int make_container(struct work *w, struct cella_err *err)
                 .make = m,
                 .image = &w->image,
                 .directory = w->directory,
+                .transport = (enum docker_transport)w->engine.transport,
                 .home = process.place.home,
                 .owner = process.place.owner,
                 .user = w->user,
@@ -193,10 +210,16 @@ static int make_container(struct work *w, struct cella_err *err)
                 r = place_path(&process.place, PLACE_RESOLVER, w->resolver, sizeof w->resolver);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "docker");
-        if ((r = w->listener = place_listen(&process.place, m->id, err)) < 0)
+        if ((r = place_make(&process.place, m->id, err)) < 0)
                 return r;
         w->has_place = true;
+        if (spec.transport != DOCKER_ATTACH &&
+            (r = w->listener = place_listen(&process.place, m->id, err)) < 0)
+                return r;
         if ((r = container_create(&spec, w->container, err)) < 0)
+                return r;
+        if (spec.transport != DOCKER_SOCKET &&
+            (r = attach_new(w->engine.socket, w->container, &w->attach, err)) < 0)
                 return r;
         return container_start(w->engine.socket, w->container, err);
 }
@@ -208,9 +231,7 @@ static int explain_end(const struct work *w, const struct reply_state *state, st
         if (state->exit_code == INIT_NO_SOCKET) {
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNREFUSED,
                         "runtime %.40s lets no socket of the host into its containers", w->engine.runtime);
-                return err_hint(err, "for gVisor: runsc --host-uds=open (in daemon.json, runtimeArgs); or "
-                                     "set docker.runtime "
-                                     "to another");
+                return err_hint(err, "set docker.transport to attach, or docker.runtime to another");
         }
         if (state->oom_killed) {
                 err_say(err, CELLA_INVALID_REQUEST, -ENOMEM,
@@ -222,16 +243,49 @@ static int explain_end(const struct work *w, const struct reply_state *state, st
                        state->error[0] ? ": " : "", state->error);
 }
 
+/* Over the engine's stream: 1, 0: not yet. */
+static int hear_stream(struct work *w, struct cella_err *err)
+{
+        int r = w->attach ? attach_hear(w->attach) : 0;
+        if (r == 0)
+                return 0;
+        if (r < 0) { /* the engine says more about its end */
+                w->attach = attach_free(w->attach);
+                return 0;
+        }
+        w->attached = true;
+        w->other_kernel = !attach_is_this_kernel(w->attach);
+        r = w->control = attach_start(TAKE(w->attach), err);
+        return r < 0 ? r : 1;
+}
+
+/* Whether init has come, by either way: 1, and w->control is what leads to it; 0: not within that time. */
+static int hear_init(struct work *w, int wait_ms, struct cella_err *err)
+{
+        int r = hear_stream(w, err); /* it may have come with the engine's answer */
+        if (r != 0)
+                return r;
+        struct pollfd fds[] = {{w->listener, POLLIN, 0}, {w->attach ? attach_fd(w->attach) : -1, POLLIN, 0}};
+        if (poll(fds, ARRAY_LEN(fds), wait_ms) <= 0)
+                return 0;
+        if (!fds[0].revents)
+                return hear_stream(w, err);
+        w->control = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
+        return w->control < 0 ? err_set(err, CELLA_INTERNAL, -errno, "cannot hear the sandbox") : 1;
+}
+
 static int await_init(struct work *w, struct cella_err *err)
 {
         const int64_t until = clock_us() + INIT_PATIENCE_US;
-        struct pollfd fd = {w->listener, POLLIN, 0};
-        while (poll(&fd, 1, LOOK_MS) <= 0) {
+        int heard;
+        while ((heard = hear_init(w, LOOK_MS, err)) == 0) {
                 struct reply_state state;
                 int r = container_inspect(w->engine.socket, w->container, &state, err);
                 if (r < 0)
                         return r;
-                if (!state.running && poll(&fd, 1, 0) <= 0)
+                if (!state.running && (heard = hear_init(w, 0, err)) != 0)
+                        break;
+                if (!state.running)
                         return explain_end(w, &state, err);
                 if (clock_us() < until)
                         continue;
@@ -241,18 +295,33 @@ static int await_init(struct work *w, struct cella_err *err)
                 return err_hint(err, "is the engine on this machine, and does it see %.120s?",
                                 process.place.home);
         }
-        w->control = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
-        if (w->control < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot hear the sandbox");
+        if (heard < 0)
+                return heard;
         /* Only the first is let in, and that is init: nothing else ran yet. */
         sys_close(TAKE_FD(w->listener));
+        w->attach = attach_free(w->attach);
         place_empty(&process.place, w->making->make.id);
         return 0;
+}
+
+/* The container's first process; of a runtime with a kernel of its own, that kernel. */
+static pid_t ask_for_pid(struct work *w)
+{
+        struct cella_err ignored = {0};
+        struct reply_state state;
+        if (container_inspect(w->engine.socket, w->container, &state, &ignored) < 0 || !state.running ||
+            state.pid <= 0)
+                return 0;
+        int fd = (int)sys_call2(SYS_pidfd_open, state.pid, 0);
+        w->cell->pidfd = fd < 0 ? -1 : fd;
+        return fd < 0 ? 0 : state.pid;
 }
 
 /* Who is at the other end, as far as the kernel lets us know. */
 static pid_t see_init(struct work *w)
 {
+        if (w->attached)
+                return ask_for_pid(w);
         struct ucred peer = {0};
         socklen_t size = sizeof peer;
         if (getsockopt(w->control, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0)
@@ -265,18 +334,32 @@ static pid_t see_init(struct work *w)
         return peer.pid;
 }
 
+/* In a kernel of its own, what the group counts are that one's threads, and nobody counts the code's. */
+static void tighten(struct work *w, uint64_t processes)
+{
+        const struct keeper_make *m = &w->making->make;
+        const uint64_t least = container_processes_least((enum docker_transport)w->engine.transport);
+        const uint64_t now = processes > least ? processes : least;
+        if (w->other_kernel)
+                processes = now;
+        if (m->limits.memory_bytes < CONTAINER_MEMORY_LEAST || processes < now)
+                container_tighten(w->engine.socket, w->container, m->limits.memory_bytes, processes);
+        usage_tighten(&w->cell->usage, m->limits.memory_bytes, processes);
+}
+
 static int check_limits(struct work *w, struct cella_err *err)
 {
         const struct keeper_make *m = &w->making->make;
-        const uint64_t processes = container_processes(m);
+        const uint64_t processes = container_processes(m, w->attached);
         const char *what;
         pid_t pid = see_init(w);
         if (pid > 0)
-                usage_open(pid, &w->cell->usage);
-        container_tighten(w->engine.socket, w->container, m);
-        usage_tighten(&w->cell->usage, m->limits.memory_bytes, processes);
+                usage_open(pid, w->container, &w->cell->usage);
+        tighten(w, processes);
         usage_begin(&w->cell->usage);
         w->missing = usage_missing(&w->cell->usage, &m->limits, processes);
+        if (w->other_kernel)
+                w->missing |= CELLA_LIMIT_PROCESSES;
         if (w->host_workspace)
                 w->missing |= CELLA_LIMIT_DISK;
         uint32_t lacking = w->missing & m->required;
@@ -289,6 +372,10 @@ static int check_limits(struct work *w, struct cella_err *err)
                                                  : "disk";
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
                 "cgroup: the container engine does not enforce the limit on %s", what);
+        if (w->other_kernel && lacking == CELLA_LIMIT_PROCESSES)
+                return err_hint(err,
+                                "a runtime with a kernel of its own does not count them: ask for no limit of "
+                                "yours, or use another docker.runtime, or the engine native");
         return err_hint(err, w->engine.rootless
                                      ? "without root it needs cgroup v2 with that controller delegated"
                                      : "look at docker info: it warns of what is missing");
@@ -298,11 +385,14 @@ static int join(struct work *w, struct cella_err *err)
 {
         struct init_join head;
         memset(&head, 0, sizeof head);
-        head.walls = ALL_WALLS;
+        head.walls = ALL_WALLS & ~((w->missing & GROUP_LIMITS) == GROUP_LIMITS ? WALL_CGROUP : 0);
         head.terminals = w->making->make.terminals;
         memcpy(head.outside, process.outside, sizeof head.outside);
+        memcpy(head.kernel, process.kernel, sizeof head.kernel);
         head.limits = w->making->make.limits;
         int way[2] = {-1, -1}, r = 0;
+        if (w->making->make.network && w->attached)
+                return refuse_network(err);
         if (w->making->make.network && (r = network_open(w->control, way, err)) < 0)
                 return r;
         r = message_send(w->control, INIT_JOIN, 0, way, way[0] >= 0 ? 2 : 0, &head, sizeof head, NULL, 0);
@@ -392,6 +482,7 @@ void making_work(void *argument)
                 cell_release(w->cell);
         sys_close(w->listener);
         sys_close(w->control);
+        attach_free(w->attach);
         reply_image_done(&w->image);
         free(w);
         free(making);

@@ -50,9 +50,10 @@ void order_count(void *argument)
         struct reply_state state;
         pthread_mutex_lock(&c->lock);
         if (!usage_read(&c->usage, &c->last)) {
-                if (!cell_is_dead(c))
+                if (!cell_is_dead(c) && !c->usage.foreign)
                         container_stats(c->socket, c->container, &c->last, &ignored);
-                else if (!c->inspected && container_inspect(c->socket, c->container, &state, &ignored) == 0) {
+                else if (cell_is_dead(c) && !c->inspected &&
+                         container_inspect(c->socket, c->container, &state, &ignored) == 0) {
                         c->inspected = true;
                         if (state.oom_killed && c->last.oom_kills == 0)
                                 c->last.oom_kills = 1;

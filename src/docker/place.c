@@ -151,20 +151,24 @@ static int bind_in(int socket_fd, int dir)
         if (bind(socket_fd, (struct sockaddr *)&address, sizeof address) < 0)
                 return -errno;
         /* Whoever the code is in there; out here nobody gets to it through HOME. */
-        if (fchmodat(dir, "s", 0666, 0) < 0 || fchmod(dir, 0755) < 0 || listen(socket_fd, 1) < 0)
+        if (fchmodat(dir, "s", 0666, 0) < 0 || listen(socket_fd, 1) < 0)
                 return -errno;
         return 0;
 }
 
-int place_listen(const struct place *p, const char *id, struct cella_err *err)
+int place_make(const struct place *p, const char *id, struct cella_err *err)
 {
         int r = sys_mkdirat(p->dir, id, 0755);
         AUTO(sys_close) int dir = r < 0 ? r : sys_openat(p->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        r = dir < 0 ? dir : fchmod(dir, 0755) < 0 || linkat(p->dir, "init", dir, "init", 0) < 0 ? -errno : 0;
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot make a directory for the sandbox") : 0;
+}
+
+int place_listen(const struct place *p, const char *id, struct cella_err *err)
+{
+        AUTO(sys_close) int dir = sys_openat(p->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         AUTO(sys_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        r = dir < 0                                      ? dir
-            : fd < 0                                     ? -errno
-            : linkat(p->dir, "init", dir, "init", 0) < 0 ? -errno
-                                                         : bind_in(fd, dir);
+        int r = dir < 0 ? dir : fd < 0 ? -errno : bind_in(fd, dir);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make a socket for the sandbox");
         return TAKE_FD(fd);

@@ -22,7 +22,9 @@ struct place {
 int place_open(const char *home, struct place *ret, struct cella_err *err);
 void place_close(struct place *place); /* nothing is left of it, but HOME */
 
-/* Makes the directory of a sandbox and listens there.  Returns the socket. */
+/* Makes the directory of a sandbox, with the program in it. */
+int place_make(const struct place *place, const char *id, struct cella_err *err);
+/* Listens there.  Returns the socket. */
 int place_listen(const struct place *place, const char *id, struct cella_err *err);
 /* Its path, for the engine; or with PLACE_RESOLVER instead of an id, that file's. */
 int place_path(const struct place *place, const char *id, char *ret, size_t size);

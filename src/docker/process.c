@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -108,8 +109,8 @@ static void open_work(void *argument)
 
 static const char *take_open(const struct docker_open *packet, size_t len)
 {
-        if (len != sizeof *packet || packet->number == 0 ||
-            !memchr(packet->socket, '\0', sizeof packet->socket) ||
+        if (len != sizeof *packet || packet->number == 0 || packet->transport > DOCKER_ATTACH ||
+            packet->reserved || !memchr(packet->socket, '\0', sizeof packet->socket) ||
             !memchr(packet->runtime, '\0', sizeof packet->runtime))
                 return "a bad beginning";
         struct docker_open *copy = malloc(sizeof *copy);
@@ -274,6 +275,9 @@ static void see_namespaces(void)
                 [INIT_NS_CGROUP] = "/proc/self/ns/cgroup",
         };
         struct stat st;
+        struct utsname own;
+        if (uname(&own) == 0)
+                memcpy(process.kernel, own.version, strnlen(own.version, sizeof own.version - 1));
         for (unsigned i = 0; i < INIT_NS_COUNT; i++)
                 process.outside[i] = stat(paths[i], &st) == 0 ? st.st_ino : 0;
 }

@@ -11,6 +11,7 @@ struct process {
         struct place place;
         int epoll;
         uint64_t outside[INIT_NS_COUNT]; /* our own namespaces, see struct init_join */
+        char kernel[72];                 /* and kernel */
 };
 
 extern struct process process;

@@ -252,15 +252,17 @@ int reply_state(char *text, size_t len, struct reply_state *ret)
         AUTO(json_doc_done) struct json_doc doc = {0};
         const struct json_value *state =
                 read_object(text, len, &doc) < 0 ? NULL : json_get(doc.values, "State");
-        int64_t code = 0;
+        int64_t code = 0, pid = 0;
         if (!state || state->type != JSON_OBJECT)
                 return -EPROTO;
         json_get_integer(state, "ExitCode", &code);
+        json_get_integer(state, "Pid", &pid);
         *ret = (struct reply_state){
                 .running = json_get_bool(state, "Running"),
                 .paused = json_get_bool(state, "Paused"),
                 .oom_killed = json_get_bool(state, "OOMKilled"),
                 .exit_code = (int)code,
+                .pid = pid > 0 && pid < INT32_MAX ? (int)pid : 0,
         };
         copy(ret->error, sizeof ret->error, json_get_string(state, "Error"));
         return 0;

@@ -47,6 +47,7 @@ int reply_created(char *text, size_t len, char ret[REPLY_ID_MAX]);
 struct reply_state {
         bool running, paused, oom_killed;
         int exit_code;
+        int pid; /* of its first process; 0: it does not say */
         char error[160];
 };
 

@@ -10,5 +10,6 @@ struct setup {
                            * that this user starts */
         const char *host; /* --host: what DOCKER_HOST said */
         const char *runtime_dir; /* --runtime-dir: what XDG_RUNTIME_DIR said */
+        const char *transport;   /* --transport: socket or attach, where the settings leave it to us */
         const char *whose;       /* --for server: who asks may have less than the user that started us */
 };

@@ -3,12 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/auto.h"
 #include "docker/api.h"
 #include "docker/container.h"
+#include "docker/remains.h"
 
 #define LEFT_MAX 1024 /* at once; the rest is for the next time */
+#define LIST_TRIES 10
+#define LIST_PAUSE_US 100000
 
 struct found {
         const struct place *place;
@@ -24,9 +28,26 @@ static void take(void *context, const char *id, const char *owner)
                 memcpy(f->ids[f->n++], id, strlen(id) + 1);
 }
 
+/* Podman answers 500 while one of them dies. */
+static void list(const char *socket, const char *path, struct found *f)
+{
+        const struct api_request q = {
+                .socket = socket, .method = "GET", .path = path, .patience_s = API_PATIENCE_S};
+        for (int tries = 0; tries < LIST_TRIES; tries++) {
+                AUTO(api_answer_done) struct api_answer answer = {0};
+                struct cella_err ignored = {0};
+                if (api_call(&q, &answer, &ignored) < 0)
+                        return;
+                if (api_succeeded(&answer)) {
+                        reply_list(answer.text, answer.len, take, f);
+                        return;
+                }
+                usleep(LIST_PAUSE_US);
+        }
+}
+
 void sweep(const struct place *place, const char *socket)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
         struct cella_err ignored = {0};
         char filter[700], escaped[2100], path[2200];
         struct found f = {place, calloc(LEFT_MAX, REPLY_ID_MAX), 0};
@@ -34,12 +55,10 @@ void sweep(const struct place *place, const char *socket)
         if (f.ids && strlen(place->home) < 600 && !strpbrk(place->home, "\"\\") &&
             api_escape(filter, escaped, sizeof escaped) == 0) {
                 snprintf(path, sizeof path, "/containers/json?all=true&filters=%s", escaped);
-                const struct api_request q = {
-                        .socket = socket, .method = "GET", .path = path, .patience_s = API_PATIENCE_S};
-                if (api_call(&q, &answer, &ignored) == 0 && api_succeeded(&answer))
-                        reply_list(answer.text, answer.len, take, &f);
+                list(socket, path, &f);
                 for (size_t i = 0; i < f.n; i++)
-                        container_remove(socket, f.ids[i], &ignored);
+                        if (container_remove(socket, f.ids[i], &ignored) < 0)
+                                remains_add(socket, f.ids[i]);
         }
         free(f.ids);
         place_sweep(place);

@@ -12,10 +12,12 @@
 #define GROUPS "/sys/fs/cgroup"
 #define PERIOD_US 100000
 
-static int open_group(const char *mount, const char *path)
+/* A container without one of its own (a rootless engine with v1) is in its engine's, or in who knows whose:
+ * that is not counted, and never written to.  Every engine calls a container's after it. */
+static int open_group(const char *mount, const char *path, const char *container)
 {
         char whole[1024];
-        if (strstr(path, "/../") ||
+        if (strstr(path, "/../") || !container[0] || !strstr(path, container) ||
             snprintf(whole, sizeof whole, GROUPS "%s%s", mount, path) >= (int)sizeof whole)
                 return -1;
         int fd = sys_openat(AT_FDCWD, whole, O_RDONLY | O_DIRECTORY, 0);
@@ -33,7 +35,7 @@ static bool has_word(const char *list, size_t len, const char *word)
 }
 
 /* One line of /proc/PID/cgroup: NUMBER:CONTROLLERS:PATH. */
-static void take_line(struct usage *u, char *line)
+static void take_line(struct usage *u, const char *container, char *line)
 {
         const struct {
                 const char *word, *mount;
@@ -52,14 +54,14 @@ static void take_line(struct usage *u, char *line)
         path++;
         for (size_t i = 0; i < ARRAY_LEN(all); i++)
                 if (has_word(list, len, all[i].word) && *all[i].fd < 0)
-                        *all[i].fd = open_group(all[i].mount, path);
+                        *all[i].fd = open_group(all[i].mount, path, container);
         if (len == 0 && access(GROUPS "/cgroup.controllers", F_OK) == 0) { /* v2, and only that */
-                u->memory = open_group("", path);
+                u->memory = open_group("", path, container);
                 u->v2 = u->memory >= 0;
         }
 }
 
-void usage_open(pid_t pid, struct usage *ret)
+void usage_open(pid_t pid, const char *container, struct usage *ret)
 {
         char name[40], text[4096], *rest = text;
         *ret = USAGE_NONE;
@@ -67,7 +69,8 @@ void usage_open(pid_t pid, struct usage *ret)
         if (sys_read_file(AT_FDCWD, name, text, sizeof text) <= 0)
                 return;
         for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
-                take_line(ret, line);
+                take_line(ret, container, line);
+        ret->foreign = ret->memory < 0 && ret->cpu < 0 && ret->cpuacct < 0 && ret->pids < 0;
         if (ret->v2)
                 ret->cpu = ret->cpuacct = ret->pids = ret->memory;
 }

@@ -14,12 +14,13 @@
 struct usage {
         int memory, cpu, cpuacct, pids; /* directories; -1: not to be had.  With v2 all the same one */
         bool v2;
+        bool foreign; /* it is in groups of others: nobody can count for it, not even the engine */
         uint64_t cpu_us, oom_kills, refused; /* when ours began, see usage_begin() */
 };
 #define USAGE_NONE ((struct usage){.memory = -1, .cpu = -1, .cpuacct = -1, .pids = -1})
 
-/* Those of a process.  Finds as many as it can. */
-void usage_open(pid_t pid, struct usage *ret);
+/* Those of a process that are the container's own (its id).  Finds as many as it can. */
+void usage_open(pid_t pid, const char *container, struct usage *ret);
 void usage_close(struct usage *usage);
 
 /* Lowers the limits to these, as far as we may, for who had to begin with more. */

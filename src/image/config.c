@@ -94,12 +94,23 @@ static const char **get_arguments(struct reading *r, const struct json_value *co
         return begin;
 }
 
-/* What is no variable is nobody's. */
+/* Where the variable is said again, further on, or NULL. */
+static const char *const *said_again(const char *const *list, const char *variable)
+{
+        const size_t len = strcspn(variable, "=") + 1;
+        for (; *list; list++)
+                if (strncmp(*list, variable, len) == 0)
+                        return list;
+        return NULL;
+}
+
+/* What is no variable is nobody's.  Of one that is said twice the last counts: programs differ in which they
+ * would take. */
 static const char **get_env(struct reading *r, const struct json_value *config)
 {
         const char **env = get_list(r, config, "Env", ENV_MAX), **to = env;
         for (const char **from = env; *from; from++)
-                if (strchr(*from, '=') && (*from)[0] != '=')
+                if (strchr(*from, '=') && (*from)[0] != '=' && !said_again(from + 1, *from))
                         *to++ = *from;
         *to = NULL;
         return env;
@@ -152,12 +163,25 @@ static const char *get_platform(struct reading *r, const struct json_value *top,
         return text;
 }
 
+/* From the root, without . and .., as Docker has it. */
 static const char *get_cwd(struct reading *r, const struct json_value *config, char *text)
 {
-        const char *cwd = get_text(r, config, "WorkingDir");
-        if (cwd[0] == '/')
-                return cwd;
-        snprintf(text, TEXT_MAX + 2, "/%s", cwd);
+        size_t end = 0;
+        for (const char *at = get_text(r, config, "WorkingDir"); *at; at += strspn(at, "/")) {
+                const size_t len = strcspn(at, "/");
+                if (len == 2 && at[0] == '.' && at[1] == '.') {
+                        while (end > 0 && text[--end] != '/')
+                                continue;
+                } else if (len > 0 && !(len == 1 && at[0] == '.')) {
+                        text[end++] = '/';
+                        memcpy(text + end, at, len);
+                        end += len;
+                }
+                at += len;
+        }
+        if (end == 0)
+                text[end++] = '/';
+        text[end] = '\0';
         return text;
 }
 

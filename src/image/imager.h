@@ -17,6 +17,8 @@
  * directory, "config":{"Env":[..],"Cmd":[..],..} is how it is run
  *   -> {"id":3,"op":"rm","name":"x"}       a name, an id or the beginning of one; by id all names go
  *   -> {"id":4,"op":"gc"}                  removes layers and roots that belong to no image
+ *   -> {"id":6,"op":"bound","bytes":N}     what the store may have on the disk from now on, for all who write
+ * to it; 0: no bound (room.h)
  *   -> {"id":5,"op":"cancel","target":1}   the target's own answer says that it was cancelled
  *      pull and import take "limits":{"bytes":N,"entries":N}, too (unpacked; see IMAGER_BYTES,
  * IMAGER_ENTRIES)

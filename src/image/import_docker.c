@@ -54,8 +54,14 @@ static int import_entry(struct importing *in, const struct json_value *entry, st
         size_t n_layers, n_tags;
         if (!config)
                 return broken(err, "an image has no Config");
-        if (get_list(json_get(entry, "Layers"), layers, LAYERS_MAX, &n_layers) < 0 || n_layers == 0)
+        const struct json_value *list = json_get(entry, "Layers");
+        if (list && list->type == JSON_ARRAY && list->n > LAYERS_MAX)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image has %u layers, more than %d", list->n,
+                               LAYERS_MAX);
+        if (get_list(list, layers, LAYERS_MAX, &n_layers) < 0)
                 return broken(err, "Layers is not a list of files");
+        if (n_layers == 0)
+                return broken(err, "an image has no layers");
         if (get_list(json_get(entry, "RepoTags"), tags, TAGS_MAX, &n_tags) < 0)
                 return broken(err, "RepoTags is not a list of names");
         const struct part *part = parts_need(in->parts, config, PART_TEXT, err);

@@ -1,4 +1,5 @@
 /* image/layer.c -- layers: unpacked, checked, put into the store (writer.h). */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "image/room.h"
 #include "image/tree.h"
 #include "image/writer_parts.h"
 #include "sys/file.h"
@@ -28,7 +30,7 @@ void layer_done(struct layer *layer)
 static int parse_record(char *text, size_t len, struct layer *ret)
 {
         AUTO(json_doc_done) struct json_doc doc = {0};
-        int64_t bytes, files;
+        int64_t bytes, files, disk;
         int r = json_read(text, len, RECORD_VALUES, &doc, NULL);
         if (r < 0)
                 return r;
@@ -37,6 +39,9 @@ static int parse_record(char *text, size_t len, struct layer *ret)
                 return -EINVAL;
         ret->bytes = (uint64_t)bytes;
         ret->files = (uint64_t)files;
+        ret->disk = json_get_integer(doc.values, "disk", &disk) && disk >= 0
+                            ? (uint64_t)disk
+                            : ret->bytes + ret->files * ROOM_ENTRY; /* one of an earlier version */
         r = paths_get(doc.values, "whiteouts", &ret->whiteouts);
         return r < 0 ? r : paths_get(doc.values, "opaque", &ret->opaque);
 }
@@ -76,6 +81,7 @@ static int write_record(const struct writer *w, const char *diff, const char *bl
         paths_put(&j, "opaque", &u->opaque);
         json_put_number(&j, "bytes", u->bytes);
         json_put_number(&j, "files", u->files);
+        json_put_number(&j, "disk", u->disk);
         snprintf(digest, sizeof digest, "sha256:%s", diff);
         json_put_string(&j, "digest", digest);
         snprintf(digest, sizeof digest, "sha256:%s", blob);
@@ -148,7 +154,59 @@ static int keep(struct writer *w, const char *diff, struct cella_err *err)
         if (r < 0)
                 return r;
         AUTO(sys_close) int lock = store_lock(w->store, "commit", LOCK_EX, w->job, err);
-        return lock < 0 ? lock : layer_publish(w, diff, err);
+        r = lock < 0 ? lock : layers_fit(w, err);
+        return r < 0 ? r : layer_publish(w, diff, err);
+}
+
+/* ---- how much they are ---- */
+
+static bool is_record(const char *name)
+{
+        return strlen(name) == DIGEST_HEX + strlen(".json") && strcmp(name + DIGEST_HEX, ".json") == 0;
+}
+
+static int add_disk(int dir, const char *name, uint64_t *all)
+{
+        AUTO(layer_done) struct layer layer = {0};
+        char *text = NULL;
+        size_t len = 0;
+        int r = tree_read(dir, name, RECORD_MAX, &text, &len);
+        if (r == 0)
+                r = parse_record(text, len, &layer);
+        free(text);
+        *all += layer.disk;
+        return r == -ENOMEM ? r : 0; /* what cannot be read is no layer, and must not be in the way of gc */
+}
+
+int layers_disk(int dir, uint64_t *ret)
+{
+        const struct dirent *entry;
+        int r = 0, copy = tree_open(dir, ".", O_RDONLY | O_DIRECTORY);
+        DIR *list = copy < 0 ? NULL : fdopendir(copy);
+        *ret = 0;
+        if (!list) {
+                sys_close(copy);
+                return copy < 0 ? copy : -ENOMEM;
+        }
+        while (r == 0 && (entry = readdir(list)))
+                if (is_record(entry->d_name))
+                        r = add_disk(dir, entry->d_name, ret);
+        closedir(list);
+        return r;
+}
+
+int layers_fit(const struct writer *w, struct cella_err *err)
+{
+        uint64_t there = 0, ours = 0;
+        if (w->budget.room == 0)
+                return 0;
+        AUTO(sys_close) int layers = tree_open(w->store, "layers", O_RDONLY | O_DIRECTORY);
+        int r = layers < 0 ? layers : layers_disk(layers, &there);
+        if (r == 0)
+                r = layers_disk(w->tmp, &ours);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot see how large the store of images is");
+        return there + ours > w->budget.room ? room_refuse(w->budget.room, err) : 0;
 }
 
 /* ---- unpacking ---- */
@@ -190,14 +248,17 @@ static int unpack_into(struct writer *w, const char *name, struct stream *stream
         return r;
 }
 
-static int stage(struct writer *w, const char *name, const char *diff, const char *blob,
-                 const struct unpacked *u, struct cella_err *err)
+/* What is counted of it stays so, unless there was one like it. */
+static int stage(struct writer *w, const char *name, const char *diff, const char *blob, struct unpacked *u,
+                 struct cella_err *err)
 {
         if (is_there(w->tmp, "", diff))
                 return 0;
         int r = renameat2(w->tmp, name, w->tmp, diff, RENAME_NOREPLACE) < 0 ? -errno : 0;
         if (r == 0)
                 r = write_record(w, diff, blob, u);
+        if (r == 0)
+                u->disk = 0;
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write to the store") : 0;
 }
 
@@ -217,6 +278,7 @@ static int add(struct writer *w, struct stream *stream, const struct layer_sourc
                 r = keep(w, diff, err);
         pthread_mutex_unlock(&w->mutex);
         tree_remove(w->tmp, name); /* unless it is called otherwise now */
+        room_give(u.disk);
         unpacked_done(&u);
         return r;
 }

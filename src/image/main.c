@@ -26,6 +26,7 @@
 #include "image/digest.h"
 #include "image/imager.h"
 #include "image/lines.h"
+#include "image/room.h"
 #include "image/store.h"
 #include "sys/file.h"
 
@@ -330,7 +331,7 @@ static void begin(int64_t id, char *line, size_t len, struct json_doc *request, 
         pthread_mutex_lock(&mutex);
         struct running *r = find_operation(request->values) ? new_running(id, &err) : NULL;
         if (!r && err.kind == CELLA_OK)
-                err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "op: pull, import, rm, gc or cancel");
+                err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "op: pull, import, rm, gc, bound or cancel");
         if (!r) {
                 json_doc_done(request);
                 wipe(line, len);
@@ -368,6 +369,25 @@ static void cancel(int64_t id, const struct json_value *request)
         pthread_mutex_unlock(&mutex);
 }
 
+/* Done at once: what is asked for after it finds it in force. */
+static void set_bound(int64_t id, const struct json_value *request)
+{
+        struct answer a;
+        int64_t bytes = -1;
+        struct cella_err err = {0};
+        int r = json_get_integer(request, "bytes", &bytes) && bytes >= 0
+                        ? room_set_bound(IMAGER_STORE_FD, (uint64_t)bytes, &err)
+                        : err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "bytes: a whole number from 0 on");
+        if (r < 0) {
+                fail(id, &err);
+                return;
+        }
+        pthread_mutex_lock(&mutex);
+        if (answer_begin(&a, id, "done"))
+                answer_send(&a);
+        pthread_mutex_unlock(&mutex);
+}
+
 /* What is not of the protocol was not said by our owner: false, and that is the end. */
 static bool handle(struct lines *lines, const char *text, size_t len)
 {
@@ -384,8 +404,8 @@ static bool handle(struct lines *lines, const char *text, size_t len)
                 return false;
         }
         const char *op = json_get_string(request.values, "op");
-        if (op && strcmp(op, "cancel") == 0) {
-                cancel(id, request.values);
+        if (op && (strcmp(op, "cancel") == 0 || strcmp(op, "bound") == 0)) {
+                (op[0] == 'c' ? cancel : set_bound)(id, request.values);
                 json_doc_done(&request);
                 wipe(line, len);
         } else {

@@ -59,8 +59,7 @@ static int resolve(int top, const char *path)
         return fd;
 }
 
-/* Those above it that are not there. */
-static int make_path(int top, const char *path)
+int place_path(int top, const char *path)
 {
         char part[TREE_PATH_MAX];
         AUTO(sys_close) int at = sys_dup_above(top, 0);
@@ -95,7 +94,7 @@ static int open_parent(struct place *p, const char *path, const char *parent, st
         place_done(p);
         int fd = resolve(p->top, parent);
         if (fd == -ENOENT)
-                fd = make_path(p->top, parent);
+                fd = place_path(p->top, parent);
         if (fd == -ENOTDIR || fd == -ELOOP)
                 return place_refuse(path, "is in something that is no directory", err);
         if (fd == -E2BIG || fd == -ENAMETOOLONG)

@@ -21,6 +21,9 @@ int place_directory(struct place *p, const char *path, unsigned mode, struct cel
 int place_symlink(struct place *p, const char *path, const char *target, struct cella_err *err);
 int place_link(struct place *p, const char *path, const char *target, struct cella_err *err);
 
+/* The directory that path means below top, made with those above it if they are not there; a descriptor. */
+int place_path(int top, const char *path);
+
 /* Errors about one entry: the archive is not as it should be (-EBADMSG), or the system said no. */
 int place_refuse(const char *path, const char *why, struct cella_err *err);
 int place_fail(const char *path, int r, struct cella_err *err);

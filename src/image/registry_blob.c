@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "image/imager.h"
+#include "image/room.h"
 
 #define CHUNK ((size_t)1 << 20)
 #define SHORT_DIGEST 19 /* sha256: and twelve digits, as people show them */
@@ -84,7 +85,11 @@ int blob_open(struct blob *b, struct cella_err *err)
         b->old = b->have > 0;
         if (!b->digest || b->have > b->descriptor->size) /* with more than all of it, it is something else */
                 r = forget(b);
-        return r < 0 ? disk_trouble(b, r, "cannot begin with", err) : 1;
+        if (r < 0)
+                return disk_trouble(b, r, "cannot begin with", err);
+        r = room_take(b->room, b->descriptor->size - b->have, err);
+        b->counted = r == 0;
+        return r < 0 ? r : 1;
 }
 
 int blob_catch_up(struct blob *b, struct cella_err *err)
@@ -109,13 +114,17 @@ void blob_remove(struct blob *b)
 {
         char name[REFERENCE_DIGEST_SIZE + 8];
         file_name(b, name);
-        unlinkat(b->directory, name, 0);
+        if (unlinkat(b->directory, name, 0) == 0)
+                b->removed = true;
 }
 
 void blob_close(struct blob *b)
 {
         if (b->fd >= 0)
                 close(TAKE_FD(b->fd));
+        if (b->counted) /* all of it, there or to come */
+                room_give(b->descriptor->size - (b->removed ? 0 : b->have));
+        b->counted = b->removed = false;
         b->digest = digest_free(b->digest);
 }
 

@@ -15,10 +15,12 @@ struct blob {
         struct imager_job *job;
         const struct descriptor *descriptor;
         int directory; /* blobs/ */
+        uint64_t room; /* see image/room.h */
         const char *host;
         const char *name; /* the layer's in the store, for progress */
 
         int fd; /* -1: not open */
+        bool counted, removed;
         uint64_t have, hashed;
         struct digest *digest;
         bool old;         /* some of it is of an earlier pull */

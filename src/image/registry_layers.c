@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "image/registry_blob.h"
 #include "image/registry_request.h"
+#include "image/room.h"
 
 #define SHORT_MAX 3 /* answers that ended too early without a word */
 #define STEP_MS 100
@@ -262,6 +263,7 @@ static void add(struct work *w, const struct descriptor *descriptor, const char 
                 .job = w->job,
                 .descriptor = descriptor,
                 .directory = w->directory,
+                .room = writer_room(w->writer),
                 .host = w->session->host,
                 .name = l->diff,
                 .fd = -1,
@@ -277,6 +279,9 @@ static int check_room(const struct work *w, struct cella_err *err)
         uint64_t need = RESERVE;
         for (unsigned i = 0; i < w->n; i++)
                 need += w->layers[i].blob.descriptor->size;
+        int e = room_check(writer_room(w->writer), need - RESERVE, err);
+        if (e < 0)
+                return e;
         if (fstatvfs(w->directory, &disk) < 0 || need <= (uint64_t)disk.f_bavail * disk.f_frsize)
                 return 0;
         err_say(err, CELLA_TOO_LARGE, -ENOSPC, "the image needs more than %llu MiB, and %llu MiB are free",

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "image/reference.h"
+#include "image/room.h"
 #include "image/tree.h"
 #include "image/writer_parts.h"
 #include "sys/file.h"
@@ -363,6 +364,7 @@ static int sweep_alone(struct writer *w, unsigned wait_ms, bool all, struct remo
         if (commit < 0)
                 return commit;
         r = sweep(w, all, ret);
+        room_swept();
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot clean the store of images") : 0;
 }
 

@@ -16,11 +16,12 @@
 #include "image/writer_parts.h"
 #include "sys/file.h"
 
-#define LOOK_EVERY 256 /* entries between two looks at whether it was cancelled */
+#define LOOK_EVERY 256                 /* entries between two looks at whether it was cancelled */
+#define COPY_MAX ((uint64_t)256 << 20) /* bytes of files that have too many names to be linked */
 
 struct merge {
         struct writer *w;
-        uint64_t entries;
+        uint64_t entries, copied;
 };
 
 /* ---- one entry ---- */
@@ -38,8 +39,9 @@ static int copy_content(int from, int to)
         }
 }
 
-/* Where a file has as many names as it can have. */
-static int copy_file(int from, int to, const char *name)
+/* Where a file has as many names as it can have.  Nobody has paid for that: a layer with a large file of
+ * 65,000 names would fill any disk. */
+static int copy_file(struct merge *m, int from, int to, const char *name)
 {
         struct stat st;
         AUTO(sys_close) int in = sys_openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -47,6 +49,9 @@ static int copy_file(int from, int to, const char *name)
                 return in;
         if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
                 return -EMLINK;
+        if ((uint64_t)st.st_size > COPY_MAX || m->copied > COPY_MAX - (uint64_t)st.st_size)
+                return -EFBIG;
+        m->copied += (uint64_t)st.st_size;
         AUTO(sys_close) int out = sys_openat(to, name, O_WRONLY | O_CREAT | O_EXCL, st.st_mode & 0777);
         if (out < 0)
                 return out;
@@ -55,7 +60,7 @@ static int copy_file(int from, int to, const char *name)
         return r == 0 && futimens(out, times) < 0 ? -errno : r;
 }
 
-static int put_file(int from, int to, const char *name)
+static int put_file(struct merge *m, int from, int to, const char *name)
 {
         int r = linkat(from, name, to, name, 0) < 0 ? -errno : 0;
         if (r == -EEXIST) {
@@ -63,7 +68,7 @@ static int put_file(int from, int to, const char *name)
                 if (r == 0 && linkat(from, name, to, name, 0) < 0)
                         r = -errno;
         }
-        return r == -EMLINK ? copy_file(from, to, name) : r;
+        return r == -EMLINK ? copy_file(m, from, to, name) : r;
 }
 
 /* Makes the directory, or has it as the upper layer says; a descriptor of it. */
@@ -117,7 +122,7 @@ static int merge_entry(struct merge *m, int from, int to, const struct dirent *e
         if (m->entries % LOOK_EVERY == 0 && m->w->job->cancelled)
                 return -ECANCELED;
         return is_directory(from, entry) ? merge_below(m, from, to, entry->d_name, depth)
-                                         : put_file(from, to, entry->d_name);
+                                         : put_file(m, from, to, entry->d_name);
 }
 
 static int merge_directory(struct merge *m, int from, int to, int depth)
@@ -177,6 +182,8 @@ static int fail(int r, const struct writer *w, struct cella_err *err)
         if (r == -E2BIG)
                 return err_say(err, CELLA_TOO_LARGE, r, "the image has more than %llu entries",
                                (unsigned long long)w->budget.entries_max);
+        if (r == -EFBIG)
+                return err_say(err, CELLA_TOO_LARGE, r, "the image has a large file of too many names");
         return err_set(err, CELLA_INTERNAL, r, "cannot make the image's root directory");
 }
 

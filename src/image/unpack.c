@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "image/place.h"
+#include "image/room.h"
 #include "image/tree.h"
 #include "sys/file.h"
 
@@ -40,6 +41,10 @@ static int spend_entry(struct unpacking *u, struct cella_err *err)
         if (++u->budget->entries > u->budget->entries_max)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the archive has more than %llu entries",
                                (unsigned long long)u->budget->entries_max);
+        int r = room_take(u->budget->room, ROOM_ENTRY, err);
+        if (r < 0)
+                return r;
+        u->result->disk += ROOM_ENTRY;
         return job_cancelled(u->job, err);
 }
 
@@ -52,8 +57,12 @@ static int spend_bytes(struct unpacking *u, uint64_t n, struct cella_err *err)
                         (unsigned long long)u->budget->bytes_max);
                 return err_hint(err, "the limit can be raised by the one who asks for it");
         }
+        int r = room_take(u->budget->room, n, err);
+        if (r < 0)
+                return r;
         u->budget->bytes += n;
         u->result->bytes += n;
+        u->result->disk += n;
         return 0;
 }
 

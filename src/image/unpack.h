@@ -15,12 +15,14 @@
 /* What an operation may unpack, all of its layers together. */
 struct budget {
         uint64_t bytes_max, entries_max;
+        uint64_t room; /* what the store may have, see room.h; 0: as much as there is */
         _Atomic uint64_t bytes, entries;
 };
 
 struct unpacked {
         struct paths whiteouts, opaque;
         uint64_t bytes, files;
+        uint64_t disk; /* as room.h counts; taken there */
 };
 
 void unpacked_done(struct unpacked *u);

@@ -13,7 +13,9 @@
 
 #include "base/err.h"
 #include "image/config.h"
+#include "image/place.h"
 #include "image/programs.h"
+#include "image/room.h"
 #include "image/tree.h"
 #include "image/user.h"
 #include "image/writer_parts.h"
@@ -56,11 +58,16 @@ struct writer *writer_close(struct writer *w)
         if (!w)
                 return NULL;
         if (w->tmp >= 0) {
+                uint64_t ours = 0;
+                if (layers_disk(w->tmp, &ours) == 0)
+                        room_give(ours); /* those that did not get into the store */
                 sys_close(w->tmp);
                 AUTO(sys_close) int tmp = tree_open(w->store, "tmp", O_PATH | O_DIRECTORY);
                 if (tmp >= 0)
                         tree_remove(tmp, w->name); /* what stays is found at the next start */
         }
+        if (w->counted)
+                room_leave();
         sys_close(w->lock);
         pthread_mutex_destroy(&w->mutex);
         free(w);
@@ -80,8 +87,10 @@ int writer_open(struct imager_job *job, struct writer **ret, struct cella_err *e
         w->budget.bytes_max = job->bytes_max;
         w->budget.entries_max = job->entries_max;
         int r = store_prepare(job->store, err);
-        if (r < 0 || (r = w->lock = store_lock(job->store, "lock", LOCK_SH, job, err)) < 0)
+        if (r < 0 || (r = w->lock = store_lock(job->store, "lock", LOCK_SH, job, err)) < 0 ||
+            (r = room_enter(job->store, &w->budget.room, err)) < 0)
                 return r;
+        w->counted = true;
         r = id_make("", w->name);
         snprintf(path, sizeof path, "tmp/%s", w->name);
         if (r == 0)
@@ -92,6 +101,11 @@ int writer_open(struct imager_job *job, struct writer **ret, struct cella_err *e
                 return err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
         *ret = TAKE(w);
         return 0;
+}
+
+uint64_t writer_room(const struct writer *w)
+{
+        return w->budget.room;
 }
 
 /* ---- an image ---- */
@@ -142,6 +156,15 @@ static int write_meta(const struct writer *w, const char *name, const struct ima
         return image_parse(text, len, image->id, NULL, &again, err);
 }
 
+/* Where its command is to start is there, even if no layer has it.  If something else is in the way, whoever
+ * runs the image is told. */
+static void make_cwd(int root, const char *cwd)
+{
+        char path[TREE_PATH_MAX];
+        if (tree_path(cwd, path) == 0 && path[0])
+                sys_close(place_path(root, path));
+}
+
 /* The root directory, and what can only be known from it. */
 static int build(struct writer *w, const char *name, struct image *image, struct cella_err *err)
 {
@@ -158,8 +181,10 @@ static int build(struct writer *w, const char *name, struct image *image, struct
                 r = root = tree_open(w->tmp, name, O_RDONLY | O_DIRECTORY);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
-        if ((r = root_build(w, root, diffs, n, image, err)) < 0 ||
-            (r = user_resolve(root, image->user, &image->uid, &image->gid, err)) < 0 ||
+        if ((r = root_build(w, root, diffs, n, image, err)) < 0)
+                return r;
+        make_cwd(root, image->cwd);
+        if ((r = user_resolve(root, image->user, &image->uid, &image->gid, err)) < 0 ||
             (r = programs_find(root, image->env, &programs, err)) < 0)
                 return r;
         image->runtimes = programs.list;
@@ -294,7 +319,7 @@ static int finish(struct writer *w, const struct image_parts *parts, const struc
         AUTO(image_free) struct image *image = NULL;
         AUTO(sys_close) int lock = store_lock(w->store, "commit", LOCK_EX, w->job, err);
         int r = lock;
-        if (r < 0 || (r = check_room(w->store, id, parts->names, err)) < 0)
+        if (r < 0 || (r = check_room(w->store, id, parts->names, err)) < 0 || (r = layers_fit(w, err)) < 0)
                 return r;
         if (!exists(w->store, id)) {
                 struct stat st;

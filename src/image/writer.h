@@ -64,6 +64,8 @@ int writer_add_layer_digest(struct writer *w, const struct layer_source *source,
 struct stream;
 int writer_add_stream(struct writer *w, struct stream *stream, const struct layer_source *source,
                       char ret_diff[DIGEST_HEX + 1], struct cella_err *err);
+/* What the store may have on the disk (room.h); 0: as much as there is. */
+uint64_t writer_room(const struct writer *w);
 /* How many bytes such a stream may have: content, and what is around it. */
 uint64_t writer_stream_max(const struct writer *w);
 

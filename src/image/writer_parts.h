@@ -13,6 +13,7 @@ struct writer {
         char name[ID_SIZE]; /* of its directory in tmp/ */
         int tmp;
         struct budget budget;
+        bool counted;          /* room_enter() was called */
         pthread_mutex_t mutex; /* while a layer gets its name */
 };
 
@@ -28,7 +29,7 @@ int store_prepare(int store, struct cella_err *err);
 /* What layers/DIFF.json says. */
 struct layer {
         struct paths whiteouts, opaque;
-        uint64_t bytes, files;
+        uint64_t bytes, files, disk;
 };
 void layer_done(struct layer *layer);
 static inline void layer_done_auto(struct layer *layer)
@@ -39,6 +40,12 @@ static inline void layer_done_auto(struct layer *layer)
 int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct cella_err *err);
 /* Its directory, from either place. */
 int layer_open(const struct writer *w, const char *diff);
+
+/* What all layers in a directory (layers/, or a writer's own) count as on the disk. */
+int layers_disk(int dir, uint64_t *ret);
+
+/* With what the writer has unpacked, is the store still within its bound?  With the lock `commit`. */
+int layers_fit(const struct writer *w, struct cella_err *err);
 
 /* Moves a layer that was unpacked from the writer's directory into the store.  With the lock `commit`. */
 int layer_publish(struct writer *w, const char *diff, struct cella_err *err);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 
 #include "base/auto.h"
 #include "base/err.h"
@@ -44,12 +45,21 @@ static int give_way_out(const struct message *message, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "egress: cannot give the way out away") : 0;
 }
 
+/* A runtime may bring a kernel: then none of the owner's namespaces can be ours, and their numbers say
+ * nothing. The version has the time of its making in it, and no namespace changes it. */
+static bool is_owners_kernel(const char *version)
+{
+        struct utsname own;
+        return sys_call1(SYS_uname, &own) < 0 || !strncmp(own.version, version, sizeof own.version);
+}
+
 int join(const struct message *message, const char *data, uint32_t *ret_walls, struct cella_err *err)
 {
         struct init_join head;
         if (message->type != INIT_JOIN || message->len != sizeof head)
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "init was not told what to join");
         memcpy(&head, data, sizeof head);
+        head.kernel[sizeof head.kernel - 1] = '\0';
         struct jail_spec spec = {
                 .walls = head.walls,
                 .terminals = head.terminals != 0,
@@ -61,7 +71,8 @@ int join(const struct message *message, const char *data, uint32_t *ret_walls, s
         };
         int r = give_way_out(message, err);
         if (r == 0)
-                r = jail_join(&spec, head.outside, INIT_CONTROL_FD, err);
+                r = jail_join(&spec, is_owners_kernel(head.kernel) ? head.outside : NULL, INIT_CONTROL_FD,
+                              err);
         if (r < 0)
                 return r;
         refused_listen(spec.listener_fd);

@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 
 #include "base/err.h"
+#include "init/attach.h"
 #include "init/init.h"
 #include "init/operate.h"
 #include "init/refused.h"
@@ -138,15 +139,25 @@ static void default_signals(void)
                 sys_call4(SYS_rt_sigaction, signal, none, 0, 8);
 }
 
+/* As the first process of a container: the socket is in a directory that it was given; or there is none, or
+ * none that leads anywhere, and then it is over standard input and output. */
+static int find_owner(int argc, char **argv)
+{
+        const bool attaches = argc > 1 && !strcmp(argv[1], "--attach");
+        int r = 0;
+        if (argc == 3 && (attaches || !strcmp(argv[1], "--join")))
+                r = join_connect(argv[2]);
+        return attaches && (argc == 2 || r < 0) ? attach_begin() : r;
+}
+
 int main(int argc, char **argv)
 {
         default_signals();
-        /* As the first process of a container: the socket is in a directory that it was given. */
-        if (argc == 3 && !strcmp(argv[1], "--join") && join_connect(argv[2]) < 0)
+        if (find_owner(argc, argv) < 0)
                 return INIT_NO_SOCKET;
         uint32_t walls = 0;
-        if (raise_walls(&walls) < 0)
-                return 1;
+        if (raise_walls(&walls) < 0 || attach_go_on() < 0)
+                attach_leave(1);
         sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
         for (int fd = 0; fd < 3; fd++)
                 sys_close(fd);

@@ -23,9 +23,8 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-#define PIDS_MAX 4194304u /* of any Linux */
-#define CENSUS_MAX 32768  /* processes */
-#define CENSUS_ROUNDS 2   /* at once: some are born while we count */
+#define CENSUS_MAX 32768 /* processes */
+#define CENSUS_ROUNDS 2  /* at once: some are born while we count */
 
 /* Whose a process is. */
 enum side { UNKNOWN, STRANGE, OURS };
@@ -42,6 +41,8 @@ void strangers_see_all(int proc)
 {
         proc_all = proc;
 }
+
+static bool kill_shown(void);
 
 static bool has_children(void)
 {
@@ -63,14 +64,16 @@ static bool kill_stranger(pid_t pid)
         return true;
 }
 
-/* Where the kernel does not list our children (CONFIG_PROC_CHILDREN), each number is tried. */
+/* Where the kernel does not list our children (CONFIG_PROC_CHILDREN), each number is tried; and where nobody
+ * knows how many there are (gVisor), those in /proc are looked at. */
 static bool kill_by_trying(void)
 {
         char text[16];
         bool found = false;
-        unsigned end = PIDS_MAX;
-        if (sys_read_file(AT_FDCWD, "/proc/sys/kernel/pid_max", text, sizeof text) > 0)
-                end = (unsigned)strtoul(text, NULL, 10);
+        unsigned end;
+        if (sys_read_file(AT_FDCWD, "/proc/sys/kernel/pid_max", text, sizeof text) <= 0)
+                return kill_shown();
+        end = (unsigned)strtoul(text, NULL, 10);
         for (pid_t pid = 2; (unsigned)pid <= end; pid++)
                 if (is_child(pid))
                         found |= kill_stranger(pid);
@@ -174,6 +177,12 @@ static bool kill_counted(int proc)
                 if (census[i].pid != self && side_of(i, self) == STRANGE)
                         found |= kill_stranger(census[i].pid);
         return found;
+}
+
+static bool kill_shown(void)
+{
+        AUTO(sys_close) int proc = sys_openat(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+        return proc >= 0 && kill_counted(proc);
 }
 
 bool strangers_kill(bool everyone)

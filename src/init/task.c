@@ -7,6 +7,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "init/attach.h"
 #include "init/init.h"
 #include "init/refused.h"
 #include "init/strangers.h"
@@ -185,7 +186,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
                 task_drop(task);
         }
         if (task->final)
-                sys_exit(0);
+                attach_leave(0);
 }
 
 /* The code can stop our supervisors and helpers, its uid being theirs.  Not for long. */

@@ -1,6 +1,7 @@
 #include "init/terminal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 
 #include "sys/file.h"
@@ -16,6 +17,18 @@ static int control(int fd, unsigned long request, const void *argument)
         return (int)sys_call3(SYS_ioctl, fd, request, argument);
 }
 
+/* Of its own file system, whatever is mounted where; by its name where there is no such call (gVisor). */
+static int open_slave(int master)
+{
+        char path[32];
+        unsigned number = 0;
+        int r = (int)sys_call3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if ((r != -ENOTTY && r != -EINVAL) || control(master, TIOCGPTN, &number) < 0)
+                return r;
+        snprintf(path, sizeof path, "/dev/pts/%u", number);
+        return sys_openat(AT_FDCWD, path, O_RDWR | O_NOCTTY, 0);
+}
+
 int terminal_open(uint16_t columns, uint16_t rows, int *ret_slave)
 {
         const struct winsize size = {.ws_row = rows ? rows : 24, .ws_col = columns ? columns : 80};
@@ -27,8 +40,7 @@ int terminal_open(uint16_t columns, uint16_t rows, int *ret_slave)
         if (r == 0)
                 r = control(master, TIOCSWINSZ, &size);
         if (r == 0)
-                r = *ret_slave =
-                        (int)sys_call3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+                r = *ret_slave = open_slave(master);
         return r < 0 ? r : TAKE_FD(master);
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -54,7 +55,7 @@ static int check_namespaces(struct jail_spec *spec, const uint64_t outside[INIT_
                 [INIT_NS_CGROUP] = {WALL_CGROUP, "cgroup", "/proc/self/ns/cgroup"},
         };
         for (unsigned i = 0; i < INIT_NS_COUNT; i++) {
-                if (is_own(all[i].path, outside[i]))
+                if (!outside || is_own(all[i].path, outside[i]))
                         continue;
                 if (all[i].wall & JOIN_MUST)
                         return lacks(err, all[i].name, "shares this namespace with the host");
@@ -86,9 +87,37 @@ static bool is_read_only(const char *path)
         return sys_call2(SYS_statfs, path, &fs) == 0 && (fs.f_flags & READ_ONLY);
 }
 
-static int check_files(struct jail_spec *spec, struct cella_err *err)
+/* The word after n others of a line. */
+static const char *word_at(const char *line, int n)
 {
-        if (!is_read_only("/"))
+        for (; n > 0; n--) {
+                line += strcspn(line, " \n");
+                line += *line == ' ';
+        }
+        return line;
+}
+
+/* As the list of mounts says: gVisor's statfs() tells no flags. */
+static bool is_listed_read_only(void)
+{
+        char text[16384];
+        ssize_t len = sys_read_file(AT_FDCWD, "/proc/self/mounts", text, sizeof text);
+        bool found = false;
+        for (const char *line = text; len > 0 && *line; line += *line == '\n') {
+                if (!strncmp(word_at(line, 1), "/ ", 2)) {
+                        const char *options = word_at(line, 3);
+                        if (strncmp(options, "ro", 2) != 0 || (options[2] != ',' && options[2] != ' '))
+                                return false;
+                        found = true;
+                }
+                line += strcspn(line, "\n");
+        }
+        return found;
+}
+
+static int check_files(struct jail_spec *spec, bool another_kernel, struct cella_err *err)
+{
+        if (!is_read_only("/") && !(another_kernel && is_listed_read_only()))
                 return lacks(err, "mount", "has a root that can be written to");
         if (!is_read_only("/proc/sys"))
                 spec->walls &= ~(uint32_t)WALL_PROC;
@@ -137,6 +166,10 @@ static int close_calls(struct jail_spec *spec, struct cella_err *err)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
         if ((r = seccomp_load()) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter");
+        /* Another kernel's idea of a filter may be another.  A call that is refused, and would be with
+         * another error without; where somebody is told of it, that is us. */
+        if (seccomp_listener() < 0 && sys_call4(SYS_ptrace, -1, 0, 0, 0) != -EPERM)
+                return lacks(err, "seccomp", "does not hold to the filter");
         if ((r = landlock_restrict(ruleset, err)) < 0)
                 return r;
         r = seccomp_close();
@@ -169,7 +202,7 @@ int jail_join(struct jail_spec *spec, const uint64_t outside[INIT_NS_COUNT], int
         sys_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
         sys_new_session_keyring();
         if ((r = check_namespaces(spec, outside, err)) < 0 || (r = check_capabilities(err)) < 0 ||
-            (r = check_files(spec, err)) < 0 || (r = set_rlimits(spec, err)) < 0 ||
+            (r = check_files(spec, !outside, err)) < 0 || (r = set_rlimits(spec, err)) < 0 ||
             (r = close_calls(spec, err)) < 0)
                 return r;
         return finish(spec, control_fd, err);

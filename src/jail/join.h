@@ -6,7 +6,8 @@
 /* Looks which of the walls in spec->walls stand, and raises what one without privilege can raise around
  * itself: no_new_privs, rlimits, Landlock and the filter.  Those it cannot do without (JOIN_MUST) are an
  * error if they do not stand; the others are taken out of spec->walls.  On failure the process is good for
- * nothing but to say so and to exit. */
+ * nothing but to say so and to exit.  outside is NULL in a kernel that is not the owner's: then all
+ * namespaces are others. */
 int jail_join(struct jail_spec *spec, const uint64_t outside[INIT_NS_COUNT], int control_fd,
               struct cella_err *err);
 

@@ -94,7 +94,7 @@ int seccomp_errno(const struct seccomp_data *call)
                         break;
                 case BPF_RET | BPF_K:
                         return is_return(i, SECCOMP_RET_USER_NOTIF) ? (int)(i->k & SECCOMP_RET_DATA) : EPERM;
-                default: /* BPF_TAX: nobody reads what it writes */
+                default: /* BPF_LDX: nobody reads what it writes */
                         break;
                 }
         }

@@ -63,6 +63,7 @@ int docker_process_start(const char *home, bool server, struct docker_process *r
         size_t n = add(argv, 1, "--home", (char *)home);
         n = add(argv, n, "--host", getenv("DOCKER_HOST"));
         n = add(argv, n, "--runtime-dir", getenv("XDG_RUNTIME_DIR"));
+        n = add(argv, n, "--transport", getenv("CELLA_DOCKER_TRANSPORT"));
         n = add(argv, n, "--for", server ? "server" : NULL);
         argv[n] = NULL;
         AUTO(sys_close) int program = open_program(path, err);

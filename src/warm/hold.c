@@ -286,9 +286,19 @@ static void take_variable(char **envp, const char *name, char *ret, size_t size)
         ret[at] = '\0';
 }
 
+/* Another libc than glibc (musl) calls us without arguments, and has looked at the block already. */
+static int is_kernels_block(char *const *argv)
+{
+        struct bare_layout layout;
+        read_layout(&layout);
+        return (uint64_t)(argv - 1) == layout.start_stack;
+}
+
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
 {
         char unused[64];
+        if (!is_kernels_block(argv))
+                give_up();
         sys_call1(SYS_close, WARM_TEMPLATE_FD); /* ourselves */
         take_variable(envp, "HOLD_AT", script, sizeof script);
         if (!script[0]) {

@@ -11,6 +11,7 @@
 #define PROT_READ 1
 #define PROT_WRITE 2
 #define MAP_PRIVATE 0x02
+#define MAP_DROPPABLE 0x08 /* Linux 6.11 */
 #define MAP_FIXED 0x10
 #define MAP_ANONYMOUS 0x20
 #define MAP_GROWSDOWN 0x100
@@ -132,7 +133,10 @@ static void map_pieces(const struct template_head *head)
                         map_stack(p);
                         continue;
                 }
-                if (p->source == TEMPLATE_ZERO) {
+                if (p->source == TEMPLATE_DROPPABLE) {
+                        flags = MAP_DROPPABLE | MAP_ANONYMOUS; /* as it was: wiped in children, too */
+                        from = -1;
+                } else if (p->source == TEMPLATE_ZERO) {
                         flags |= MAP_ANONYMOUS | (p->protection ? 0 : MAP_NORESERVE);
                         from = -1;
                 }

@@ -24,10 +24,13 @@
 #define ZERO_RUN 16 /* pages; shorter runs are not worth a mapping of their own */
 #define PR_GET_TID_ADDRESS 40
 #define MAPS_MAX (1024u * 1024)
+#define DROPPABLE_MAX 16
 
 static struct template_head head;
 static struct template_piece pieces[TEMPLATE_PIECES_MAX];
 static struct template_range hot[TEMPLATE_HOT_MAX];
+static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
+static unsigned n_droppable;
 static uint64_t pages_at; /* where the next pages go, from the first of them on */
 static char maps[MAPS_MAX];
 
@@ -41,13 +44,18 @@ static int problem(const char *what)
 
 /* ---- what is where ---- */
 
+static int has_pages(unsigned source)
+{
+        return source == TEMPLATE_PAGES || source == TEMPLATE_STACK;
+}
+
 static int add_piece(uint64_t address, uint64_t length, unsigned source, const struct bare_map *map)
 {
         unsigned protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
                               (map->executable ? PROT_EXEC : 0u);
         struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
-        const uint64_t offset = source == TEMPLATE_ZERO ? 0 : pages_at;
-        pages_at += source == TEMPLATE_ZERO ? 0 : length;
+        const uint64_t offset = has_pages(source) ? pages_at : 0;
+        pages_at += has_pages(source) ? length : 0;
         if (last && last->source == source && source != TEMPLATE_STACK && last->protection == protection &&
             last->address + last->length == address) {
                 last->length += length;
@@ -115,6 +123,9 @@ static int add_stack(const struct bare_map *map)
 
 static int add_map(const struct bare_map *map)
 {
+        for (unsigned i = 0; i < n_droppable; i++)
+                if (droppable[i] == map->start)
+                        return add_piece(map->start, map->end - map->start, TEMPLATE_DROPPABLE, map);
         if (map->name[0] == '[' && map->name[1] == 'v')
                 return bare_same(map->name, "[vsyscall]") ? 0 : add_special(map);
         if (bare_same(map->name, "[stack]"))
@@ -126,22 +137,43 @@ static int add_map(const struct bare_map *map)
         return add_pages(map);
 }
 
-/* A libc may keep the state of its random numbers in memory that the kernel wipes in children and may drop
- * at any time (glibc 2.41, Linux 6.11): written down, it would give all who are restored the same. */
-static int has_secrets(const char *smaps)
+static int has_flag(const char *line, char first, char second)
 {
-        for (const char *p = smaps; *p; p++) {
-                static const char flags[] = "VmFlags:";
-                size_t same = 0;
-                while (same < sizeof flags - 1 && p[same] == flags[same])
-                        same++;
-                if (same < sizeof flags - 1)
+        for (; *line && *line != '\n'; line++)
+                if (line[0] == ' ' && line[1] == first && line[2] == second)
+                        return 1;
+        return 0;
+}
+
+static int starts_with(const char *line, const char *word)
+{
+        while (*word && *line == *word)
+                line++, word++;
+        return !*word;
+}
+
+/* A libc may keep the state of its random numbers in memory that the kernel wipes in children: written down,
+ * it would give all who are restored the same.  Memory that the kernel may also drop at any time (glibc 2.41,
+ * Linux 6.11) can be found empty by its owner, who then asks the kernel: so it is, by whoever is restored. */
+static int find_secrets(const char *smaps)
+{
+        uint64_t start = 0;
+        n_droppable = 0;
+        while (*smaps) {
+                const char *line = smaps;
+                while (*smaps && *smaps++ != '\n')
                         continue;
-                for (p += same; *p && *p != '\n'; p++)
-                        if (p[0] == ' ' && ((p[1] == 'w' && p[2] == 'f') || (p[1] == 'd' && p[2] == 'p')))
-                                return 1;
-                if (!*p)
-                        break;
+                if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
+                        start = bare_hex(&line);
+                } else if (!starts_with(line, "VmFlags:")) {
+                        continue;
+                } else if (has_flag(line, 'd', 'p')) {
+                        if (n_droppable == DROPPABLE_MAX)
+                                return -1;
+                        droppable[n_droppable++] = start;
+                } else if (has_flag(line, 'w', 'f')) {
+                        return -1;
+                }
         }
         return 0;
 }
@@ -152,7 +184,7 @@ static int survey(void)
         struct bare_map map;
         if (bare_read_file("/proc/self/smaps", maps, sizeof maps) < 0)
                 return problem("/proc/self/smaps cannot be read");
-        if (has_secrets(maps))
+        if (find_secrets(maps) < 0)
                 return problem("its libc keeps random numbers in memory");
         if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
                 return problem("/proc/self/maps cannot be read");
@@ -241,7 +273,7 @@ static int write_template(int fd)
         head.hot = place(&at, sizeof hot); /* filled in later */
         head.head_length = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (pieces[i].source != TEMPLATE_ZERO)
+                if (has_pages(pieces[i].source))
                         pieces[i].offset += head.head_length;
         /* Aligned by seeking: a hole reads as zero. */
         const struct {
@@ -259,8 +291,7 @@ static int write_template(int fd)
         }
         sys_call3(SYS_lseek, fd, head.head_length, 0);
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (pieces[i].source != TEMPLATE_ZERO &&
-                    put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
+                if (has_pages(pieces[i].source) && put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
                         return -1;
         return 0;
 }

@@ -32,9 +32,10 @@
 #define RESTORE_FAILED 125
 
 enum template_source {
-        TEMPLATE_ZERO,  /* nothing was ever written there */
-        TEMPLATE_PAGES, /* copied from the template when written to */
-        TEMPLATE_STACK, /* grows; its pages are read, not mapped */
+        TEMPLATE_ZERO,      /* nothing was ever written there */
+        TEMPLATE_PAGES,     /* copied from the template when written to */
+        TEMPLATE_STACK,     /* grows; its pages are read, not mapped */
+        TEMPLATE_DROPPABLE, /* what the kernel may drop at any time, and has dropped when it is restored */
 };
 
 struct template_piece {

@@ -34,8 +34,17 @@ enum docker_reply {
                               * DOCKER_IMAGE_MAX bytes; descriptor: as with KEEPER_MADE */
 };
 
+/* How init and its owner talk. */
+enum docker_transport {
+        DOCKER_AUTO,   /* by the socket; with a runtime that may have a kernel of its own, as that allows */
+        DOCKER_SOCKET, /* a socket that is shown in the container */
+        DOCKER_ATTACH, /* the engine's own stream to the container's standard input and output */
+};
+
 struct docker_open {
         uint32_t type, number;
+        uint32_t transport; /* enum docker_transport */
+        uint32_t reserved;
         char socket[DOCKER_SOCKET_MAX];   /* "": where there is one */
         char runtime[DOCKER_RUNTIME_MAX]; /* "": the engine's own choice */
 };
@@ -43,9 +52,11 @@ struct docker_open {
 /* What is at the other end. */
 struct docker_opened {
         uint32_t type, number;
-        uint32_t podman;   /* else Docker */
-        uint32_t rootless; /* its containers have a user namespace around them */
-        uint32_t cgroup;   /* the version of control groups: 1 or 2; 0: it does not say */
+        uint32_t podman;    /* else Docker */
+        uint32_t rootless;  /* its containers have a user namespace around them */
+        uint32_t cgroup;    /* the version of control groups: 1 or 2; 0: it does not say */
+        uint32_t transport; /* enum docker_transport.  DOCKER_AUTO: each container has both, and init's choice
+                             */
         char version[32];
         char api[16];
         char socket[DOCKER_SOCKET_MAX];
@@ -59,7 +70,7 @@ struct docker_made {
         uint32_t len;            /* of the document that follows */
 };
 
-_Static_assert(sizeof(struct docker_open) == 8 + DOCKER_SOCKET_MAX + DOCKER_RUNTIME_MAX, "no holes");
-_Static_assert(sizeof(struct docker_opened) == 20 + 48 + DOCKER_SOCKET_MAX + DOCKER_RUNTIME_MAX + 256,
+_Static_assert(sizeof(struct docker_open) == 16 + DOCKER_SOCKET_MAX + DOCKER_RUNTIME_MAX, "no holes");
+_Static_assert(sizeof(struct docker_opened) == 24 + 48 + DOCKER_SOCKET_MAX + DOCKER_RUNTIME_MAX + 256,
                "no holes");
 _Static_assert(sizeof(struct docker_made) == sizeof(struct keeper_made) + 72, "no holes");

@@ -166,15 +166,20 @@ struct line {
         size_t len;
 };
 
+static void put_head(struct line *l, uint64_t id, const char *op)
+{
+        json_put_open(&l->j, NULL, '{');
+        json_put_number(&l->j, "id", id);
+        json_put_string(&l->j, "op", op);
+}
+
 static int begin(struct line *l, uint64_t id, const char *op)
 {
         *l = (struct line){0};
         l->j.out = open_memstream(&l->text, &l->len);
         if (!l->j.out)
                 return -ENOMEM;
-        json_put_open(&l->j, NULL, '{');
-        json_put_number(&l->j, "id", id);
-        json_put_string(&l->j, "op", op);
+        put_head(l, id, op);
         return 0;
 }
 
@@ -209,16 +214,33 @@ static int finish(struct line *l, char **ret, size_t *ret_len)
         return 0;
 }
 
+/* There may be a password in it.  Memory that never moves and no buffer of stdio's: so the only copy is the
+ * one that the caller gets and wipes. */
 int imager_write_pull(uint64_t id, const struct imager_pull *pull, char **ret, size_t *ret_len)
 {
-        struct line l;
-        if (begin(&l, id, "pull") < 0)
+        struct line l = {.text = calloc(1, IMAGER_LINE_MAX + 1)};
+        l.j.out = l.text ? fmemopen(l.text, IMAGER_LINE_MAX + 1, "w") : NULL;
+        if (!l.j.out) {
+                free(l.text);
                 return -ENOMEM;
+        }
+        setvbuf(l.j.out, NULL, _IONBF, 0);
+        put_head(&l, id, "pull");
         json_put_string(&l.j, "ref", pull->ref);
         put_text(&l, "platform", pull->platform);
         json_put_bool(&l.j, "insecure", pull->insecure);
         put_object(&l, "credentials", pull->credentials);
-        return finish(&l, ret, ret_len);
+        json_put_close(&l.j, '}');
+        fputc('\n', l.j.out);
+        bool bad = ferror(l.j.out);
+        if (fclose(l.j.out) != 0 || bad) {
+                explicit_bzero(l.text, IMAGER_LINE_MAX + 1);
+                free(l.text);
+                return -E2BIG;
+        }
+        *ret = l.text;
+        *ret_len = strlen(l.text);
+        return 0;
 }
 
 int imager_write_import(uint64_t id, const struct imager_import *import, char **ret, size_t *ret_len)
@@ -246,6 +268,15 @@ int imager_write_gc(uint64_t id, char **ret, size_t *ret_len)
         struct line l;
         if (begin(&l, id, "gc") < 0)
                 return -ENOMEM;
+        return finish(&l, ret, ret_len);
+}
+
+int imager_write_bound(uint64_t id, uint64_t bytes, char **ret, size_t *ret_len)
+{
+        struct line l;
+        if (begin(&l, id, "bound") < 0)
+                return -ENOMEM;
+        json_put_number(&l.j, "bytes", bytes);
         return finish(&l, ret, ret_len);
 }
 

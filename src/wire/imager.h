@@ -60,6 +60,7 @@ int imager_write_pull(uint64_t id, const struct imager_pull *pull, char **ret, s
 int imager_write_import(uint64_t id, const struct imager_import *import, char **ret, size_t *ret_len);
 int imager_write_remove(uint64_t id, const char *name, char **ret, size_t *ret_len);
 int imager_write_gc(uint64_t id, char **ret, size_t *ret_len);
+int imager_write_bound(uint64_t id, uint64_t bytes, char **ret, size_t *ret_len);
 int imager_write_cancel(uint64_t id, uint64_t target, char **ret, size_t *ret_len);
 
 /* Sends all of it, without waiting; fd (-1: none) comes with it and stays the caller's.  What does not fit is

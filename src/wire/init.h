@@ -116,10 +116,11 @@ struct init_join {
         uint32_t walls;                  /* to find standing, or to raise */
         uint32_t terminals;              /* commands on a terminal will be asked for */
         uint64_t outside[INIT_NS_COUNT]; /* the owner's namespaces, by inode: those that must not be ours */
+        char kernel[72];                 /* the owner's, as uname() calls its version */
         struct cella_limits limits;      /* filled in from zeroed memory */
 };
 
-_Static_assert(sizeof(struct init_join) == 8 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
 _Static_assert(sizeof(struct init_build) == 12 * 4 + sizeof(struct cella_limits), "no holes");
 

@@ -10,12 +10,16 @@ from daemon import Daemon
 from support import same
 
 NAMES = ("native", *getattr(engines, "chosen", ("docker",)))
+ATTACHED = tuple(f"{name}_attach" for name in NAMES[1:])  # the same engines, over their own stream instead of a socket
+RUNTIMES = {"docker_nosockets": "nosockets", "docker_gvisor": "runsc"}  # engines.runtimes
 
 
-def need(name):
-    """The engine of this name, which is not native."""
+def need(name, runtime=None):
+    """The engine of this name, which is not native; with this runtime."""
     if name in engines.missing:
         raise support.Skip(engines.missing[name])
+    if runtime and runtime not in engines.runtimes(engines.running[name].base):
+        raise support.Skip(f"no {runtime} on this machine")
     return engines.running[name]
 
 
@@ -23,8 +27,9 @@ class Place:
     """A daemon whose sandboxes are this engine's.  with Place("podman") as p: p.exec(...)"""
 
     def __init__(self, name, **daemon):
-        self.name = name
-        self.engine = None if name == "native" else need(name)
+        self.name, _, how = name.partition("_")
+        self.docker = {"transport": "attach"} if how == "attach" else {"runtime": RUNTIMES[name]} if how else {}
+        self.engine = None if name == "native" else need(self.name, self.docker.get("runtime"))
         env = {**os.environ, "DOCKER_HOST": f"unix://{self.engine.socket}"} if self.engine else None
         self.d = Daemon(start=False, env=env, **daemon)
         self.home = self.d.state + "-docker"
@@ -34,7 +39,7 @@ class Place:
             os.makedirs(self.d.state, exist_ok=True)
             subprocess.run(["cp", "-al", f"{engines.native}/images", self.d.state], check=True)
         self.d.start()
-        self.d.ok("PATCH", "/v1/settings", {"pools": [], "images": {"pull": "never"}}, unix=True)
+        self.d.ok("PATCH", "/v1/settings", {"pools": [], "images": {"pull": "never"}, "docker": self.docker}, unix=True)
         return self
 
     def __exit__(self, *error):

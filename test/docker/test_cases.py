@@ -3,20 +3,34 @@
 import base64
 import functools
 import io
+import itertools
 import re
 import tarfile
 import time
 
+import engines
 import support
-from place import NAMES, Place
+from place import ATTACHED, NAMES, Place
 from support import ensure, same, test
 
 
-def case(function=None, *, timeout=60, timing=False, names=NAMES):
-    """Registers it for each engine."""
+cases = itertools.count()
+
+
+def others(gvisor):
+    """By which other ways a case is tried: every fourth case over the engine's stream, and with CELLA_TEST_ALL=1 all of
+    them, in gVisor, too."""
+    if engines.all_of_them:
+        return (*ATTACHED, "docker_gvisor") if gvisor and "docker" in NAMES else ATTACHED
+    return ATTACHED if next(cases) % 4 == engines.turn // 2 % 4 else ()
+
+
+def case(function=None, *, timeout=60, timing=False, names=NAMES, gvisor=True):
+    """Registers it for each engine.  gvisor=False: what is to be seen from outside, or of Linux's own, is not there; see
+    test_attach.py."""
 
     def register(f):
-        for name in names:
+        for name in (*names, *others(gvisor)):
 
             @functools.wraps(f)
             def run(name=name):
@@ -53,7 +67,7 @@ def the_image_gives_environment_directory_and_command(p):
     same(r["stdout"], "0\n", "an image without a user is root's", r)
 
 
-@case
+@case(gvisor=False)
 def standard_input_and_files_arrive(p):
     r = p.exec("cat", stdin="from me\n")
     same(r["stdout"], "from me\n", "stdin", r)
@@ -87,7 +101,7 @@ def the_deadline_holds(p):
     support.within(time.monotonic() - begun, 15, "all of it", r)
 
 
-@case
+@case(gvisor=False)
 def limits_end_what_goes_beyond_them(p):
     r = p.exec(runtime="python3", code="x = bytearray(200 << 20)", limits={"memory_bytes": 64 << 20})
     same(r["status"], "memory_limit", "too much memory", r)
@@ -117,7 +131,7 @@ def there_is_no_network(p):
     same(r["stdout"], "3\n", "only loopback is there", r)
 
 
-@case
+@case(gvisor=False)
 def the_code_has_no_privilege(p):
     r = p.sh("cat /proc/self/status")
     for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
@@ -223,7 +237,7 @@ def a_paused_sandbox_stands_still(p):
     p.d.delete(p.path(sb))  # one that stands still can be removed
 
 
-@case
+@case(gvisor=False)
 def what_is_removed_ends(p):
     sb = p.sandbox()
     mark = support.nonce_seconds()

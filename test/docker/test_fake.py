@@ -81,7 +81,7 @@ def a_refusal_is_told_in_the_engines_own_words():
 @test
 def a_runtime_without_sockets_says_how_to_have_them():
     state = {"State": {"Running": False, "ExitCode": 111, "Error": ""}}
-    seen = refused({f"GET /containers/{ID}/json": (200, state)}, "lets no socket", "host-uds")
+    seen = refused({f"GET /containers/{ID}/json": (200, state)}, "lets no socket", "docker.transport to attach")
     same(len(removed(seen)), 1, "what was made is removed")
     state = {"State": {"Running": False, "ExitCode": 127, "Error": "exec format error"}}
     refused({f"GET /containers/{ID}/json": (200, state)}, "status 127: exec format error")

@@ -486,3 +486,26 @@ def what_an_earlier_pull_left_is_not_believed(t):
             assert imager.content(got, "etc/motd") == b"hello"
             assert imager.answer(imager.send("rm", name=f"{fake.host}/app:1"))["event"] == "done"
             imager.answer(imager.send("gc"))
+
+
+@test
+def a_layer_that_would_pass_the_bound_of_the_store_is_cut_off_and_leaves_nothing(t):
+    fits, noise = {"fits": os.urandom(1 << 20)}, os.urandom(6 << 20)
+    images = {
+        "small:1": oci.Image([(fits, "gzip")]),
+        "both:1": oci.Image([(fits, "gzip"), ({"much": noise}, "gzip")]),  # it is seen from the manifest
+        "bomb:1": oci.Image([({"much": b"\0" * (64 << 20)}, "gzip")]),  # it is seen when it is unpacked
+    }
+    with Fake(images) as fake, t.imager() as imager:
+        assert imager.answer(imager.send("bound", bytes=4 << 20))["event"] == "done"
+        got = imager.image(f"{fake.host}/small:1")
+        layers = imager.entries("layers")
+        fake.log.clear()
+        for name in ("both:1", "bomb:1"):
+            error = imager.failure(f"{fake.host}/{name}")
+            assert error["kind"] == "over_capacity" and "4 MiB" in error["message"] and "cella image gc" in error["hint"], error
+            assert imager.entries("layers") == layers and imager.parts() == {} and imager.entries("tmp") == [], "something is left"
+        assert images["both:1"].layers[1]["digest"] not in "".join(fake.asked("/blobs/")), fake.asked("")
+        assert imager.answer(imager.send("bound", bytes=0))["event"] == "done"
+        assert imager.content(imager.image(f"{fake.host}/both:1"), "much") == noise
+        assert imager.content(got, "fits") == fits["fits"]

@@ -100,7 +100,7 @@ static uint32_t run_filter(const struct filter *f, const struct seccomp_data *da
                 case BPF_JMP | BPF_JSET | BPF_K:
                         pc += a & i->k ? i->jt : i->jf;
                         break;
-                case BPF_MISC | BPF_TAX:
+                case BPF_LDX | BPF_IMM:
                         ret->unusual = true;
                         break;
                 case BPF_RET | BPF_K:

@@ -3,8 +3,9 @@
 #
 #      test/vm/run.sh BUILD_DIR [PART...]
 #
-# Parts: root, groups, user, closed, delegated, each a script in guest/; all of them and one
-# attack when none is named.  keeper is the daemon's keeper, 60 s.  attacks and user-attacks are the whole attack suite, as root
+# Parts: root, groups, user, closed, delegated, images, each a script in guest/; all of them and one
+# attack when none is named.  keeper is the daemon's keeper, 60 s; daemon the
+# daemon itself with images and pools, 35 s.  attacks and user-attacks are the whole attack suite, as root
 # and as a user with a group of its own: 90 s each.
 #
 # The machine is emulated in software, has no network and boots Debian's cloud kernel,
@@ -13,7 +14,7 @@
 # process 1 and prints one line a test on the serial console.
 #
 # Kernel and image are kept in BUILD_DIR/vm.  CELLA_VM_KERNEL names another kernel to boot
-# (a file; it needs the same built in).
+# (a file; it needs the same built in, and the overlay file system, else the tests of images are skipped).
 # Exit status: 0 all passed, 1 something failed, 2 the machine could not be had.
 set -eu
 
@@ -34,8 +35,8 @@ parts=
 seconds_max=180 # for the machine, from power-on to its last line; 30 on an idle host
 for part; do
         case $part in
-        root | groups | user | closed | delegated) ;;
-        attacks | user-attacks | keeper) seconds_max=400 ;;
+        root | groups | user | closed | delegated | images) ;;
+        attacks | user-attacks | keeper | daemon) seconds_max=400 ;;
         *) give_up "no such part: $part" ;;
         esac
         parts=$parts,$part
@@ -61,9 +62,14 @@ find_version() {
         versioned=$(apt-cache depends "$package" 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*\)/\1/p' | head -n 1)
 }
 
-# The newest kernel that apt knows of: downloaded, not installed.
+# The newest kernel that apt knows of: downloaded, not installed.  It has overlays as a module.
 get_kernel() {
-        kernel=${CELLA_VM_KERNEL:-$cache/vmlinuz}
+        kernel=${CELLA_VM_KERNEL:-$cache/vmlinuz} module=
+        if [ -z "${CELLA_VM_KERNEL:-}" ]; then
+                module=$cache/overlay.ko
+                [ -s "$module" ] || rm -f "$kernel"
+                [ -x /usr/bin/kmod ] || give_up "kmod is not there: apt-get install kmod"
+        fi
         [ ! -s "$kernel" ] || return 0
         [ -z "${CELLA_VM_KERNEL:-}" ] || give_up "CELLA_VM_KERNEL: no file $kernel"
         command -v apt-get >/dev/null ||
@@ -81,14 +87,18 @@ get_kernel() {
                 tail -n 5 "$cache/download.log" >&2
                 give_up "no kernel: apt-get cannot download $versioned; set CELLA_VM_KERNEL to a file of your own"
         }
-        dpkg --fsys-tarfile "$cache"/download/*.deb | tar -x -C "$cache/download" ./boot
+        dpkg --fsys-tarfile "$cache"/download/*.deb |
+                tar -x -C "$cache/download" --wildcards ./boot './lib/modules/*/kernel/fs/overlayfs/overlay.ko'
+        mv "$cache"/download/lib/modules/*/kernel/fs/overlayfs/overlay.ko "$module"
         mv "$cache"/download/boot/vmlinuz-* "$kernel"
         rm -rf "$cache/download"
 }
 
 # Everything that image.sh puts in and that changes with the source.
 ingredients() {
-        cat "$here/image.sh" "$here"/guest/* "$build/src/cella"
+        cat "$here/image.sh" "$here/archive.py" "$here"/guest/* "$build/src/cella"
+        cat "$build/src/cella-image" "$build/src/cella-server" 2>/dev/null || true
+        [ -z "$module" ] || cat "$module"
         cat "$build/test/keeper_protocol" "$build/test/attack/attack-run" "$build/test/attack/cella-attacks" 2>/dev/null || true
 }
 
@@ -97,7 +107,7 @@ get_image() {
         stamp=$(ingredients | sha256sum)
         [ -s "$image" ] && [ "$(cat "$image.stamp" 2>/dev/null)" = "$stamp" ] && return 0
         rm -f "$image.stamp"
-        "$here/image.sh" "$build" "$image" || give_up "no image"
+        "$here/image.sh" "$build" "$image" "$module" || give_up "no image"
         echo "$stamp" >"$image.stamp"
 }
 

@@ -1,0 +1,106 @@
+/* init/attach.c -- a relay (wire/relay.h) beside init, in the same process.
+ *
+ * Not in a process of its own: the code could kill that one, and a signal to all is for the code only.  The
+ * thread has init's memory and not its descriptors, which are placed and closed without a thought of it.  It
+ * touches what is its own, and calls nothing of libc that keeps state: libc knows nothing of it. */
+#include "init/attach.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+#include "wire/relay.h"
+
+#define OUR_END 2 /* of the socket: below all that raising the walls closes */
+#define LAST_DESCRIPTOR 64
+#define STACK_SIZE (128u * 1024)
+
+struct attach {
+        struct relay relay;
+        char buffers[RELAY_BUFFERS]; /* pages not touched cost nothing */
+        char stack[STACK_SIZE] __attribute__((aligned(16)));
+};
+
+static struct attach *attach;
+static bool has_thread;
+
+static long receive(struct relay *r, char *data, size_t size)
+{
+        return sys_read(r->in, data, size);
+}
+
+static int make_socket(void)
+{
+        int pair[2], r = message_pair(pair);
+        if (r < 0)
+                return r;
+        for (int i = 0; i < 2 && r >= 0; i++) { /* out of each other's way first */
+                int high = sys_dup_above(pair[i], INIT_FREE_FD);
+                sys_close(pair[i]);
+                r = pair[i] = high;
+        }
+        if (r >= 0 && (r = sys_dup3(pair[0], OUR_END, O_CLOEXEC)) >= 0)
+                r = sys_dup3(pair[1], INIT_CONTROL_FD, O_CLOEXEC);
+        sys_close(pair[0]);
+        sys_close(pair[1]);
+        return r;
+}
+
+int attach_begin(void)
+{
+        int r = make_socket();
+        if (r < 0)
+                return r;
+        struct attach *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (a == MAP_FAILED)
+                return -ENOMEM;
+        a->relay.inside = true;
+        a->relay.in = 0;
+        a->relay.out = 1;
+        a->relay.local = OUR_END;
+        a->relay.receive = receive;
+        sys_set_nonblock(0);
+        sys_set_nonblock(1);
+        relay_init(&a->relay, a->buffers);
+        attach = a;
+        r = relay_run(&a->relay, 1);
+        return r == 1 ? 0 : r < 0 ? r : -EPIPE;
+}
+
+static void carry(void *unused)
+{
+        (void)unused;
+        for (int fd = OUR_END + 1; fd < LAST_DESCRIPTOR; fd++)
+                sys_close(fd);
+        relay_run(&attach->relay, 0);
+        sys_exit(0);
+}
+
+int attach_go_on(void)
+{
+        uint64_t signals;
+        if (!attach)
+                return 0;
+        sys_block_signals(&signals);
+        pid_t r = sys_clone(CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+                            attach->stack + sizeof attach->stack, carry, NULL);
+        sys_restore_signals(&signals);
+        has_thread = r > 0;
+        return r < 0 ? r : 0;
+}
+
+/* With our descriptors our end of the socket closes; the thread tells the rest, and ends the process. */
+_Noreturn void attach_leave(int code)
+{
+        if (has_thread)
+                for (;;)
+                        sys_call1(SYS_exit, code);
+        if (attach) {
+                sys_close(INIT_CONTROL_FD);
+                relay_run(&attach->relay, 0);
+        }
+        sys_exit(code);
+}
