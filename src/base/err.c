@@ -72,7 +72,8 @@ int err_set(struct cella_err *err, enum cella_kind kind, int num, const char *fo
 {
         va_list ap;
         va_start(ap, format);
-        if (kind == CELLA_INTERNAL && (num == -EMFILE || num == -ENFILE))
+        if ((kind == CELLA_INTERNAL || kind == CELLA_ISOLATION_UNAVAILABLE) &&
+            (num == -EMFILE || num == -ENFILE))
                 kind = CELLA_OVER_CAPACITY;
         fill(err, kind, num, format, ap);
         va_end(ap);

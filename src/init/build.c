@@ -33,7 +33,9 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
                                                 mount.tree_fd};
         }
-        if (message->n_fds != (head.view == JAIL_VIEW_OWN ? 0 : 1))
+        if (message->n_fds != (head.view == JAIL_VIEW_OWN ? 0 : 1) ||
+            (head.view != JAIL_VIEW_OWN &&
+             (head.n_mounts > 0 || head.network || head.direct || !head.privileged)))
                 return -EPROTO;
         const unsigned image = head.n_mounts > 0 && !strcmp(mounts[0].target, "/");
         *ret = (struct jail_spec){
@@ -51,6 +53,7 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                         : head.view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
                                                         : JAIL_VIEW_OWN,
                 .view_fd = message->n_fds == 1 ? message->fds[0] : -1,
+                .view_tag = message->tag,
                 .limits = head.limits,
                 .mounts = mounts + image,
                 .n_mounts = head.n_mounts - image,

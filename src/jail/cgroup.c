@@ -63,6 +63,7 @@ struct cgroup {
          * makes reading them three times as fast. */
         bool keeps;
         int counter[N_COUNTERS];
+        bool rested;            /* for another sandbox, with nothing in it */
         uint64_t cpu_us_before; /* what the counter said when it began to serve again */
 };
 
@@ -124,6 +125,12 @@ static int remove_dirs(struct cgroup *cg)
         for (int c = 0; c < N_CONTROLLERS; c++) {
                 if (!cg->made[c])
                         continue;
+                /* What lay there empty may have been removed, and the name be another's. */
+                if (cg->rested && !cgroup_still_there(cg->home->parent[c], cg->name, cg->dir[c])) {
+                        cg->made[c] = cg->has[c] = false;
+                        sys_close(TAKE_FD(cg->dir[c]));
+                        continue;
+                }
                 if (sys_unlinkat(cg->home->parent[c], cg->name, AT_REMOVEDIR) == -EBUSY)
                         return -EBUSY;
                 cg->made[c] = cg->has[c] = false;
@@ -360,7 +367,8 @@ static uint64_t read_cpu_us(struct cgroup *cg)
 
 uint64_t cgroup_cpu_us(struct cgroup *cg)
 {
-        return read_cpu_us(cg) - cg->cpu_us_before;
+        uint64_t now = read_cpu_us(cg);
+        return now > cg->cpu_us_before ? now - cg->cpu_us_before : 0; /* it may not be there any more */
 }
 
 int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)
@@ -386,11 +394,8 @@ void cgroup_unthrottle(struct cgroup *cg)
 {
         if (!cg->throttled)
                 return;
-        cg->throttled = false;
-        if (cg->home->v2)
-                put(cg, CPU, "cpu.max", "max");
-        else
-                put(cg, CPU, "cpu.cfs_quota_us", "-1");
+        int r = cg->home->v2 ? put(cg, CPU, "cpu.max", "max") : put(cg, CPU, "cpu.cfs_quota_us", "-1");
+        cg->throttled = r < 0;
 }
 
 void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret)
@@ -416,6 +421,7 @@ bool cgroup_may_serve_again(struct cgroup *cg)
         uint64_t left = 1, peak = 0, refused = 1, killed = 1;
         if (cg->home->v2 || cg->freezable || cg->throttled || !cg->has[MEMORY] || !cg->has[PIDS])
                 return false;
+        cg->rested = true;
         get(cg, PIDS_PEAK, &peak); /* the kernel may not have it: then nobody is told */
         return get(cg, PIDS_NOW, &left) && left == 0 && peak <= 2 && get(cg, PIDS_REFUSED, &refused) &&
                refused == 0 && get(cg, OOM_KILLS, &killed) && killed == 0;

@@ -42,6 +42,7 @@ struct jail_spec {
                       * The code is a user that owns nothing, if root runs us, else who we are */
         enum jail_view view;
         int view_fd; /* -1: not needed */
+        uint32_t view_tag;
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *image;  /* the root of an image; NULL: a view of this machine */

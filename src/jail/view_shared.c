@@ -15,7 +15,6 @@
 #include <sys/mount.h>
 
 #include "base/auto.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "jail/view.h"
 #include "jail/view_parts.h"
@@ -27,6 +26,8 @@
 
 #define OWN_INODES 8
 #define PAGE_BYTES 4096
+#define COMMON_BYTES (256u << 20) /* what most sandboxes have; nobody can write there */
+#define COMMON_INODES 65536
 
 static const struct {
         const char *name, *path, *target;
@@ -74,23 +75,25 @@ int view_take(struct jail_spec *spec, struct cella_err *err)
         return 1;
 }
 
-static int hand_over(const struct jail_spec *spec)
+/* Nobody needs it: if it does not get there, the next one builds another. */
+static void hand_over(const struct jail_spec *spec)
 {
-        const int64_t now = clock_us();
         AUTO(sys_close) int namespace = sys_openat(spec->proc_fd, "self/ns/mnt", O_RDONLY, 0);
-        if (namespace < 0)
-                return namespace;
-        return message_send(spec->view_fd, INIT_VIEW, 0, &namespace, 1, &now, sizeof now, NULL, 0);
+        if (namespace >= 0)
+                message_send(spec->view_fd, INIT_VIEW, spec->view_tag, &namespace, 1, NULL, 0, NULL, 0);
 }
 
 int view_leave(const struct jail_spec *spec, struct cella_err *err)
 {
+        struct jail_spec common = *spec;
         int r;
-        if ((r = view_build_fixed(spec, err)) < 0 || (r = view_protect_empty(spec, VIEW_EMPTY, err)) < 0 ||
+        /* The root shows how large it is, and not everybody is to see how large this sandbox's disk is. */
+        common.limits.disk_bytes = COMMON_BYTES;
+        common.limits.disk_inodes = COMMON_INODES;
+        if ((r = view_build_fixed(&common, err)) < 0 || (r = view_protect_empty(spec, VIEW_EMPTY, err)) < 0 ||
             (r = view_pivot(spec, err)) < 0)
                 return r;
-        r = hand_over(spec);
-        if (r == 0)
-                r = sys_unshare(CLONE_NEWNS);
+        hand_over(spec);
+        r = sys_unshare(CLONE_NEWNS);
         return r < 0 ? view_fail(err, r, "leave", "the view") : show_own(spec, err);
 }

@@ -75,7 +75,8 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         const enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
         /* One that lives long has more groups. */
         AUTO(cgroup_free)
-        struct cgroup *groups = m->long_lived ? NULL : keeper_take_groups(k, &m->limits);
+        struct cgroup *groups =
+                m->long_lived || m->network || m->direct ? NULL : keeper_take_groups(k, &m->limits);
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
@@ -89,6 +90,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .direct = m->direct,
                 .view = view,
                 .view_fd = view_fd,
+                .view_tag = k->stock.view_tag,
                 .home = k->home,
                 .cgroup = &groups,
                 .image = image.fd >= 0 ? &image : NULL,

@@ -69,7 +69,7 @@ static int add_image(struct making *m, struct cella_err *err)
 }
 
 /* All of an image is its store's owner's, on disk, and the code's where it runs.  There is no use in keeping
- * these namespaces for the next: its uid is another. */
+ * these namespaces for the next: its uid may be another. */
 int making_map_image(const struct making *m, struct cella_err *err)
 {
         struct stat st;

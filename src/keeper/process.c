@@ -39,7 +39,15 @@
 #define EVENTS_AT_ONCE 64
 
 /* What epoll gives back: a handle, or one of these, which are none. */
-enum { ON_SERVER = 1, ON_SERVER_DEATH, ON_EGRESS_DEATH, ON_IMAGER_DEATH, ON_DOCKER_DEATH, ON_SIGNAL };
+enum {
+        ON_SERVER = 1,
+        ON_SERVER_DEATH,
+        ON_EGRESS_DEATH,
+        ON_IMAGER_DEATH,
+        ON_DOCKER_DEATH,
+        ON_SIGNAL,
+        ON_VIEW
+};
 
 static int watch(struct keeper *k, int fd, uint64_t what)
 {
@@ -178,7 +186,10 @@ void keeper_finish(struct keeper *k, struct cell *cell)
         }
         struct cgroup *cgroup = TAKE(sb->cgroup);
         stock_add_netns(&k->stock, &sb->netns);
-        stock_add_groups(&k->stock, &cgroup);
+        /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
+         * with a network, connections that the kernel is still taking leave of. */
+        if (!sb->direct && !sb->network)
+                stock_add_groups(&k->stock, &cgroup);
         cells_drop(&k->cells, cell);
         sandbox_free(sb);
         bury(k, cgroup);
@@ -310,6 +321,7 @@ static void signalled(struct keeper *k)
 static void tick(struct keeper *k, int64_t now)
 {
         bury_remains(k, now);
+        stock_tidy(&k->stock, now);
         if (k->freezing > 0 || k->ending > 0)
                 for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                         handle_look(k, &k->cells.all[i], now);
@@ -325,10 +337,12 @@ static int patience(struct keeper *k, bool idle)
         int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
                        : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US
                                                          : -1;
-        const bool starts = k->egress.start_at != 0 && k->stop_by == 0;
-        int64_t now = wait < 0 && !starts ? 0 : clock_us();
-        if (starts) {
-                int64_t left = k->egress.start_at > now ? k->egress.start_at - now : 0;
+        int64_t due = stock_due(&k->stock);
+        if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
+                due = k->egress.start_at;
+        const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();
+        if (due != INT64_MAX) {
+                int64_t left = due > now ? due - now : 0;
                 wait = wait < 0 || left < wait ? left : wait;
         }
         if (wait < 0)
@@ -363,6 +377,8 @@ static void loop(struct keeper *k)
                                 keeper_docker_died(k);
                         else if (events[i].data.u64 == ON_SIGNAL)
                                 signalled(k);
+                        else if (events[i].data.u64 == ON_VIEW)
+                                stock_hear(&k->stock);
                         else
                                 cell_event(k, (uint32_t)events[i].data.u64);
                 }
@@ -453,7 +469,8 @@ static int prepare(struct keeper *k)
                 return r;
         }
         k->outbox.socket = k->setup->socket;
-        stock_init(&k->stock, sandbox_is_privileged());
+        if (k->stock.left[0] >= 0 && watch(k, k->stock.left[0], ON_VIEW) < 0)
+                log_error(NULL, "every sandbox builds its own view: it cannot be heard of others");
         keeper_egress_start(k); /* before all else that the server hears of us */
         prepare_groups(k);
         return 0;
@@ -466,6 +483,7 @@ int keeper_run(const struct keeper_setup *setup)
                 return 1;
         k->setup = setup;
         k->signals = k->epoll = k->program = -1;
+        stock_init(&k->stock, sandbox_is_privileged());
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);
         keeper_docker_init(&k->docker);

@@ -295,7 +295,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 p = stpcpy(p, m->mounts[i].source) + 1;
                 p = stpcpy(p, m->mounts[i].target) + 1;
         }
-        int r = message_send(sb->control, INIT_BUILD, 0, &m->parts->view_fd,
+        int r = message_send(sb->control, INIT_BUILD, m->parts->view_tag, &m->parts->view_fd,
                              m->spec.view == JAIL_VIEW_OWN ? 0 : 1, &head, sizeof head, body, len);
         free(body);
         return sent(r, err);
@@ -363,6 +363,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         sb->pidfd = sb->control = sb->netns = sb->way_out[0] = sb->way_out[1] = -1;
         sb->image = parts->image ? sys_dup_above(parts->image->fd, 3) : -1;
         sb->network = parts->network;
+        sb->direct = parts->direct;
         sb->limits = options->limits;
         sb->host_workspace = options->workspace != NULL;
         if (parts->id)

@@ -39,6 +39,7 @@ struct sandbox {
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
         int netns;               /* its network namespace, kept if parts.keep_netns; -1 */
+        bool direct;             /* it is none: the code is run on the host */
         bool network;            /* it has a way out: */
         int way_out[2];          /* see INIT_NETWORK; -1 until it is ready */
         const struct sandbox_remote *remote; /* NULL: it is our child.  Else it has neither pid nor cgroup */
@@ -64,6 +65,7 @@ struct sandbox_parts {
         bool direct;             /* see jail/spec.h */
         enum jail_view view;     /* of a sandbox without image and mounts, by root only */
         int view_fd;             /* see jail/spec.h; borrowed */
+        uint32_t view_tag;       /* of one that is to be left */
         const struct cgroup_home *home;
         struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
         const struct sandbox_image *image; /* NULL: a view of this machine */

@@ -3,17 +3,44 @@
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include "base/auto.h"
 #include "base/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
+#include "sys/raw.h"
 #include "wire/init.h"
 #include "wire/message.h"
 
 #define VIEW_US 1000000         /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
 #define DESCRIPTORS_EACH 64     /* a group has eleven at most, and most are for sandboxes that live */
+
+static void drop_view(struct stock *s)
+{
+        sys_close(TAKE_FD(s->view));
+}
+
+/* Half a message must not hold us. */
+static int open_left(struct stock *s)
+{
+        const struct timeval patience = {.tv_usec = 1000};
+        int r = message_pair(s->left);
+        if (r < 0) {
+                s->left[0] = s->left[1] = -1;
+                return r;
+        }
+        return (int)sys_call5(SYS_setsockopt, s->left[0], SOL_SOCKET, SO_RCVTIMEO, &patience,
+                              sizeof patience);
+}
+
+static void close_left(struct stock *s)
+{
+        sys_close(TAKE_FD(s->left[0]));
+        sys_close(TAKE_FD(s->left[1]));
+}
 
 void stock_init(struct stock *s, bool privileged)
 {
@@ -27,15 +54,14 @@ void stock_init(struct stock *s, bool privileged)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
         /* To go into a mount namespace takes the right to change one's root. */
-        if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && message_pair(s->left) < 0)
-                s->left[0] = s->left[1] = -1;
+        if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && open_left(s) < 0)
+                close_left(s);
 }
 
 void stock_done(struct stock *s)
 {
-        sys_close(s->view);
-        sys_close(s->left[0]);
-        sys_close(s->left[1]);
+        drop_view(s);
+        close_left(s);
         while (s->n_netns > 0)
                 sys_close(s->netns[--s->n_netns]);
         for (; s->n_groups > 0; s->n_groups--)
@@ -62,41 +88,55 @@ void stock_make(struct stock *s)
         s->netns[s->n_netns++] = fd;
 }
 
-/* What was left since we last looked. */
-static void hear_of_views(struct stock *s)
+void stock_hear(struct stock *s)
 {
-        struct pollfd there = {s->left[0], POLLIN, 0};
         struct message message;
-        int64_t built;
-        while (sys_poll(&there, 1, 0) > 0 &&
-               message_receive(s->left[0], &message, &built, sizeof built) > 0) {
-                if (message.type == INIT_VIEW && message.len == sizeof built && message.n_fds == 1) {
-                        sys_close(s->view);
-                        s->view = message.fds[0];
-                        s->view_built = built;
-                } else {
-                        message_close_fds(&message);
-                }
+        /* Without a descriptor left there is none for it either: then it has gone, and the next one leaves
+         * another. */
+        if (message_receive(s->left[0], &message, NULL, 0) <= 0)
+                return;
+        if (message.type == INIT_VIEW && message.n_fds == 1 && message.tag == s->view_tag) {
+                drop_view(s);
+                s->view = TAKE_FD(message.fds[0]);
+                s->view_built = s->view_asked;
+                message.n_fds = 0;
         }
+        message_close_fds(&message);
+}
+
+static bool is_fresh(const struct stock *s, int64_t now)
+{
+        return s->view >= 0 && now - s->view_built < VIEW_US;
+}
+
+int64_t stock_due(const struct stock *s)
+{
+        return s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
+}
+
+void stock_tidy(struct stock *s, int64_t now)
+{
+        if (!is_fresh(s, now))
+                drop_view(s);
 }
 
 enum jail_view stock_view(struct stock *s, int *ret_fd)
 {
+        const int64_t now = clock_us();
         *ret_fd = -1;
         if (s->left[0] < 0)
                 return JAIL_VIEW_OWN;
-        int64_t now = clock_us();
-        bool fresh = s->view >= 0 && now - s->view_built < VIEW_US;
-        if (!fresh) {
-                hear_of_views(s);
-                fresh = s->view >= 0 && now - s->view_built < VIEW_US;
+        if (is_fresh(s, now)) {
+                *ret_fd = s->view;
+                return JAIL_VIEW_TAKES;
         }
-        if (!fresh && now - s->view_asked < VIEW_PATIENCE_US)
+        drop_view(s);
+        if (now - s->view_asked < VIEW_PATIENCE_US)
                 return JAIL_VIEW_OWN;
-        if (!fresh)
-                s->view_asked = now;
-        *ret_fd = fresh ? s->view : s->left[1];
-        return fresh ? JAIL_VIEW_TAKES : JAIL_VIEW_LEAVES;
+        s->view_asked = now;
+        s->view_tag++; /* one that comes later than the next was asked for is too old */
+        *ret_fd = s->left[1];
+        return JAIL_VIEW_LEAVES;
 }
 
 int stock_take_netns(struct stock *s)

@@ -22,11 +22,11 @@ struct stock {
         struct netns_record fresh;           /* what a new one says of itself */
         struct cgroup *groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
         unsigned first_group, n_groups, groups_max;
-        int view; /* a mount namespace, see jail/view_shared.c; -1: none */
-        int64_t view_built;
-        int left[2]; /* a socket: where new ones come, and what those who leave them are given; -1: not here
-                      */
-        int64_t view_asked; /* when somebody was given that */
+        int view;    /* a mount namespace, see jail/view_shared.c; -1: none */
+        int left[2]; /* a socket: where new ones come (stock_hear()), and what those who leave them
+                      * are given; -1: not here */
+        int64_t view_asked, view_built; /* when somebody was given that; who left this one */
+        uint32_t view_tag;              /* of the last who was */
 };
 
 /* privileged: it may make network namespaces. */
@@ -39,6 +39,12 @@ void stock_make(struct stock *s);
 
 /* Where the next sandbox has its view from, with its descriptor, which stays ours. */
 enum jail_view stock_view(struct stock *s, int *ret_fd);
+/* left[0] can be read. */
+void stock_hear(struct stock *s);
+/* When stock_tidy() has something to do: a view is not held for longer than it is good, because it holds what
+ * the host may want to unmount.  INT64_MAX: nothing. */
+int64_t stock_due(const struct stock *s);
+void stock_tidy(struct stock *s, int64_t now);
 
 /* An unused namespace, which the caller closes, or -1. */
 int stock_take_netns(struct stock *s);

@@ -54,8 +54,8 @@ enum init_reply {
         /* Not asked for; tag 0: */
         INIT_NETWORK, /* descriptors: the TCP listener that every connection ends at, and the UDP socket that
                        * every DNS question ends at; see wire/egress.h */
-        INIT_VIEW,    /* on the socket that came with INIT_BUILD: int64_t, when it was built (clock_us());
-                       * descriptor: a mount    namespace that nothing is changed in any more */
+        INIT_VIEW,    /* on the socket that came with INIT_BUILD, with its tag; descriptor: a mount namespace
+                       * that    nothing is changed in any more.  No data, so that no half of it can be there */
         INIT_REFUSED, /* struct init_refused: a system call that the filter refused and that matters.  At most
                        * INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
                        * INIT_EXITED. Whose it was nobody knows, with several commands at once */

@@ -91,6 +91,9 @@ def the_isolation_that_is_told_is_what_there_is():
             ensure(set(i["missing"]) >= {"user", "mount", "net", "ipc", "uts", "seccomp", "landlock", "limit:disk"}, f"missing {i['missing']}")
             ensure("limit:memory" not in i["missing"] if is_root() else True, f"missing {i['missing']}")
             uid = int(r["stdout"].split()[0])
+            if is_root():  # what one leaves on the host, in /tmp for one, is nobody's
+                others = [int(run(d, "import os; print(os.getuid())")["stdout"]) for _ in range(20)]
+                same(len({uid, *others}), 21, "different uids", others)
             ensure(uid not in (0, 1000) if is_root() else uid == os.getuid(), f"it runs as {uid}")
             same(int(r["stdout"].split()[-1]), len(os.listdir("/etc")), "the host's files")
         r = run(d, "print(open('/etc/shadow').read())")

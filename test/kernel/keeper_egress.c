@@ -110,7 +110,7 @@ TEST(the_egress_process_has_no_privilege)
                 CHECK(strstr(status, "Groups:\t \n") != NULL || strstr(status, "Groups:\t\n") != NULL);
                 CHECK(strstr(status, "CapBnd:\t0000000000000000") != NULL);
                 /* Nothing but what it was started with and made itself: no socket of the server, no state. */
-                CHECK(fake_descriptors(pid) <= 4 + 8);
+                CHECK(fake_held(pid).others <= 4 + 8);
                 for (int fd = 0; fd < 3; fd++) {
                         char link[64] = "";
                         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);

@@ -518,21 +518,33 @@ bool fake_group_exists(const char *name)
         return found;
 }
 
-int fake_descriptors(pid_t pid)
+/* A file or directory of a sandbox's control group. */
+static bool is_groups(const char *link)
+{
+        const char *name = strstr(link, "/cella-");
+        return !strncmp(link, "/sys/fs/cgroup/", 15) && name && name[7] >= '0' && name[7] <= '9';
+}
+
+struct fake_held fake_held(pid_t pid)
 {
         char path[64], link[512];
-        int n = 0;
+        struct fake_held held = {0};
         snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
         DIR *dir = opendir(path);
         for (struct dirent *e; dir && (e = readdir(dir));) {
                 ssize_t len = readlinkat(dirfd(dir), e->d_name, link, sizeof link - 1);
                 link[len > 0 ? len : 0] = '\0';
-                n += len > 0 && strncmp(link, "net:", 4) != 0 && strncmp(link, "mnt:", 4) != 0 &&
-                     !strstr(link, "/cella-");
+                if (len <= 0)
+                        continue;
+                int *kind = !strncmp(link, "net:", 4)   ? &held.networks
+                            : !strncmp(link, "mnt:", 4) ? &held.views
+                            : is_groups(link)           ? &held.groups
+                                                        : &held.others;
+                ++*kind;
         }
         if (dir)
                 closedir(dir);
-        return n;
+        return held;
 }
 
 int fake_mounts(pid_t pid)

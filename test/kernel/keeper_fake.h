@@ -82,8 +82,12 @@ size_t fake_alive(const pid_t *pids, size_t n);
 void fake_group(pid_t pid, char *ret, size_t size);
 /* Whether a group of this name is in any hierarchy. */
 bool fake_group_exists(const char *name);
-/* Descriptors of a process, namespaces and control groups in stock aside; its mounts. */
-int fake_descriptors(pid_t pid);
+/* Descriptors of a process: of namespaces and control groups, which it may have in stock, and all others; its
+ * mounts. */
+struct fake_held {
+        int networks, views, groups, others;
+};
+struct fake_held fake_held(pid_t pid);
 int fake_mounts(pid_t pid);
 double fake_now_ms(void);
 

@@ -129,7 +129,7 @@ TEST(it_runs_without_privilege_in_front_of_the_store)
         snprintf(wanted, sizeof wanted, "%u / 700 %u 0\n", uid, uid);
         CHECK_STR(line, wanted);
         CHECK(echoes(fd));
-        CHECK_INT(fake_descriptors(find_imager()), 5); /* three standard ones, the socket, the store */
+        CHECK_INT(fake_held(find_imager()).others, 5); /* three standard ones, the socket, the store */
         close(fd);
         CHECK(down());
         fake_done(&d);

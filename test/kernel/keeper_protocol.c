@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +23,7 @@
 #include "keeper_fake.h"
 
 #define MANY 512
+#define GROUP_FILES 11 /* that are open of one sandbox's groups, at most */
 
 static struct fake_daemon d;
 
@@ -172,7 +174,7 @@ TEST(two_hundred_leave_nothing)
               fake_ask(&d, KEEPER_END, s[0].handle, KEEPER_ENDED, &p));
         close(s[0].control);
         usleep(50000);
-        int descriptors = fake_descriptors(d.pid), mounts = fake_mounts(d.pid);
+        int descriptors = fake_held(d.pid).others, mounts = fake_mounts(d.pid);
         for (int i = 0; i < rounds(100); i++) {
                 for (int j = 0; j < 2; j++) {
                         CHECK(fake_make(&d, NULL, &s[j]));
@@ -192,7 +194,9 @@ TEST(two_hundred_leave_nothing)
                 }
         }
         CHECK(SOON(fake_descendants(d.pid, pids, MANY) == 2, 1000)); /* the server and the egress process */
-        CHECK(SOON(fake_descriptors(d.pid) <= descriptors, 1000));
+        CHECK(SOON(fake_held(d.pid).others <= descriptors, 1000));
+        CHECK(fake_held(d.pid).networks <= STOCK_NETNS && fake_held(d.pid).views <= 1);
+        CHECK(fake_held(d.pid).groups <= GROUP_FILES * (STOCK_GROUPS + 1));
         CHECK_INT(fake_mounts(d.pid), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
         CHECK(SOON(existing(groups, n_groups) <= STOCK_GROUPS, 1000));
@@ -305,7 +309,7 @@ TEST(groups_serve_again_with_their_own_limits_only)
         struct stat st;
         if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
                 SKIP("needs cgroup v1, and root");
-        for (int i = 0; i < 6; i++) {
+        for (int i = 0, tries = 0; i < 6;) {
                 if (!up(NULL))
                         return;
                 fake_fill(&make);
@@ -323,11 +327,63 @@ TEST(groups_serve_again_with_their_own_limits_only)
                 CHECK(i < 5 || rmdir(part) == 0);
                 CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
                 its_group(groups[1], sizeof groups[1]);
-                CHECK_INT(!strcmp(groups[0], groups[1]), i == 0);
+                const bool again = !strcmp(groups[0], groups[1]);
                 end(&s);
                 stop();
                 fake_done(&d);
+                if (again != (i == 0) && ++tries < 20 && i == 0)
+                        continue; /* the kernel frees some memory late */
+                CHECK_INT(again, i == 0);
+                i++;
         }
+}
+
+/* A view that a sandbox left is for the next ones, and for a second. */
+TEST(a_view_is_not_held_for_longer_than_it_is_good)
+{
+        struct fake_sandbox s;
+        if (!is_root())
+                SKIP("not started as root");
+        if (!up(NULL))
+                return;
+        CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+        CHECK(SOON(fake_held(d.pid).views == 1, 1000));
+        end(&s);
+        CHECK(SOON(fake_held(d.pid).views == 0, 3000));
+        stop();
+        fake_done(&d);
+}
+
+TEST(out_of_descriptors_when_a_view_comes)
+{
+        struct rlimit before, few = {5, 0};
+        struct keeper_make make;
+        struct fake_sandbox s, next;
+        if (!is_root())
+                SKIP("not started as root");
+        if (!up(NULL))
+                return;
+        fake_fill(&make);
+        CHECK(prlimit(d.pid, RLIMIT_NOFILE, NULL, &before) == 0);
+        few.rlim_max = before.rlim_max;
+        for (int i = 0; i < 3; i++) {
+                kill(d.pid, SIGSTOP); /* so that it makes this one before, and hears of the view after */
+                CHECK(fake_send(&d, &make, sizeof make));
+                kill(d.pid, SIGCONT);
+                usleep(300);
+                CHECK(prlimit(d.pid, RLIMIT_NOFILE, &few, NULL) == 0);
+                usleep(50000);
+                CHECK(prlimit(d.pid, RLIMIT_NOFILE, &before, NULL) == 0);
+                union fake_packet p;
+                s.control = -1;
+                CHECK(fake_receive(&d, &p, &s.control, 2000) > 0);
+                close(s.control);
+                CHECK(fake_make(&d, NULL, &next) && fake_ready(&next)); /* it still answers */
+                end(&next);
+                usleep(1100000);
+        }
+        kill(d.pid, SIGTERM);
+        fake_done(&d);
 }
 
 /* A few sandboxes in different conditions. */
