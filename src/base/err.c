@@ -68,7 +68,7 @@ __attribute__((format(printf, 4, 0))) static int fill(struct cella_err *err, enu
         return num;
 }
 
-int err_set(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
+int(err_set)(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
 {
         va_list ap;
         va_start(ap, format);
@@ -84,7 +84,7 @@ int err_set(struct cella_err *err, enum cella_kind kind, int num, const char *fo
         return num;
 }
 
-int err_say(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
+int(err_say)(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
 {
         va_list ap;
         va_start(ap, format);

@@ -177,7 +177,7 @@ int api_call(const struct api_request *q, struct api_answer *ret, struct cella_e
         }
         curl_slist_free_all(headers);
         curl_easy_cleanup(curl);
-        if (e < 0) {
+        if (e < 0 || !r.text) {
                 free(r.text);
                 return e;
         }

@@ -112,7 +112,7 @@ static void remove_content(int dir)
         DIR *list = copy < 0 ? NULL : fdopendir(copy);
         if (!list)
                 return;
-        copy = -1; /* the list's now */
+        (void)TAKE_FD(copy); /* the list's now */
         for (struct dirent *e; (e = readdir(list));) {
                 if (e->d_name[0] == '.')
                         continue;

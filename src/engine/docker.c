@@ -372,7 +372,7 @@ static int make(const struct cella_options *o, struct answer *a, struct sandbox 
         int e = id_make("sbx_", id);
         if (e < 0)
                 return err_set(err, CELLA_INTERNAL, e, "cannot make an id");
-        if ((e = begin(&r, a, err)) < 0 || (e = ask_for_one(r, o, id, a, err)) < 0)
+        if ((e = begin(&r, a, err)) < 0 || !r || (e = ask_for_one(r, o, id, a, err)) < 0)
                 return e;
         AUTO(sys_close) int control = a->fd;
         if (a->type != DOCKER_MADE || control < 0)
@@ -382,8 +382,8 @@ static int make(const struct cella_options *o, struct answer *a, struct sandbox 
         struct sandbox *sb = wrap(r, o, id, a);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        control = -1; /* the sandbox's */
-        r = NULL;
+        (void)TAKE_FD(control); /* the sandbox's, as is r */
+        (void)TAKE(r);
         *ret = sb;
         *ret_image = TAKE(image);
         return 0;

@@ -40,7 +40,7 @@ static int open_image(const char *name, struct cella_sandbox *s, struct sandbox_
         int r = image_store_path(NULL, store, sizeof store, err);
         if (r == 0)
                 r = image_find(store, name, &s->image, err);
-        if (r < 0)
+        if (r < 0 || !s->image)
                 return r;
         r = ret->fd = image_root_open(store, s->image->id, -1, path, err);
         ret->root = path;

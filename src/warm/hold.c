@@ -110,7 +110,7 @@ static void hold_main(int argc, char **argv, char **envp)
                 n_env++;
         read_layout(&layout);
         char *strings = receive(&head);
-        if (head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
+        if (!argv || head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
                 give_up();
         show(&layout, strings, head.argc, head.envc);
         place_words(argv, head.argc, head.envc, strings);
