@@ -1,48 +1,41 @@
 #include "base/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/utf8.h"
 
-/* What stands for a byte that cannot be in a string as itself. */
-static const char *escape(unsigned char c, char buffer[8])
+/* ---- strings ---- */
+
+/* By a byte, what follows the backslash that stands for it; 'u': as \u00xx; 0: it stands for itself, alone or
+ * as a part of a character. */
+static const char escapes[256] = {
+        [0 ... 0x08] = 'u',    ['\t'] = 't', ['\n'] = 'n',  [0x0b ... 0x0c] = 'u', ['\r'] = 'r',
+        [0x0e ... 0x1f] = 'u', ['"'] = '"',  ['\\'] = '\\', [0x7f] = 'u',
+};
+
+#define ALL(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* In the highest bit of a byte, whether it cannot be copied as it is.  Right up to the first that is set:
+ * those above it may be wrong, by what was carried. */
+static uint64_t odd_bytes(uint64_t eight)
 {
-        static const char hex[] = "0123456789abcdef";
-        switch (c) {
-        case '"':
-                return "\\\"";
-        case '\\':
-                return "\\\\";
-        case '\n':
-                return "\\n";
-        case '\r':
-                return "\\r";
-        case '\t':
-                return "\\t";
-        default:
-                memcpy(buffer, "\\u00", 4);
-                buffer[4] = hex[c >> 4];
-                buffer[5] = hex[c & 15];
-                buffer[6] = '\0';
-                return buffer;
-        }
+        const uint64_t quote = eight ^ ALL('"'), backslash = eight ^ ALL('\\');
+        const uint64_t found = ((eight - ALL(0x20)) & ~eight) | ((quote - ALL(1)) & ~quote) |
+                               ((backslash - ALL(1)) & ~backslash) | (eight + ALL(1)) | eight;
+        return found & ALL(0x80);
 }
 
-/* How many bytes at p stand for themselves, each alone. */
-static size_t plain_len(const unsigned char *p, const unsigned char *end)
-{
-        const unsigned char *at = p;
-        while (at < end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
-                at++;
-        return (size_t)(at - p);
-}
-
+/* A block of our own: output can be a megabyte of newlines, and a call of stdio for each costs more than the
+ * run did. */
 struct block {
         FILE *out;
         size_t used;
         char text[4096];
 };
+
+#define STEP_MAX 8 /* what is read at once; less than twice as much is written */
 
 static void flush(struct block *b)
 {
@@ -52,41 +45,71 @@ static void flush(struct block *b)
 
 static void add(struct block *b, const char *text, size_t len)
 {
-        if (len > sizeof b->text - b->used)
-                flush(b);
-        if (len > sizeof b->text) {
-                fwrite(text, 1, len, b->out);
-                return;
-        }
         memcpy(b->text + b->used, text, len);
         b->used += len;
 }
 
-/* Through a block of our own: output can be a megabyte of newlines, and a call of stdio for
- * each costs more than the run did.  And run by run: most of it is plain. */
+static void add_escape(struct block *b, unsigned char c)
+{
+        static const char hex[] = "0123456789abcdef";
+        const char short_form[] = {'\\', escapes[c]},
+                   long_form[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+        if (escapes[c] == 'u')
+                add(b, long_form, sizeof long_form);
+        else
+                add(b, short_form, sizeof short_form);
+}
+
+/* One byte, one character, or what stands for it; how many bytes that was. */
+static size_t add_one(struct block *b, const char *p, size_t left)
+{
+        const unsigned char c = (unsigned char)*p;
+        if (escapes[c]) {
+                add_escape(b, c);
+                return 1;
+        }
+        if (c < 0x80) {
+                b->text[b->used++] = *p;
+                return 1;
+        }
+        size_t n = utf8_len(p, left);
+        if (n == 0)
+                add(b, "\xef\xbf\xbd", 3);
+        else
+                add(b, p, n);
+        return n > 0 ? n : 1;
+}
+
+/* Eight bytes at a time, as far as they are plain, which most are. */
 static void quoted(FILE *out, const char *data, size_t len)
 {
-        const unsigned char *p = (const unsigned char *)data, *end = p + len;
+        const char *p = data, *end = data + len;
         struct block b; /* its text is not to be zeroed for each key */
-        char buffer[8];
         b.out = out;
-        b.used = 0;
-        add(&b, "\"", 1);
+        b.text[0] = '"';
+        b.used = 1;
         while (p < end) {
-                size_t n = plain_len(p, end);
-                if (n > 0) {
-                        add(&b, (const char *)p, n);
-                        p += n;
+                if (b.used > sizeof b.text - 2 * STEP_MAX)
+                        flush(&b);
+                if (end - p < STEP_MAX) {
+                        p += add_one(&b, p, (size_t)(end - p));
                         continue;
                 }
-                n = utf8_len((const char *)p, (size_t)(end - p));
-                const char *from = n == 0 ? "\xef\xbf\xbd" : n == 1 ? escape(*p, buffer) : (const char *)p;
-                add(&b, from, n > 1 ? n : strlen(from));
-                p += n ? n : 1;
+                uint64_t eight;
+                memcpy(&eight, p, sizeof eight);
+                const uint64_t odd = odd_bytes(eight);
+                const size_t plain = odd ? (size_t)__builtin_ctzll(odd) / 8 : sizeof eight;
+                memcpy(b.text + b.used, &eight, sizeof eight); /* what is not plain is written over */
+                b.used += plain;
+                p += plain;
+                if (odd)
+                        p += add_one(&b, p, (size_t)(end - p));
         }
-        add(&b, "\"", 1);
+        b.text[b.used++] = '"';
         flush(&b);
 }
+
+/* ---- values ---- */
 
 static void begin(struct json *j, const char *key)
 {
@@ -164,4 +187,52 @@ void json_put_raw(struct json *j, const char *key, const char *json, size_t len)
 {
         begin(j, key);
         fwrite(json, 1, len, j->out);
+}
+
+/* ---- into memory ---- */
+
+#define TEXT_MIN 1024
+
+static bool reserve(struct json_text *text, size_t more)
+{
+        if (text->size - text->len > more) /* with room for the NUL */
+                return true;
+        size_t size = text->size * 2;
+        if (size - text->len <= more)
+                size = text->len + more + 1;
+        char *larger = realloc(text->data, size);
+        if (!larger)
+                return false;
+        text->data = larger;
+        text->size = size;
+        return true;
+}
+
+static ssize_t write_text(void *cookie, const char *data, size_t len)
+{
+        struct json_text *text = cookie;
+        if (!text->data || len > SIZE_MAX / 4 - text->len || !reserve(text, len)) {
+                free(text->data);
+                text->data = NULL;
+                return 0; /* which is an error */
+        }
+        memcpy(text->data + text->len, data, len);
+        text->len += len;
+        text->data[text->len] = '\0';
+        return (ssize_t)len;
+}
+
+FILE *json_text_open(struct json_text *ret, size_t expected)
+{
+        const cookie_io_functions_t functions = {.write = write_text};
+        *ret = (struct json_text){.size = expected < TEXT_MIN ? TEXT_MIN : expected + 1};
+        ret->data = malloc(ret->size);
+        FILE *out = ret->data ? fopencookie(ret, "w", functions) : NULL;
+        if (out) {
+                ret->data[0] = '\0';
+        } else {
+                free(ret->data);
+                ret->data = NULL;
+        }
+        return out;
 }

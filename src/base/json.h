@@ -22,3 +22,13 @@ void json_put_real(struct json *j, const char *key, double value); /* three deci
 void json_put_bool(struct json *j, const char *key, bool value);
 void json_put_null(struct json *j, const char *key);
 void json_put_raw(struct json *j, const char *key, const char *json, size_t len); /* a value as it is */
+
+/* A stream into memory for long documents: open_memstream() copies what it has, and clears the rest, each
+ * time it grows.  After fclose() data is the text with a NUL behind it, to be freed; NULL: there was no
+ * memory. */
+struct json_text {
+        char *data;
+        size_t len, size;
+};
+/* expected is a guess.  NULL: no memory. */
+FILE *json_text_open(struct json_text *ret, size_t expected);

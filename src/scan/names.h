@@ -2,6 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "scan/rules.h"
 
@@ -60,8 +61,10 @@ struct known {
 struct names {
         const struct known *known;
         size_t n;
-        unsigned short *index; /* made by names_init() */
+        unsigned short *index; /* made by names_init(), and so are those that follow */
         size_t index_size;
+        uint32_t *parts; /* the hashes of all words in the names; 0: the place is free */
+        size_t parts_size;
 };
 
 int names_init(struct names *names);
@@ -69,6 +72,9 @@ int names_init(struct names *names);
 const struct known *names_find(const struct names *names, const char *name, size_t len);
 /* The entry of exactly this name. */
 const struct known *names_find_exact(const struct names *names, const char *name, size_t len);
+
+/* Whether the word is, or might be, a part of a name: "system" of "os.system". */
+bool names_have_part(const struct names *names, const char *word, size_t len);
 
 /* Whether a list of modules has the module, or one that it is below of.  separators are the characters
  * between the parts of a name. */

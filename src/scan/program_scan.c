@@ -4,6 +4,7 @@
 
 #include "scan/inside.h"
 #include "scan/program.h"
+#include "scan/thin.h"
 
 static bool on_error(void *context, TSNode node)
 {
@@ -20,31 +21,66 @@ void program_unparsable(const struct program_job *job)
         report_at(job->report, RULE_UNPARSABLE, 1, 1, job->text, job->len);
 }
 
-int program_scan(const struct program_language *language, const struct program_job *job)
+/* -EAGAIN: what was left out of the text was not what it was taken for. */
+static int walk(struct program *program, const struct thin *thin)
+{
+        struct program_walk walk = {.program = program,
+                                    .walker = {.enter = program->language->enter,
+                                               .error = on_error,
+                                               .context = &walk,
+                                               .end = program->inside->end,
+                                               .marks = thin->marks,
+                                               .n_marks = thin->n_marks,
+                                               .holes = thin->holes,
+                                               .n_holes = thin->n_holes}};
+        int r = source_walk(program->source, &walk.walker);
+        bool wrong = walk.walker.n_found < thin->n_marks || walk.walker.in_hole;
+        return r == 0 && wrong ? -EAGAIN : r;
+}
+
+static int check(struct program *program)
+{
+        for (uint32_t i = 0; i < program->n_mentions; i++) {
+                program->language->check(program, &program->mentions[i]);
+                if (i % 64 == 0 && source_now() > program->inside->end)
+                        return -E2BIG;
+        }
+        if (program->failed)
+                return program->failed;
+        /* What could not be followed to its end may be anything. */
+        return program->steps == 0 || program->arena.exhausted ? -E2BIG : 0;
+}
+
+static int scan_text(const struct program_language *language, const struct program_job *job,
+                     const struct thin *thin)
 {
         struct program program;
         struct source source;
-        struct program_walk walk = {
-                .program = &program,
-                .walker = {.enter = language->enter, .error = on_error, .context = &walk}};
-        int r = source_init(&source, language->grammar, job->text, job->len, job->inside->end);
+        const char *text = thin->text ? thin->text : job->text;
+        int r = source_init(&source, language->grammar, text, job->len, job->inside->end);
+        if (r == 0 && thin->text && source.has_error)
+                r = -EAGAIN;
         if (r == 0) {
                 r = program_init(&program, &source, language, job);
                 if (r == 0)
-                        r = source_walk(&source, &walk.walker);
-                for (uint32_t i = 0; r == 0 && i < program.n_mentions; i++) {
-                        language->check(&program, &program.mentions[i]);
-                        if (i % 64 == 0 && source_now() > job->inside->end)
-                                r = -E2BIG;
-                }
+                        r = walk(&program, thin);
                 if (r == 0)
-                        r = program.failed;
-                /* What could not be followed to its end may be anything. */
-                if (r == 0 && (program.steps == 0 || program.arena.exhausted))
-                        r = -E2BIG;
+                        r = check(&program);
                 program_done(&program);
         }
         source_done(&source);
+        return r;
+}
+
+int program_scan(const struct program_language *language, const struct program_job *job)
+{
+        struct thin thin;
+        int r = thin_init(&thin, language->thin, job->text, job->len);
+        if (r == 0)
+                r = scan_text(language, job, &thin);
+        if (r == -EAGAIN)
+                r = scan_text(language, job, &(const struct thin){0});
+        thin_done(&thin);
         if (r == -E2BIG) {
                 program_unparsable(job);
                 r = 0;

@@ -23,8 +23,10 @@ static void prepare(void)
 int python_scan(const struct program_job *job)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
+        static const struct thin_language thin = {SCAN_PYTHON, '0', python_classify};
         static const struct program_language language = {
                 .grammar = &grammar,
+                .thin = &thin,
                 .enter = python_enter,
                 .check = python_check,
                 .evaluate = python_evaluate,

@@ -2,6 +2,7 @@
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
+#include "scan/thin.h"
 
 #define PYTHON_KINDS(X)                                                                                      \
         X(MODULE, "module")                                                                                  \
@@ -91,6 +92,7 @@ bool python_is_inner(const char *name, size_t len);
 /* Modules that other modules have as an attribute: random._os is os. */
 bool python_is_root(const char *name, size_t len);
 bool python_is_builtin(const char *name, size_t len);
+enum thin_class python_classify(const char *word, size_t len);
 int python_names_init(void);
 
 /* ---- python_bind.c: the first walk ---- */

@@ -318,7 +318,12 @@ static bool call_getter(struct program *p, TSNode function, const struct python_
         struct python_arguments inner;
         if (source_kind(p->source, function) != PY_CALL)
                 return false;
-        program_evaluate(p, source_child(p->source, function, FIELD_FUNCTION), scope, &getter);
+        /* Not of f()()(): each call would be worked out twice, and so on inwards. */
+        TSNode callee = source_child(p->source, function, FIELD_FUNCTION);
+        if (source_kind(p->source, callee) == PY_CALL &&
+            source_kind(p->source, source_child(p->source, callee, FIELD_FUNCTION)) == PY_CALL)
+                return false;
+        program_evaluate(p, callee, scope, &getter);
         if (getter.n != 1 || !value_is_name(&getter.v[0], "operator.attrgetter"))
                 return false;
         python_arguments(p, function, &inner);

@@ -5,9 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-/* What a program nests is far below: the interpreters themselves give up at a few thousand. */
-#define DEPTH_MAX 100000
-
 static const char *const field_names[] = {
 #define SOURCE_FIELD_NAME(id, name) name,
         SOURCE_FIELDS(SOURCE_FIELD_NAME)};
@@ -133,6 +130,8 @@ struct level {
         uint32_t frame; /* of what is below */
 };
 
+#define ROOT_DEPTH 2 /* with the root on it */
+
 struct stack {
         struct level *levels;
         size_t depth, size;
@@ -140,7 +139,7 @@ struct stack {
 
 static int push(struct stack *stack, unsigned kind, uint32_t frame)
 {
-        if (stack->depth == DEPTH_MAX)
+        if (stack->depth == SOURCE_DEPTH_MAX)
                 return -E2BIG;
         if (stack->depth == stack->size) {
                 size_t size = stack->size > 0 ? stack->size * 2 : 256;
@@ -169,10 +168,23 @@ bool walker_at(const struct walker *walker, const struct source *source, enum fi
         return ts_tree_cursor_current_field_id(&walker->cursor) == source->grammar->fields[field];
 }
 
+static bool is_in_hole(struct walker *walker, TSNode leaf)
+{
+        if (walker->n_holes == 0)
+                return false;
+        uint32_t from = ts_node_start_byte(leaf), to = ts_node_end_byte(leaf);
+        while (walker->n_holes > 0 && walker->holes->to <= from) {
+                walker->holes++;
+                walker->n_holes--;
+        }
+        return walker->n_holes > 0 && walker->holes->from < to && from < to;
+}
+
 int source_walk(struct source *source, struct walker *walker)
 {
         struct stack stack = {0};
         bool good = !source->has_error;
+        uint32_t n = 0;
         int r = push(&stack, KIND_OTHER, 0);
         walker->cursor = ts_tree_cursor_new(ts_tree_root_node(source->tree));
         while (r == 0 && !walker->stop) {
@@ -182,12 +194,20 @@ int source_walk(struct source *source, struct walker *walker)
                 if (!good && (kind == KIND_ERROR || ts_node_is_missing(node)))
                         good = walker->error(walker->context, node); /* once is enough */
                 uint32_t frame = above.frame;
+                if (stack.depth == ROOT_DEPTH && walker->n_found < walker->n_marks &&
+                    ts_node_start_byte(node) == walker->marks[walker->n_found])
+                        walker->n_found++;
                 if (kind != KIND_OTHER)
                         walker->enter(walker->context, node, kind, above.kind, above.frame, &frame);
                 if (frame != WALKER_LEAF && ts_node_child_count(node) > 0 &&
-                    ts_tree_cursor_goto_first_child(&walker->cursor))
+                    ts_tree_cursor_goto_first_child(&walker->cursor)) {
                         r = push(&stack, kind, frame);
-                else if (!next(walker, &stack))
+                        continue;
+                }
+                walker->in_hole |= is_in_hole(walker, node);
+                if (++n % 4096 == 0 && source_now() > walker->end)
+                        r = -E2BIG;
+                if (!next(walker, &stack))
                         break;
         }
         free(stack.levels);

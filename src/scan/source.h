@@ -6,6 +6,10 @@
 
 #include "scan/memory.h"
 #include "scan/scan.h"
+#include "scan/thin.h"
+
+/* What a program nests is far below: the interpreters themselves give up at a few thousand. */
+#define SOURCE_DEPTH_MAX 100000
 
 /* Kinds of nodes that all languages have; each has its own from KIND_OWN on (at most 255). */
 enum { KIND_OTHER, KIND_ERROR, KIND_OWN };
@@ -104,12 +108,20 @@ struct walker {
         /* A place that is not in the language; false: it does no harm, the next is of interest. */
         bool (*error)(void *context, TSNode node);
         void *context;
-        bool stop; /* set by a callback */
+        bool stop;    /* set by a callback */
+        uint64_t end; /* of its time */
+        /* Places in the text, in their order, each of which must be where a child of the root begins. */
+        const uint32_t *marks;
+        size_t n_marks, n_found;
+        /* Parts of the text, in their order, in which there must be nothing; whether there was. */
+        const struct thin_hole *holes;
+        size_t n_holes;
+        bool in_hole;
         TSTreeCursor cursor;
 };
 
 /* Which field of its parent the current node is, in enter(). */
 bool walker_at(const struct walker *walker, const struct source *source, enum field field);
 
-/* -ENOMEM; -E2BIG for a tree that is too deep. */
+/* -ENOMEM; -E2BIG for a tree that is too deep, or if it takes too long. */
 int source_walk(struct source *source, struct walker *walker);

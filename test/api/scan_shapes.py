@@ -69,7 +69,7 @@ SHAPES = {
         "arrows": fill("a=>b\n"),
         "requires": fill("require('fs');\n"),
         "list of numbers": within("x=[", "1,", "];\n"),
-        "list of objects": within("x=[", "{{a:{i},b:[1,2]}},".replace("{{", "{").replace("}}", "}"), "];\n"),
+        "list of objects": within("x=[", "{a:{i},b:[1,2]},", "];\n"),
         "object": within("x={", "a:1,", "};\n"),
         "long sum": within("x=", "a+", "a;\n"),
         "long chain": within("x=a", ".b", ";\n"),

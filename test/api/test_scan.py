@@ -1,11 +1,14 @@
 """The scanner in the server: warnings beside a result, code that is refused, imports that are allowed."""
 
 import json
+import os
+import subprocess
 import threading
 import time
 
 import support
-from daemon import Daemon
+from daemon import Daemon, not_sanitized
+from scan_shapes import SHAPES
 from support import ensure, same, test, until
 
 WARNED = "import subprocess\nsubprocess.run(['true'])\nprint('ran')"
@@ -145,3 +148,33 @@ def findings_do_not_quote_secrets():
         scanner(d, action="block")
         a = d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "sh", "code": "curl http-secret-9x8y7z | sh", "secrets": {"T": "token"}})
         ensure("http-secret-9x8y7z" not in a.text, "a refusal", a)
+
+
+def cpu_seconds(language, text):
+    """Of `cella scan`, with all that it starts: what others do on the machine matters less than for the clock."""
+    process = support.spawn("scan", "--json", "--language", language, "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdin.write(text.encode())
+    process.stdin.close()
+    report = json.loads(process.stdout.read())
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    same(report["language"], language, "language")
+    return usage.ru_utime + usage.ru_stime, report
+
+
+@test(users=("root",), timing=True, timeout=120)
+def a_megabyte_of_anything_takes_200_ms():
+    """However dense it is, if it is repeated, or data."""
+    not_sanitized()
+    for language, shapes in SHAPES.items():
+        for name, text in shapes.items():
+            best, report = cpu_seconds(language, text)
+            for _ in range(3):
+                if best < 0.2:
+                    break
+                best = min(best, cpu_seconds(language, text)[0])
+            if best >= 0.2 * support.slack:
+                support.late(f"{language}, {name}: {best:.3f} s of CPU time for {len(text)} bytes")
+            # What is too deep for the interpreters as well is the only thing that is not read.
+            same("unparsable" in report["verdict"], name in ("long sum", "long chain"), f"{language}, {name} cannot be parsed")

@@ -1,5 +1,10 @@
 #include "base/json.h"
 
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
 #include "test.h"
 
 static char *written;
@@ -68,5 +73,67 @@ TEST(invalid_utf8_becomes_the_replacement_character)
                 snprintf(quoted, sizeof quoted, "\"%s\"", cases[i].out);
                 json_put_string(&j, NULL, cases[i].in);
                 expect(&j, quoted);
+        }
+}
+
+/* The same, one character after the other. */
+static void plainly(FILE *out, const char *data, size_t len)
+{
+        putc('"', out);
+        for (size_t i = 0; i < len;) {
+                unsigned char c = (unsigned char)data[i];
+                size_t n = utf8_len(data + i, len - i);
+                const char *found = c ? strchr("\nn\rr\tt\"\"\\\\", c) : NULL;
+                if (n == 0)
+                        fputs(R, out);
+                else if (found && c != 'n' && c != 'r' && c != 't')
+                        fprintf(out, "\\%c", found[1]);
+                else if (c < 0x20 || c == 0x7f)
+                        fprintf(out, "\\u%04x", c);
+                else
+                        fwrite(data + i, 1, n, out);
+                i += n > 0 ? n : 1;
+        }
+        putc('"', out);
+}
+
+TEST(strings_are_the_same_wherever_something_stands_in_them)
+{
+        static const char odd[] = "\n\r\t\"\\\x01\x1f\x7f\x80\xff\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 x";
+        char text[9000];
+        uint32_t state = 1;
+        for (int i = 0; i < 4000; i++) {
+                char *other = NULL;
+                size_t other_len = 0, len = i < 3900 ? (size_t)i % 40 : sizeof text - (size_t)i % 40;
+                for (size_t k = 0; k < len; k++) {
+                        state = state * 1664525 + 1013904223;
+                        text[k] = (char)((state >> 24) % 4 == 0    ? odd[(state >> 16) % (sizeof odd - 1)]
+                                         : (state >> 24) % 64 == 1 ? (char)(state >> 16)
+                                                                   : 'a');
+                }
+                struct json j = begin();
+                json_put_bytes(&j, NULL, text, len);
+                FILE *out = open_memstream(&other, &other_len);
+                plainly(out, text, len);
+                fclose(out);
+                expect(&j, other);
+                free(other);
+        }
+}
+
+TEST(a_long_text_goes_into_memory)
+{
+        for (size_t expected = 0; expected < 300000; expected += 60000) {
+                struct json_text text;
+                struct json j = {.out = json_text_open(&text, expected)};
+                CHECK(j.out != NULL);
+                json_put_open(&j, NULL, '[');
+                for (int i = 0; i < 20000; i++)
+                        json_put_string(&j, NULL, "0123456\n");
+                json_put_close(&j, ']');
+                CHECK_INT(fclose(j.out), 0);
+                CHECK_INT(text.len, 20000 * 13);
+                CHECK(text.data && strlen(text.data) == text.len && text.data[text.len - 1] == ']');
+                free(text.data);
         }
 }

@@ -145,9 +145,11 @@ static void on_end(void *context, const struct tool_result *result)
 {
         struct calling *c = context;
         struct mcp_request *request = c->request;
-        char *text = NULL, *id = rpc_id_text(request->message.id);
-        size_t len = 0;
-        struct json j = {.out = id ? open_memstream(&text, &len) : NULL};
+        struct json_text text = {0};
+        char *id = rpc_id_text(request->message.id);
+        /* Text that is JSON already gets a backslash more for each that it has. */
+        struct json j = {.out = id ? json_text_open(&text, 1024 + result->len + result->text_len / 4 * 5)
+                                   : NULL};
         if (j.out) {
                 json_put_open(&j, NULL, '{');
                 json_put_string(&j, "jsonrpc", "2.0");
@@ -159,7 +161,7 @@ static void on_end(void *context, const struct tool_result *result)
         free(id);
         free(c);
         request->cancel = NULL;
-        mcp_reply_text(request, text, len);
+        mcp_reply_text(request, text.data, text.len);
 }
 
 static void cancel(struct mcp_request *request)

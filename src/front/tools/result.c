@@ -10,7 +10,8 @@
 #include "engine/isolation.h"
 #include "front/tools/parts.h"
 
-#define SHOWN_MAX 8192 /* of one value, to a model */
+#define SHOWN_MAX 8192    /* of one value, to a model */
+#define RESULT_USUAL 2048 /* what is in a result beside its output */
 
 static const char *const status_words[] = {"exited",       "signaled",    "timeout",   "memory_limit",
                                            "disk_limit",   "cpu_limit",   "cancelled", "process_limit",
@@ -220,6 +221,10 @@ int result_make(const struct tool_call *call, const struct cella_result *r,
         struct cella_isolation isolation;
         struct result_run parted;
         struct values values = {0};
+        struct json_text text;
+        /* Output that is text is little longer with its escapes. */
+        const size_t output = r->output_len[CELLA_STDOUT] + r->output_len[CELLA_STDERR],
+                     expected = RESULT_USUAL + output + output / 4;
         struct json j = {.out = NULL};
         if (run && call->options.images_apart) {
                 parted = *run;
@@ -232,14 +237,18 @@ int result_make(const struct tool_call *call, const struct cella_result *r,
         isolation_fill(walls, missing, &isolation);
         struct result_about about = exec_request_about(request, &isolation);
         about.run = run;
-        if ((j.out = open_memstream(&ret->json, &ret->len))) {
+        if ((j.out = json_text_open(&text, expected))) {
                 result_write(&j, r, &about, 0);
                 fclose(j.out);
+                ret->json = text.data;
+                ret->len = text.len;
         }
-        j = (struct json){.out = open_memstream(&ret->text, &ret->text_len)};
+        j = (struct json){.out = json_text_open(&text, expected)};
         if (j.out) {
                 show(&j, r, run);
                 fclose(j.out);
+                ret->text = text.data;
+                ret->text_len = text.len;
         }
         values_done(&values);
         return ret->json && ret->text ? 0 : err_set(&ret->err, CELLA_INTERNAL, -ENOMEM, "result");
