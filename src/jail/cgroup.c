@@ -119,10 +119,11 @@ static int make_dir(struct cgroup *cg, int c)
         return 0;
 }
 
-/* Removes what is there of it. */
+/* Removes what is there of it.  What was made first goes last: by that a sweeper finds the rest, whenever we
+ * are killed. */
 static int remove_dirs(struct cgroup *cg)
 {
-        for (int c = 0; c < N_CONTROLLERS; c++) {
+        for (int c = N_CONTROLLERS; c-- > 0;) {
                 if (!cg->made[c])
                         continue;
                 /* What lay there empty may have been removed, and the name be another's. */

@@ -91,7 +91,7 @@ static void sweep_one(struct sweep *s, int parent, const char *name)
 static void sweep_name(const char *name, void *arg)
 {
         struct sweep *s = arg;
-        for (int c = 0; c < N_CONTROLLERS; c++)
+        for (int c = N_CONTROLLERS; c-- > 0;) /* the first one last: by that it was found */
                 if (s->home->parent[c] >= 0 && s->home->twin[c] < 0)
                         sweep_one(s, s->home->parent[c], name);
 }
