@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "box/pool.h"
 
+#define GIVE_WAY_US 2000000 /* for a sandbox that waits in a pool to end, on however busy a machine */
+
 /* Those of one key that wait. */
 struct queue_key {
         struct list link; /* in the box */
@@ -132,7 +134,8 @@ void queue_enter(struct box_sandbox *sb)
                 refuse(sb, "out of memory");
                 return;
         }
-        sb->queued_us = clock_us();
+        /* Who waits only until one that we had in stock has ended is not to be refused for it. */
+        sb->queued_us = clock_us() + (gave ? GIVE_WAY_US : 0);
         list_add(&q->waiters, &sb->waiters);
         q->n++;
         box->waiting++;

@@ -102,7 +102,8 @@ struct box_sandbox {
         struct list observers; /* struct observer: what is under way */
         struct list tasks;
         struct list waiters; /* in its key's queue */
-        int64_t queued_us, making_us;
+        int64_t queued_us;   /* when its time in the queue began */
+        int64_t making_us;
         uint64_t executions;   /* so far */
         uint64_t told;         /* what watchers know of it, as a number: see front/rest/events.c */
         struct list processes; /* struct execution, in the background; also some that ended */

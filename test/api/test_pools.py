@@ -422,6 +422,13 @@ def members_give_way_to_requests():
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_max": 0}})
         full(d, size=3)
         same(sorted(sleepers(2)), ["hi\n"] * 2, "two at once, of four, without a queue")
+        # Nor may anybody wait for any time at all; and all room is taken by members.
+        for _ in range(5):
+            d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_timeout_ms": 0}})
+            full(d, size=3)
+            d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 2}})
+            made = d.post("/v1/sandboxes", {}, 201)["id"]
+            d.delete(f"/v1/sandboxes/{made}")
 
 
 @test

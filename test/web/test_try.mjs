@@ -257,10 +257,13 @@ test("what is written in the editor is there again after a reload", async (t) =>
     same(await page.inputValue(".editor-input"), "print('draft')", "draft");
 });
 
+/** The only room there is, once the daemon has looked in a sandbox of its own which interpreters there are, for the page. */
+const taken = (daemon) => until(() => daemon.api("/v1/sandboxes", {method: "POST", body: {}}), "room for one");
+
 test("no room for a sandbox: the page says so, waits, and runs when there is", async (t) => {
     const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
     const page = await t.page("/", {daemon, expects: ["429"]});
-    const {id} = await daemon.api("/v1/sandboxes", {method: "POST", body: {}});
+    const {id} = await taken(daemon);
     await write(page, "print('at last')");
     await page.click(".run");
     await page.waitForSelector(".badge:has-text('No room: trying again')");
@@ -271,7 +274,7 @@ test("no room for a sandbox: the page says so, waits, and runs when there is", a
 test("no room for long: it gives up and says why", async (t) => {
     const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
     const page = await t.page("/", {daemon, expects: ["429"]});
-    await daemon.api("/v1/sandboxes", {method: "POST", body: {}});
+    await taken(daemon);
     await write(page, "1");
     await page.click(".run");
     await page.waitForSelector(".notice-bad", {timeout: 30000});
