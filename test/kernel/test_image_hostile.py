@@ -44,12 +44,12 @@ def with_each(make):
         works_and_harms_nothing(image, before, place)
 
 
-@test
+@test(unwrapped=True)
 def places_that_are_links_to_the_host_are_covered():
     with_each(lambda image, place, target: image.link(place, target))
 
 
-@test
+@test(unwrapped=True)
 def places_that_are_links_upwards_are_covered():
     def up(image, place, target):
         image.link(place, "../" * 30 + target[1:])
@@ -57,7 +57,7 @@ def places_that_are_links_upwards_are_covered():
     with_each(up)
 
 
-@test
+@test(unwrapped=True)
 def places_that_are_links_to_themselves_or_nowhere_are_covered():
     with_each(lambda image, place, _: image.link(place, "/" + place))
     before = tree(here("victim"))
@@ -68,7 +68,7 @@ def places_that_are_links_to_themselves_or_nowhere_are_covered():
         works_and_harms_nothing(image.done(), before, target)
 
 
-@test
+@test(unwrapped=True)
 def places_that_are_files_are_covered():
     def file(image, place, _):
         image.link(place, "/")
@@ -78,7 +78,7 @@ def places_that_are_files_are_covered():
     with_each(file)
 
 
-@test
+@test(unwrapped=True)
 def files_of_etc_that_are_links_are_not_written_through():
     target = victim()
     before = tree(target)
@@ -91,7 +91,7 @@ def files_of_etc_that_are_links_are_not_written_through():
     same(tree(target), before, "the victim")
 
 
-@test
+@test(unwrapped=True)
 def files_of_etc_that_are_directories_are_covered():
     target = victim()
     image = Image()
@@ -100,7 +100,7 @@ def files_of_etc_that_are_directories_are_covered():
     works_and_harms_nothing(image.done(), tree(target), "directories in /etc")
 
 
-@test
+@test(unwrapped=True)
 def a_mount_is_not_attached_behind_a_link_of_the_image():
     target = victim()
     before = tree(target)
@@ -121,7 +121,7 @@ def a_mount_is_not_attached_behind_a_link_of_the_image():
         same(tree(target), before, f"the victim of {place}")
 
 
-@test
+@test(unwrapped=True)
 def links_in_the_image_lead_nowhere_on_the_host():
     target = victim()
     before = tree(target)
@@ -137,7 +137,7 @@ def links_in_the_image_lead_nowhere_on_the_host():
         same(tree(target), before, f"the victim of {name}")
 
 
-@test
+@test(unwrapped=True)
 def setuid_files_give_nothing():
     image = Image(config={"uid": 501, "gid": 502})
     for name in ("id", "cat"):
@@ -151,7 +151,7 @@ def setuid_files_give_nothing():
     ensure("CapEff:\t0000000000000000" in text and "CapPrm:\t0000000000000000" in text, f"it has a capability: {text}")
 
 
-@test(users=["root"])
+@test(unwrapped=True, users=["root"])
 def devices_in_the_image_are_dead():
     image = Image()
     os.makedirs(image.path("nodes"))
@@ -164,7 +164,7 @@ def devices_in_the_image_are_dead():
         ensure(r.rc != 0 and "Permission denied" in r.err, f"/nodes/{name} was opened", r)
 
 
-@test
+@test(unwrapped=True)
 def a_root_that_is_a_link_is_refused():
     target = victim()
     image = Image().done()
@@ -183,7 +183,7 @@ def a_root_that_is_a_link_is_refused():
     refused(run("--image", "tiny", "--", "true"), 125, "image not found")
 
 
-@test(users=["root"])
+@test(unwrapped=True, users=["root"])
 def a_root_of_somebody_else_is_refused():
     image = Image().done()
     os.chown(image.root, 0, 0)
@@ -192,7 +192,7 @@ def a_root_of_somebody_else_is_refused():
     prints("", "--image", "tiny", "--", "true")
 
 
-@test(users=["root"])
+@test(unwrapped=True, users=["root"])
 def files_of_somebody_else_in_the_image_are_nobodys():
     image = Image()
     image.put("etc/foreign", "foreign\n", 0o600)
@@ -205,7 +205,7 @@ def files_of_somebody_else_in_the_image_are_nobodys():
     ensure("Permission denied" in r.err, "it read a stranger's file", r)
 
 
-@test
+@test(unwrapped=True)
 def attributes_of_the_overlay_in_the_image_lead_nowhere():
     target = victim()
     before = tree(target)
@@ -225,7 +225,7 @@ def attributes_of_the_overlay_in_the_image_lead_nowhere():
     same(tree(target), before, "the victim")
 
 
-@test
+@test(unwrapped=True)
 def attributes_that_code_makes_mean_nothing_to_the_overlay():
     image = Image(files=images.needs([*images.PROGRAMS, "/usr/bin/python3"]))
     images.copy_python(image)
@@ -250,7 +250,7 @@ print(sorted(os.listdir('/data')), os.listdir('/data/a'), os.listdir('/e'), open
     prints("['a', 'own'] ['b'] [] deep\n\n", "--image", "tiny", "python3", "-c", code)
 
 
-@test
+@test(unwrapped=True)
 def strange_answers_of_the_store_are_refused():
     image = Image().done()
     ref = os.path.join(image.store, "refs", "tiny")

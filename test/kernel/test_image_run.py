@@ -12,7 +12,7 @@ from images import Image, prints, run, sh, tree
 from support import ensure, expect, here, is_root, refused, same, test, until, write
 
 
-@test
+@test(unwrapped=True)
 def code_sees_the_files_of_the_image_and_none_of_the_host():
     image = Image().done()
     prints("tiny\n", "--image", "tiny", "--", "cat", "/etc/mark")
@@ -20,27 +20,27 @@ def code_sees_the_files_of_the_image_and_none_of_the_host():
     same(sh(image, "ls /").split(), "bin data dev etc lib lib64 proc root run tmp workspace".split(), "the root directory")
 
 
-@test
+@test(unwrapped=True)
 def without_words_it_runs_the_images_own_command():
     Image(config={"entrypoint": ["sh", "-c", 'echo "$0 $*"'], "cmd": ["one", "two words"]}).done()
     prints("one two words\n", "--image", "tiny")
     prints("own\n", "--image", "tiny", "--", "sh", "-c", "echo own")
 
 
-@test
+@test(unwrapped=True)
 def an_image_without_a_command_says_so():
     Image(config={"cmd": []}).done()
     refused(run("--image", "tiny"), 2, "say what to run: the image has no command of its own")
 
 
-@test
+@test(unwrapped=True)
 def environment_is_the_images_then_the_callers():
     Image(config={"env": ["PATH=/bin", "A=image", "B=image", "EMPTY="]}).done()
     r = expect(run("--image", "tiny", "--env", "B=mine", "--", "env"))
     same(sorted(r.out.splitlines()), ["A=image", "B=mine", "EMPTY=", "HOME=/root", "PATH=/bin"], "the environment", r)
 
 
-@test
+@test(unwrapped=True)
 def commands_start_in_the_images_directory_and_code_in_the_workspace():
     image = Image(config={"cwd": "/data/a"}).done()
     prints("/data/a\n", "--image", "tiny", "--", "sh", "-c", "pwd")
@@ -51,7 +51,7 @@ def commands_start_in_the_images_directory_and_code_in_the_workspace():
     refused(run("--image", "tiny", "--", "true"), 2, "cwd '/nowhere' is not a directory")
 
 
-@test
+@test(unwrapped=True)
 def code_is_the_images_user_and_everything_is_its_own():
     Image(config={"user": "app", "uid": 501, "gid": 502}).done()
     code = "id -u; id -g; stat -c %u:%g / /bin/sh /etc/mark /workspace /run; cat /etc/private; ls -d /root"
@@ -59,7 +59,7 @@ def code_is_the_images_user_and_everything_is_its_own():
     prints("0\n0\n0:0\n", "--image", "tiny", "--user", "root", "--", "sh", "-c", "id -u; id -g; stat -c %u:%g /bin/sh")
 
 
-@test
+@test(unwrapped=True)
 def an_image_that_names_no_user_runs_as_root_without_any_right():
     image = Image().done()
     status = sh(image, "id -u; cat /proc/self/status")
@@ -69,14 +69,14 @@ def an_image_that_names_no_user_runs_as_root_without_any_right():
     same((lines["NoNewPrivs"], lines["Seccomp"]), ("1", "2"), "no_new_privs and filter")
 
 
-@test
+@test(unwrapped=True)
 def the_walls_are_those_of_the_host_image():
     Image().done()
     r = run("--json", "--image", "tiny", "--", "true").json()["isolation"]
     same(r, run("--json", "--", "true").json()["isolation"], "isolation")
 
 
-@test
+@test(unwrapped=True)
 def devices_are_six_and_proc_is_masked_and_read_only():
     image = Image().done()
     same(sh(image, "ls /dev").split(), "fd full null random shm stderr stdin stdout tty urandom zero".split(), "/dev")
@@ -89,7 +89,7 @@ def devices_are_six_and_proc_is_masked_and_read_only():
     ensure(r.rc != 0, "a mount was taken away", r)
 
 
-@test
+@test(unwrapped=True)
 def mounts_say_nothing_of_where_the_store_is():
     image = Image().done()
     text = sh(image, "cat /proc/self/mountinfo /proc/self/mounts")
@@ -101,7 +101,7 @@ def mounts_say_nothing_of_where_the_store_is():
             ensure({"nosuid", "nodev"} <= set(fields[5].split(",")), f"without nosuid or nodev: {line}")
 
 
-@test
+@test(unwrapped=True)
 def name_resolution_has_its_files_whatever_the_image_has():
     image = Image()
     image.link("etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf")
@@ -119,7 +119,7 @@ ln -sf /nowhere /etc/mark; mkdir -p /a/b/c /etc/d; mkfifo /etc/fifo; rm /bin/ls;
 """
 
 
-@test
+@test(unwrapped=True)
 def whatever_code_changes_the_image_on_disk_stays_as_it_is():
     image = Image().done()
     before = tree(image.store)
@@ -130,7 +130,7 @@ def whatever_code_changes_the_image_on_disk_stays_as_it_is():
     prints("tiny\n", "--image", "tiny", "--", "cat", "/etc/mark")
 
 
-@test
+@test(unwrapped=True)
 def attributes_and_times_and_owners_stay_in_the_sandbox():
     image = Image(files=images.needs([*images.PROGRAMS, "/usr/bin/python3"]))
     images.copy_python(image)
@@ -166,7 +166,7 @@ print(*done, sep='\\n')
     same(tree(image.store), before, "the store")
 
 
-@test
+@test(unwrapped=True)
 def two_sandboxes_do_not_see_each_other():
     image = Image().done()
     code = "echo $$ > /etc/mine; echo $0 > /etc/mark; until [ -e /workspace/go ]; do sleep 0.05; done; cat /etc/mark"
@@ -184,7 +184,7 @@ def used(path):
     return sum(os.lstat(os.path.join(d, n)).st_blocks for d, names, files in os.walk(path) for n in [".", *names, *files])
 
 
-@test
+@test(unwrapped=True)
 def fifty_sandboxes_of_an_image_take_no_room_on_disk():
     image = Image().done()
     before = used(image.store)
@@ -205,7 +205,7 @@ def fifty_sandboxes_of_an_image_take_no_room_on_disk():
     support.gone(marker)
 
 
-@test
+@test(unwrapped=True)
 def the_writable_layer_has_the_disks_limit():
     image = Image().done()
     image.put("data/large", "x" * (3 << 20))
@@ -225,7 +225,7 @@ def the_writable_layer_has_the_disks_limit():
     same(got, "disk_limit", "making files", r)
 
 
-@test
+@test(unwrapped=True)
 def memory_that_is_written_to_the_layer_is_the_codes():
     if not is_root():
         return  # there is no cgroup to count it
@@ -235,7 +235,7 @@ def memory_that_is_written_to_the_layer_is_the_codes():
     same(r.json()["status"], "memory_limit", "status", r)
 
 
-@test
+@test(unwrapped=True)
 def an_unknown_image_is_not_found():
     Image().done()
     refused(run("--image", "nothing:1", "--", "true"), 125, "image not found: nothing:1", "cella image pull nothing:1")
@@ -244,7 +244,7 @@ def an_unknown_image_is_not_found():
     prints("host\n", "--image", "host", "--", "sh", "-c", "test -e /usr/bin/env && echo host")
 
 
-@test
+@test(unwrapped=True)
 def programs_that_the_image_lacks_are_named():
     Image(config={"entrypoint": ["/bin/nothing"]}).done()
     refused(run("--image", "tiny", "--", "bash"), 125, "command not found: bash")
@@ -252,7 +252,7 @@ def programs_that_the_image_lacks_are_named():
     refused(run("--image", "tiny"), 125, "command not found: /bin/nothing")
 
 
-@test
+@test(unwrapped=True)
 def an_image_in_use_is_locked_and_can_lose_its_name():
     image = Image().done()
     os.mkdir(here("w"))
@@ -274,7 +274,7 @@ def an_image_in_use_is_locked_and_can_lose_its_name():
     os.close(root)
 
 
-@test
+@test(unwrapped=True)
 def an_image_that_is_being_removed_is_not_found():
     image = Image().done()
     root = os.open(image.root, os.O_RDONLY)
@@ -284,7 +284,7 @@ def an_image_that_is_being_removed_is_not_found():
     prints("", "--image", "tiny", "--", "true")
 
 
-@test
+@test(unwrapped=True)
 def workspaces_and_mounts_go_with_an_image():
     image = Image()
     image.put("workspace/hidden", "x")
@@ -304,14 +304,14 @@ def workspaces_and_mounts_go_with_an_image():
     ensure(not os.path.exists(image.path("new")), "a place was made in the store")
 
 
-@test
+@test(unwrapped=True)
 def files_that_changed_are_listed():
     Image().done()
     r = run("--json", "--image", "tiny", "sh", "-c", "echo 1 > a; mkdir d; echo 22 > d/b; echo x > /etc/c").json()
     same(sorted((f["path"], f["change"], f["bytes"]) for f in r["files"]), [("a", "added", 2), ("d/b", "added", 3)], "files")
 
 
-@test(users=["root"])
+@test(unwrapped=True, users=["root"])
 def a_file_system_that_cannot_map_owners_is_refused_with_a_hint():
     Image(where=here("lower")).done()
     for name in ("upper", "work", "state"):
