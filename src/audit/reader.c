@@ -13,6 +13,7 @@
 
 #include "audit/db.h"
 #include "base/err.h"
+#include "base/utf8.h"
 
 int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err)
 {
@@ -56,28 +57,6 @@ struct audit_reader *audit_reader_close(struct audit_reader *reader)
 
 /* ---- values ---- */
 
-/* The length of the well-formed sequence at p, or 0. */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-        static const unsigned char least[] = {0, 0, 0, 0xa0, 0x90};
-        size_t n = p[0] < 0x80   ? 1
-                   : p[0] < 0xc2 ? 0
-                   : p[0] < 0xe0 ? 2
-                   : p[0] < 0xf0 ? 3
-                   : p[0] < 0xf5 ? 4
-                                 : 0;
-        if (n == 0 || n > left)
-                return 0;
-        for (size_t i = 1; i < n; i++)
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-        /* Overlong forms, surrogates, past U+10FFFF. */
-        if (((p[0] == 0xe0 || p[0] == 0xf0) && p[1] < least[n]) || (p[0] == 0xed && p[1] > 0x9f) ||
-            (p[0] == 0xf4 && p[1] > 0x8f))
-                return 0;
-        return n;
-}
-
 json_t *reader_text(const void *data, size_t len)
 {
         const unsigned char *p = data;
@@ -88,7 +67,7 @@ json_t *reader_text(const void *data, size_t len)
         if (!clean)
                 return NULL;
         for (size_t i = 0; i < len;) {
-                size_t n = utf8_len(p + i, len - i);
+                size_t n = utf8_len((const char *)p + i, len - i);
                 memcpy(clean + used, n > 0 ? (const char *)p + i : "\xef\xbf\xbd", n > 0 ? n : 3);
                 used += n > 0 ? n : 3;
                 i += n > 0 ? n : 1;

@@ -6,24 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The length of the character of UTF-8 at p, 0 if it is none. */
-static size_t character(const unsigned char *p)
-{
-        size_t n = p[0] < 0x80   ? 1
-                   : p[0] < 0xc2 ? 0
-                   : p[0] < 0xe0 ? 2
-                   : p[0] < 0xf0 ? 3
-                   : p[0] < 0xf5 ? 4
-                                 : 0;
-        for (size_t i = 1; i < n; i++)
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-        /* Overlong forms, surrogates, past U+10FFFF. */
-        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-            (p[0] == 0xf4 && p[1] > 0x8f))
-                return 0;
-        return n;
-}
+#include "base/utf8.h"
 
 /* Takes away the beginning of a character that was cut off at the end. */
 static void cut_clean(char *text)
@@ -47,9 +30,9 @@ static void clean(char *text, bool was_cut)
 {
         if (was_cut)
                 cut_clean(text);
-        for (unsigned char *p = (unsigned char *)text; *p;) {
-                size_t n = character(p);
-                if (n == 0 || *p < ' ' || *p == 0x7f)
+        for (char *p = text, *end = text + strlen(text); p < end;) {
+                size_t n = utf8_len(p, (size_t)(end - p));
+                if (n == 0 || (n == 1 && (*p < ' ' || *p == 0x7f)))
                         *p = '?';
                 p += n > 0 ? n : 1;
         }

@@ -279,14 +279,6 @@ bool javascript_is_builtin(const char *name, size_t len)
 
 /* ---- for scan/thin.h ---- */
 
-static bool has(const char *const *list, size_t n, const char *name, size_t len)
-{
-        for (size_t i = 0; i < n; i++)
-                if (strlen(list[i]) == len && !memcmp(list[i], name, len))
-                        return true;
-        return false;
-}
-
 enum thin_class javascript_classify(const char *word, size_t len)
 {
         static const char *const keywords[] = {
@@ -299,9 +291,9 @@ enum thin_class javascript_classify(const char *word, size_t len)
         static const char *const others[] = {"import", "export", "from",        "require",  "with",
                                              "eval",   "module", "constructor", "__proto__"};
         static const char *const stops[] = {"globalThis", "global", "window", "self", "GLOBAL", "root"};
-        if (has(stops, ARRAY_LEN(stops), word, len))
+        if (names_list_has(stops, ARRAY_LEN(stops), word, len))
                 return THIN_STOP;
-        if (has(others, ARRAY_LEN(others), word, len) || javascript_is_builtin(word, len) ||
+        if (names_list_has(others, ARRAY_LEN(others), word, len) || javascript_is_builtin(word, len) ||
             names_have_part(&module_names, word, len) || names_have_part(&function_names, word, len))
                 return THIN_KNOWN;
         /* fs.writeFileSync is looked up as fs.writeFile. */
@@ -310,5 +302,5 @@ enum thin_class javascript_classify(const char *word, size_t len)
         for (size_t i = 0; i < len; i++)
                 if ((unsigned char)word[i] >= 0x80)
                         return THIN_KNOWN;
-        return has(keywords, ARRAY_LEN(keywords), word, len) ? THIN_FIXED : THIN_PLAIN;
+        return names_list_has(keywords, ARRAY_LEN(keywords), word, len) ? THIN_FIXED : THIN_PLAIN;
 }

@@ -94,6 +94,14 @@ const struct known *names_find(const struct names *names, const char *name, size
         return found;
 }
 
+bool names_list_has(const char *const *list, size_t n, const char *name, size_t len)
+{
+        for (size_t i = 0; i < n; i++)
+                if (strlen(list[i]) == len && !memcmp(list[i], name, len))
+                        return true;
+        return false;
+}
+
 bool names_cover(const char *const *list, size_t n, const char *module, size_t len, const char *separators)
 {
         for (size_t i = 0; i < n; i++) {

@@ -76,6 +76,8 @@ const struct known *names_find_exact(const struct names *names, const char *name
 /* Whether the word is, or might be, a part of a name: "system" of "os.system". */
 bool names_have_part(const struct names *names, const char *word, size_t len);
 
+bool names_list_has(const char *const *list, size_t n, const char *name, size_t len);
+
 /* Whether a list of modules has the module, or one that it is below of.  separators are the characters
  * between the parts of a name. */
 bool names_cover(const char *const *list, size_t n, const char *module, size_t len, const char *separators);

@@ -520,14 +520,6 @@ const struct known *python_path_method(const char *name, size_t len)
         return names_find_exact(&path_method_names, name, len);
 }
 
-static bool has(const char *const *list, size_t n, const char *name, size_t len)
-{
-        for (size_t i = 0; i < n; i++)
-                if (strlen(list[i]) == len && !memcmp(list[i], name, len))
-                        return true;
-        return false;
-}
-
 bool python_is_inner(const char *name, size_t len)
 {
         static const char *const inner[] = {"__subclasses__", "__globals__", "__builtins__", "__code__",
@@ -535,7 +527,7 @@ bool python_is_inner(const char *name, size_t len)
                                             "f_builtins",     "f_locals",    "f_back",       "gi_frame",
                                             "cr_frame",       "ag_frame",    "tb_frame",     "gi_code",
                                             "cr_code",        "co_code",     "__reduce__",   "__reduce_ex__"};
-        return len > 6 && has(inner, ARRAY_LEN(inner), name, len);
+        return len > 6 && names_list_has(inner, ARRAY_LEN(inner), name, len);
 }
 
 bool python_is_root(const char *name, size_t len)
@@ -543,13 +535,14 @@ bool python_is_root(const char *name, size_t len)
         static const char *const roots[] = {
                 "os",    "sys",     "subprocess", "socket", "builtins",        "ctypes",          "importlib",
                 "posix", "_socket", "shutil",     "pty",    "multiprocessing", "_posixsubprocess"};
-        return len >= 2 && has(roots, ARRAY_LEN(roots), name, len);
+        return len >= 2 && names_list_has(roots, ARRAY_LEN(roots), name, len);
 }
 
 bool python_is_builtin(const char *name, size_t len)
 {
         const struct known *known = names_find_exact(&function_names, name, len);
-        return (known && !memchr(name, '.', len)) || has((const char *const[]){"__builtins__"}, 1, name, len);
+        return (known && !memchr(name, '.', len)) ||
+               names_list_has((const char *const[]){"__builtins__"}, 1, name, len);
 }
 
 /* ---- for scan/thin.h ---- */
@@ -565,9 +558,9 @@ enum thin_class python_classify(const char *word, size_t len)
         static const char *const stops[] = {"globals", "locals", "vars"};
         static const struct names *const tables[] = {&module_names, &function_names, &method_names,
                                                      &path_method_names};
-        if (has(stops, ARRAY_LEN(stops), word, len))
+        if (names_list_has(stops, ARRAY_LEN(stops), word, len))
                 return THIN_STOP;
-        if (has((const char *const[]){"import", "from", "exec"}, 3, word, len) ||
+        if (names_list_has((const char *const[]){"import", "from", "exec"}, 3, word, len) ||
             python_is_inner(word, len) || python_is_root(word + (word[0] == '_'), len - (word[0] == '_')) ||
             (len > 1 && !memcmp(word, "__", 2)))
                 return THIN_KNOWN;
@@ -577,5 +570,5 @@ enum thin_class python_classify(const char *word, size_t len)
         for (size_t i = 0; i < ARRAY_LEN(tables); i++)
                 if (names_have_part(tables[i], word, len))
                         return THIN_KNOWN;
-        return has(keywords, ARRAY_LEN(keywords), word, len) ? THIN_FIXED : THIN_PLAIN;
+        return names_list_has(keywords, ARRAY_LEN(keywords), word, len) ? THIN_FIXED : THIN_PLAIN;
 }

@@ -30,6 +30,24 @@ import time
 
 HOST, PEER, HOST6, PEER6 = "11.0.0.1", "11.0.0.2", "2620:99::1", "2620:99::2"
 RESOLVER = "9.9.9.9"
+# Run in a sandbox: says `open` with a connection open, `closed` when that ends, and what it gets from a new one then.
+AGAIN = """
+import socket
+def get():
+    s = socket.create_connection(("ok.example", 80), 10)
+    s.settimeout(10)
+    s.sendall(b"GET /a HTTP/1.1\\r\\nHost: ok.example\\r\\nConnection: close\\r\\n\\r\\n")
+    return s.recv(100).split()[1:2]
+s = socket.create_connection(("ok.example", 80), 5)
+s.sendall(b"GET /slow/60 HTTP/1.1\\r\\nHost: ok.example\\r\\n\\r\\n")
+s.settimeout(20)
+print("open", s.recv(10)[:4], flush=True)
+try:
+    while s.recv(1000): pass
+except OSError: pass
+print("closed", flush=True)
+print("again", get(), flush=True)
+"""
 ZONE = {
     "ok.example": ["93.184.216.10", "2606:2800:220:1::10"],
     "www.ok.example": ["93.184.216.11", "2606:2800:220:1::11"],

@@ -11,7 +11,7 @@ import time
 
 import support
 from daemon import Daemon
-from internet import RESOLVER, Internet
+from internet import AGAIN, RESOLVER, Internet
 from support import ensure, same, test, until
 
 NAMES = ["ok.example", "www.ok.example", "other.example", "evil.example"]
@@ -326,29 +326,12 @@ print(answers.count(b"x"))
 
 @test(users=["root"], timeout=60)
 def without_the_egress_process_nothing_is_open_until_it_is_back():
-    code = """
-import socket, sys, time
-def get():
-    s = socket.create_connection(("ok.example", 80), 10)
-    s.settimeout(10)
-    s.sendall(b"GET /a HTTP/1.1\\r\\nHost: ok.example\\r\\nConnection: close\\r\\n\\r\\n")
-    return s.recv(100).split()[1:2]
-s = socket.create_connection(("ok.example", 80), 5)
-s.sendall(b"GET /slow/60 HTTP/1.1\\r\\nHost: ok.example\\r\\n\\r\\n")
-s.settimeout(20)
-print("open", s.recv(10)[:4], flush=True)
-try:
-    while s.recv(1000): pass
-    print("closed", flush=True)
-except OSError as e: print("closed", flush=True)
-print("again", get(), flush=True)
-"""
     with Internet() as net, Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
         for where in ({"sandbox": s}, {}):
             target = f"/v1/sandboxes/{s}/exec" if where else "/v1/exec"
             pid = d.egress_pid()
-            with d.events("POST", target, {"runtime": "python3", "code": code}) as events:
+            with d.events("POST", target, {"runtime": "python3", "code": AGAIN}) as events:
                 events.read_until("open")
                 os.kill(pid, signal.SIGKILL)
                 text, end = events.text()

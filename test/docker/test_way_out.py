@@ -10,7 +10,7 @@ import subprocess
 
 import support
 from fake import Fake
-from internet import Internet
+from internet import AGAIN, Internet
 from place import NAMES, Place, need
 from support import ensure, same, test, until
 
@@ -36,24 +36,6 @@ for url in sys.argv[1:]:
     except Exception as e:
         found[url] = [type(e).__name__, str(e)]
 print(json.dumps(found))
-"""
-
-AGAIN = """
-import socket
-def get():
-    s = socket.create_connection(("ok.example", 80), 10)
-    s.settimeout(10)
-    s.sendall(b"GET /a HTTP/1.1\\r\\nHost: ok.example\\r\\nConnection: close\\r\\n\\r\\n")
-    return s.recv(100).split()[1:2]
-s = socket.create_connection(("ok.example", 80), 5)
-s.sendall(b"GET /slow/60 HTTP/1.1\\r\\nHost: ok.example\\r\\n\\r\\n")
-s.settimeout(20)
-print("open", s.recv(10)[:4], flush=True)
-try:
-    while s.recv(1000): pass
-except OSError: pass
-print("closed", flush=True)
-print("again", get(), flush=True)
 """
 
 

@@ -33,6 +33,7 @@ async function picture(page, name, theme, size) {
 
 const VISITS = {
     try: async (page) => {
+        await sleep(1000); // the browser is busy with itself until then, and the times are in the picture
         await page.selectOption("select[aria-label=Examples]", {label: "A plot"});
         await run(page);
         await until(async () => await page.locator(".timing-row").count() === 2, "the times are there");
@@ -57,14 +58,16 @@ if (options.screens) test("pictures of every page", async (t) => {
     const id = await furnish(daemon);
     const chores = [["sh", "make test 2>/dev/null || echo 'nothing to make'"], ["python3", "import statistics as s\nprint(s.mean([1, 2, 3]))"], ["sh", "grep -c . /etc/passwd"],
         ["python3", "print({n: n ** 2 for n in range(4)})"], ["python3", "open('missing.csv')"], ["sh", "seq 3 | paste -sd+ | bc"]];
-    let turn = 0;
+    let turn = 0, at = "";
     const busy = setInterval(() => {
+        if (at === "try") return;
         const [runtime, code] = chores[turn++ % chores.length];
         daemon.api("/v1/exec", {method: "POST", body: {runtime, code, agent: ["analyst", "tester", "scraper"][turn % 3], scope: "execution"}}).catch(() => {});
     }, 150);
     for (const theme of ["light", "dark"]) for (const [size, [width, height]] of Object.entries(SIZES)) {
         for (const name of Object.keys(VISITS)) {
             const page = await t.page(`/#/${name}${["terminal", "files"].includes(name) ? `/${id}` : ""}`, {daemon, theme, width, height, expects: [""]});
+            at = name;
             await VISITS[name](page);
             await picture(page, name, theme, size);
             await page.context().close();
