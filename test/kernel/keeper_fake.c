@@ -37,6 +37,11 @@ double fake_slack(void)
         return text && atof(text) > 1 ? atof(text) : 1;
 }
 
+double fake_patience(void)
+{
+        return 4 * fake_slack();
+}
+
 const char *fake_temporary(void)
 {
         const char *path = getenv("TMPDIR");
@@ -247,7 +252,7 @@ bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments)
         if (d->pid == 0)
                 become_daemon(d, arguments);
         struct pollfd fd = {listener, POLLIN, 0};
-        for (int i = 0; i < 500 * fake_slack() && d->link < 0; i++) {
+        for (int i = 0; i < 500 * fake_patience() && d->link < 0; i++) {
                 if (poll(&fd, 1, 10) > 0)
                         d->link = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
                 else if (waitid(P_PID, (id_t)d->pid, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) < 0 ||
@@ -274,7 +279,7 @@ void fake_tell(struct fake_daemon *d, char how)
 /* ms -1: only looks, and leaves it unreaped. */
 int fake_wait(struct fake_daemon *d, int ms)
 {
-        double until = fake_now_ms() + ms * fake_slack();
+        double until = fake_now_ms() + ms * fake_patience();
         siginfo_t info;
         for (;;) {
                 info.si_pid = 0;
@@ -330,7 +335,7 @@ bool fake_send(struct fake_daemon *d, const void *packet, size_t len)
 ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, int ms)
 {
         struct pollfd p = {d->keeper, POLLIN, 0};
-        const double until = fake_now_ms() + ms * fake_slack();
+        const double until = fake_now_ms() + ms * fake_patience();
         for (;;) {
                 double left = until - fake_now_ms();
                 int got;

@@ -99,3 +99,7 @@ const char *fake_temporary(void);
 
 /* How many times as long everything may take: CELLA_SLACK, for a machine that is emulated. */
 double fake_slack(void);
+
+/* How many times as long as usual a test waits for what must come: it costs nothing where it comes, and a
+ * machine that others use has been seen to let a process wait for a third of a second. */
+double fake_patience(void);

@@ -78,7 +78,7 @@ static bool read_line(int fd, char *ret, size_t size)
 {
         size_t len = 0;
         struct pollfd ready = {fd, POLLIN, 0};
-        while (len + 1 < size && poll(&ready, 1, (int)(5000 * fake_slack())) == 1 &&
+        while (len + 1 < size && poll(&ready, 1, (int)(5000 * fake_patience())) == 1 &&
                read(fd, ret + len, 1) == 1)
                 if (ret[len++] == '\n')
                         break;
@@ -96,7 +96,7 @@ static bool has_ended(int fd)
 {
         char byte;
         struct pollfd ready = {fd, POLLIN, 0};
-        return poll(&ready, 1, (int)(5000 * fake_slack())) == 1 && read(fd, &byte, 1) <= 0;
+        return poll(&ready, 1, (int)(5000 * fake_patience())) == 1 && read(fd, &byte, 1) <= 0;
 }
 
 static pid_t find_imager(void)
