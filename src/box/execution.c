@@ -105,10 +105,11 @@ static void on_message(void *context, const struct message *message, const char 
         } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
+                if (execution_start_again(ex))
+                        return;
                 if (ex->facts.exited.cpu_us > ex->cpu_before_us)
                         ex->facts.exited.cpu_us -= ex->cpu_before_us;
-                if (!execution_start_again(ex))
-                        execution_over(ex);
+                execution_over(ex);
         } else if ((failed && (ex->spawned || ex->due)) ||
                    (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);

@@ -148,12 +148,19 @@ static void release(struct execution *ex, bool waited)
  * of its pipes have to be closed first. */
 bool execution_start_again(struct execution *ex)
 {
-        char said = 0;
-        if (ex->control < 0 || ex->facts.ending != END_BY_ITSELF)
+        struct warm_ready said;
+        bool waited = false;
+        ssize_t n = -1;
+        if (ex->control < 0)
                 return false;
-        ssize_t n = recv(ex->control, &said, 1, MSG_DONTWAIT);
+        /* It says that it waits when it does, and again when it has got ready in earnest. */
+        while ((n = recv(ex->control, &said, sizeof said, MSG_DONTWAIT)) == sizeof said &&
+               said.ready == WARM_READY) {
+                ex->cpu_before_us = said.cpu_us;
+                waited = true;
+        }
         const bool unread = n < 0 && errno == ECONNRESET; /* it never took its release, or not all of it */
-        if ((ex->waited && !unread) || (n == 1 && said == WARM_READY))
+        if (ex->facts.ending != END_BY_ITSELF || (ex->waited ? !unread : waited))
                 return false; /* the code's own doing */
         close(ex->control);
         ex->control = CONTROL_GIVEN_UP;

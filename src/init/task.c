@@ -98,6 +98,15 @@ static void charge(struct task *task, const struct rusage *usage)
                 task->rss_peak_bytes = rss;
 }
 
+/* The same of one that lives: of itself, which is all if nobody was started. */
+static uint64_t cpu_us_so_far(pid_t pid)
+{
+        const clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2); /* as clock_getcpuclockid() makes it */
+        struct timespec used = {0};
+        sys_call2(SYS_clock_gettime, clock, &used);
+        return (uint64_t)used.tv_sec * 1000000u + (uint64_t)used.tv_nsec / 1000;
+}
+
 /* Who pays for a child that was no task: a command that has ended, or the one that is alone. */
 static void charge_stranger(const struct rusage *usage)
 {
@@ -241,6 +250,7 @@ void tasks_announced(pid_t pid, int code)
                 return;
         refused_drain();
         task->status = (code & 255) << 8;
+        task->cpu_us = cpu_us_so_far(pid);
         report(task);
 }
 

@@ -274,8 +274,10 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         self = sys_call0(SYS_getpid);
         const uint64_t last = bare_last_pid();
         int r = receive_ready();
-        while (r == 0 && (r = receive_release(&head)) == 0 && head.mode == RELEASE_SOON)
+        while (r == 0 && (r = receive_release(&head)) == 0 && head.mode == RELEASE_SOON) {
                 snapshot_touch(WARM_TEMPLATE_FD);
+                r = receive_ready();
+        }
         if (r < 0)
                 leave(RESTORE_FAILED);
         char *body = malloc(head.length + 1);

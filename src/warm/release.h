@@ -23,8 +23,8 @@ enum warm_refusal {
 enum release_mode {
         RELEASE_SCRIPT,  /* runs the code, as `python3 main.py` would */
         RELEASE_CONTEXT, /* runs the driver of contexts, which keeps the socket; has no code */
-        RELEASE_SOON,    /* nothing yet, but it is next: whatever can be done ahead is.  Has no strings, no
-                          * descriptors; a release follows */
+        RELEASE_SOON,    /* nothing yet, but it is next: whatever can be done ahead is, and what has done so
+                          * says warm_ready once more.  Has no strings, no descriptors; a release follows */
         RELEASE_TRIAL,   /* runs the code, then says which pages that touched */
 };
 

@@ -145,7 +145,8 @@ enum init_spawn_flag {
         INIT_NARROWS = 1u << 6, /* it takes PR_SET_MM away from itself before it runs any code (sys/narrow.h);
                                  * else that is done for it */
         INIT_ANNOUNCES = 1u << 7, /* with INIT_ALONE: it may say that it is about to end (sys/ending.h).  Then
-                                   * INIT_EXITED comes at once, without cpu_us, and its death follows */
+                                   * INIT_EXITED comes at once, without rss_peak_bytes, and its death
+                                   * follows */
         INIT_MADE = 1u << 8, /* argv[0] is a file that the first command makes; gone when the command is */
 };
 

@@ -334,6 +334,21 @@ def other_limits_do_not_come_from_the_pool_and_hold():
         same(pooled(d, "python3", limit, limits={"open_files": 64})["stdout"], "64\n", "a pool with a limit of its own")
 
 
+@test
+def what_a_pooled_one_used_is_the_codes_alone():
+    """Init reads the clock of one that says that it ends; what it used to get ready is not the code's."""
+    with Daemon() as d:
+        configure(d, PYTHON, SHELL, {"runtime": "node", "size": 1})
+        for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("sh", "echo 1")):
+            used = [pooled(d, runtime, code)["usage"]["cpu_ms"] for _ in range(8)]
+            ensure(0 < min(used) and sorted(used)[4] < 20 * support.slack, f"{runtime} used {used} ms")
+        burn = "import time\nthen = time.process_time()\nwhile time.process_time() - then < 0.1: pass"
+        child = "import os, time\nif os.fork() == 0:\n    while time.process_time() < 0.1: pass\n    os._exit(0)\nos.wait()"
+        for code in (burn, child):
+            used = pooled(d, "python3", code)["usage"]["cpu_ms"]
+            ensure(95 < used < 200 * support.slack, f"of 100 ms it used {used} ms: {code}")
+
+
 @test(timing=True)
 def time_output_and_memory_are_limited_in_a_pooled_one():
     with Daemon() as d:
