@@ -4,6 +4,7 @@
 #include <ftw.h>
 #include <poll.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -121,6 +122,7 @@ static struct run start(bool terminal, char *const *words)
         CHECK_INT(pipe2(out, O_CLOEXEC), 0);
         run.pid = terminal ? forkpty(&master, NULL, NULL, NULL) : fork();
         if (run.pid == 0) {
+                signal(SIGINT, SIG_DFL); /* a shell ignores it for what it runs in the background */
                 if (!terminal) {
                         dup2(in[0], 0);
                         dup2(out[1], 1);
@@ -177,6 +179,8 @@ static int ended(struct run *run)
 {
         int status = 0;
         hear(run, NULL);
+        if (!readable(run->out, 0)) /* it says nothing more, and does not end either */
+                kill(run->pid, SIGKILL);
         CHECK_INT(waitpid(run->pid, &status, 0), run->pid);
         close(run->in);
         if (run->out != run->in)
