@@ -151,6 +151,8 @@ class Running:
         if self.pid == 0:
             os.setsid()
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in (signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
             os.close(self.report)
             result = outcome(test, user, self.home)
             with os.fdopen(child_end, "w") as f:

@@ -1052,6 +1052,7 @@ def main():
     # In the background of a shell they are ignored, and what is ignored from the start a shell cannot trap.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description="tests of the interpreters of contexts")
     parser.add_argument("--only", default="", metavar="TEXT", help="run only tests with this in their name")
     parser.add_argument("--python", metavar="PATH", help="another python3")
