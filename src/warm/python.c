@@ -108,7 +108,8 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 
 /* ---- a restored process ---- */
 
-static int exit_code, interrupted, trial;
+static int exit_code, interrupted;
+static uint32_t how;   /* enum release_mode */
 static uint64_t alone; /* the last process number before the code ran; 0: no code runs */
 static long self;
 
@@ -230,13 +231,15 @@ static int flush_both(void)
  * by itself. */
 static __attribute__((noreturn)) void finish(const char *code)
 {
-        if (!interrupted && !trial && is_plain(code) && flush_both()) {
+        if (!interrupted && how != RELEASE_TRIAL && is_plain(code) && flush_both()) {
+                if (how == RELEASE_PLAIN && snapshot_touched(WARM_TEMPLATE_FD, 0) < 0)
+                        exit_code = 1;
                 say_goodbye(exit_code, 0); /* no C code was reached that exit() could do anything about */
                 leave(exit_code);
         }
         int traced = is_traced();
         if (!interrupted && !traced && answers_yes("simple")) {
-                if (trial && snapshot_touched(WARM_TEMPLATE_FD) < 0)
+                if (how == RELEASE_TRIAL && snapshot_touched(WARM_TEMPLATE_FD, 1) < 0)
                         exit_code = 1;
                 end();
         }
@@ -273,9 +276,9 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 leave(RESTORE_FAILED);
         self = sys_call0(SYS_getpid);
         const uint64_t last = bare_last_pid();
-        int r = receive_ready();
+        int touched = 0, r = receive_ready();
         while (r == 0 && (r = receive_release(&head)) == 0 && head.mode == RELEASE_SOON) {
-                snapshot_touch(WARM_TEMPLATE_FD);
+                snapshot_touch(touched = 1);
                 r = receive_ready();
         }
         if (r < 0)
@@ -287,8 +290,12 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         const char *code = body + (head.length - head.code_length);
         if (head.mode != RELEASE_CONTEXT) /* the code is not to see it */
                 sys_call1(SYS_close, WARM_CONTROL_FD);
-        if (head.mode != RELEASE_TRIAL)
+        const int tried = head.mode == RELEASE_TRIAL || head.mode == RELEASE_PLAIN;
+        if (!tried)
                 sys_call1(SYS_close, WARM_TEMPLATE_FD);
+        if (!tried && !touched)
+                snapshot_touch(0);
+        snapshot_forget();
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
                                 PyBytes_FromStringAndSize(body, words))) ||
@@ -301,8 +308,8 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                         PyErr_Print(); /* exits, if that is what it was */
                 leave(0);
         }
-        trial = head.mode == RELEASE_TRIAL;
-        alone = trial ? 0 : last;
+        how = head.mode;
+        alone = tried ? 0 : last;
         run(code, path);
 }
 

@@ -187,6 +187,16 @@ def hide(callbacks=atexit._ncallbacks, threads=_thread._count):
 def trial(restore_fd, template_fd):
     # Whether a process can be restored here, and what it touches when it runs code.  Answers with
     # '!' and the reason, or with the version and what is imported.
+    for mode, code in ((4, ""), (3, usual())):
+        why = try_one(restore_fd, template_fd, mode, (code + "print(1 + 1, 'ok')\n").encode())
+        if why:
+            return "!" + why
+    os.unlink(SCRIPT)
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded)
+
+
+def try_one(restore_fd, template_fd, mode, code):
     import socket
     import struct
 
@@ -206,18 +216,15 @@ def trial(restore_fd, template_fd):
     ours.settimeout(20)
     first = ours.recv(200)
     if first[:1] != b"R":
-        return "!" + (first[1:].decode() or "a restored process ended at once")
-    code = (usual() + "print(1 + 1, 'ok')\n").encode()
-    ours.sendall(struct.pack("=IIIII", 1 + len(code), 3, 0, 0, len(code)) + b"\0" + code)
+        return first[1:].decode() or "a restored process ended at once"
+    ours.sendall(struct.pack("=IIIII", 1 + len(code), mode, 0, 0, len(code)) + b"\0" + code)
     output = b""
     while True:
         more = os.read(out, 1000)
         if not more:
             break
         output += more
+    os.close(out)
+    ours.close()
     status = os.waitpid(pid, 0)[1]
-    if status != 0 or output != b"2 ok\n":
-        return "!a restored process ended with status %d" % status
-    os.unlink(SCRIPT)
-    loaded = sorted({name.partition(".")[0] for name in sys.modules})
-    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded)
+    return "" if status == 0 and output == b"2 ok\n" else "a restored process ended with status %d" % status

@@ -25,7 +25,8 @@ enum release_mode {
         RELEASE_CONTEXT, /* runs the driver of contexts, which keeps the socket; has no code */
         RELEASE_SOON,    /* nothing yet, but it is next: whatever can be done ahead is, and what has done so
                           * says warm_ready once more.  Has no strings, no descriptors; a release follows */
-        RELEASE_TRIAL,   /* runs the code, then says which pages that touched */
+        RELEASE_TRIAL,   /* runs the code, then notes which pages that touched */
+        RELEASE_PLAIN,   /* the same with code that does nothing: which pages any would write to */
 };
 
 struct release_head {

@@ -20,8 +20,8 @@
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
 #define ARCH_SET_FS 0x1002
+#define AT_SYSINFO_EHDR 33
 
-static char maps[16384];
 static char stack[16384] __attribute__((aligned(16), used));
 
 /* The compiler may ask for these by itself; not from within them. */
@@ -86,26 +86,16 @@ static const void *part(const struct template_head *head, uint64_t offset)
 }
 
 /* The kernel's own pages, to where libc has noted them. */
-static void move_specials(const struct template_head *head)
+static void move_specials(const struct template_head *head, uint64_t vdso)
 {
-        char *at = maps;
-        struct bare_map map;
-        uint32_t moved = 0;
-        if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
-                give_up("F/proc/self/maps cannot be read");
-        while (bare_next_map(&at, &map))
-                for (uint32_t i = 0; i < head->n_specials; i++) {
-                        const struct template_special *s = &head->specials[i];
-                        if (!bare_same(map.name, s->name) || map.end - map.start != s->length)
-                                continue;
-                        if (map.start != s->address &&
-                            sys_call5(SYS_mremap, map.start, s->length, s->length,
-                                      MREMAP_MAYMOVE | MREMAP_FIXED, s->address) != (long)s->address)
-                                give_up("Fthe kernel does not let its pages be moved");
-                        moved++;
-                }
-        if (moved != head->n_specials)
-                give_up("Fthe kernel has other pages than when the template was made");
+        for (uint32_t i = 0; i < head->n_specials; i++) {
+                const struct template_special *s = &head->specials[i];
+                const uint64_t from = s->address - head->vdso + vdso;
+                if (from != s->address &&
+                    sys_call5(SYS_mremap, from, s->length, s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+                              s->address) != (long)s->address)
+                        give_up("Fthe kernel does not let its pages be moved");
+        }
 }
 
 static void map_stack(const struct template_piece *piece)
@@ -146,8 +136,40 @@ static void map_pieces(const struct template_head *head)
         }
 }
 
+/* What the kernel put onto the stack: the number of arguments, pointers to them, to the variables and, behind
+ * another NULL, what else it tells. */
+struct given {
+        const uint64_t *argv, *envp, *auxv;
+};
+
+static struct given find_given(const uint64_t *at)
+{
+        struct given given = {.argv = at + 1, .envp = at + 1 + at[0] + 1};
+        given.auxv = given.envp;
+        while (*given.auxv++)
+                continue;
+        return given;
+}
+
+static uint64_t find_vdso(const struct given *given)
+{
+        for (const uint64_t *at = given->auxv; at[0]; at += 2)
+                if (at[0] == AT_SYSINFO_EHDR)
+                        return at[1];
+        give_up("Fthe kernel does not say where its pages are");
+}
+
+/* Where the texts end that are one behind the other. */
+static uint64_t behind(const uint64_t *texts, uint64_t nothing)
+{
+        uint64_t end = nothing;
+        for (; *texts; texts++)
+                end = *texts + bare_strlen((const char *)*texts) + 1;
+        return end;
+}
+
 /* Where its heap goes on: libc takes the kernel's word for it.  Arguments and environment stay ours. */
-static void restore_layout(const struct template_head *head)
+static void restore_layout(const struct template_head *head, const struct given *given)
 {
         struct bare_layout layout = {
                 .start_code = head->start_code,
@@ -157,14 +179,11 @@ static void restore_layout(const struct template_head *head)
                 .start_brk = head->start_brk,
                 .brk = head->brk,
                 .start_stack = head->start_stack,
+                .arg_start = given->argv[0],
                 .exe_fd = ~0u,
         };
-        if (bare_read_file("/proc/self/stat", maps, sizeof maps) < 0)
-                give_up("F/proc/self/stat cannot be read");
-        layout.arg_start = bare_stat_field(maps, 48);
-        layout.arg_end = bare_stat_field(maps, 49);
-        layout.env_start = bare_stat_field(maps, 50);
-        layout.env_end = bare_stat_field(maps, 51);
+        layout.arg_end = layout.env_start = behind(given->argv, given->argv[0]);
+        layout.env_end = behind(given->envp, layout.env_start);
         if (sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &layout, sizeof layout, 0) < 0)
                 give_up("Fthe kernel does not let a process say where its heap is");
         if (sys_narrow() < 0)
@@ -213,13 +232,14 @@ static __attribute__((noreturn)) void jump(const struct template_head *head)
         __builtin_unreachable();
 }
 
-__attribute__((used)) static void restore(void)
+__attribute__((used)) static void restore(const uint64_t *kernels_stack)
 {
+        const struct given given = find_given(kernels_stack);
         sys_call2(SYS_prctl, PR_SET_NAME, "python3");
         const struct template_head *head = map_head();
-        move_specials(head);
+        move_specials(head, find_vdso(&given));
         map_pieces(head);
-        restore_layout(head);
+        restore_layout(head, &given);
         restore_kernel(head);
         jump(head);
 }
@@ -227,8 +247,9 @@ __attribute__((used)) static void restore(void)
 /* On a stack of our own: the one that the kernel made stays as it is, with the arguments and the
  * environment that /proc shows. */
 #if defined __x86_64__
-__asm__(".text\n.globl _start\n_start:\nlea stack+16384(%rip), %rsp\nxor %ebp, %ebp\ncall restore\n");
+__asm__(".text\n.globl _start\n_start:\nmov %rsp, %rdi\nlea stack+16384(%rip), %rsp\nxor %ebp, %ebp\n"
+        "call restore\n");
 #else
-__asm__(".text\n.globl _start\n_start:\nadrp x0, stack\nadd x0, x0, :lo12:stack\nmov x1, 16384\n"
-        "add sp, x0, x1\nmov x29, 0\nbl restore\n");
+__asm__(".text\n.globl _start\n_start:\nmov x0, sp\nadrp x1, stack\nadd x1, x1, :lo12:stack\n"
+        "mov x2, 16384\nadd sp, x1, x2\nmov x29, 0\nbl restore\n");
 #endif

@@ -21,7 +21,7 @@
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
-#define ZERO_RUN 16 /* pages; shorter runs are not worth a mapping of their own */
+#define ZERO_RUN 64 /* pages; shorter runs are not worth a mapping of their own */
 #define PR_GET_TID_ADDRESS 40
 #define MAPS_MAX (1024u * 1024)
 #define DROPPABLE_MAX 16
@@ -29,9 +29,9 @@
 static struct template_head head;
 static struct template_piece pieces[TEMPLATE_PIECES_MAX];
 static struct template_range hot[TEMPLATE_HOT_MAX];
+static uint32_t n_hot;
 static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
 static unsigned n_droppable;
-static uint64_t pages_at; /* where the next pages go, from the first of them on */
 static char maps[MAPS_MAX];
 
 const char *snapshot_problem = "";
@@ -54,20 +54,21 @@ static int add_piece(uint64_t address, uint64_t length, unsigned source, const s
         unsigned protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
                               (map->executable ? PROT_EXEC : 0u);
         struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
-        const uint64_t offset = has_pages(source) ? pages_at : 0;
-        pages_at += has_pages(source) ? length : 0;
-        if (last && last->source == source && source != TEMPLATE_STACK && last->protection == protection &&
-            last->address + last->length == address) {
+        const int joins = last && last->source == source && source != TEMPLATE_STACK &&
+                          last->address + last->length == address;
+        /* A program's text and its constants become one mapping: to make one and to take it down again costs
+         * as much as a page that is copied. */
+        const int constant =
+                joins && source == TEMPLATE_PAGES && !((protection | last->protection) & PROT_WRITE);
+        if (joins && (constant || last->protection == protection)) {
+                last->protection |= protection;
                 last->length += length;
                 return 0;
         }
         if (head.n_pieces == TEMPLATE_PIECES_MAX)
                 return problem("it has too many mappings");
-        pieces[head.n_pieces++] = (struct template_piece){.address = address,
-                                                          .length = length,
-                                                          .offset = offset,
-                                                          .protection = protection,
-                                                          .source = source};
+        pieces[head.n_pieces++] = (struct template_piece){
+                .address = address, .length = length, .protection = protection, .source = source};
         return 0;
 }
 
@@ -102,14 +103,11 @@ static int add_pages(const struct bare_map *map)
 
 static int add_special(const struct bare_map *map)
 {
-        struct template_special *s = &head.specials[head.n_specials];
-        if (head.n_specials == TEMPLATE_SPECIALS_MAX || bare_strlen(map->name) >= sizeof s->name)
+        if (head.n_specials == TEMPLATE_SPECIALS_MAX)
                 return problem("the kernel has mappings that are not known here");
-        head.n_specials++;
-        s->address = map->start;
-        s->length = map->end - map->start;
-        for (size_t i = 0; map->name[i]; i++)
-                s->name[i] = map->name[i];
+        head.specials[head.n_specials++] = (struct template_special){map->start, map->end - map->start};
+        if (bare_same(map->name, "[vdso]"))
+                head.vdso = map->start;
         return 0;
 }
 
@@ -191,7 +189,7 @@ static int survey(void)
         while (bare_next_map(&at, &map))
                 if (add_map(&map) < 0)
                         return -1;
-        return 0;
+        return head.vdso ? 0 : problem("the kernel has no vdso");
 }
 
 /* ---- what the kernel keeps for it ---- */
@@ -264,17 +262,42 @@ static uint64_t place(uint64_t *at, uint64_t length)
         return offset;
 }
 
+/* Text that fills large pages is put where the kernel can map it by large pages: as far from the beginning of
+ * one in the file as in memory. */
+static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
+{
+        const uint64_t large = (piece->address + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        if (piece->protection & PROT_WRITE || large + LARGE_PAGE > piece->address + piece->length)
+                return at;
+        return at + ((piece->address - at) & (LARGE_PAGE - 1));
+}
+
+static int write_pages(int fd)
+{
+        for (uint32_t i = 0; i < head.n_pieces; i++) {
+                if (!has_pages(pieces[i].source))
+                        continue;
+                sys_call3(SYS_lseek, fd, pieces[i].offset, 0);
+                if (put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
 static int write_template(int fd)
 {
         uint64_t at = 0;
         head.magic = TEMPLATE_MAGIC;
         place(&at, sizeof head);
         head.pieces = place(&at, head.n_pieces * sizeof *pieces);
-        head.hot = place(&at, sizeof hot); /* filled in later */
-        head.head_length = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
+        head.first = place(&at, TEMPLATE_FIRST_MAX * sizeof *hot); /* filled in later, as the next */
+        head.hot = place(&at, sizeof hot);
+        head.head_length = at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (has_pages(pieces[i].source))
-                        pieces[i].offset += head.head_length;
+                if (has_pages(pieces[i].source)) {
+                        pieces[i].offset = place_pages(at, &pieces[i]);
+                        at = pieces[i].offset + pieces[i].length;
+                }
         /* Aligned by seeking: a hole reads as zero. */
         const struct {
                 uint64_t offset;
@@ -289,17 +312,13 @@ static int write_template(int fd)
                 if (put(fd, parts[i].data, parts[i].length) < 0)
                         return -1;
         }
-        sys_call3(SYS_lseek, fd, head.head_length, 0);
-        for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (has_pages(pieces[i].source) && put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
-                        return -1;
-        return 0;
+        return write_pages(fd);
 }
 
 int snapshot(int fd)
 {
         if (capture(&head.registers)) {
-                sys_call2(SYS_munmap, RESTORE_BASE, RESTORE_END - RESTORE_BASE);
+                sys_call2(SYS_munmap, RESTORE_BASE, RESTORE_HEAD - RESTORE_BASE);
                 return 1;
         }
         return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
@@ -328,29 +347,32 @@ void snapshot_pack(int fd)
 
 static uint64_t entries[512];
 
-static void note_touched(uint64_t address, unsigned written)
+static void note_touched(uint64_t address, unsigned written, uint32_t max)
 {
-        struct template_range *last = head.n_hot ? &hot[head.n_hot - 1] : 0;
+        struct template_range *last = n_hot ? &hot[n_hot - 1] : 0;
         if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address &&
             last->length % 2 == written)
                 last->length += 2;
-        else if (head.n_hot < TEMPLATE_HOT_MAX)
-                hot[head.n_hot++] = (struct template_range){address, 2 + written};
+        else if (n_hot < max)
+                hot[n_hot++] = (struct template_range){address, 2 + written};
 }
 
 /* A page is our own when something was written there, and the file's when it was looked at. */
-static void find_touched(int pagemap, const struct template_piece *piece)
+static void find_touched(int pagemap, const struct template_piece *piece, int all)
 {
         uint64_t end = piece->address + piece->length;
         for (uint64_t at = piece->address; at < end; at += sizeof entries / 8 * TEMPLATE_PAGE) {
                 long n = sys_call4(SYS_pread64, pagemap, entries, sizeof entries, at / TEMPLATE_PAGE * 8);
-                for (long i = 0; i < n / 8 && at + (uint64_t)i * TEMPLATE_PAGE < end; i++)
-                        if (entries[i] & PAGEMAP_PRESENT)
-                                note_touched(at + (uint64_t)i * TEMPLATE_PAGE, !(entries[i] & PAGEMAP_FILE));
+                for (long i = 0; i < n / 8 && at + (uint64_t)i * TEMPLATE_PAGE < end; i++) {
+                        const int written = !(entries[i] & PAGEMAP_FILE);
+                        if (entries[i] & PAGEMAP_PRESENT && (all || written))
+                                note_touched(at + (uint64_t)i * TEMPLATE_PAGE, (unsigned)written,
+                                             all ? TEMPLATE_HOT_MAX : TEMPLATE_FIRST_MAX);
+                }
         }
 }
 
-int snapshot_touched(int fd)
+int snapshot_touched(int fd, int all)
 {
         long pagemap = sys_call4(SYS_openat, BARE_AT_FDCWD, "/proc/self/pagemap", O_RDONLY_CLOEXEC, 0);
         if (pagemap < 0)
@@ -359,38 +381,33 @@ int snapshot_touched(int fd)
             head.n_pieces > TEMPLATE_PIECES_MAX ||
             sys_call4(SYS_pread64, fd, pieces, head.n_pieces * sizeof *pieces, head.pieces) < 0)
                 return problem("the template cannot be read");
-        head.n_hot = 0;
+        n_hot = 0;
         for (uint32_t i = 0; i < head.n_pieces; i++)
                 if (pieces[i].source == TEMPLATE_PAGES)
-                        find_touched((int)pagemap, &pieces[i]);
+                        find_touched((int)pagemap, &pieces[i], all);
         sys_call1(SYS_close, pagemap);
-        sys_call4(SYS_pwrite64, fd, hot, head.n_hot * sizeof *hot, head.hot);
+        *(all ? &head.n_hot : &head.n_first) = n_hot;
+        sys_call4(SYS_pwrite64, fd, hot, n_hot * sizeof *hot, all ? head.hot : head.first);
         sys_call4(SYS_pwrite64, fd, &head, sizeof head, 0);
         return 0;
 }
 
 /* ---- and touching them ahead ---- */
 
-static const struct template_head *map_head(int fd, uint64_t length)
-{
-        long at = sys_call6(SYS_mmap, 0, (long)length, PROT_READ, MAP_PRIVATE, fd, 0);
-        return (unsigned long)at > -4096ul ? 0 : (const struct template_head *)at;
-}
+static const struct template_head *const restored = (const void *)RESTORE_HEAD; /* restore.c left it there */
 
-void snapshot_touch(int fd)
+void snapshot_touch(int all)
 {
-        const struct template_head *h = map_head(fd, sizeof head);
-        if (!h)
-                return;
-        const uint64_t length = h->head_length;
-        sys_call2(SYS_munmap, h, sizeof head);
-        h = map_head(fd, length);
-        if (!h)
-                return;
-        const struct template_range *ranges = (const void *)((const char *)h + h->hot);
-        for (uint32_t i = 0; i < h->n_hot; i++)
+        const struct template_range *ranges =
+                (const void *)((const char *)restored + (all ? restored->hot : restored->first));
+        const uint32_t n = all ? restored->n_hot : restored->n_first;
+        for (uint32_t i = 0; i < n; i++)
                 if (sys_call3(SYS_madvise, ranges[i].address, ranges[i].length / 2 * TEMPLATE_PAGE,
                               ranges[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
                         break; /* before Linux 5.14: it will be slower */
-        sys_call2(SYS_munmap, h, length);
+}
+
+void snapshot_forget(void)
+{
+        sys_call2(SYS_munmap, RESTORE_HEAD, RESTORE_END - RESTORE_HEAD);
 }

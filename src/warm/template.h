@@ -4,7 +4,7 @@
  * it.  Both run behind all walls, as any other command does: a template is bytes, and whoever made it
  * has no say over who starts from it.  One machine, one boot, one kernel: native byte order.
  *
- *   head | pieces | ranges that are touched first | pages
+ *   head | pieces | ranges that are touched | pages
  *
  * Both are built without a libc, because the one in the image is not known. */
 #pragma once
@@ -14,6 +14,7 @@
 #define TEMPLATE_PAGE 4096u
 #define TEMPLATE_PIECES_MAX 8192u
 #define TEMPLATE_HOT_MAX 4096u
+#define TEMPLATE_FIRST_MAX 512u
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
 #define TEMPLATE_ACTION_SIZE 32 /* the kernel's struct sigaction, at most */
@@ -48,7 +49,6 @@ struct template_piece {
 /* The kernel's own mappings (vdso and its data): moved to where the interpreter's libc knows them. */
 struct template_special {
         uint64_t address, length;
-        char name[16];
 };
 
 struct template_range {
@@ -63,8 +63,8 @@ struct template_registers {
 struct template_head {
         uint64_t magic;
         uint64_t head_length; /* up to the pages */
-        uint32_t n_pieces, n_specials, n_hot, reserved;
-        uint64_t pieces, hot; /* offsets */
+        uint32_t n_pieces, n_specials, n_hot, n_first;
+        uint64_t pieces, hot, first; /* offsets: see snapshot_touch() */
         struct template_registers registers;
         uint64_t thread_pointer;
         uint64_t tid_address;
@@ -74,6 +74,8 @@ struct template_head {
         uint64_t signal_mask;
         uint64_t alternate_stack[3];
         uint8_t actions[TEMPLATE_SIGNALS][TEMPLATE_ACTION_SIZE];
+        uint64_t vdso; /* where that one of them is: of another process the kernel says where, and the others
+                        * are as far from it as here */
         struct template_special specials[TEMPLATE_SPECIALS_MAX];
 };
 
