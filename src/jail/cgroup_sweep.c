@@ -87,12 +87,14 @@ static void sweep_one(struct sweep *s, int parent, const char *name)
                 kill_group(parent, name);
 }
 
-/* From all of them. */
+/* From all of them.  The first one last, and only if no other is busy still: by that it is found again. */
 static void sweep_name(const char *name, void *arg)
 {
         struct sweep *s = arg;
-        for (int c = N_CONTROLLERS; c-- > 0;) /* the first one last: by that it was found */
-                if (s->home->parent[c] >= 0 && s->home->twin[c] < 0)
+        const unsigned busy = s->busy;
+        for (int c = N_CONTROLLERS; c-- > 0;)
+                if (s->home->parent[c] >= 0 && s->home->twin[c] < 0 &&
+                    (c != s->home->first || s->busy == busy))
                         sweep_one(s, s->home->parent[c], name);
 }
 

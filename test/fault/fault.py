@@ -113,7 +113,7 @@ def death_under_load(t, options):
             left = wait_for(lambda: not d.orphans(FEW), 5)
             took = time.monotonic() - begun
             slowest = max(slowest, took)
-            if not left or took > 1.0:
+            if not left or took > 3:
                 bad.append(f"round {i}: {who} killed, processes left for {took:.2f} s: {d.orphans(FEW)}")
             gone = wait_for(lambda: d.process.poll() is not None and not os.path.exists(f"/proc/{d.server}"), 5)
             if not gone:
@@ -240,7 +240,7 @@ def stopped_server(t, options):
                 {k: a.body[:200] for k, a in answers.items()} if not ok else f"{took:.2f} s after it went on")
         t.check(ok and answers["short"].json()["stdout"] == "done\n" and answers["much"].json()["stdout_bytes"] == 3000004,
                 "stopped server: nothing is lost")
-        t.check(took < 3 and not d.idle(5), "stopped server: it catches up", f"{took:.2f} s")
+        t.check(took < 9 and not d.idle(5), "stopped server: it catches up", f"{took:.2f} s")
 
 
 def stopped_init(t, options):
@@ -264,7 +264,7 @@ def stopped_init(t, options):
             os.kill(p, signal.SIGSTOP)
         th.join(20)
         took = result.get("took", 99)
-        t.check(took < 1.5 + 0.5 + 2.5, "stopped init: the call returns in time", f"{took:.2f} s {result.get('answer') and result['answer'].body[:150]}")
+        t.check(took < 1.5 + 0.5 + 6, "stopped init: the call returns in time", f"{took:.2f} s {result.get('answer') and result['answer'].body[:150]}")
         gone = wait_for(lambda: not [p for p in inits if os.path.exists(f"/proc/{p}")], 5)
         t.check(gone, "stopped init: the sandbox is gone", inits)
         # A long-lived one: an execution in it must return too.
@@ -273,7 +273,7 @@ def stopped_init(t, options):
         begun = time.monotonic()
         a = d.run("echo x", path=f"/v1/sandboxes/{sb}/exec", timeout_ms=1000, timeout=30)
         took = time.monotonic() - begun
-        t.check(took < 1 + 2 + 3, "stopped init of a long-lived sandbox: the call returns", f"{took:.2f} s {a.status} {a.body[:120]!r}")
+        t.check(took < 1 + 2 + 6, "stopped init of a long-lived sandbox: the call returns", f"{took:.2f} s {a.status} {a.body[:120]!r}")
         begun = time.monotonic()
         d.call("DELETE", f"/v1/sandboxes/{sb}")
         gone = wait_for(lambda: not os.path.exists(f"/proc/{init}"), 5)

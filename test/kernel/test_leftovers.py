@@ -299,6 +299,32 @@ def one_run(i):
     return None
 
 
+@test(users=["root"])
+def a_group_that_is_busy_is_found_again():
+    """Who was killed on his way into the groups is in some of them only, and takes a while to die."""
+    own = {c: path for _, names, path in (line.split(":", 2) for line in read("/proc/self/cgroup").splitlines()) for c in names.split(",")}
+    if not {"memory", "pids"} <= set(own):
+        raise support.Skip("needs cgroup v1")
+    memory, pids = (f"/sys/fs/cgroup/{c}{own[c].rstrip('/')}/cella-{3000000000 + os.getpid()}" for c in ("memory", "pids"))
+    dying = subprocess.Popen(["sleep", "60"])
+    try:
+        os.mkdir(memory)
+        os.mkdir(pids)
+        write(pids + "/cgroup.procs", str(dying.pid))
+        prints("x\n", "sh", "-c", "echo x")
+        same([os.path.exists(p) for p in (memory, pids)], [True, True], "while one is busy")
+        dying.kill()
+        dying.wait()
+        prints("x\n", "sh", "-c", "echo x")
+        same([os.path.exists(p) for p in (memory, pids)], [False, False], "when none is")
+    finally:
+        dying.kill()
+        dying.wait()
+        for path in (memory, pids):
+            if os.path.exists(path):
+                os.rmdir(path)
+
+
 @test(alone=True, timeout=60)
 def nothing_stays_behind_after_many_runs():
     os.mkdir("shared")
