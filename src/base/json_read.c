@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #define FIRST_VALUES 32
@@ -70,11 +71,7 @@ static int hex4(const struct reader *r, const char *p)
         if (r->end - p < 4)
                 return -1;
         for (int i = 0; i < 4; i++) {
-                char c = p[i];
-                int digit = c >= '0' && c <= '9'   ? c - '0'
-                            : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                            : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                   : -1;
+                int digit = hex_value(p[i]);
                 if (digit < 0)
                         return -1;
                 value = value << 4 | digit;

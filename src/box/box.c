@@ -199,13 +199,9 @@ static int open_stores(struct box *box, struct cella_err *err)
         return r;
 }
 
-int box_new(const struct box_options *options, struct box **ret, struct cella_err *err)
+/* What cannot fail, so that all of it is there for what can. */
+static void set_up(struct box *box, const struct box_options *options)
 {
-        struct whole *w = calloc(1, sizeof *w);
-        struct box *box = &w->box;
-        if (!w)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "box");
-        w->listener = (struct listener){options->on_keeper_lost, options->on_keeper_event, options->userdata};
         box->loop = options->loop;
         box->state = options->state;
         box->secrets = options->secrets;
@@ -226,6 +222,25 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         uv_timer_init(box->loop, &box->cleanup);
         uv_timer_init(box->loop, &box->tick);
         box->cleanup.data = box->tick.data = box->settle.data = box;
+}
+
+static void start_clocks(struct box *box)
+{
+        uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,
+                       box->settings.cleanup_interval_ms);
+        uv_timer_start(&box->tick, on_tick, TICK_MS, TICK_MS);
+        uv_prepare_start(&box->settle, on_settle);
+        uv_unref((uv_handle_t *)&box->settle);
+}
+
+int box_new(const struct box_options *options, struct box **ret, struct cella_err *err)
+{
+        struct whole *w = calloc(1, sizeof *w);
+        struct box *box = &w->box;
+        if (!w)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "box");
+        w->listener = (struct listener){options->on_keeper_lost, options->on_keeper_event, options->userdata};
+        set_up(box, options);
         int r = settings_from(options->settings, &box->settings, err);
         if (r == 0)
                 r = egress_new(box, &box->egress, err);
@@ -242,11 +257,7 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         if (r < 0)
                 return r; /* the process ends with it */
         images_configure(box);
-        uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,
-                       box->settings.cleanup_interval_ms);
-        uv_timer_start(&box->tick, on_tick, TICK_MS, TICK_MS);
-        uv_prepare_start(&box->settle, on_settle);
-        uv_unref((uv_handle_t *)&box->settle);
+        start_clocks(box);
         *ret = box;
         return 0;
 }

@@ -13,6 +13,7 @@
 #include "box/request.h"
 #include "box/sandbox.h"
 #include "box/violation.h"
+#include "engine/result.h"
 #include "engine/verdict.h"
 
 #define CONTEXT_RESULTS_MAX 64                   /* in one run; more ends the context */
@@ -136,5 +137,7 @@ struct context_run *context_run_find(const struct box *box, const struct caller 
 /* Calls each(run, …) for every run that is under way. */
 void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what);
 json_t *context_run_to_json(const struct context_run *run);
+/* What its result has beside an execution's; points into run. */
+struct result_run context_run_extra(const struct context_run *run);
 /* The result as JSON text; the caller frees it. */
 char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len);

@@ -104,18 +104,25 @@ json_t *context_run_to_json(const struct context_run *run)
                          run->key[0] ? run->key : NULL, "started", box_time(run->started_ms));
 }
 
+struct result_run context_run_extra(const struct context_run *run)
+{
+        return (struct result_run){
+                .context = run->context_id,
+                .results = (const char *const *)run->results,
+                .result_lens = run->result_lens,
+                .n_results = run->n_results,
+                .results_truncated = run->results_truncated,
+                .error = run->error,
+                .error_len = run->error_len,
+        };
+}
+
 char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len)
 {
         struct cella_isolation isolation;
         char *text = NULL;
         struct json j = {.out = open_memstream(&text, ret_len)};
-        const struct result_run extra = {.context = run->context_id,
-                                         .results = (const char *const *)run->results,
-                                         .result_lens = run->result_lens,
-                                         .n_results = run->n_results,
-                                         .results_truncated = run->results_truncated,
-                                         .error = run->error,
-                                         .error_len = run->error_len};
+        const struct result_run extra = context_run_extra(run);
         if (!j.out)
                 return NULL;
         isolation_fill(run->walls, run->missing, &isolation);

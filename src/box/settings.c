@@ -229,104 +229,96 @@ const struct field *limits_bare_fields(void)
         return fields;
 }
 
+static struct field all_fields[] = {
+        {.name = "mode",
+         .type = FIELD_WORD,
+         .words = mode_words,
+         .standard = "\"all\"",
+         .help = "all: everything runs in a sandbox; selective: single executions that the scanner "
+                 "finds harmless run on the host; off: all single executions run on the host"},
+        {.name = "scope",
+         .type = FIELD_WORD,
+         .words = scope_words,
+         .standard = "\"execution\"",
+         .help = "execution: a fresh sandbox for each, gone afterwards; session: one for each "
+                 "session; agent: one for each agent, whatever the session; shared: one for all"},
+        {.name = "workspace",
+         .type = FIELD_WORD,
+         .words = workspace_words,
+         .standard = "\"none\"",
+         .help = "none: a private scratch directory; ro: the agent's own directory, to read; rw: "
+                 "the same, to read and write"},
+        {.name = "workspace_root",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 1000,
+         .standard = "null",
+         .help = "the directory with one directory for each agent, which workspace ro and rw show it",
+         .check = check_directory},
+        {.name = "engine",
+         .type = FIELD_WORD,
+         .words = engine_words,
+         .standard = "\"native\"",
+         .help = "what makes the sandboxes: native, or docker: containers of Docker or Podman, with "
+                 "their "
+                 "images"},
+        {.name = "image",
+         .type = FIELD_STRING,
+         .flags = FIELD_NO_NUL,
+         .min = 1,
+         .max = 255,
+         .standard = "\"host\"",
+         .help = "root file system: an image's name or id; host: a read-only view of this machine",
+         .check = image_name_check},
+        {.name = "default_runtimes",
+         .type = FIELD_MAP,
+         .item = &word,
+         .max = 100,
+         .standard = "{\"python\": \"python3\", \"node\": \"node\"}",
+         .help = "runtime for a language that is asked for by its name",
+         .check = default_runtimes_check},
+        {.name = "runtimes",
+         .type = FIELD_MAP,
+         .item = &runtime,
+         .max = 100,
+         .standard = "{}",
+         .help = "where a runtime is that this machine does not have: {\"python3.12\": {\"image\": "
+                 "\"python:3.12-slim\"}}",
+         .check = runtimes_check},
+        {.name = "limits", .type = FIELD_OBJECT, .help = "of a sandbox, unless the request says less"},
+        {.name = "network", .type = FIELD_OBJECT, .help = "what code may reach"},
+        {.name = "sandboxes", .type = FIELD_OBJECT, .fields = sandboxes_fields, .help = "how many, how long"},
+        {.name = "pools",
+         .type = FIELD_ARRAY,
+         .item = &pool,
+         .max = 100,
+         .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": [\"json\", \"re\", "
+                     "\"math\"]}, {\"runtime\": \"sh\", \"size\": 4}]",
+         .help = "sandboxes made ahead of time, each with an interpreter that waits in it"},
+        {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
+        {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
+        {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
+        {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the second engine"},
+        {.name = "cluster", .type = FIELD_ANY, .flags = FIELD_NULLABLE, .standard = "null"},
+        {0}};
+
+/* Parts that are made by others, and only when we run. */
+static void set_part(struct field *fields, const char *name, const struct field *part)
+{
+        while (strcmp(fields->name, name) != 0)
+                fields++;
+        fields->fields = part;
+}
+
 const struct field *settings_fields(void)
 {
-        static struct field fields[] = {
-                {.name = "mode",
-                 .type = FIELD_WORD,
-                 .words = mode_words,
-                 .standard = "\"all\"",
-                 .help = "all: everything runs in a sandbox; selective: single executions that the scanner "
-                         "finds harmless run on the host; off: all single executions run on the host"},
-                {.name = "scope",
-                 .type = FIELD_WORD,
-                 .words = scope_words,
-                 .standard = "\"execution\"",
-                 .help = "execution: a fresh sandbox for each, gone afterwards; session: one for each "
-                         "session; agent: one for each agent, whatever the session; shared: one for all"},
-                {.name = "workspace",
-                 .type = FIELD_WORD,
-                 .words = workspace_words,
-                 .standard = "\"none\"",
-                 .help = "none: a private scratch directory; ro: the agent's own directory, to read; rw: "
-                         "the same, to read and write"},
-                {.name = "workspace_root",
-                 .type = FIELD_STRING,
-                 .flags = FIELD_NULLABLE | FIELD_NO_NUL,
-                 .min = 1,
-                 .max = 1000,
-                 .standard = "null",
-                 .help = "the directory with one directory for each agent, which workspace ro and rw show it",
-                 .check = check_directory},
-                {.name = "engine",
-                 .type = FIELD_WORD,
-                 .words = engine_words,
-                 .standard = "\"native\"",
-                 .help = "what makes the sandboxes: native, or docker: containers of Docker or Podman, with "
-                         "their "
-                         "images"},
-                {.name = "image",
-                 .type = FIELD_STRING,
-                 .flags = FIELD_NO_NUL,
-                 .min = 1,
-                 .max = 255,
-                 .standard = "\"host\"",
-                 .help = "root file system: an image's name or id; host: a read-only view of this machine",
-                 .check = image_name_check},
-                {.name = "default_runtimes",
-                 .type = FIELD_MAP,
-                 .item = &word,
-                 .max = 100,
-                 .standard = "{\"python\": \"python3\", \"node\": \"node\"}",
-                 .help = "runtime for a language that is asked for by its name",
-                 .check = default_runtimes_check},
-                {.name = "runtimes",
-                 .type = FIELD_MAP,
-                 .item = &runtime,
-                 .max = 100,
-                 .standard = "{}",
-                 .help = "where a runtime is that this machine does not have: {\"python3.12\": {\"image\": "
-                         "\"python:3.12-slim\"}}",
-                 .check = runtimes_check},
-                {.name = "limits",
-                 .type = FIELD_OBJECT,
-                 .help = "of a sandbox, unless the request says less"},
-                {.name = "network", .type = FIELD_OBJECT, .help = "what code may reach"},
-                {.name = "sandboxes",
-                 .type = FIELD_OBJECT,
-                 .fields = sandboxes_fields,
-                 .help = "how many, how long"},
-                {.name = "pools",
-                 .type = FIELD_ARRAY,
-                 .item = &pool,
-                 .max = 100,
-                 .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": [\"json\", \"re\", "
-                             "\"math\"]}, {\"runtime\": \"sh\", \"size\": 4}]",
-                 .help = "sandboxes made ahead of time, each with an interpreter that waits in it"},
-                {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
-                {.name = "audit",
-                 .type = FIELD_OBJECT,
-                 .fields = audit_fields,
-                 .help = "the log of executions"},
-                {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
-                {.name = "docker",
-                 .type = FIELD_OBJECT,
-                 .fields = docker_fields,
-                 .help = "the second engine"},
-                {.name = "cluster", .type = FIELD_ANY, .flags = FIELD_NULLABLE, .standard = "null"},
-                {0}};
-        for (struct field *f = fields; f->name; f++)
-                if (!strcmp(f->name, "limits"))
-                        f->fields = limits_fields();
-                else if (!strcmp(f->name, "network"))
-                        f->fields = network_settings_fields();
-                else if (!strcmp(f->name, "images"))
-                        f->fields = images_settings_fields();
+        set_part(all_fields, "limits", limits_fields());
+        set_part(all_fields, "network", network_settings_fields());
+        set_part(all_fields, "images", images_settings_fields());
+        set_part(pool_fields, "limits", limits_bare_fields());
         runtime.fields = runtime_settings_fields();
-        for (struct field *f = pool_fields; f->name; f++)
-                if (!strcmp(f->name, "limits"))
-                        f->fields = limits_bare_fields();
-        return fields;
+        return all_fields;
 }
 
 void limits_overlay(const json_t *object, struct cella_limits *limits, uint32_t *required)

@@ -15,6 +15,7 @@
 #include "engine/runtime.h"
 #include "image/store.h"
 #include "sys/file.h"
+#include "sys/rights.h"
 #include "warm/programs.h"
 #include "warm/release.h"
 
@@ -308,6 +309,34 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         return send_spawn(sb, tag, &command, flags, standard, &hold, 1, ret_control, err);
 }
 
+/* The names of modules, one behind the other, after the head that says how long they are. */
+static ssize_t put_preload(char *body, size_t size, const json_t *preload, struct cella_err *err)
+{
+        struct release_head head = {0};
+        size_t len = sizeof head, i;
+        json_t *name;
+        json_array_foreach ((json_t *)preload, i, name) {
+                size_t n = json_string_length(name) + 1;
+                if (len + n > size)
+                        return err_say(err, CELLA_TOO_LARGE, -E2BIG, "too many modules to preload");
+                memcpy(body + len, json_string_value(name), n);
+                len += n;
+        }
+        head.length = (uint32_t)(len - sizeof head);
+        memcpy(body, &head, sizeof head);
+        return (ssize_t)len;
+}
+
+/* What the interpreter runs first.  Read once, from its start: not to be shared. */
+static int boot_fd(struct cella_err *err)
+{
+        AUTO(sys_close) int boot = sys_memfd_create("python.py", MFD_CLOEXEC);
+        if (boot < 0 || sys_write_all(boot, warm_python_py, warm_python_py_len + 1) < 0 ||
+            sys_write_all(boot, warm_context_py, warm_context_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
+        return TAKE_FD(boot);
+}
+
 int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err)
 {
@@ -316,42 +345,24 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
         const struct cella_command command = {
                 .argv = argv, .env = env, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         char body[sizeof(struct release_head) + RELEASE_MAX / 4];
-        struct release_head head = {0};
-        size_t len = sizeof head, i;
-        int boot = -1, pair[2];
-        json_t *name;
-        json_array_foreach ((json_t *)preload, i, name) {
-                size_t n = json_string_length(name) + 1;
-                if (len + n > sizeof body)
-                        return err_say(err, CELLA_TOO_LARGE, -E2BIG, "too many modules to preload");
-                memcpy(body + len, json_string_value(name), n);
-                len += n;
-        }
+        int pair[2];
+        ssize_t len = put_preload(body, sizeof body, preload, err);
+        if (len < 0)
+                return (int)len;
         /* Pipes, as the code is going to have: an interpreter looks at them when it starts. */
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a pipe");
-        const int standard[] = {pair[0], pair[1], pair[1]};
-        /* Read once, from its start: not to be shared. */
-        boot = sys_memfd_create("python.py", MFD_CLOEXEC);
-        if (boot < 0 || sys_write_all(boot, warm_python_py, warm_python_py_len + 1) < 0 ||
-            sys_write_all(boot, warm_context_py, warm_context_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0) {
-                sys_close(boot);
-                close(pair[0]);
-                close(pair[1]);
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
-        }
-        const int more[] = {template_fd, boot, waiting_restore_make(),
+        AUTO(sys_close) int in = pair[0], out = pair[1], boot = boot_fd(err);
+        if (boot < 0)
+                return boot;
+        AUTO(sys_close) int restore = waiting_restore_make();
+        const int standard[] = {in, out, out};
+        const int more[] = {template_fd, boot, restore,
                             program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
         int r = send_spawn(sb, tag, &command, INIT_ALONE | INIT_NARROWS, standard, more, 4, ret_control, err);
-        sys_close(more[2]);
-        close(boot);
-        close(pair[0]);
-        close(pair[1]);
         if (r < 0)
                 return r;
-        head.length = (uint32_t)(len - sizeof head);
-        memcpy(body, &head, sizeof head);
-        if (send(*ret_control, body, len, MSG_NOSIGNAL) != (ssize_t)len) {
+        if (send(*ret_control, body, (size_t)len, MSG_NOSIGNAL) != len) {
                 close(*ret_control);
                 return err_set(err, CELLA_INTERNAL, -EIO, "cannot talk to the interpreter");
         }
@@ -364,25 +375,16 @@ static int send_release(int control, const struct release_head *head, const stru
                         int fds[3])
 {
         struct iovec vectors[8] = {{(void *)head, sizeof *head}};
-        char rights[CMSG_SPACE(3 * sizeof(int))] = {0};
-        struct msghdr message = {.msg_iov = vectors,
-                                 .msg_iovlen = 1 + (size_t)n_parts,
-                                 .msg_control = rights,
-                                 .msg_controllen = sizeof rights};
-        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-        ssize_t sent, whole = (ssize_t)sizeof *head;
+        struct msghdr message = {.msg_iov = vectors, .msg_iovlen = 1 + (size_t)n_parts};
+        union sys_rights rights;
+        ssize_t whole = (ssize_t)sizeof *head;
         for (int i = 0; i < n_parts; i++) {
                 vectors[1 + i] = parts[i];
                 whole += (ssize_t)parts[i].iov_len;
         }
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(3 * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, 3 * sizeof(int));
-        do {
-                sent = sendmsg(control, &message, MSG_NOSIGNAL);
-        } while (sent < 0 && errno == EINTR);
-        int r = sent == whole ? 0 : sent < 0 ? -errno : -EMSGSIZE;
+        sys_rights_put(&message, &rights, fds, 3);
+        long sent = sys_rights_send_msg(control, &message, 0);
+        int r = sent == whole ? 0 : sent < 0 ? (int)sent : -EMSGSIZE;
         for (int i = 0; i < 3; i++)
                 close(fds[i]);
         return r;

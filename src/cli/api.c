@@ -65,7 +65,7 @@ void api_limits_put(struct json *j, const char *key, const struct cella_options 
                 json_put_close(j, '}');
 }
 
-static void put_list(struct json *j, const char *key, const struct cli_list *list)
+void api_strings_put(struct json *j, const char *key, const struct cli_list *list)
 {
         if (list->n == 0)
                 return;
@@ -82,8 +82,8 @@ void api_network_put(struct json *j, const struct api_network *network)
         json_put_open(j, "network", '{');
         if (network->tier)
                 json_put_string(j, "tier", network->tier);
-        put_list(j, "allowed_domains", &network->allowed);
-        put_list(j, "blocked_domains", &network->blocked);
+        api_strings_put(j, "allowed_domains", &network->allowed);
+        api_strings_put(j, "blocked_domains", &network->blocked);
         json_put_close(j, '}');
 }
 
@@ -187,6 +187,45 @@ void api_print(const struct api_answer *answer)
         fwrite(answer->text, 1, answer->len, stdout);
         if (answer->len == 0 || answer->text[answer->len - 1] != '\n')
                 putchar('\n');
+}
+
+/* ---- things that have names ---- */
+
+int api_verb(const struct cli_command *self, int n, char **argv, const char *make, struct cella_err *err)
+{
+        const char *verb = n > 0 ? argv[1] : "";
+        if (n == 1 && !strcmp(verb, "ls"))
+                return API_LIST;
+        if (n == 2 && !strcmp(verb, make))
+                return API_MAKE;
+        if (n == 2 && !strcmp(verb, "rm"))
+                return API_REMOVE;
+        return api_need_words(self, 0, 1, 1, err);
+}
+
+int api_list(struct client *client, const char *path, const char *name, bool json,
+             void (*print)(const struct json_value *list), struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        url_init(&url, path);
+        int r = api_call(client, "GET", &url, NULL, &answer, err);
+        if (r < 0)
+                return r;
+        if (json)
+                api_print(&answer);
+        else
+                print(json_get(answer.root, name));
+        return 0;
+}
+
+int api_remove(struct client *client, const char *path, const char *name, struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        url_init(&url, path);
+        url_add_part(&url, name);
+        return api_call(client, "DELETE", &url, NULL, &answer, err);
 }
 
 /* ---- for people ---- */

@@ -37,6 +37,9 @@ void api_body_done(struct api_body *body);
 void api_limits_init(struct cella_options *options);
 void api_limits_put(struct json *j, const char *key, const struct cella_options *options);
 
+/* An array of texts; nothing for an empty list. */
+void api_strings_put(struct json *j, const char *key, const struct cli_list *list);
+
 /* Of the network: `tier` NULL and empty lists if none was asked for, then nothing is written. */
 struct api_network {
         const char *tier;
@@ -75,6 +78,16 @@ int api_sandbox_url(struct url *u, const char *id, const char *rest, struct cell
 int api_execution_url(struct url *u, const char *id, struct cella_err *err);
 bool api_is_sandbox(const char *word);
 bool api_is_execution(const char *word);
+
+/* What the commands share whose things have names, and whose words are VERB NAME, ls or rm NAME. */
+enum api_verb { API_MAKE, API_LIST, API_REMOVE };
+/* Which of the three the words are; make is the first one's name.  Anything else is refused. */
+int api_verb(const struct cli_command *self, int n, char **argv, const char *make, struct cella_err *err);
+/* Shows the list that the answer has as `name`, or with json the answer as it is. */
+int api_list(struct client *client, const char *path, const char *name, bool json,
+             void (*print)(const struct json_value *list), struct cella_err *err);
+/* path ends in a slash. */
+int api_remove(struct client *client, const char *path, const char *name, struct cella_err *err);
 
 /* Times: "2026-11-15T05:00:00.000Z" in milliseconds since 1970, or -1; those of now; and a span for people
  * ("3m"). */

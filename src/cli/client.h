@@ -39,6 +39,7 @@ struct client_answer {
         char type[64];   /* without its parameters; "" if none */
         char accept[64]; /* Sec-WebSocket-Accept */
         uint64_t length; /* CLIENT_UNKNOWN: not said */
+        bool chunked;
 };
 
 /* Finds out where the daemon is: socket (may be NULL), $CELLA_SOCKET, $CELLA_URL with $CELLA_KEY, or the

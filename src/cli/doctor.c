@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/server_program.h"
 #include "cli/url.h"
 #include "config.h"
 #include "engine/docker.h"
@@ -164,12 +165,8 @@ static void print_pools(const char *socket)
 static int find_attacks(char *directory, size_t size, struct cella_err *err)
 {
         static const char *const places[] = {"../test/attack", "../libexec/cella"};
-        char self[512], path[640];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-        self[n > 0 ? n : 0] = '\0';
-        char *slash = strrchr(self, '/');
-        if (slash)
-                *slash = '\0';
+        char self[PROGRAM_DIRECTORY_SIZE], path[640];
+        program_directory(self);
         for (size_t i = 0; i <= ARRAY_LEN(places); i++) {
                 if (i < ARRAY_LEN(places))
                         snprintf(directory, size, "%s/%s", self, places[i]);

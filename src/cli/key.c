@@ -1,7 +1,6 @@
 /* cli/key.c -- `cella key`: who may use the daemon by TCP. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -29,16 +28,6 @@ static const struct cli_option options[] = {
         API_JSON_OPTION(struct key_options),
 };
 
-static void put_list(struct api_body *body, const char *name, const struct cli_list *list)
-{
-        if (list->n == 0)
-                return;
-        json_put_open(&body->j, name, '[');
-        for (size_t i = 0; i < list->n; i++)
-                json_put_string(&body->j, NULL, list->items[i]);
-        json_put_close(&body->j, ']');
-}
-
 static int put_body(struct api_body *body, const struct key_options *o, const char *name,
                     struct cella_err *err)
 {
@@ -46,8 +35,8 @@ static int put_body(struct api_body *body, const struct key_options *o, const ch
         if (r < 0)
                 return r;
         json_put_string(&body->j, "name", name);
-        put_list(body, "capabilities", &o->capabilities);
-        put_list(body, "secrets", &o->secrets);
+        api_strings_put(&body->j, "capabilities", &o->capabilities);
+        api_strings_put(&body->j, "secrets", &o->secrets);
         if (o->tier)
                 json_put_string(&body->j, "tier", o->tier);
         if (o->sandboxes)
@@ -80,23 +69,12 @@ static int add(struct client *client, const struct key_options *o, const char *n
         return 0;
 }
 
-static int list(struct client *client, const struct key_options *o, struct cella_err *err)
+static void print_keys(const struct json_value *keys)
 {
         static const char *const headings[] = {"ID",   "NAME",      "CAPABILITIES", "SECRETS",
                                                "TIER", "SANDBOXES", "LIMITS"};
-        AUTO(api_answer_done) struct api_answer answer = {0};
         struct table t;
-        struct url url;
         char cell[512];
-        url_init(&url, "/v1/keys");
-        int r = api_call(client, "GET", &url, NULL, &answer, err);
-        if (r < 0)
-                return r;
-        if (o->json) {
-                api_print(&answer);
-                return 0;
-        }
-        const struct json_value *keys = json_get(answer.root, "keys");
         table_init(&t, headings, ARRAY_LEN(headings));
         for (const struct json_value *k = json_first(keys); k; k = json_next(keys, k)) {
                 table_add(&t, json_get_string(k, "id"), 40);
@@ -112,16 +90,6 @@ static int list(struct client *client, const struct key_options *o, struct cella
                 table_add(&t, cell, 80);
         }
         table_print(&t);
-        return 0;
-}
-
-static int drop(struct client *client, const char *id, struct cella_err *err)
-{
-        AUTO(api_answer_done) struct api_answer answer = {0};
-        struct url url;
-        url_init(&url, "/v1/keys/");
-        url_add_part(&url, id);
-        return api_call(client, "DELETE", &url, NULL, &answer, err);
 }
 
 static int key(const struct cli_command *self, int argc, char **argv, struct key_options *o,
@@ -129,19 +97,14 @@ static int key(const struct cli_command *self, int argc, char **argv, struct key
 {
         AUTO(client_free) struct client *client = NULL;
         api_limits_init(&o->limits);
-        int n = cli_parse_all(self, argc, argv, o, &o->limits, err), r;
-        if (n < 0)
-                return n;
-        const char *verb = n > 0 ? argv[1] : "";
-        bool lists = n == 1 && !strcmp(verb, "ls"), adds = n == 2 && !strcmp(verb, "add");
-        bool drops = n == 2 && !strcmp(verb, "rm");
-        if (!lists && !adds && !drops)
-                return api_need_words(self, 0, 1, 1, err);
-        if ((r = client_new(o->socket, &client, err)) < 0)
+        int n = cli_parse_all(self, argc, argv, o, &o->limits, err);
+        int verb = n < 0 ? n : api_verb(self, n, argv, "add", err);
+        int r = verb < 0 ? verb : client_new(o->socket, &client, err);
+        if (r < 0)
                 return r;
-        return lists  ? list(client, o, err)
-               : adds ? add(client, o, argv[2], err)
-                      : drop(client, argv[2], err);
+        return verb == API_LIST   ? api_list(client, "/v1/keys", "keys", o->json, print_keys, err)
+               : verb == API_MAKE ? add(client, o, argv[2], err)
+                                  : api_remove(client, "/v1/keys/", argv[2], err);
 }
 
 static int key_main(const struct cli_command *self, int argc, char **argv)

@@ -20,6 +20,7 @@
 #include "secret/name.h"
 #include "sys/file.h"
 
+#define PATH "/v1/secrets/"
 #define VALUE_MAX 65536
 #define NEWLINE_MAX 2 /* at the end of what is read, which is no part of the value */
 #define CONTROL(c) ((c)&0x1f)
@@ -218,12 +219,6 @@ static int check_name(const char *name, struct cella_err *err)
         return err_hint(err, "a name is %s", SECRET_NAME_RULE);
 }
 
-static void url_of(struct url *url, const char *name)
-{
-        url_init(url, "/v1/secrets/");
-        url_add_part(url, name);
-}
-
 static int set(struct client *client, const struct secret_options *o, const char *name, struct cella_err *err)
 {
         AUTO(desk_free) struct desk *desk = NULL;
@@ -245,28 +240,18 @@ static int set(struct client *client, const struct secret_options *o, const char
         body.text = desk->body;
         if ((r = put_value(desk, &body.len, err)) < 0)
                 return r;
-        url_of(&url, name);
+        url_init(&url, PATH);
+        url_add_part(&url, name);
         r = api_call(client, "PUT", &url, &body, &answer, err);
         if (r == 0 && o->json && answer.len > 0)
                 api_print(&answer);
         return r;
 }
 
-static int list(struct client *client, const struct secret_options *o, struct cella_err *err)
+static void print_secrets(const struct json_value *secrets)
 {
         static const char *const headings[] = {"NAME", "CREATED", "CHANGED"};
-        AUTO(api_answer_done) struct api_answer answer = {0};
         struct table t;
-        struct url url;
-        url_init(&url, "/v1/secrets");
-        int r = api_call(client, "GET", &url, NULL, &answer, err);
-        if (r < 0)
-                return r;
-        if (o->json) {
-                api_print(&answer);
-                return 0;
-        }
-        const struct json_value *secrets = json_get(answer.root, "secrets");
         table_init(&t, headings, ARRAY_LEN(headings));
         for (const struct json_value *s = json_first(secrets); s; s = json_next(secrets, s)) {
                 table_add(&t, json_get_string(s, "name"), SECRET_NAME_MAX);
@@ -274,18 +259,12 @@ static int list(struct client *client, const struct secret_options *o, struct ce
                 table_add(&t, json_get_string(s, "changed"), 32);
         }
         table_print(&t);
-        return 0;
 }
 
 static int drop(struct client *client, const char *name, struct cella_err *err)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
-        struct url url;
         int r = check_name(name, err);
-        if (r < 0)
-                return r;
-        url_of(&url, name);
-        return api_call(client, "DELETE", &url, NULL, &answer, err);
+        return r < 0 ? r : api_remove(client, PATH, name, err);
 }
 
 /* Who wrote the value behind the name: others could see it there, but not any longer. */
@@ -303,21 +282,16 @@ static int secret(const struct cli_command *self, int argc, char **argv, struct 
                   struct cella_err *err)
 {
         AUTO(client_free) struct client *client = NULL;
-        int n = cli_parse_all(self, argc, argv, o, NULL, err), r;
-        if (n < 0)
-                return n;
-        const char *verb = n > 0 ? argv[1] : "";
-        bool lists = n == 1 && !strcmp(verb, "ls"), sets = n == 2 && !strcmp(verb, "set");
-        bool drops = n == 2 && !strcmp(verb, "rm");
-        if (n > 2 && !strcmp(verb, "set"))
+        int n = cli_parse_all(self, argc, argv, o, NULL, err);
+        if (n > 2 && !strcmp(argv[1], "set"))
                 return on_command_line(argv, n, err);
-        if (!lists && !sets && !drops)
-                return api_need_words(self, 0, 1, 1, err);
-        if ((r = client_new(o->socket, &client, err)) < 0)
+        int verb = n < 0 ? n : api_verb(self, n, argv, "set", err);
+        int r = verb < 0 ? verb : client_new(o->socket, &client, err);
+        if (r < 0)
                 return r;
-        return lists  ? list(client, o, err)
-               : sets ? set(client, o, argv[2], err)
-                      : drop(client, argv[2], err);
+        return verb == API_LIST   ? api_list(client, "/v1/secrets", "secrets", o->json, print_secrets, err)
+               : verb == API_MAKE ? set(client, o, argv[2], err)
+                                  : drop(client, argv[2], err);
 }
 
 static int secret_main(const struct cli_command *self, int argc, char **argv)

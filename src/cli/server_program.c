@@ -9,16 +9,21 @@
 #include "base/err.h"
 #include "config.h"
 
+void program_directory(char ret[PROGRAM_DIRECTORY_SIZE])
+{
+        ssize_t n = readlink("/proc/self/exe", ret, PROGRAM_DIRECTORY_SIZE - 1);
+        ret[n > 0 ? n : 0] = '\0';
+        char *slash = strrchr(ret, '/');
+        if (slash)
+                *slash = '\0';
+}
+
 /* Beside the program when it was built, in libexec once it is installed. */
 int program_find(const char *name, char ret[SERVER_PROGRAM_SIZE], struct cella_err *err)
 {
         static const char *const places[] = {"", "../libexec/cella/"};
-        char self[512];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-        self[n > 0 ? n : 0] = '\0';
-        char *slash = strrchr(self, '/');
-        if (slash)
-                *slash = '\0';
+        char self[PROGRAM_DIRECTORY_SIZE];
+        program_directory(self);
         for (size_t i = 0; i <= ARRAY_LEN(places); i++) {
                 if (i < ARRAY_LEN(places))
                         snprintf(ret, SERVER_PROGRAM_SIZE, "%s/%s%s", self, places[i], name);

@@ -23,6 +23,7 @@
 #include "docker/remains.h"
 #include "docker/sweep.h"
 #include "sys/file.h"
+#include "sys/rights.h"
 #include "wire/init.h"
 
 #define SEND_PATIENCE_S 20
@@ -45,21 +46,9 @@ static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
 
 void process_reply(const void *packet, size_t len, int fd)
 {
-        char control[CMSG_SPACE(sizeof(int))] = {0};
-        struct iovec part = {(void *)packet, len};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-        if (fd >= 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = sizeof control;
-                struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-                head->cmsg_level = SOL_SOCKET;
-                head->cmsg_type = SCM_RIGHTS;
-                head->cmsg_len = CMSG_LEN(sizeof fd);
-                memcpy(CMSG_DATA(head), &fd, sizeof fd);
-        }
         pthread_mutex_lock(&sending);
-        while (sendmsg(DOCKER_CONTROL_FD, &msg, MSG_NOSIGNAL) < 0 && errno == EINTR)
-                continue; /* if nobody is there any more, the loop hears of it */
+        /* If nobody is there any more, the loop hears of it. */
+        sys_rights_send(DOCKER_CONTROL_FD, packet, len, &fd, fd >= 0, 0);
         pthread_mutex_unlock(&sending);
         sys_close(fd);
 }

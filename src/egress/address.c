@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/hex.h"
 
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 static const uint8_t compatible[12] = {0}, nat64[12] = {0x00, 0x64, 0xff, 0x9b},
@@ -43,15 +44,6 @@ static int read_v4(const char *text, size_t length, uint8_t ret[4])
         return at == length ? 0 : -EINVAL;
 }
 
-static int hex(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Groups with one colon between them, up to "::" or the end; the last may be an IPv4 address.  Returns
  * how many bytes they make, *at is what was read. */
 static int read_groups(const char *text, size_t length, size_t *at, uint8_t ret[16])
@@ -62,10 +54,10 @@ static int read_groups(const char *text, size_t length, size_t *at, uint8_t ret[
                 size_t begin = *at;
                 unsigned value = 0;
 
-                for (; *at < length && hex(text[*at]) >= 0; (*at)++) {
+                for (; *at < length && hex_value(text[*at]) >= 0; (*at)++) {
                         if (*at - begin == 4)
                                 return -EINVAL;
-                        value = value << 4 | (unsigned)hex(text[*at]);
+                        value = value << 4 | (unsigned)hex_value(text[*at]);
                 }
                 if (*at < length && text[*at] == '.') {
                         if (n > 12 || read_v4(text + begin, length - begin, ret + n) < 0)

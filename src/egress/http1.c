@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/hex.h"
 
 #define METHOD_MAX 32u
 
@@ -428,20 +429,13 @@ enum state {
 
 static int chunk_digit(struct http1 *body, char c)
 {
-        int digit;
+        const int digit = hex_value(c);
 
         if (c == '\r' && body->line_length > 0) {
                 body->state = CHUNK_SIZE_LF;
                 return 0;
         }
-        c = lower(c);
-        if (c >= '0' && c <= '9')
-                digit = c - '0';
-        else if (c >= 'a' && c <= 'f')
-                digit = c - 'a' + 10;
-        else
-                return -EPROTO;
-        if (++body->line_length > CHUNK_DIGITS_MAX)
+        if (digit < 0 || ++body->line_length > CHUNK_DIGITS_MAX)
                 return -EPROTO;
         body->left = body->left << 4 | (uint64_t)digit;
         return 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sys/rights.h"
 
 #define FRAMES_AT_ONCE 64 /* then it is others' turn */
 
@@ -56,33 +57,13 @@ static void parcel_free(struct parcel *p)
         free(p);
 }
 
-static ssize_t send_some(const struct channel *c, const struct parcel *p)
-{
-        char control[CMSG_SPACE(sizeof p->fds)] = {0};
-        struct iovec part = {(char *)p->data + p->at, p->len - p->at};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-        ssize_t n;
-        if (p->n_fds > 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = CMSG_SPACE(sizeof(int) * p->n_fds);
-                struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-                head->cmsg_level = SOL_SOCKET;
-                head->cmsg_type = SCM_RIGHTS;
-                head->cmsg_len = CMSG_LEN(sizeof(int) * p->n_fds);
-                memcpy(CMSG_DATA(head), p->fds, sizeof(int) * p->n_fds);
-        }
-        do {
-                n = sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-        } while (n < 0 && errno == EINTR);
-        return n < 0 ? -errno : n;
-}
-
 /* A peer that is gone shows when we read. */
 static void send_waiting(struct channel *c)
 {
         while (c->first) {
                 struct parcel *p = c->first;
-                ssize_t n = send_some(c, p);
+                long n = sys_rights_send(c->fd, p->data + p->at, p->len - p->at, p->fds, p->n_fds,
+                                         MSG_DONTWAIT);
                 if (n == -EAGAIN)
                         return;
                 if (n > 0) {

@@ -199,10 +199,57 @@ static int add_compiled(struct command_form *b, const struct command_place *plac
         return add_argument(b, b->compile.out, err);
 }
 
+/* A file in the workspace, named as it would be by hand. */
+static int add_script(struct command_form *b, const struct cella_command *command, struct cella_err *err)
+{
+        char path[300];
+        snprintf(b->file_name, sizeof b->file_name, "main.%s", b->runtime.extension);
+        b->in_workspace = true;
+        snprintf(path, sizeof path, "%s%s", command->cwd ? "/workspace/" : "", b->file_name);
+        return command->code_len > INIT_REQUEST_MAX - 1024 ? too_long(err) : add_argument(b, path, err);
+}
+
+static int add_code_argument(struct command_form *b, const struct cella_command *command,
+                             struct cella_err *err)
+{
+        AUTO(command_form_done)
+        struct command_form code = {.data = strndup(command->code, command->code_len)};
+        if (!code.data)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
+        int r = add_argument(b, b->runtime.eval, err);
+        if (r == 0)
+                r = add_argument(b, code.data, err);
+        if (r == 0 && b->runtime.before && command->argv && command->argv[0])
+                r = add_argument(b, b->runtime.before, err);
+        return r;
+}
+
+static int add_code_file(struct command_form *b, const struct command_place *place,
+                         const struct cella_command *command, struct cella_err *err)
+{
+        char path[300];
+        const char *extension = b->runtime.extension;
+        if (command->code_len > INIT_REQUEST_MAX - 1024)
+                return too_long(err);
+        b->in_workspace = place->direct;
+        if (command->file_name)
+                snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
+        else if (place->direct && !place->own_workspace) /* there is a main.* of the caller's */
+                snprintf(b->file_name, sizeof b->file_name, "cella.%s", extension);
+        else if (place->slot > 0)
+                snprintf(b->file_name, sizeof b->file_name, "main%u.%s", place->slot, extension);
+        else
+                snprintf(b->file_name, sizeof b->file_name, "main.%s", extension);
+        int r = b->runtime.verb ? add_argument(b, b->runtime.verb, err) : 0;
+        if (r < 0)
+                return r;
+        snprintf(path, sizeof path, "/%s/%s", b->in_workspace ? "workspace" : "run", b->file_name);
+        return add_argument(b, path, err);
+}
+
 static int add_runtime(struct command_form *b, const struct command_place *place,
                        const struct cella_command *command, struct cella_err *err)
 {
-        char path[300];
         int r = runtime_find(command->runtime, &b->runtime);
         if (r < 0)
                 return command_explain(place->image, command, r, err);
@@ -210,45 +257,14 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                             : place->image   ? image_runtime(place->image, command->runtime)
                                              : NULL;
         b->runtime.program = known ? known : b->runtime.program;
-        const struct runtime runtime = b->runtime;
-        if (runtime.compile)
-                return add_compiled(b, place, command, &runtime, err);
-        if ((r = add_argument(b, runtime.program, err)) < 0)
+        if (b->runtime.compile)
+                return add_compiled(b, place, command, &b->runtime, err);
+        if ((r = add_argument(b, b->runtime.program, err)) < 0)
                 return r;
-        if (runtime.script && place->own_workspace && !command->file_name) {
-                snprintf(b->file_name, sizeof b->file_name, "main.%s", runtime.extension);
-                b->in_workspace = true;
-                snprintf(path, sizeof path, "%s%s", command->cwd ? "/workspace/" : "", b->file_name);
-                return command->code_len > INIT_REQUEST_MAX - 1024 ? too_long(err)
-                                                                   : add_argument(b, path, err);
-        }
-        if (fits_argument(&runtime, command)) {
-                AUTO(command_form_done)
-                struct command_form code = {.data = strndup(command->code, command->code_len)};
-                if (!code.data)
-                        return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
-                r = add_argument(b, runtime.eval, err);
-                if (r == 0)
-                        r = add_argument(b, code.data, err);
-                if (r == 0 && runtime.before && command->argv && command->argv[0])
-                        r = add_argument(b, runtime.before, err);
-                return r;
-        }
-        if (command->code_len > INIT_REQUEST_MAX - 1024)
-                return too_long(err);
-        b->in_workspace = place->direct;
-        if (command->file_name)
-                snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
-        else if (place->direct && !place->own_workspace) /* there is a main.* of the caller's */
-                snprintf(b->file_name, sizeof b->file_name, "cella.%s", runtime.extension);
-        else if (place->slot > 0)
-                snprintf(b->file_name, sizeof b->file_name, "main%u.%s", place->slot, runtime.extension);
-        else
-                snprintf(b->file_name, sizeof b->file_name, "main.%s", runtime.extension);
-        if (runtime.verb && (r = add_argument(b, runtime.verb, err)) < 0)
-                return r;
-        snprintf(path, sizeof path, "/%s/%s", b->in_workspace ? "workspace" : "run", b->file_name);
-        return add_argument(b, path, err);
+        if (b->runtime.script && place->own_workspace && !command->file_name)
+                return add_script(b, command, err);
+        return fits_argument(&b->runtime, command) ? add_code_argument(b, command, err)
+                                                   : add_code_file(b, place, command, err);
 }
 
 static int add_first_environment(struct command_form *b, const struct cella_command *command,

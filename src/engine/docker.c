@@ -15,6 +15,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
+#include "sys/rights.h"
 #include "wire/docker.h"
 
 #define OPEN_PATIENCE_US 60000000
@@ -71,17 +72,15 @@ static int receive(int socket, struct answer *a)
         struct iovec part = {a->bytes, sizeof a->bytes};
         struct msghdr msg = {
                 .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-        a->fd = -1;
+        unsigned n_fds = 0;
         long n;
+        a->fd = -1;
         do {
                 n = sys_call3(SYS_recvmsg, socket, &msg, MSG_CMSG_CLOEXEC);
         } while (n == -EINTR);
         if (n < (long)sizeof a->about)
                 return -EPIPE;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-            c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(&a->fd, CMSG_DATA(c), sizeof a->fd);
+        sys_rights_take(&msg, &a->fd, &n_fds, 1);
         a->len = (size_t)n;
         return 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sys/rights.h"
 
 #define PACKETS_AT_ONCE 64              /* then it is others' turn */
 #define WAITING_MAX (64u * 1024 * 1024) /* bytes */
@@ -48,23 +49,8 @@ static void parcel_free(struct parcel *p)
 static int send_now(const struct egress_link *link, const void *data, size_t len, const int *fds,
                     unsigned n_fds)
 {
-        char control[CMSG_SPACE(FDS_MAX * sizeof(int))] = {0};
-        struct iovec part = {(void *)data, len};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-        ssize_t n;
-        if (n_fds > 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-                struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-                head->cmsg_level = SOL_SOCKET;
-                head->cmsg_type = SCM_RIGHTS;
-                head->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-                memcpy(CMSG_DATA(head), fds, sizeof(int) * n_fds);
-        }
-        do {
-                n = sendmsg(link->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-        } while (n < 0 && errno == EINTR);
-        return n < 0 ? -errno : 0;
+        long n = sys_rights_send(link->fd, data, len, fds, n_fds, MSG_DONTWAIT);
+        return n < 0 ? (int)n : 0;
 }
 
 static int keep_for_later(struct egress_link *link, const void *data, size_t len, const int *fds,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sys/rights.h"
 
 /* A packet that waits for room in the socket. */
 struct parcel {
@@ -203,6 +204,7 @@ static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_
         struct iovec part = {ret, sizeof *ret};
         struct msghdr msg = {
                 .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        unsigned n_fds = 0;
         ssize_t n;
         *ret_fd = -1;
         do {
@@ -210,9 +212,7 @@ static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_
         } while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-                memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
+        sys_rights_take(&msg, ret_fd, &n_fds, 1);
         if (n == 0)
                 return -EPIPE;
         memset((char *)ret + n, 0, (size_t)n < sizeof ret->docker ? sizeof ret->docker - (size_t)n : 0);
@@ -245,7 +245,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         while (!link->lost && (r = receive(link, &link->packet, &fd)) == 0)
                 deliver(link, &link->packet, fd);
         if (!link->lost && r != -EAGAIN)
-                lose(link, r == -EPIPE ? "the keeper has gone" : "the keeper talks nonsense");
+                lose(link,
+                     r == -EPIPE || r == -ECONNRESET ? "the keeper has gone" : "the keeper talks nonsense");
 }
 
 int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,

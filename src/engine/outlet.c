@@ -14,6 +14,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
+#include "sys/rights.h"
 
 /* Nobody else is served, so these are only against what is clearly wrong. */
 #define CONNECTIONS_MAX 1024
@@ -143,22 +144,7 @@ struct outlet *outlet_free(struct outlet *o)
 /* It reads at once what it is told: one whose socket is full is not itself any more. */
 static int post(struct outlet *o, const void *data, size_t len, const int *fds, unsigned n_fds)
 {
-        char control[CMSG_SPACE(2 * sizeof(int))] = {0};
-        struct iovec part = {(void *)data, len};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-        long n;
-        if (n_fds > 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-                struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-                head->cmsg_level = SOL_SOCKET;
-                head->cmsg_type = SCM_RIGHTS;
-                head->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-                memcpy(CMSG_DATA(head), fds, sizeof(int) * n_fds);
-        }
-        do {
-                n = sys_call3(SYS_sendmsg, o->process.socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        } while (n == -EINTR);
+        long n = sys_rights_send(o->process.socket, data, len, fds, n_fds, MSG_DONTWAIT);
         return n < 0 ? (int)n : 0;
 }
 

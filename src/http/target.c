@@ -5,14 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int hex(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
+#include "base/hex.h"
 
 /* In place: what comes out is never longer. */
 static bool decode(char *text, bool plus_is_space)
@@ -29,8 +22,8 @@ static bool decode(char *text, bool plus_is_space)
                         to++;
                         continue;
                 }
-                high = hex(from[1]);
-                low = high < 0 ? -1 : hex(from[2]);
+                high = hex_value(from[1]);
+                low = high < 0 ? -1 : hex_value(from[2]);
                 if (low < 0 || (high == 0 && low == 0)) /* a NUL would end the text for us only */
                         return false;
                 *to++ = (char)(high << 4 | low);

@@ -8,9 +8,6 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <linux/netlink.h>
-#include <sched.h>
-#include <seccomp.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -18,6 +15,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "sys/file.h"
+#include "sys/own_filter.h"
 #include "sys/process.h"
 #include "sys/raw.h"
 
@@ -68,135 +66,30 @@ static int restrict_files(int store)
         return r < 0 ? r : (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
 }
 
-static const char *const allowed[] = {
+static const char *const calls[] = {
         /* descriptors */
-        "read",
-        "write",
-        "readv",
-        "writev",
-        "pread64",
-        "pwrite64",
-        "close",
-        "fcntl",
-        "dup",
-        "dup3",
-        "pipe2",
-        "lseek",
-        "ftruncate",
-        "fallocate",
-        "fsync",
-        "fdatasync",
         "syncfs",
         "copy_file_range",
-        "eventfd2",
-        "poll",
-        "ppoll",
-        "select",
-        "pselect6",
-        "epoll_create1",
-        "epoll_ctl",
-        "epoll_wait",
-        "epoll_pwait",
         /* files */
-        "open",
-        "openat",
         "openat2",
         "creat",
-        "stat",
-        "fstat",
-        "lstat",
-        "newfstatat",
-        "statx",
-        "statfs",
-        "fstatfs",
-        "access",
-        "faccessat",
-        "faccessat2",
-        "readlink",
-        "readlinkat",
-        "getdents64",
-        "mkdir",
-        "mkdirat",
-        "unlink",
-        "unlinkat",
-        "rmdir",
-        "rename",
-        "renameat",
-        "renameat2",
         "link",
         "linkat",
         "symlink",
         "symlinkat",
-        "chmod",
-        "fchmod",
-        "fchmodat",
-        "fchmodat2",
-        "utimensat",
-        "getcwd",
-        "umask",
-        "flock",
         "truncate",
         /* the network */
         "connect",
         "bind",
-        "recvfrom",
-        "recvmsg",
         "recvmmsg",
-        "sendto",
-        "sendmsg",
         "sendmmsg",
-        "shutdown",
-        "getsockopt",
-        "setsockopt",
-        "getsockname",
-        "getpeername",
         /* memory and threads */
-        "brk",
-        "munmap",
-        "mremap",
-        "madvise",
-        "mlock",
-        "munlock",
-        "futex",
-        "futex_waitv",
-        "set_robust_list",
-        "rseq",
-        "sched_yield",
-        "sched_getaffinity",
-        "membarrier",
-        "exit",
-        "exit_group",
-        "restart_syscall",
-        "set_tid_address",
         "get_robust_list",
         "sched_getparam",
         "sched_getscheduler",
         /* signals and time */
-        "rt_sigaction",
-        "rt_sigprocmask",
-        "rt_sigreturn",
-        "sigaltstack",
-        "clock_gettime",
-        "clock_getres",
-        "clock_nanosleep",
-        "nanosleep",
-        "gettimeofday",
-        "time",
         "alarm",
         "setitimer",
-        /* itself */
-        "getpid",
-        "gettid",
-        "getuid",
-        "geteuid",
-        "getgid",
-        "getegid",
-        "getppid",
-        "getrandom",
-        "getrusage",
-        "sysinfo",
-        "uname",
-        "getcpu",
 };
 
 static int allow_socket(scmp_filter_ctx filter, int family, int type)
@@ -209,50 +102,11 @@ static int allow_socket(scmp_filter_ctx filter, int family, int type)
 static int add_conditional(scmp_filter_ctx filter)
 {
         int r = 0;
-        /* Threads, not processes.  clone3 hides its flags: libc falls back to clone. */
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM));
-        r |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-        /* Nothing becomes code that is not yet. */
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                              SCMP_A1(SCMP_CMP_EQ, 0x5421)); /* FIONBIO */
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                              SCMP_A1(SCMP_CMP_EQ, 0x541b)); /* FIONREAD */
         r |= allow_socket(filter, AF_INET, SOCK_STREAM) | allow_socket(filter, AF_INET, SOCK_DGRAM);
         r |= allow_socket(filter, AF_INET6, SOCK_STREAM) | allow_socket(filter, AF_INET6, SOCK_DGRAM);
         /* Which addresses this machine has, for the order of those of a name. */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
                               SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
-                              SCMP_A2(SCMP_CMP_EQ, 0)); /* only looks */
-        r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-        return r;
-}
-
-static int filter_calls(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-        return 0; /* the search stops them, too */
-#endif
-        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-        int r = filter ? 0 : -ENOMEM;
-        for (size_t i = 0; i < ARRAY_LEN(allowed) && r == 0; i++) {
-                int number = seccomp_syscall_resolve_name(allowed[i]);
-                if (number != __NR_SCMP_ERROR && number >= 0) /* an architecture need not have all */
-                        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
-        }
-        if (r == 0 && add_conditional(filter) != 0)
-                r = -EINVAL;
-        if (r == 0)
-                seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, where this is known */
-        if (r == 0)
-                r = seccomp_load(filter);
-        seccomp_release(filter);
         return r;
 }
 
@@ -272,7 +126,7 @@ int cage_enter(int store, struct cella_err *err)
         if ((r = restrict_files(store)) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
                                "landlock: cannot restrict the process itself");
-        r = filter_calls();
+        r = own_filter_load(&(struct own_filter){calls, ARRAY_LEN(calls), add_conditional});
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
                                "seccomp: cannot filter the process itself")
                      : 0;

@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "sys/file.h"
+#include "sys/rights.h"
 
 void lines_init(struct lines *l, int fd)
 {
@@ -29,28 +30,6 @@ int lines_take_fd(struct lines *l)
         return fd;
 }
 
-/* Those for which there is no room are closed: nobody gets another's. */
-static int keep_fds(struct lines *l, struct msghdr *m)
-{
-        int r = m->msg_flags & MSG_CTRUNC ? -E2BIG : 0;
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-                        continue;
-                size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-                for (size_t i = 0; i < n; i++) {
-                        int fd;
-                        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-                        if (l->n_fds < LINES_FDS_MAX) {
-                                l->fds[l->n_fds++] = fd;
-                        } else {
-                                sys_close(fd);
-                                r = -E2BIG;
-                        }
-                }
-        }
-        return r;
-}
-
 static ssize_t receive(struct lines *l)
 {
         union {
@@ -68,8 +47,9 @@ static ssize_t receive(struct lines *l)
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        int r = keep_fds(l, &m);
-        return r < 0 ? r : n;
+        /* Those for which there is no room are closed: nobody gets another's. */
+        bool all = sys_rights_take(&m, l->fds, &l->n_fds, LINES_FDS_MAX);
+        return all && !(m.msg_flags & MSG_CTRUNC) ? n : -E2BIG;
 }
 
 int lines_next(struct lines *l, char **ret, size_t *ret_len)

@@ -11,7 +11,7 @@ struct lines {
         char text[IMAGER_LINE_MAX];
         size_t len, used; /* used: of the line before */
         int fds[LINES_FDS_MAX];
-        size_t n_fds;
+        unsigned n_fds;
 };
 
 void lines_init(struct lines *l, int fd);

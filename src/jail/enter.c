@@ -18,12 +18,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "base/err.h"
 #include "jail/identity.h"
 #include "jail/landlock.h"
 #include "jail/netns.h"
+#include "jail/rlimits.h"
 #include "jail/seccomp.h"
 #include "jail/view.h"
 #include "jail/way_out.h"
@@ -82,28 +82,7 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
          * that has to be met first, because only that can be told. */
         uint64_t file =
                 spec->limits.disk_bytes + (spec->several ? spec->limits.disk_bytes / 32 + (4u << 20) : 0);
-        const struct {
-                int resource;
-                uint64_t limit;
-        } limits[] = {
-                {RLIMIT_CORE,
-                 1}, /* not 0: a handler behind a pipe of core_pattern is started all the same then */
-                {RLIMIT_NOFILE, spec->limits.open_files},
-                {RLIMIT_FSIZE, file},
-                {RLIMIT_NPROC, processes},
-                {RLIMIT_RTPRIO, 0},
-                {RLIMIT_NICE, 0},
-                {RLIMIT_SIGPENDING, 4096},
-                {RLIMIT_MEMLOCK, 8u << 20},
-                {RLIMIT_MSGQUEUE, 819200},
-        };
-        for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-                int r = sys_setrlimit(limits[i].resource, limits[i].limit);
-                /* A caller who may not raise its own ceiling: stay below it. */
-                if (r < 0 && r != -EPERM)
-                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "rlimit: cannot set");
-        }
-        return 0;
+        return rlimits_set(spec->limits.open_files, file, processes, err);
 }
 
 static int tidy(const struct jail_spec *spec, struct cella_err *err)

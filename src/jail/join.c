@@ -11,13 +11,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
 #include "base/auto.h"
 #include "base/err.h"
 #include "jail/landlock.h"
+#include "jail/rlimits.h"
 #include "jail/seccomp.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -124,34 +124,14 @@ static int check_files(struct jail_spec *spec, bool another_kernel, struct cella
         return 0;
 }
 
-#define FILE_ROOM                                                                                            \
-        (1u << 20) /* it is the full disk that has to be met first, because only that can be told            \
-                    */
+#define FILE_ROOM (1u << 20) /* the full disk has to be met first, because only that can be told */
 
 /* The number of processes is the group's alone: without a user namespace, a limit for each user would count
  * what this user does outside. */
 static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
 {
-        const struct {
-                int resource;
-                uint64_t limit;
-        } limits[] = {
-                {RLIMIT_CORE, 1}, /* see jail/enter.c */
-                {RLIMIT_NOFILE, spec->limits.open_files},
-                {RLIMIT_FSIZE, spec->limits.disk_bytes + FILE_ROOM},
-                {RLIMIT_RTPRIO, 0},
-                {RLIMIT_NICE, 0},
-                {RLIMIT_SIGPENDING, 4096},
-                {RLIMIT_MEMLOCK, 8u << 20},
-                {RLIMIT_MSGQUEUE, 819200},
-        };
-        for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-                int r = sys_setrlimit(limits[i].resource, limits[i].limit);
-                /* A ceiling of the engine's that is lower already stays. */
-                if (r < 0 && r != -EPERM)
-                        return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "rlimit: cannot set");
-        }
-        return 0;
+        return rlimits_set(spec->limits.open_files, spec->limits.disk_bytes + FILE_ROOM, RLIMITS_NO_PROCESSES,
+                           err);
 }
 
 static int close_calls(struct jail_spec *spec, struct cella_err *err)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #define LEAST 4      /* bytes: less would be found everywhere */
@@ -70,14 +71,6 @@ unsigned form_symbol(const struct form *f, uint32_t i)
         if (f->kind == FORM_HEX)
                 return byte_at(f, i / 2) >> (i % 2 ? 0 : 4) & 15;
         return byte_at(f, i);
-}
-
-static int hex_value(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 0x20;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static int base64_value(char c)

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/utf8.h"
+#include "sys/rights.h"
 
 #define VALUES_MAX 8192 /* of one line */
 
@@ -271,43 +272,30 @@ int imager_write_gc(uint64_t id, char **ret, size_t *ret_len)
         return finish(&l, ret, ret_len);
 }
 
-int imager_write_bound(uint64_t id, uint64_t bytes, char **ret, size_t *ret_len)
+static int write_number(uint64_t id, const char *op, const char *key, uint64_t value, char **ret,
+                        size_t *ret_len)
 {
         struct line l;
-        if (begin(&l, id, "bound") < 0)
+        if (begin(&l, id, op) < 0)
                 return -ENOMEM;
-        json_put_number(&l.j, "bytes", bytes);
+        json_put_number(&l.j, key, value);
         return finish(&l, ret, ret_len);
+}
+
+int imager_write_bound(uint64_t id, uint64_t bytes, char **ret, size_t *ret_len)
+{
+        return write_number(id, "bound", "bytes", bytes, ret, ret_len);
 }
 
 int imager_write_cancel(uint64_t id, uint64_t target, char **ret, size_t *ret_len)
 {
-        struct line l;
-        if (begin(&l, id, "cancel") < 0)
-                return -ENOMEM;
-        json_put_number(&l.j, "target", target);
-        return finish(&l, ret, ret_len);
+        return write_number(id, "cancel", "target", target, ret, ret_len);
 }
 
 int imager_send(int socket, const char *line, size_t len, int fd)
 {
-        char control[CMSG_SPACE(sizeof fd)] = {0};
-        struct iovec part = {(void *)line, len};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-        ssize_t n;
-        if (fd >= 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = sizeof control;
-                struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof fd);
-                memcpy(CMSG_DATA(c), &fd, sizeof fd);
-        }
-        do {
-                n = sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        } while (n < 0 && errno == EINTR);
-        return n < 0 ? -errno : (size_t)n == len ? 0 : -EAGAIN;
+        long n = sys_rights_send(socket, line, len, &fd, fd >= 0, MSG_DONTWAIT);
+        return n < 0 ? (int)n : (size_t)n == len ? 0 : -EAGAIN;
 }
 
 int imager_read(struct imager_reader *r, int socket, char **ret, size_t *ret_len)

@@ -8,6 +8,9 @@
 #include "base/auto.h"
 #include "sys/file.h"
 #include "sys/raw.h"
+#include "sys/rights.h"
+
+_Static_assert(MESSAGE_FDS_MAX <= SYS_RIGHTS_MAX, "a message's descriptors travel at once");
 
 struct header {
         uint32_t type;
@@ -24,9 +27,7 @@ int message_pair(int ret[2])
 static int send_rest(int socket, struct msghdr *msg)
 {
         while (msg->msg_iovlen > 0) {
-                long n = sys_call3(SYS_sendmsg, socket, msg, MSG_NOSIGNAL);
-                if (n == -EINTR)
-                        continue;
+                long n = sys_rights_send_msg(socket, msg, 0);
                 if (n < 0)
                         return (int)n;
                 msg->msg_control = NULL;
@@ -53,38 +54,13 @@ int message_send(int socket, uint32_t type, uint32_t tag, const int *fds, unsign
                 {(void *)data, len},
                 {(void *)more, more_len},
         };
-        char control[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)] = {0};
+        union sys_rights rights;
         struct msghdr msg = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
 
         if (n_fds > MESSAGE_FDS_MAX || len > UINT32_MAX / 2 || more_len > UINT32_MAX / 2)
                 return -EINVAL;
-        if (n_fds > 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-                struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-                memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
-        }
+        sys_rights_put(&msg, &rights, fds, n_fds);
         return send_rest(socket, &msg);
-}
-
-static void take_fds(struct msghdr *msg, struct message *ret)
-{
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-                        continue;
-                size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-                for (size_t i = 0; i < n; i++) {
-                        int fd;
-                        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-                        if (ret->n_fds < MESSAGE_FDS_MAX)
-                                ret->fds[ret->n_fds++] = fd;
-                        else
-                                sys_close(fd);
-                }
-        }
 }
 
 /* One recvmsg: its bytes, and its descriptors into *ret.  The number of bytes or -errno. */
@@ -104,7 +80,7 @@ static long receive_some(int socket, char *data, size_t len, int flags, struct m
         } while (n == -EINTR);
         if (n < 0)
                 return n;
-        take_fds(&msg, ret);
+        sys_rights_take(&msg, ret->fds, &ret->n_fds, MESSAGE_FDS_MAX);
         return msg.msg_flags & MSG_CTRUNC ? -EPROTO : n;
 }
 

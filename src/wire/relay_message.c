@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "sys/file.h"
 #include "sys/raw.h"
+#include "sys/rights.h"
 #include "wire/relay.h"
 
 #define RECORD sizeof(struct relay_record)
@@ -315,21 +316,11 @@ static int send_some(struct relay *r)
         const size_t in_data = p->done < sizeof header ? 0 : p->done - sizeof header;
         struct iovec parts[2] = {{(char *)header + (sizeof header - in_header), in_header},
                                  {p->data + in_data, p->record.len - in_data}};
-        char control[CMSG_SPACE(sizeof p->fds)] = {0};
+        union sys_rights rights;
         struct msghdr msg = {.msg_iov = parts, .msg_iovlen = 2};
-        if (p->done == 0 && p->record.n_fds > 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = CMSG_SPACE(sizeof(int) * p->record.n_fds);
-                struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-                head->cmsg_level = SOL_SOCKET;
-                head->cmsg_type = SCM_RIGHTS;
-                head->cmsg_len = CMSG_LEN(sizeof(int) * p->record.n_fds);
-                memcpy(CMSG_DATA(head), p->fds, sizeof(int) * p->record.n_fds);
-        }
-        long n;
-        do {
-                n = sys_call3(SYS_sendmsg, r->local, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-        } while (n == -EINTR);
+        if (p->done == 0)
+                sys_rights_put(&msg, &rights, p->fds, p->record.n_fds);
+        long n = sys_rights_send_msg(r->local, &msg, MSG_DONTWAIT);
         if (n < 0)
                 return n == -EAGAIN ? -EAGAIN : -EPIPE;
         for (unsigned i = 0; p->done == 0 && i < p->record.n_fds; i++)

@@ -25,7 +25,11 @@ static const char script[] = "#!/bin/sh\n"
 
 static bool down(void)
 {
+        union fake_packet p = {0};
         kill(d.pid, SIGTERM);
+        while (fake_receive(&d, &p, NULL, 5000) > 0 &&
+               p.type != KEEPER_STOP) /* a server that goes before is lost */
+                continue;
         fake_tell(&d, 'q');
         bool good = fake_wait(&d, 5000) == 0;
         close(d.keeper);

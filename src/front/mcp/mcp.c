@@ -159,6 +159,17 @@ void mcp_cacheable(const struct mcp_request *request, json_t *result, unsigned t
         json_object_set_new(result, "cacheScope", json_string(scope));
 }
 
+void mcp_reply_list(struct mcp_request *request, json_t *result)
+{
+        if (json_object_get(request->message.params, "cursor")) {
+                json_decref(result);
+                mcp_refuse(request, RPC_INVALID_PARAMS, NULL, "cursor must come from an earlier answer");
+                return;
+        }
+        mcp_cacheable(request, result, 3600000, "public");
+        mcp_reply(request, result);
+}
+
 void mcp_cancel(struct mcp_request *request)
 {
         if (request->cancel)

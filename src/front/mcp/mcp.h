@@ -122,6 +122,8 @@ int mcp_revision_of(const struct rpc_message *message, const char **ret_unknown)
 
 /* What a handler answers with; each ends the request. */
 void mcp_reply(struct mcp_request *request, json_t *result); /* taken; gets what every result has */
+/* The same for a list that is always the same, and fits on one page. */
+void mcp_reply_list(struct mcp_request *request, json_t *result);
 void mcp_reply_text(struct mcp_request *request, char *text, size_t len);
 void mcp_refuse(struct mcp_request *request, int code, json_t *data, const char *format, ...)
         __attribute__((format(printf, 4, 5)));

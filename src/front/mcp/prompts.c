@@ -17,13 +17,7 @@ void mcp_prompts_list(struct mcp_request *request)
                                    "solve_with_code", "title", "Solve a task with code", "description",
                                    "Has a task solved by code that is run in a sandbox.", "arguments", "name",
                                    "task", "description", "What is to be done.", "required", 1);
-        if (json_object_get(request->message.params, "cursor")) {
-                json_decref(result);
-                mcp_refuse(request, RPC_INVALID_PARAMS, NULL, "cursor must come from an earlier answer");
-                return;
-        }
-        mcp_cacheable(request, result, 3600000, "public");
-        mcp_reply(request, result);
+        mcp_reply_list(request, result);
 }
 
 void mcp_prompts_get(struct mcp_request *request)

@@ -228,13 +228,7 @@ void mcp_resources_templates(struct mcp_request *request)
                                    "application/json", "uriTemplate", EXECUTIONS "{execution}/{stream}",
                                    "name", "output of an execution", "description",
                                    "stdout or stderr, as far as the log keeps it.", "mimeType", "text/plain");
-        if (json_object_get(request->message.params, "cursor")) {
-                json_decref(result);
-                mcp_refuse(request, RPC_INVALID_PARAMS, NULL, "cursor must come from an earlier answer");
-                return;
-        }
-        mcp_cacheable(request, result, 3600000, "public");
-        mcp_reply(request, result);
+        mcp_reply_list(request, result);
 }
 
 /* ---- what ran ---- */

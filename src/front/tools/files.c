@@ -117,6 +117,26 @@ static size_t whole_characters(const char *data, size_t len)
         return bytes_are_text(data, len) ? len : 0;
 }
 
+/* As text where it is some (the first `text` bytes are), as a picture for who takes one, else in base64. */
+static void put_content(const struct tool_call *call, const char *data, size_t len, size_t text,
+                        const char *mime, json_t *document, struct tool_result *result)
+{
+        if (text > 0 || len == 0) {
+                json_object_set_new(document, "encoding", json_string("utf-8"));
+                json_object_set_new(document, "content", json_stringn(data, text));
+                return;
+        }
+        const bool picture = mime && call->options.images_apart;
+        char *encoded = bytes_base64(data, len);
+        json_object_set_new(document, "encoding", json_string(picture ? "image" : "base64"));
+        json_object_set_new(document, "content", json_string(picture || !encoded ? "" : encoded));
+        if (picture && (result->images[0].mime = strdup(mime))) {
+                result->images[result->n_images++].data = encoded;
+                encoded = NULL;
+        }
+        free(encoded);
+}
+
 static void on_read(void *context, struct bytes *b, const struct cella_err *err)
 {
         struct transfer *t = context;
@@ -143,20 +163,7 @@ static void on_read(void *context, struct bytes *b, const struct cella_err *err)
         json_t *document = json_pack("{s:s, s:s, s:I, s:I, s:b}", "path", tool_text(call, "path"), "sandbox",
                                      t->sandbox, "bytes", (json_int_t)st.bytes, "offset", (json_int_t)offset,
                                      "truncated", (int)more);
-        const char *encoding = text == len || (more && text > 0) ? "utf-8" : mime ? "image" : "base64";
-        char *encoded = encoding[0] == 'u' ? NULL : bytes_base64(data, len);
-        if (encoding[0] == 'i' && !call->options.images_apart)
-                encoding = "base64";
-        json_object_set_new(document, "encoding", json_string(encoding));
-        if (encoding[0] == 'i' && (result.images[0].mime = strdup(mime))) {
-                result.images[result.n_images++].data = encoded;
-                encoded = NULL;
-        }
-        json_object_set_new(document, "content",
-                            encoding[0] == 'u'   ? json_stringn(data, text)
-                            : encoding[0] == 'b' ? json_string(encoded ? encoded : "")
-                                                 : json_string(""));
-        free(encoded);
+        put_content(call, data, len, text, mime, document, &result);
         free(t);
         result.json = json_dumps(document, JSON_COMPACT);
         result.len = result.json ? strlen(result.json) : 0;

@@ -296,13 +296,7 @@ static void finish(struct python *p, const struct context_run *run)
 {
         struct tool_call *call = p->call;
         struct tool_result result = {0};
-        const struct result_run extra = {.context = run->context_id,
-                                         .results = (const char *const *)run->results,
-                                         .result_lens = run->result_lens,
-                                         .n_results = run->n_results,
-                                         .results_truncated = run->results_truncated,
-                                         .error = run->error,
-                                         .error_len = run->error_len};
+        const struct result_run extra = context_run_extra(run);
         result_make(call, &run->result, &run->request, run->walls, run->missing, &extra, &result);
         leave(p);
         tool_end(call, &result);

@@ -1,0 +1,11 @@
+/* base/hex.h -- what a hexadecimal digit is worth, in either case; -1 if it is none. */
+#pragma once
+
+static inline int hex_value(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
