@@ -142,11 +142,18 @@ static void could_not_start(struct context *c)
 
 static void begin(struct context *c);
 
+/* Of its process, and of what was asked when that was ready. */
+static void let_go(struct context *c)
+{
+        box_keeper_forget(c->box, c);
+        c->driver = driver_free(c->driver);
+}
+
 /* Its process is gone, and nothing is left to say about what ran in it. */
 static void ended(struct context *c)
 {
         bool was_ready = c->state != CONTEXT_STARTING;
-        c->driver = driver_free(c->driver);
+        let_go(c);
         c->gone = false;
         stop_clocks(c);
         if (c->again && c->home) {
@@ -193,7 +200,7 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
         snprintf(c->why, sizeof c->why, "its sandbox has ended");
         if (c->driver && c->run)
                 driver_drain(c->driver);
-        c->driver = driver_free(c->driver);
+        let_go(c);
         c->gone = false;
         c->paused_us = 0;
         if (c->run)
@@ -203,25 +210,31 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 
 /* ---- what its process says ---- */
 
-/* What it took to get ready is nothing that its first run used. */
+static void ready(struct context *c)
+{
+        c->state = CONTEXT_IDLE;
+        context_set_clock(c, WHEN_STARTED, CONTEXT_NEVER);
+        tell(c, NULL);
+}
+
+/* What it took to get there is nothing that its first run used: that begins when this is known. */
 static void on_counted(void *context, const union keeper_packet *packet, int fd)
 {
-        struct box_sandbox *sb = context;
+        struct context *c = context;
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
-                sb->counters = packet->counted;
+                c->task.sandbox->counters = packet->counted;
+        if (c->state == CONTEXT_STARTING && !c->gone && !c->killing)
+                ready(c);
 }
 
 static void on_frame(void *context, enum driver_word word, char *body, size_t len)
 {
         struct context *c = context;
         if (word == DRIVER_READY) {
-                c->state = CONTEXT_IDLE;
-                if (c->task.sandbox->counted)
-                        sandbox_count(c->task.sandbox, on_counted, c->task.sandbox);
                 driver_expect(c->driver, 0);
-                context_set_clock(c, WHEN_STARTED, CONTEXT_NEVER);
-                tell(c, NULL);
+                if (!c->task.sandbox->counted || sandbox_count(c->task.sandbox, on_counted, c) < 0)
+                        ready(c);
         } else if (c->run) {
                 context_run_frame(c->run, word, body, len);
         }
@@ -282,7 +295,7 @@ static void on_ended(void *context, const struct init_exited *exited, const stru
         if (err) {
                 const struct cella_err copy = *err;
                 snprintf(c->why, sizeof c->why, "%.190s", err->msg);
-                c->driver = driver_free(c->driver);
+                let_go(c);
                 die(c, &copy);
                 return;
         }

@@ -97,12 +97,15 @@ static size_t bytes(const char *const *list)
         return n;
 }
 
-/* A file beside the script that would be imported in place of a module that is imported already. */
+/* A file beside the script that would be imported in place of a module that is imported already.  Below it a
+ * package may have such names, and mostly does mean its own. */
 static bool shadows(const struct waiting_how *how, const char *path)
 {
         char name[130];
         if (!strncmp(path, WORKSPACE, strlen(WORKSPACE)))
                 path += strlen(WORKSPACE);
+        if (strstr(path, "/.")) /* sub/../json.py */
+                return true;
         size_t len = strcspn(path, "./");
         if (!how->modules || len == 0 || len > 100)
                 return path[0] == '/' || path[0] == '.';

@@ -1,4 +1,4 @@
-eval "${BASH_EXECUTION_STRING#*$'\n'}"; while [[ $__cella_state != over ]]; do while __cella_turn; do builtin eval "$__cella_prefix$__cella_code" 249>&- 250<&-; { __cella_status=$? __cella_flags=$-; builtin set +eux; } 2>/dev/null; done; done
+eval "${BASH_EXECUTION_STRING#*$'\n'}"; while [[ $__cella_state != over ]]; do while __cella_turn; do __cella_turn "$__cella_before" && :; builtin eval "$__cella_prefix$__cella_code" 249>&- 250<&-; { __cella_status=$? __cella_flags=$-; builtin set +eux; } 2>/dev/null; done; done
 # context.bash -- the stateful bash of a context: takes code on a socket, runs it, and keeps what it made.
 #
 # Runs inside the sandbox as `bash -c`.  The program is the line above; what follows is the text that it evaluates
@@ -82,11 +82,9 @@ __cella_turn() {
         fi
         # The options that were taken from the driver are given back inside of what is evaluated, so that `set -x`
         # does not show that.
-        __cella_prefix=${__cella_flags//[!eux]/}
+        __cella_prefix=${__cella_flags//[!eux]/} __cella_before=$status
         if [[ $__cella_prefix ]]; then
                 __cella_prefix="set -$__cella_prefix; "
-        elif ((status)); then
-                __cella_prefix="__cella_turn $status; "
         fi
         return 0
 }
@@ -94,7 +92,7 @@ __cella_turn() {
 if [[ ! ${__cella_state-} ]]; then
         exec 250<&3 3<&-
         shopt -s expand_aliases
-        __cella_state=idle __cella_status=0 __cella_flags='' __cella_code='' __cella_prefix='' __cella_forks=0
+        __cella_state=idle __cella_status=0 __cella_flags='' __cella_code='' __cella_prefix='' __cella_before=0 __cella_forks=0
         __cella_loop=${BASH_EXECUTION_STRING%%$'\n'*}
         printf 'ready 0\n' >&250
 fi

@@ -400,7 +400,10 @@ def text_of(value):
     try:
         return shorten(plain(value, TEXT_MAX))
     except Exception as e:
-        return "<%s object at 0x%x, whose repr raised %s>" % (type(value).__name__, id(value), type(e).__name__)
+        said = type(e).__name__
+        if type(e) is ValueError and len(e.args) == 1 and type(e.args[0]) is str:
+            said += ": " + e.args[0][:200]  # "Exceeds the limit (4300 digits) for integer string conversion..."
+        return "<%s object at 0x%x, whose repr raised %s>" % (type(value).__name__, id(value), said)
 
 
 def send_result(mime, data, main, value):
@@ -526,7 +529,8 @@ def run_and_show(text, name):
     value = execute(text, name)
     if value is not None:
         State.namespace["_"] = value
-        send_value(value)
+        if not State.forked:  # a child that the code forked has nobody to tell
+            send_value(value)
     del value
     send_figures(True)
 

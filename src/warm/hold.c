@@ -118,14 +118,21 @@ static void hold_main(int argc, char **argv, char **envp)
 
 /* ---- when the script is opened ---- */
 
-/* Node takes itself apart when its event loop is done, which takes as long as to run the code.  What
- * it is given to read goes on behind the last line: when everybody who wanted to know of the end
- * was told, it asks for a directory that nobody has, and chdir() ends it. */
+/* Node takes itself apart when its event loop is done, which takes as long as to run the code.  So, when
+ * everybody who wanted to know of the end was told, it asks for a directory that nobody has, and chdir() ends
+ * it.  Who asks is one more listener of 'exit', which is there only from when process.emit is looked up for
+ * that event: what the code sees of process is as ever, and its own text is not touched (what is put behind
+ * it would be in the message of a syntax error, or complete what is not complete).  Not behind a single
+ * listener, as Node calls that from another line. */
 #define THE_END "/proc/self/the-end-of-node"
-static const char epilogue[] =
-        "\n;try{((p,e)=>Object.defineProperty(p,'emit',{configurable:true,writable:true,value:function(n,c){"
-        "const r=e.apply(this,arguments);if(n==='exit'&&this===p&&!c&&!p.exitCode)try{p.chdir('" THE_END
-        "')}catch{}return r}}))(globalThis.process,globalThis.process.emit)}catch{}";
+#define AT_THE_END                                                                                           \
+        "const p=process,{emit:e,on,listenerCount:n,reallyExit:x}=p,k=n.call(p,'newListener');let a=0;"      \
+        "const end=c=>{if(!c&&!p.exitCode&&p.reallyExit===x)try{p.chdir('" THE_END "')}catch{}};"            \
+        "Object.defineProperty(Object.getPrototypeOf(p),'emit',{configurable:true,get(){try{"                \
+        "if(!a&&this===p&&p._exiting){a=1;const l=n.call(p,'exit');"                                         \
+        "if(l!==1&&l<9&&n.call(p,'newListener')===k)on.call(p,'exit',end)}}catch{}return e},"                \
+        "set(value){Object.defineProperty(this,'emit',{value,writable:true,enumerable:true,configurable:"    \
+        "true})}});"
 
 /* Node's first console.log() takes it 5 ms, most of it to load and compile what writes to a pipe and what
  * formats.  So it does that before it waits: on a socket whose handle does nothing, because the code's own
@@ -139,7 +146,7 @@ static const char prelude[] =
         "require.cache[__filename];process._preload_modules.length=0;"
         "const s=new(require('net').Socket)({handle:{writeUtf8String(){return 0},getAsyncId(){return 0}},"
         "readable:false,writable:true});s._writeGeneric(false,'1\\n','utf8',()=>{});s.cork();s.write('1\\n');"
-        "require('util').format('%s',1,{a:[1]});require('tty');s._handle=null}catch{}";
+        "require('util').format('%s',1,{a:[1]});require('tty');s._handle=null;" AT_THE_END "}catch{}";
 
 static char *node_options; /* as /proc shows it */
 static int prelude_given;
@@ -160,15 +167,6 @@ static void end_prelude(void)
                 *c = '\0';
 }
 
-static int give_script(const char *code, size_t length)
-{
-        long fd = sys_call2(SYS_memfd_create, "main.js", 1); /* MFD_CLOEXEC */
-        if (fd < 0 || sys_call3(SYS_write, fd, code, length) != (long)length ||
-            sys_call3(SYS_write, fd, epilogue, sizeof epilogue - 1) < 0 || sys_call3(SYS_lseek, fd, 0, 0) < 0)
-                return -1;
-        return (int)fd;
-}
-
 PUBLIC int chdir(const char *path);
 
 int chdir(const char *path)
@@ -186,8 +184,8 @@ int chdir(const char *path)
         return next ? next(path) : -1;
 }
 
-/* Returns what the program is to read, as a descriptor; -1: the script as it is. */
-static int hold_script(void)
+/* Writes the script, which is opened then. */
+static void hold_script(void)
 {
         struct release_head head = {0};
         end_prelude();
@@ -204,7 +202,6 @@ static int hold_script(void)
         }
         if (bare_write_script(script, strings, head.code_length) < 0)
                 give_up();
-        return give_script(strings, head.code_length);
 }
 
 static int open_next(const char *name, const char *path, int flags, unsigned mode)
@@ -213,7 +210,7 @@ static int open_next(const char *name, const char *path, int flags, unsigned mod
         long fd = -1;
         if (waits && bare_same(path, script)) {
                 waits = 0;
-                fd = hold_script();
+                hold_script();
         } else if (waits && !prelude_given && (flags & O_ACCESS) == 0 && bare_same(path, PRELUDE_AT)) {
                 fd = give_prelude();
         }

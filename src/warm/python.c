@@ -37,6 +37,8 @@ extern void PyErr_Print(void) WEAK;
 extern void PyErr_Clear(void) WEAK;
 extern int PyErr_ExceptionMatches(PyObject *) WEAK;
 extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **) WEAK;
+extern void PyErr_Restore(PyObject *, PyObject *, PyObject *) WEAK;
+extern PyObject *PyWeakref_NewRef(PyObject *, PyObject *) WEAK;
 extern int Py_FinalizeEx(void) WEAK;
 extern PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *)) WEAK;
 extern char _Py_NoneStruct WEAK;
@@ -156,19 +158,32 @@ static __attribute__((noreturn)) void end(void)
         exit(exit_code); /* what C code printed, and wants to have called */
 }
 
-/* Everything of the code's is gone, and what it printed is written.  What would follow is the
- * interpreter's own, which the kernel does as well, and faster. */
-static void ended(PyObject *capsule)
-{
-        (void)capsule;
-        if (!PyObject_IsTrue(PyDict_GetItemString(names, "flushed")))
-                exit_code = FLUSH_FAILED;
-        end();
-}
-
 static int is_none(PyObject *object)
 {
         return !object || object == (PyObject *)&_Py_NoneStruct;
+}
+
+static PyObject *last_stdout; /* a weak reference */
+
+/* A stream writes the last of what was printed when it goes.  It does not go if something that was imported
+ * ahead has it, too: that stays, because the collector leaves it alone.  So this is called in its place. */
+static void flush_last(PyObject *capsule)
+{
+        (void)capsule;
+        PyObject *stream = PyObject_CallFunction(last_stdout, "");
+        if (is_none(stream) || !PyObject_CallMethod(stream, "flush", 0))
+                PyErr_Clear();
+}
+
+static void flush_when_sys_goes(void)
+{
+        PyObject *stream = PySys_GetObject("__stdout__"), *capsule = 0;
+        if (!is_none(stream) && (last_stdout = PyWeakref_NewRef(stream, 0)) &&
+            (capsule = PyCapsule_New(&last_stdout, 0, flush_last))) {
+                PyDict_SetItemString(PyModule_GetDict(PyImport_AddModule("sys")), "~", capsule);
+                Py_DecRef(capsule);
+        }
+        PyErr_Clear();
 }
 
 /* Whoever follows each line is not to see ours. */
@@ -243,11 +258,31 @@ static __attribute__((noreturn)) void finish(const char *code)
                         exit_code = 1;
                 end();
         }
-        if (!traced && answers_yes("hide")) /* the last that it lets go of */
-                PyDict_SetItemString(PyEval_GetBuiltins(), "~", PyCapsule_New(&exit_code, 0, ended));
+        if (!traced)
+                CALL("hide", "");
+        PyErr_Clear();
+        if (PyObject_IsTrue(PyDict_GetItemString(names, "stdout_is_held")))
+                flush_when_sys_goes();
         if (Py_FinalizeEx() < 0)
                 exit_code = FLUSH_FAILED;
         end();
+}
+
+/* The interpreter does this between the last line of a script and what it left: before an error is told,
+ * before threads are waited for and callbacks called. */
+static void flush_after_script(void)
+{
+        static const char *const streams[] = {"stderr", "stdout"};
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        for (int i = 0; i < 2; i++) {
+                PyObject *stream = PySys_GetObject(streams[i]);
+                PyObject *done = stream ? PyObject_CallMethod(stream, "flush", 0) : 0;
+                if (done)
+                        Py_DecRef(done);
+                PyErr_Clear();
+        }
+        PyErr_Restore(type, value, traceback);
 }
 
 static __attribute__((noreturn)) void run(const char *code, const char *path)
@@ -258,6 +293,7 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
                 result = PyEval_EvalCode(compiled, globals, globals);
                 Py_DecRef(compiled);
         }
+        flush_after_script();
         if (result)
                 Py_DecRef(result);
         else
@@ -303,6 +339,9 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 PyErr_Print();
                 leave(RESTORE_FAILED);
         }
+        PyObject *started = PyDict_GetItemString(names, "started");
+        if (started && !PyObject_CallFunction(started, ""))
+                PyErr_Clear();
         if (head.mode == RELEASE_CONTEXT) {
                 if (!CALL("drive", ""))
                         PyErr_Print(); /* exits, if that is what it was */

@@ -16,6 +16,7 @@ def preload(names):
     import importlib
 
     seen = set(sys.path_importer_cache)
+    holders = sys.getrefcount(sys.stdout)
 
     for name in names.decode().split("\0"):
         try:
@@ -23,6 +24,8 @@ def preload(names):
                 importlib.import_module(name)
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
+    global stdout_is_held
+    stdout_is_held = sys.getrefcount(sys.stdout) > holders  # numpy has it as the default of an argument
     global driver
     driver = compile(DRIVER, "<context>", "exec")
     warm_up()
@@ -42,6 +45,8 @@ def become_main():
     main = module.__dict__
     main.clear()
     main.update(sys.modules["__main__"].__dict__)
+    if "__mp_main__" in sys.modules:  # multiprocessing's other name for it
+        sys.modules["__mp_main__"] = module
     sys.modules["__main__"] = module
     loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
     main["__file__"] = SCRIPT
@@ -97,6 +102,14 @@ def settle():
         config, kind, urandom = process._current_process._config, process.AuthenticationString, os.urandom
         seeds.append(lambda: config.__setitem__("authkey", kind(urandom(32))))
 
+    # What is counted from the start of a program.
+    logging = sys.modules.get("logging")
+    if logging:
+        import time
+
+        now = time.time if isinstance(logging._startTime, float) else time.time_ns
+        globals()["started"] = lambda: setattr(logging, "_startTime", now())
+
     def refresh():
         for seed in seeds:
             seed()
@@ -139,18 +152,29 @@ def exit_code(value):
     return 1
 
 
+# Of C, without a __del__, and what they do when they go is seen: a database removes its journal.
+CLOSING = ("sqlite3", "_gdbm", "_dbm")
+
+
 def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
-           reference=_weakref.ReferenceType):
+           reference=_weakref.ReferenceType, proxies=(_weakref.ProxyType, _weakref.CallableProxyType),
+           collected=gc.callbacks, debug=gc.get_debug):
     # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
     # and the kernel may have it all as it is.  What was there before the code is not among these.  We
     # keep no reference to the streams ourselves: they are flushed when the last is gone.
     stdout, stderr = sys.__stdout__, sys.__stderr__
-    if callbacks() or threads() or sys.stdout is not stdout or sys.stderr is not stderr:
+    if callbacks() or threads() or collected or debug():
+        return False
+    if sys.stdout is not stdout or sys.stderr is not stderr:
         return False
     objects = get_objects()
     kinds = set(map(type, objects))
+    if type(sys) not in kinds:  # not even __main__: the code, too, has told the collector to leave all alone
+        return False
     for kind in kinds:
         if hasattr(kind, "__del__") or issubclass(kind, reference) and kind is not reference:
+            return False
+        if kind in proxies or kind.__module__ in CLOSING:
             return False
     if reference in kinds or type in kinds:
         for o in objects:
@@ -162,26 +186,17 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
     return True
 
 
-flushed = True
-
-
 def hide(callbacks=atexit._ncallbacks, threads=_thread._count):
     # Takes what was imported ahead out of the interpreter's sight: to take it apart would be a waste.
     # Not if something of the code's is still going to run that may want it.
-    global flushed, kept
+    global kept
     if callbacks() or threads():
-        return False
-    try:
-        if sys.stdout is not None and not sys.stdout.closed:
-            sys.stdout.flush()
-    except BaseException:
-        flushed = False  # the interpreter says so when it tries again
+        return
     modules = sys.modules
     kept = {}
     for name in ahead:
         if name in modules:
             kept[name] = modules.pop(name)
-    return True
 
 
 def trial(restore_fd, template_fd):

@@ -47,7 +47,8 @@ COLD = {
         "too long for a message, or not a text": ["NUL byte in the code", "NUL byte at the end", "code of 200 KB", "code of 200 KB on one line"],
         "a file could hide a module that is imported already": [
             "a file that cannot hide a built-in module", "a file that cannot hide what python begins with",
-            "sitecustomize beside main.py is not run", "__main__.py beside main.py", "a module in another directory"],
+            "sitecustomize beside main.py is not run", "__main__.py beside main.py", "a module in another directory",
+            "a file that hides json, by a way up"],
         "a directory to start in": ["current directory asked for"],
         "a variable that python looks at when it starts": ["HOME=/tmp"],
     },
@@ -65,7 +66,6 @@ KNOWN = {
     "the program that restores a template is no file": ["/proc/self/exe", "python's binary is mapped as it is", "the stack and the heap have their names"],
     "/proc tells what the process was executed with": ["/proc/self/environ", "/proc/self/cmdline"],
     "what was preloaded is not taken apart at the end": ["__del__ in an attribute of a builtin module", "__del__ in an attribute of a preloaded module"],
-    "node is given an epilogue to read, so that it ends sooner": ["arguments of the module's function"],
 }  # fmt: skip
 
 
@@ -187,12 +187,12 @@ def run_case(daemon, pool, case, runtime, compared=True):
     return None, hit
 
 
-def run_table(cases, runtime, known, every):
+def run_table(cases, runtime, known, every, preload):
     names = [case.name for case in cases]
     same([n for n in names if names.count(n) > 1], [], "names of two cases")
     chosen = [(c, c.name not in listed(KNOWN)) for c in cases[TURN % every :: every]] + [(c, False) for _, c in known]
     wrong, missed = {}, []
-    with daemon_with(POOLS[runtime]) as d:
+    with daemon_with({**POOLS[runtime], **({"preload": preload} if preload else {})}) as d:
         pool = Pool(d, runtime)
         ensure(pool.look(), f"GET /v1/pools shows no pool for {runtime}: nothing can be served warm")
         for case, compared in chosen:
@@ -209,13 +209,13 @@ def run_table(cases, runtime, known, every):
         ensure(not wrong and not missed, "\n".join(lines))
 
 
-def table(name, cases, runtime, known=(), every=6):
+def table(name, cases, runtime, known=(), every=6, preload=()):
     """every: the ordinary user, for whom the same is built of less, runs only each so manieth case.  ./dev test, which tells
     its turn by CELLA_TEST_TURN, takes a third of each table, unless CELLA_TEST_ALL is set."""
 
     def run():
         part = 3 if TURN and not os.environ.get("CELLA_TEST_ALL") else 1
-        run_table(cases, runtime, known, part if support.is_root() else every)
+        run_table(cases, runtime, known, part if support.is_root() else every, list(preload))
 
     test(run, name=f"warm_{runtime}_as_by_hand_{name}", timeout=90)
 
@@ -225,7 +225,9 @@ table("source", warm_cases.SOURCE, "python3")
 table("errors", warm_cases.ERRORS, "python3")
 table("exits", warm_cases.EXITS, "python3")
 table("signals", warm_cases.SIGNALS, "python3")
+table("flushed", warm_cases.FLUSHED, "python3")
 table("endings", warm_cases.ENDINGS, "python3")
+table("endings_with_libraries", warm_cases.ENDINGS + warm_cases.WITH_LIBRARIES, "python3", preload=["numpy", "sqlite3", "logging", "multiprocessing"])
 table("processes", warm_cases_system.PROCESSES, "python3")
 table("streams", warm_cases_system.STREAMS, "python3")
 table("imports", warm_cases_system.IMPORTS, "python3")
@@ -233,6 +235,7 @@ table("state", warm_cases_system.STATE, "python3", every=1)
 table("libraries", warm_cases_system.LIBRARIES, "python3")
 table("environment", warm_cases_system.ENVIRONMENT, "python3")
 table("code", warm_cases_other.NODE, "node", warm_cases_other.KNOWN_NODE)
+table("tails", warm_cases_other.NODE_TAILS, "node")
 table("code", warm_cases_other.SHELL + warm_cases_other.SH, "sh")
 table("code", warm_cases_other.SHELL + warm_cases_other.BASH, "bash")
 

@@ -411,6 +411,26 @@ SIGNALS = [
     Case("a timeout that nobody catches", "import time\nprint('begun', flush=True)\ntime.sleep(60)", exit=143, warm=False, timeout_ms=600),
 ]  # fmt: skip
 
+# What was printed is written between the last line of the script and what follows.
+FLUSHED = [
+    Case("printed before a hook of errors that ends it all", "import sys, os\nsys.excepthook = lambda *a: os._exit(5)\nprint('out')\n1/0", exit=5),
+    Case("printed before an error, to the same pipe", "import os\nos.dup2(1, 2)\nprint('a')\n1/0", exit=1),
+    Case("printed before the text of sys.exit, to the same pipe", "import os, sys\nos.dup2(1, 2)\nprint('a')\nsys.exit('bye')", exit=1),
+    Case("printed, and a callback ends it all", "import atexit, os\natexit.register(os._exit, 3)\nprint('out')", exit=3),
+    Case("printed before a callback's child prints", "import atexit, subprocess\natexit.register(subprocess.run, ['echo', 'child'])\nprint('main')"),
+    Case("printed, and a thread ends it all", "import threading, os, time\ndef f(): time.sleep(.05); os._exit(3)\nthreading.Thread(target=f).start()\nprint('main')", exit=3),
+    Case("printed, and a thread goes on until time is up", "import threading, time\nprint('started')\nthreading.Thread(target=time.sleep, args=(60,)).start()", exit=None, timeout_ms=700),
+    Case("printed before a thread's child prints", "import threading, time, subprocess\ndef f(): time.sleep(.05); subprocess.run(['echo', 'child'])\nthreading.Thread(target=f).start()\nprint('main')"),
+    Case("printed, and a callback forks", "import atexit, os\ndef f():\n    if os.fork() == 0: print('c'); os._exit(0)\n    os.wait()\natexit.register(f)\nprint('main')"),
+    Case("printed, and a callback kills it", "import atexit, os\natexit.register(os.kill, os.getpid(), 9)\nprint('main')", exit=137),
+    Case("printed, and __del__ kills it", "import os\nclass A:\n    def __del__(self): os.kill(os.getpid(), 9)\na = A()\nprint('main')", exit=137),
+    Case("printed, and __del__ ends it all", "import os\nclass A:\n    def __del__(self): os._exit(3)\na = A()\nprint('main')", exit=3),
+    Case("printed, and a callback crashes", "import ctypes, atexit\natexit.register(ctypes.string_at, 0)\nprint('main')", exit=139),
+    Case("printed, and a server in a thread goes on", "import threading, http.server\ns = http.server.HTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler)\nprint('serving')\nthreading.Thread(target=s.serve_forever).start()", exit=None, timeout_ms=700),
+    Case("printed, an error, and a thread goes on", "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nprint('started')\nraise ValueError", exit=None, timeout_ms=700),
+    Case("printed, and a signal ends it", "import os, signal\nprint('x')\nos.kill(os.getpid(), 2)", exit=130),
+]
+
 ENDINGS = [
     Case("atexit, last first, with arguments", "import atexit\nfor i in range(3): atexit.register(print, i, sep='')\n@atexit.register\ndef f(): print('f')\natexit.unregister(print) if 0 else None\nprint('main')"),
     Case("atexit unregister", "import atexit\ndef f(): print('f')\natexit.register(f); atexit.register(print, 'g'); atexit.unregister(f)"),
@@ -472,3 +492,14 @@ ENDINGS = [
     Case("thread-locals at the end", "import threading\nclass A:\n    def __del__(self): print('del', flush=True)\nl = threading.local(); l.a = A()\nt = threading.Thread(target=lambda: setattr(l, 'b', A())); t.start(); t.join(); print('main')"),
     Case("C's own atexit", "import ctypes\nF = ctypes.CFUNCTYPE(None)\nlibc = ctypes.CDLL(None)\nbuf = ctypes.create_string_buffer(b'from C\\n')\nlibc.printf(buf)\nlibc.puts(b'more')"),
 ]  # fmt: skip
+
+# For interpreters that have imported sqlite3, logging and more ahead.
+WITH_LIBRARIES = [
+    Case("sqlite3: a database that is not closed", "import sqlite3\nc = sqlite3.connect('f.db')\nc.execute('pragma journal_mode=wal')\nc.execute('create table t (x)')\nc.execute('insert into t values (1)')\nc.commit()\nprint('done')"),
+    Case("sqlite3: one in the middle of a change", "import sqlite3\nc = sqlite3.connect('f.db')\nc.execute('create table t (x)')\nc.commit()\nc.execute('insert into t values (1)')\nprint('done')"),
+    Case("logging: when the program began", "import logging\nlogging.basicConfig(format='%(relativeCreated)d %(message)s')\nr = logging.makeLogRecord({})\nprint(0 <= r.relativeCreated < 5000)"),
+    Case("multiprocessing: the other name of __main__", "import sys, multiprocessing\nprint(sys.modules.get('__mp_main__') in (None, sys.modules['__main__']))"),
+    Case("numpy: what a destructor prints at the end", "import numpy\nclass A:\n    def __del__(self): print('gone')\na = A()\nb = numpy.zeros(3)\nprint(b)"),
+    Case("gc: callbacks at the end", "import gc\ngc.callbacks.append(lambda phase, info: phase == 'stop' and info['generation'] == 2 and print('collected'))\nprint('end')", err=True),
+    Case("gc: frozen, and an open file", "import gc\nf = open('x', 'w'); f.write('text')\ngc.freeze()\nprint('end')"),
+]

@@ -99,6 +99,18 @@ NODE = [
 ]  # fmt: skip
 
 # What sh and bash have in common.
+# Code that stops in the middle of something: nothing of ours may complete it, or show in what is said of it.
+NODE_TAILS = [Case(f"an end: {tail}", "console.log('start')\n" + tail, exit=None, err=True) for tail in (
+    "let x =", "foo(", "[1,", "if (true)", "if (false)", "for(;;)", "while(false)", "label:", "const f = () =>", "const a = 1 ?", "class A {",
+    "switch(1){", "Math.", "new", "typeof", "!", "throw", "function f() {\n  return 1", "console.log('x'", "const o = {a: 1,", "`${1", "'abc",
+    "/abc", "else", "do", "try {", "try { } ", "async", "return", "var a,", "if (1) {} else", "(function(){", "a = b +", "//", "/**/",
+    "console.log(1)\n/", "let s = `line\n\n", "} finally", "import {a} from", "export", "debugger", "if (x) { console.log(1) }\n}",
+    "console.log(1))", "#", "@", "const {a, b} =", "for (const x of [1,2])", "with({})",
+    "process.on('exit', () => console.log('one', process.listenerCount('exit')))",
+    "for (const i of [1, 2]) process.on('exit', (c) => console.log(i, c, new Error('where').stack))",
+    "process.on('exit', () => { process.exitCode = 4 }); process.on('exit', (c) => console.log(c, process.exitCode))",
+    "console.log(Object.keys(process).includes('emit'), process.emit.name, process.emit === require('events').prototype.emit)")]  # fmt: skip
+
 SHELL = [
     Case("$0 and $# without arguments", 'echo "$0" $# "[$*]"'),
     Case("$@ with arguments", 'echo "$0" $#; for a in "$@"; do echo "[$a]"; done; shift; echo "$1"', args=["a b", "", "*", "$x", "ü", "-c", "--"]),

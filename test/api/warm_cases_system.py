@@ -136,6 +136,7 @@ STREAMS = [
 HELPER = {"helper.py": '"""of helper"""\nvalue = 42\ndef f(x):\n    return 1 / x\nprint("loaded", __name__, __file__, __package__, __spec__.name)\n'}
 
 IMPORTS = [
+    Case("a file that hides json, by a way up", "import json; print(json.__file__[-20:])", files={"sub/../json.py": "x = 1"}),
     Case("a file beside main.py", "import helper; print(helper.value, helper, helper.__cached__, helper.__doc__)", files=HELPER),
     Case("its bytecode is kept", "import os, helper; print(os.listdir('__pycache__'), sorted(os.listdir('.')))", files=HELPER),
     Case("its bytecode is not kept", "import sys; sys.dont_write_bytecode = True\nimport helper, os; print(os.path.exists('__pycache__'))", files=HELPER),

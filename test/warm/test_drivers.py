@@ -923,6 +923,27 @@ def bash_options_do_not_break_it():
 
 
 @test
+def bash_shows_nothing_of_the_driver_after_a_failure():
+    with Context("bash") as c:
+        c.run("false")
+        run = c.run("echo hi (")
+        assert "__cella" not in run.stderr and "echo hi (" in run.stderr, run
+        c.run("trap 'echo err $?' ERR")
+        c.run("(exit 3)")
+        run = c.run("echo $?; true")
+        assert run.stdout == "3\n" and run.status == "ok", run
+
+
+@test
+def python_says_why_a_value_cannot_be_shown_and_children_end_well():
+    with Context("python") as c:
+        run = c.run("10 ** 5000")
+        assert "ValueError: Exceeds the limit" in run.main(), run
+        run = c.run("import os\npid = os.fork()\nif pid: status = os.waitpid(pid, 0)[1]\npid and status")
+        assert run.main() == "0", run
+
+
+@test
 def bash_is_interrupted_and_lives_on():
     with Context("bash") as c:
         c.run("v=1; cd /")
