@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What the scanner costs for a megabyte of each shape of test/api/scan_shapes.py, in turns with what only checks the syntax of the same
-text: `compile()` of Python, `bash -n`, `node --check`.
+text: `compile()` of Python, `bash -n`, `node --check`; then of files that are minified JavaScript, where the tests have fetched some.
 
     bench/scan.py --cella BUILD/src/cella [--rounds N] [FILE...]     (files are measured, too)
 """
@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent / "test/api"))
 
 from scan_shapes import SHAPES  # noqa: E402
 
+MINIFIED = ["build-xterm/xterm-*/xterm.js", "build-npm/node_modules/@modelcontextprotocol/ext-apps/dist/src/app-with-deps.js"]
 SUFFIXES = {"python": ".py", "bash": ".sh", "javascript": ".js"}
 COMPILE = "import sys; sys.setrecursionlimit(10**6); compile(open(sys.argv[1]).read(), 'x', 'exec')"
 
@@ -69,7 +70,8 @@ def main():
                 path = os.path.join(directory, "text" + SUFFIXES[language])
                 pathlib.Path(path).write_text(text)
                 report(options.cella, options.rounds, language, name, path)
-    for path in options.files:
+    minified = [str(path) for pattern in MINIFIED for path in sorted(HERE.parent.glob(pattern))]
+    for path in minified + options.files:
         language = next((k for k, v in SUFFIXES.items() if path.endswith(v)), "python")
         report(options.cella, options.rounds, language, os.path.basename(path)[-26:], path)
 

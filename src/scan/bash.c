@@ -38,7 +38,7 @@ static void assignment(struct program *p, TSNode node)
         if (ts_node_is_null(name))
                 return;
         /* a+=b: what it was before is one of the values already */
-        if (p->source->text[ts_node_end_byte(name)] == '+')
+        if (ts_node_end_byte(name) < p->source->len && p->source->text[ts_node_end_byte(name)] == '+')
                 value = (TSNode){0};
         if (source_kind(p->source, name) == SH_SUBSCRIPT)
                 name = source_child(p->source, name, FIELD_NAME);
@@ -65,8 +65,9 @@ static void loop(struct program *p, TSNode node)
 static void command(struct program *p, TSNode node)
 {
         struct bash_words words;
-        char first = p->source->text[ts_node_start_byte(node)];
-        if (first != 'r' && first != 'm')
+        size_t len;
+        const char *text = source_text(p->source, node, &len);
+        if (len == 0 || (*text != 'r' && *text != 'm')) /* of a command that is missing there is nothing */
                 return;
         bash_words(p, node, &words);
         if (words.n == 0 || (!source_is(p->source, words.nodes[0], "read") &&

@@ -140,10 +140,16 @@ static void check_known(struct program *p, const struct known *known, const stru
 
 static bool is_constructor(struct program *p, TSNode node, uint32_t scope)
 {
+        static const char word[] = "constructor";
         struct values name;
+        size_t len;
+        const char *text = source_text(p->source, node, &len);
         switch (source_kind(p->source, node)) {
-        case JS_MEMBER:
-                return source_is(p->source, source_child(p->source, node, FIELD_PROPERTY), "constructor");
+        case JS_MEMBER: /* which is its end, unless something is missing there */
+                if (!p->source->has_error &&
+                    (len < sizeof word || memcmp(text + len - (sizeof word - 1), word, sizeof word - 1) != 0))
+                        return false;
+                return source_is(p->source, source_child(p->source, node, FIELD_PROPERTY), word);
         case JS_SUBSCRIPT:
                 program_evaluate(p, source_child(p->source, node, FIELD_INDEX), scope, &name);
                 return name.n > 0 && name.v[0].kind == VALUE_TEXT && name.v[0].len == 11 &&
@@ -235,14 +241,15 @@ static void check_subscript(struct program *p, const struct mention *m)
 
 static void check_member(struct program *p, const struct mention *m)
 {
-        TSNode object = source_child(p->source, m->node, FIELD_OBJECT);
-        size_t len;
-        const char *text = source_text(p->source, object, &len);
-        bool constructor = is_constructor(p, m->node, m->scope);
         /* x.constructor.constructor; the constructor of a prototype: both are ways to Function. */
-        if (constructor &&
-            (is_constructor(p, object, m->scope) || (len > 21 && !memcmp(text, "Object.getPrototypeOf", 21))))
-                check_say(p, RULE_INTROSPECTION, m->node);
+        if (is_constructor(p, m->node, m->scope)) {
+                TSNode object = source_child(p->source, m->node, FIELD_OBJECT);
+                size_t len;
+                const char *text = source_text(p->source, object, &len);
+                if (is_constructor(p, object, m->scope) ||
+                    (len > 21 && !memcmp(text, "Object.getPrototypeOf", 21)))
+                        check_say(p, RULE_INTROSPECTION, m->node);
+        }
         check_mention(p, m);
 }
 

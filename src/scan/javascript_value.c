@@ -159,18 +159,16 @@ static void members(struct program *p, const struct values *objects, const struc
                 }
 }
 
-static void member(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+static void member(struct program *p, TSNode node, const struct values *objects, struct values *ret)
 {
-        struct values objects;
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, node, FIELD_PROPERTY), &len);
-        program_evaluate(p, source_child(p->source, node, FIELD_OBJECT), scope, &objects);
-        ret->other = objects.other;
+        ret->other = objects->other;
         /* Whatever object it was found on. */
-        if (objects.other && is(name, len, "require"))
+        if (objects->other && is(name, len, "require"))
                 values_add_text(ret, &p->arena, VALUE_NAME, "require", 7);
-        for (unsigned i = 0; i < objects.n; i++)
-                javascript_add_member(p, &objects.v[i], name, len, ret);
+        for (unsigned i = 0; i < objects->n; i++)
+                javascript_add_member(p, &objects->v[i], name, len, ret);
 }
 
 static void element(struct program *p, const struct value *list, const struct value *index,
@@ -340,41 +338,47 @@ static void call_known(struct program *p, const struct known *known,
 }
 
 /* A method of a text or a list.  Returns false if the object is none. */
-static bool call_text_method(struct program *p, TSNode function, const struct javascript_arguments *arguments,
-                             uint32_t scope, struct values *ret)
+static bool call_text_method(struct program *p, TSNode function, const struct values *object,
+                             const struct javascript_arguments *arguments, uint32_t scope, struct values *ret)
 {
-        struct values object, first;
+        struct values first;
         TSNode name = source_child(p->source, function, FIELD_PROPERTY);
-        program_evaluate(p, source_child(p->source, function, FIELD_OBJECT), scope, &object);
-        if (object.n == 0 || object.v[0].kind == VALUE_NAME)
+        if (object->n == 0 || object->v[0].kind == VALUE_NAME)
                 return false;
         javascript_argument(p, arguments, 0, scope, &first);
-        if (source_is(p->source, name, "concat") && object.v[0].kind == VALUE_TEXT)
-                values_join(ret, &p->arena, JOIN_CONCAT, &object, &first);
-        else if (source_is(p->source, name, "join") && object.v[0].kind == VALUE_LIST)
-                program_join(p, &object.v[0], &first, ret);
+        if (source_is(p->source, name, "concat") && object->v[0].kind == VALUE_TEXT)
+                values_join(ret, &p->arena, JOIN_CONCAT, object, &first);
+        else if (source_is(p->source, name, "join") && object->v[0].kind == VALUE_LIST)
+                program_join(p, &object->v[0], &first, ret);
         else if (source_is(p->source, name, "toString") || source_is(p->source, name, "valueOf"))
-                values_add_all(ret, &object);
+                values_add_all(ret, object);
         else if (source_is(p->source, name, "trim"))
-                values_transform(ret, &p->arena, TRANSFORM_STRIP, &object);
+                values_transform(ret, &p->arena, TRANSFORM_STRIP, object);
         else if (source_is(p->source, name, "toLowerCase"))
-                values_transform(ret, &p->arena, TRANSFORM_LOWER, &object);
+                values_transform(ret, &p->arena, TRANSFORM_LOWER, object);
         else if (source_is(p->source, name, "toUpperCase"))
-                values_transform(ret, &p->arena, TRANSFORM_UPPER, &object);
+                values_transform(ret, &p->arena, TRANSFORM_UPPER, object);
         else /* split, reverse, replace, map, …: put together from pieces */
-                values_transform(ret, &p->arena, TRANSFORM_DECODE, &object);
+                values_transform(ret, &p->arena, TRANSFORM_DECODE, object);
         return true;
 }
 
 static void call(struct program *p, TSNode node, TSNode function, uint32_t scope, struct values *ret)
 {
         struct javascript_arguments arguments;
-        struct values callee;
+        struct values callee, object;
         javascript_arguments(p, node, &arguments);
-        if (source_kind(p->source, function) == JS_MEMBER &&
-            call_text_method(p, function, &arguments, scope, ret))
-                return;
-        program_evaluate(p, function, scope, &callee);
+        if (source_kind(p->source, function) == JS_MEMBER) {
+                /* Once: of a().b().c() each object would be worked out twice, and so on inwards. */
+                program_evaluate(p, source_child(p->source, function, FIELD_OBJECT), scope, &object);
+                if (call_text_method(p, function, &object, &arguments, scope, ret))
+                        return;
+                values_clear(&callee);
+                member(p, function, &object, &callee);
+                callee.other |= callee.n == 0;
+        } else {
+                program_evaluate(p, function, scope, &callee);
+        }
         ret->other = callee.other;
         for (unsigned i = 0; i < callee.n; i++) {
                 const struct value *v = &callee.v[i];
@@ -423,7 +427,8 @@ void javascript_evaluate(struct program *p, TSNode node, uint32_t scope, struct 
                 values_add(ret, &(struct value){.kind = VALUE_LIST, .node = node, .scope = scope});
                 break;
         case JS_MEMBER:
-                member(p, node, scope, ret);
+                program_evaluate(p, source_child(p->source, node, FIELD_OBJECT), scope, &values);
+                member(p, node, &values, ret);
                 break;
         case JS_SUBSCRIPT:
                 subscript(p, node, scope, ret);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scan/inside.h"
+
 #define STEPS_MAX 3000000u
 #define DEPTH_MAX 24
 #define ENTRIES_MAX (1u << 20)
@@ -213,14 +215,27 @@ uint32_t program_owner(struct program *p, const char *name, size_t len, uint32_t
 
 /* ---- values ---- */
 
+/* A copy that lasts; NULL: there is no room.  Most names may be anything, and share one. */
+static const struct values *keep(struct program *p, const struct values *values)
+{
+        static const struct values anything = {.other = true};
+        if (values->n == 0 && values->other)
+                return &anything;
+        struct values *copy = arena_alloc(&p->arena, sizeof *copy);
+        if (copy)
+                *copy = *values;
+        return copy;
+}
+
 void program_evaluate(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
-        *ret = (struct values){0};
+        values_clear(ret);
         if (ts_node_is_null(node) || p->depth >= DEPTH_MAX || p->steps == 0) {
                 ret->other = true;
                 return;
         }
-        p->steps--;
+        if (--p->steps % 4096 == 0 && source_now() > p->inside->end)
+                p->steps = 0; /* and so for all who wait for this one */
         p->depth++;
         p->language->evaluate(p, node, scope, ret);
         p->depth--;
@@ -298,7 +313,7 @@ static void evaluate_binding(struct program *p, uint32_t number, struct values *
 static void add_binding(struct program *p, uint32_t number, struct values *ret)
 {
         struct binding *b = &p->bindings[number];
-        struct values values = {0};
+        struct values values;
         if (b->done) {
                 if (b->values)
                         values_add_all(ret, b->values);
@@ -313,24 +328,27 @@ static void add_binding(struct program *p, uint32_t number, struct values *ret)
         }
         b->busy = true;
         bool deep = p->depth > DEPTH_MAX / 2;
+        values_clear(&values);
         evaluate_binding(p, number, &values);
         b->busy = false;
         values_add_all(ret, &values);
         if (deep)
                 return; /* may have been cut off: who asks from further up gets more */
         b->done = true;
-        if (values.n > 0 && (b->values = arena_alloc(&p->arena, sizeof values)))
-                *b->values = values;
+        if (values.n > 0)
+                b->values = keep(p, &values);
 }
 
 /* All that a name is bound to in a scope. */
 static void add_bound(struct program *p, struct bound *bound, struct values *ret)
 {
-        struct values values = {.other = bound->n > BINDINGS_MAX};
+        struct values values;
         if (bound->values) {
                 values_add_all(ret, bound->values);
                 return;
         }
+        values_clear(&values);
+        values.other = bound->n > BINDINGS_MAX;
         bool deep = p->depth > DEPTH_MAX / 2, busy = false;
         uint32_t name = bound->name, scope = bound->scope;
         for (uint32_t i = bound->first; i; i = p->bindings[i].next) {
@@ -340,8 +358,8 @@ static void add_bound(struct program *p, struct bound *bound, struct values *ret
         }
         values_add_all(ret, &values);
         bound = find_bound(p, name, scope);
-        if (!deep && !busy && (bound->values = arena_alloc(&p->arena, sizeof values)))
-                *bound->values = values;
+        if (!deep && !busy)
+                bound->values = keep(p, &values);
 }
 
 static void add_own_name(struct program *p, const char *text, size_t len, struct values *ret)
@@ -359,7 +377,7 @@ static void lookup(struct program *p, const char *text, size_t len, uint32_t sco
 {
         uint32_t id = find_name(p, text, len, false), origin = scope;
         bool found = false;
-        *ret = (struct values){0};
+        values_clear(ret);
         for (unsigned level = 0; id && p->bound_size > 0; level++) {
                 const struct scope *s = &p->scopes[scope];
                 struct bound *bound = find_bound(p, id, scope);

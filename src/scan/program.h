@@ -31,7 +31,7 @@ struct binding {
         const char *text;
         uint32_t len;
         TSNode node;
-        struct values *values;
+        const struct values *values; /* NULL: anything */
 };
 
 /* A node that the second look is for. */
@@ -72,7 +72,7 @@ struct program {
                 uint32_t name, scope, first; /* binding; 0: the place is free */
                 uint32_t firm;               /* where it is first bound firmly */
                 uint32_t n;                  /* how often it is bound */
-                struct values *values;       /* of all its bindings, once they are known */
+                const struct values *values; /* of all its bindings, once they are known */
         } * bound;
         uint32_t n_bound, bound_size;
 

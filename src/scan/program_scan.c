@@ -57,7 +57,7 @@ static int scan_text(const struct program_language *language, const struct progr
         struct program program;
         struct source source;
         const char *text = thin->text ? thin->text : job->text;
-        int r = source_init(&source, language->grammar, text, job->len, job->inside->end);
+        int r = source_init(&source, language->grammar, text, job->len, thin->left, job->inside->end);
         if (r == 0 && thin->text && source.has_error)
                 r = -EAGAIN;
         if (r == 0) {
@@ -79,7 +79,7 @@ int program_scan(const struct program_language *language, const struct program_j
         if (r == 0)
                 r = scan_text(language, job, &thin);
         if (r == -EAGAIN)
-                r = scan_text(language, job, &(const struct thin){0});
+                r = scan_text(language, job, &(const struct thin){.left = job->len});
         thin_done(&thin);
         if (r == -E2BIG) {
                 program_unparsable(job);

@@ -115,6 +115,8 @@ void python_add_member(struct program *program, const struct value *object, cons
 
 /* ---- python_result.c ---- */
 void python_call(struct program *program, TSNode node, uint32_t scope, struct values *ret);
+/* The attribute that node names, of objects that were worked out before. */
+void python_attribute(struct program *program, TSNode node, const struct values *objects, struct values *ret);
 
 #define PYTHON_ARGUMENTS_MAX 16
 struct python_arguments {

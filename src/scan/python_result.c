@@ -259,30 +259,29 @@ static void replace(struct program *p, const struct values *of, const struct val
 }
 
 /* A method of a text.  Returns false if the object is none. */
-static bool call_text_method(struct program *p, TSNode function, const struct python_arguments *arguments,
-                             uint32_t scope, struct values *ret)
+static bool call_text_method(struct program *p, TSNode function, const struct values *object,
+                             const struct python_arguments *arguments, uint32_t scope, struct values *ret)
 {
-        struct values object, first, second;
+        struct values first, second;
         TSNode name = source_child(p->source, function, FIELD_ATTRIBUTE);
-        program_evaluate(p, source_child(p->source, function, FIELD_OBJECT), scope, &object);
-        enum value_kind kind = object.n > 0 ? object.v[0].kind : VALUE_NAME;
+        enum value_kind kind = object->n > 0 ? object->v[0].kind : VALUE_NAME;
         if (kind != VALUE_TEXT && kind != VALUE_BYTES && kind != VALUE_PATH)
                 return false;
         python_argument(p, arguments, 0, NULL, scope, &first);
         if (kind == VALUE_PATH) {
                 if (source_is(p->source, name, "joinpath"))
-                        values_join(ret, &p->arena, JOIN_PATH, &object, &first);
+                        values_join(ret, &p->arena, JOIN_PATH, object, &first);
                 else if (source_is(p->source, name, "resolve") || source_is(p->source, name, "absolute") ||
                          source_is(p->source, name, "expanduser") || source_is(p->source, name, "as_posix") ||
                          source_is(p->source, name, "with_suffix") || source_is(p->source, name, "with_name"))
-                        values_add_all(ret, &object);
+                        values_add_all(ret, object);
                 else
                         ret->other = true;
         } else if (source_is(p->source, name, "join")) {
                 ret->other |= first.other && first.n > 0;
                 for (unsigned i = 0; i < first.n; i++) {
                         if (first.v[i].kind == VALUE_LIST)
-                                program_join(p, &first.v[i], &object, ret);
+                                program_join(p, &first.v[i], object, ret);
                         else
                                 values_add(ret, &first.v[i]); /* a reversed text, say */
                 }
@@ -290,22 +289,22 @@ static bool call_text_method(struct program *p, TSNode function, const struct py
                         join_computed(p, arguments->positional[0], ret);
         } else if (source_is(p->source, name, "decode") || source_is(p->source, name, "encode")) {
                 if (arguments->n == 0)
-                        values_add_all(ret, &object);
+                        values_add_all(ret, object);
                 else
-                        codec(p, &object, &first, ret);
+                        codec(p, object, &first, ret);
         } else if (source_is(p->source, name, "lower") || source_is(p->source, name, "casefold")) {
-                values_transform(ret, &p->arena, TRANSFORM_LOWER, &object);
+                values_transform(ret, &p->arena, TRANSFORM_LOWER, object);
         } else if (source_is(p->source, name, "upper")) {
-                values_transform(ret, &p->arena, TRANSFORM_UPPER, &object);
+                values_transform(ret, &p->arena, TRANSFORM_UPPER, object);
         } else if (source_is(p->source, name, "strip") && arguments->n == 0) {
-                values_transform(ret, &p->arena, TRANSFORM_STRIP, &object);
+                values_transform(ret, &p->arena, TRANSFORM_STRIP, object);
         } else if (source_is(p->source, name, "replace")) {
                 python_argument(p, arguments, 1, NULL, scope, &second);
-                replace(p, &object, &first, &second, ret);
+                replace(p, object, &first, &second, ret);
         } else if (source_is(p->source, name, "format")) {
-                python_format(p, &object, "{}", arguments->positional, arguments->n, scope, ret);
+                python_format(p, object, "{}", arguments->positional, arguments->n, scope, ret);
         } else {
-                values_transform(ret, &p->arena, TRANSFORM_DECODE, &object);
+                values_transform(ret, &p->arena, TRANSFORM_DECODE, object);
         }
         return true;
 }
@@ -348,7 +347,7 @@ static TSNode without_parentheses(struct program *p, TSNode node)
 void python_call(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         struct python_arguments arguments;
-        struct values callee;
+        struct values callee, object;
         TSNode function = source_child(p->source, node, FIELD_FUNCTION);
         if (ts_node_is_null(function)) {
                 ret->other = true;
@@ -360,12 +359,19 @@ void python_call(struct program *p, TSNode node, uint32_t scope, struct values *
                 program_evaluate(p, source_child(p->source, function, FIELD_BODY), scope, ret);
                 return;
         }
-        if (source_kind(p->source, function) == PY_ATTRIBUTE &&
-            call_text_method(p, function, &arguments, scope, ret))
+        if (source_kind(p->source, function) == PY_ATTRIBUTE) {
+                /* Once: of a().b().c() each object would be worked out twice, and so on inwards. */
+                program_evaluate(p, source_child(p->source, function, FIELD_OBJECT), scope, &object);
+                if (call_text_method(p, function, &object, &arguments, scope, ret))
+                        return;
+                values_clear(&callee);
+                python_attribute(p, function, &object, &callee);
+                callee.other |= callee.n == 0;
+        } else if (call_getter(p, function, &arguments, scope, ret)) {
                 return;
-        if (call_getter(p, function, &arguments, scope, ret))
-                return;
-        program_evaluate(p, function, scope, &callee);
+        } else {
+                program_evaluate(p, function, scope, &callee);
+        }
         ret->other = callee.other;
         for (unsigned i = 0; i < callee.n; i++) {
                 const struct value *v = &callee.v[i];

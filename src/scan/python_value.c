@@ -86,16 +86,14 @@ static bool special_attribute(struct program *p, const struct value *object, con
         return true;
 }
 
-static void attribute(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+void python_attribute(struct program *p, TSNode node, const struct values *objects, struct values *ret)
 {
-        struct values objects;
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, node, FIELD_ATTRIBUTE), &len);
-        program_evaluate(p, source_child(p->source, node, FIELD_OBJECT), scope, &objects);
-        ret->other = objects.other;
-        for (unsigned i = 0; i < objects.n; i++)
-                if (!special_attribute(p, &objects.v[i], name, len, ret))
-                        python_add_member(p, &objects.v[i], name, len, ret);
+        ret->other = objects->other;
+        for (unsigned i = 0; i < objects->n; i++)
+                if (!special_attribute(p, &objects->v[i], name, len, ret))
+                        python_add_member(p, &objects->v[i], name, len, ret);
 }
 
 static bool is_reversing_slice(struct program *p, TSNode node)
@@ -280,6 +278,7 @@ static void both(struct program *p, TSNode a, TSNode b, uint32_t scope, struct v
 
 void python_evaluate(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
+        struct values values;
         TSNode children[3];
         size_t len, n;
         const char *text;
@@ -305,7 +304,8 @@ void python_evaluate(struct program *p, TSNode node, uint32_t scope, struct valu
                 values_add(ret, &(struct value){.kind = VALUE_LIST, .node = node, .scope = scope});
                 break;
         case PY_ATTRIBUTE:
-                attribute(p, node, scope, ret);
+                program_evaluate(p, source_child(p->source, node, FIELD_OBJECT), scope, &values);
+                python_attribute(p, node, &values, ret);
                 break;
         case PY_SUBSCRIPT:
                 subscript(p, node, scope, ret);

@@ -68,8 +68,9 @@ int grammar_init(struct grammar *ret, const TSLanguage *language, const char *co
 uint64_t source_now(void);
 
 /* 0; -ENOMEM; -E2BIG if the text cannot be parsed in the memory there is, or before the end.  source_done()
- * in any case, and before that of another one which was there before.  The text must outlive it. */
-int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len,
+ * in any case, and before that of another one which was there before.  The text must outlive it.  dense: how
+ * many bytes of it are not blank, or may not be. */
+int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len, size_t dense,
                 uint64_t end);
 void source_done(struct source *source);
 
@@ -79,14 +80,12 @@ static inline unsigned source_kind(const struct source *source, TSNode node)
         return symbol == (TSSymbol)-1 ? KIND_ERROR : source->grammar->kinds[symbol];
 }
 
-static inline TSNode source_child(const struct source *source, TSNode node, enum field field)
-{
-        return ts_node_child_by_field_id(node, source->grammar->fields[field]);
-}
+/* The child that is in a field, or a null node (scan/walk.c). */
+TSNode source_child(const struct source *source, TSNode node, enum field field);
 
 static inline const char *source_text(const struct source *source, TSNode node, size_t *ret_len)
 {
-        uint32_t from = ts_node_start_byte(node);
+        uint32_t from = node.context[0]; /* ts_node_start_byte() */
         *ret_len = ts_node_end_byte(node) - from;
         return source->text + from;
 }
@@ -117,7 +116,8 @@ struct walker {
         const struct thin_hole *holes;
         size_t n_holes;
         bool in_hole;
-        TSTreeCursor cursor;
+        struct walk_level *levels; /* where it is */
+        size_t depth, size;
 };
 
 /* Which field of its parent the current node is, in enter(). */

@@ -337,11 +337,14 @@ int thin_init(struct thin *ret, const struct thin_language *language, const char
         struct thin_reader reader = {.language = language, .text = text, .len = len};
         struct units units = {0};
         int r = 0;
-        *ret = (struct thin){0};
+        *ret = (struct thin){.left = len};
         if (len < thin_from || len > UINT32_MAX)
                 return 0;
-        if (read_all(&reader, &units) && choose(&reader, &units) + choose_holes(&reader, &units) > len / 8)
+        size_t gain = read_all(&reader, &units) ? choose(&reader, &units) + choose_holes(&reader, &units) : 0;
+        if (gain > len / 8) {
+                ret->left = gain < len ? len - gain : 0;
                 r = leave_out(&reader, &units, ret);
+        }
         if (reader.too_deep)
                 r = -E2BIG;
         free(reader.holes);

@@ -48,7 +48,8 @@ struct thin_hole {
 };
 
 struct thin {
-        char *text; /* NULL: it is best parsed as it is */
+        char *text;  /* NULL: it is best parsed as it is */
+        size_t left; /* of it, in bytes */
         uint32_t *marks;
         size_t n_marks;
         struct thin_hole *holes;

@@ -37,6 +37,13 @@ struct values {
         struct value v[VALUES_MAX];
 };
 
+/* None at all.  Those that are not there need not be written to: there is one for each expression. */
+static inline void values_clear(struct values *values)
+{
+        values->n = 0;
+        values->other = false;
+}
+
 void values_add(struct values *values, const struct value *value);
 void values_add_all(struct values *values, const struct values *more);
 /* A copy of the text in the arena. */

@@ -1,5 +1,7 @@
 """Texts of a megabyte for the scanner: short lines, dense ones, data, long expressions, deep ones; for each language."""
 
+import random
+
 SIZE = 1_000_000
 
 
@@ -17,6 +19,80 @@ def fill(piece):
 
 def within(head, piece, tail):
     return head + fill(piece) + tail
+
+
+class Minified:
+    """JavaScript as minifiers write it: one expression, short names, a token in 3.5 bytes (xterm.js and jQuery UI: 4), nothing that comes
+    twice."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.names = list("et")
+        self.members = ["".join(self.random.choice("aeioulnrstdcmp") for _ in range(self.random.randint(5, 15))) for _ in range(2000)]
+
+    def some(self, *ways):
+        return self.random.choice(ways)
+
+    def name(self):
+        return self.random.choice(self.names)
+
+    def function(self, write):
+        """What is written with a name more; it is gone then."""
+        n = len(self.names)
+        self.names.append("nirsoalchudpfmgv"[n % 16])
+        text = write(self.names[-1])
+        del self.names[n:]
+        return text
+
+    def member(self):
+        return self.random.choice(self.members)
+
+    def words(self):
+        return '"' + " ".join(self.member() for _ in range(self.random.randint(1, 9))) + '"'
+
+    def leaf(self):
+        kind = self.random.randrange(12)
+        if kind < 3:
+            return self.name()
+        return [lambda: f"this.{self.member()}", lambda: f"{self.name()}.{self.member()}", lambda: "null", lambda: "!0", lambda: "void 0",
+                lambda: str(self.random.randint(0, 300)), lambda: f"{self.name()}[{self.random.randint(0, 9)}]", self.words, self.words][kind - 3]()
+
+    def value(self, depth):
+        if depth == 0 or self.random.random() < 0.25:
+            return self.leaf()
+        v = lambda: self.value(depth - 1)  # noqa: E731
+        kind = self.random.randrange(14)
+        if kind < 3:
+            return f"{self.name()}.{self.member()}({','.join(v() for _ in range(self.random.randint(0, 3)))})"
+        if kind < 5:
+            return f"{v()}{self.some('+', '-', '*', '===', '&&', '||', '<', '>>', '&', '!==')}{v()}"
+        return [lambda: f"{v()}?{v()}:{v()}", lambda: f"({v()},{v()})", lambda: f"[{v()},{v()}]", lambda: f"{{{self.member()}:{v()},{self.member()}:{v()}}}",
+                lambda: self.function(lambda name: f"function({name}){{{self.statements(depth - 1)}}}"),
+                lambda: self.function(lambda name: f"({name}=>({v()}))"),
+                lambda: f"new {self.name()}.{self.member()}({v()})", lambda: f"!{self.leaf()}",
+                lambda: f"({self.name()}={v()}).{self.member()}"][kind - 5]()
+
+    def statement(self, depth):
+        v = lambda: self.value(min(depth, 3))  # noqa: E731
+        kind = self.random.randrange(10)
+        if kind < 4 or depth == 0:
+            return f"{self.some(self.name(), 'this')}.{self.member()}={v()};"
+        if kind < 6:
+            return f"{self.name()}.{self.member()}({v()},{v()});"
+        return [lambda: f"var {self.name()}={v()},{self.name()}={v()};", lambda: f"if({v()}){{{self.statements(depth - 1)}}}else {self.name()}={v()};",
+                lambda: f"for(var {self.name()}=0;{v()};{self.name()}++){self.name()}[{self.leaf()}]={v()};",
+                lambda: f"try{{{self.statements(depth - 1)}}}catch(t){{{self.statements(0)}}}"][kind - 6]()
+
+    def statements(self, depth):
+        text = "".join(self.statement(depth) for _ in range(self.random.randint(1, 4)))
+        return text if self.random.random() < 0.5 else f"{text}return {self.value(min(depth, 2))}"
+
+    def text(self):
+        parts, size = [], 0
+        while size < SIZE:
+            parts.append(f"{self.member()}{len(parts)}:" + self.function(lambda name: f"function(e,t,{name}){{{self.statements(4)}}}"))
+            size += len(parts[-1]) + 1
+        return f"!function(e){{e.modules({{{','.join(parts)}}})}}(this);"
 
 
 DEEP = "[" * 100 + "1" + "]" * 100
@@ -76,5 +152,6 @@ SHAPES = {
         "deep": fill(DEEP + ";\n"),
         "blocks": fill("{}"),
         "comments": fill("//\n"),
+        "minified": Minified(1).text(),
     },
 }

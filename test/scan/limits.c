@@ -257,6 +257,26 @@ TEST(names_that_lead_to_names)
         free(text);
 }
 
+/* a().b().c(): what each is called on is worked out once. */
+TEST(long_chains_of_calls)
+{
+        static const char *const links[] = {".then(f)", ".a()", ".b(x).c", "\n.d(1)"};
+        for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+                char text[2000] = "x = (y";
+                for (int k = 0; k < 60; k++)
+                        strcat(text, links[i]);
+                strcat(text, "())\n");
+                for (int k = 0; k < 2; k++) {
+                        double begun = now_ms();
+                        enum scan_language language = k == 0 ? SCAN_PYTHON : SCAN_JAVASCRIPT;
+                        CHECK_INT(scan(language, text, strlen(text), NULL, &report), 0);
+                        CHECK_INT(report.verdict, 0);
+                        if (!slow())
+                                CHECK(now_ms() - begun < 100);
+                }
+        }
+}
+
 /* Code in code in code, and much of it. */
 TEST(code_in_code)
 {
@@ -298,6 +318,24 @@ TEST(nuls_hide_nothing)
         CHECK_INT(report.verdict, SCAN_UNPARSABLE | SCAN_USES_NETWORK);
         for_each_language("\0", 1, slow() ? MB / 200 : MB);
         CHECK(report.verdict & SCAN_UNPARSABLE);
+}
+
+/* Each in memory that ends with it: sanitizers see when somebody reads on.  Where a text ends too early,
+ * parsers put nodes behind its end in which there is nothing. */
+TEST(nothing_is_read_behind_the_end)
+{
+        static const char *const texts[] = {
+                "\"\"|", "a|",     "a &&",    "a=",  "a+",     "for a in", "cat <<", "$((",
+                "read",  "import", "a.",      "x=>", "`${a",   "a[",       "if",     "'",
+                "f(",    "a=b;",   "from a ", "not", "case a", "new ",
+        };
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                size_t len = strlen(texts[i]);
+                char *text = memcpy(malloc(len), texts[i], len);
+                for (int language = SCAN_PYTHON; language <= SCAN_JAVASCRIPT; language++)
+                        bounded((enum scan_language)language, text, len);
+                free(text);
+        }
 }
 
 TEST(a_text_that_is_too_long)

@@ -1,4 +1,5 @@
-/* test/scan/thin.c -- what is left out of long texts before they are parsed makes no difference.
+/* test/scan/thin.c -- what is left out of long texts before they are parsed makes no difference, and neither
+ * does what is done in another way than tree-sitter does it.
  *
  * Texts are put together at random, of the snippets of the corpus and of pieces that are dense, repeated, or
  * made to mislead a reader that only guesses; each is scanned as a whole and with all that can go left out.
@@ -8,9 +9,11 @@
 #include <stdlib.h>
 
 #include "../unit/test.h"
+#include "same.h"
 #include "scan/bash.h"
 #include "scan/javascript.h"
 #include "scan/python.h"
+#include "stock.h"
 
 #define TEXT_MAX (12u << 10)
 #define SNIPPETS_MAX 400
@@ -341,6 +344,21 @@ static void show(const struct scan_report *whole, const struct scan_report *thin
         }
 }
 
+const TSLanguage *tree_sitter_python(void);
+const TSLanguage *tree_sitter_bash(void);
+const TSLanguage *tree_sitter_javascript(void);
+
+static void compare_trees(enum scan_language number, const char *text, size_t len, uint32_t seed)
+{
+        const TSLanguage *language = number == SCAN_PYTHON ? tree_sitter_python()
+                                     : number == SCAN_BASH ? tree_sitter_bash()
+                                                           : tree_sitter_javascript();
+        if (!stock_same(language, text, len) && test_fail(__FILE__, __LINE__))
+                printf("%s, seed %u: another tree\n", scan_language_name(number), seed);
+        if (!same_walk(language, text, len) && test_fail(__FILE__, __LINE__))
+                printf("%s, seed %u: another walk\n", scan_language_name(number), seed);
+}
+
 /* Whether anything was left out. */
 static bool compare(enum scan_language language, const char *text, size_t len, uint32_t seed)
 {
@@ -377,6 +395,7 @@ static void run_corpus(enum scan_language language, const char *dull)
                 for (int k = 0; k < 3; k++)
                         len += (size_t)sprintf(text + len, "%s", snippets[i]);
                 compare(language, text, len, (uint32_t)i);
+                compare_trees(language, text, len, (uint32_t)i);
                 for (int k = 0; k < 1000; k++)
                         len += (size_t)sprintf(text + len, "%s", dull);
                 len += (size_t)sprintf(text + len, "%s", snippets[i]);
@@ -401,6 +420,7 @@ static void run(enum scan_language language, const char *const *pieces, size_t n
                 state = seed * 2654435761u;
                 size_t len = make(text, pieces, n_pieces);
                 less += compare(language, text, len, seed);
+                compare_trees(language, text, len, seed);
         }
         printf("   %s: something was left out of %u texts of %u\n", scan_language_name(language), less, n);
         if (!from && !slow())
