@@ -163,7 +163,7 @@ static bool wants_member(const struct pool *pool)
 /* Those that are taken next get ready in earnest, which takes memory; the others wait as they are. */
 static void ready_front(struct pool *pool)
 {
-        unsigned n = pool->size < 16 ? 1 : pool->size / 8 < FRONT_MAX ? pool->size / 8 : FRONT_MAX;
+        unsigned n = pool->size < 32 ? 1 : pool->size / 16 < FRONT_MAX ? pool->size / 16 : FRONT_MAX;
         list_each (at, &pool->ready, other) {
                 struct waiting *w = list_entry(at, struct waiting, link);
                 if (n-- == 0)

@@ -175,3 +175,34 @@ def many_at_once_while_views_come_and_go():
             for r in pool.map(lambda _: d.exec("python3", code), range(24)):
                 same((r["status"], r["stdout"]), ("exited", first), "what each sees", r)
             time.sleep(1.05)
+
+
+COUNTERS = "for name in ('dev', 'snmp', 'netstat', 'snmp6', 'sockstat', 'sockstat6', 'route', 'igmp', 'if_inet6', 'tcp', 'udp'):\n    print(name, open('/proc/net/' + name).read())\n"
+ON_THE_NETWORK = {
+    "a datagram to loopback": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', 9))",
+    "a refused connection": "s = socket.socket(); s.connect_ex(('127.0.0.1', 1))",
+    "a connection to nowhere": "s = socket.socket(); s.settimeout(0.2); s.connect_ex(('192.0.2.1', 80))",
+    "a datagram to nowhere": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('8.8.8.8', 53))",
+    "a datagram by IPv6": "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.sendto(b'x', ('::1', 9))",
+    "nowhere by IPv6": "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.sendto(b'x', ('2001:db8::1', 9))",
+    "too long to be sent whole": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 10, 2); s.connect(('127.0.0.1', 9)); s.send(b'x' * 65507); s.send(b'x' * 65507)",
+    "a group": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 35, socket.inet_aton('239.1.2.3') + socket.inet_aton('127.0.0.1')); s.sendto(b'x', ('239.1.2.3', 9))",
+    "a broadcast": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(1, 6, 1); s.sendto(b'x', ('255.255.255.255', 9))",
+    "a connection that stays in TIME_WAIT": "a = socket.create_server(('127.0.0.1', 0)); b = socket.create_connection(a.getsockname()); c, _ = a.accept(); c.sendall(b'x'); c.close(); b.recv(9); b.close()",
+    "names of sockets": "s = socket.socket(socket.AF_UNIX); s.bind('\\0name'); s.listen()",
+}  # fmt: skip
+
+
+@test(users=["root"])
+def what_was_done_on_a_network_is_not_seen_by_the_next():
+    """A namespace in which nothing was counted is given to the next sandbox; this one must find it as new."""
+    with Daemon(settings={"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]}) as d:
+        where = "import os; print(os.readlink('/proc/self/ns/net'))"
+        seen = [d.exec("python3", where)["stdout"] for _ in range(30)]
+        ensure(len(set(seen)) < 20, "namespaces are used again", set(seen))
+        new = d.exec("python3", COUNTERS)["stdout"]
+        for what, code in ON_THE_NETWORK.items():
+            r = d.exec("python3", f"import socket\ntry:\n    {code}\nexcept OSError as e:\n    print(e)\n{where}")
+            same((r["status"], r["stderr"]), ("exited", ""), what)
+            for _ in range(20):
+                same(d.exec("python3", COUNTERS)["stdout"], new, f"what is counted after {what}")
