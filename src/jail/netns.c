@@ -56,8 +56,9 @@ int netns_leave(struct netns_visit *visit)
 
 /* What is in these is zero in a new namespace, and every packet, every refused packet and every lookup
  * of a route that failed adds to one.  (What is in netstat counts what happens to packets, which loopback has
- * counted before, and takes as long to read as all of these.)  What else could stay behind (neighbours, metrics
- * of TCP, ports in TIME_WAIT, routes learned) comes of packets; sockets do not outlive their processes. */
+ * counted before, and takes as long to read as all of these.)  What else could stay behind (neighbours,
+ * metrics of TCP, ports in TIME_WAIT, routes learned) comes of packets; sockets do not outlive their
+ * processes. */
 int netns_record(int fd, struct netns_record *ret)
 {
         static const char *const files[] = {"/proc/thread-self/net/dev", "/proc/thread-self/net/snmp",
