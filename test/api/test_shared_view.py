@@ -177,7 +177,7 @@ def many_at_once_while_views_come_and_go():
             time.sleep(1.05)
 
 
-COUNTERS = "for name in ('dev', 'snmp', 'netstat', 'snmp6', 'sockstat', 'sockstat6', 'route', 'igmp', 'if_inet6', 'tcp', 'udp'):\n    print(name, open('/proc/net/' + name).read())\n"
+COUNTERS = "for name in ('dev', 'snmp', 'netstat', 'snmp6', 'route', 'igmp', 'if_inet6', 'tcp', 'udp'):\n    print(name, open('/proc/net/' + name).read())\n"
 ON_THE_NETWORK = {
     "a datagram to loopback": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', 9))",
     "a refused connection": "s = socket.socket(); s.connect_ex(('127.0.0.1', 1))",
