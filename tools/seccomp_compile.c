@@ -52,7 +52,6 @@ enum target {
         TO_EPROTONOSUPPORT,
         TO_TELL_EPERM, /* the same, but init is asked */
         TO_TELL_EAFNOSUPPORT,
-        TO_LATE,
         TO_CLONE,
         TO_SOCKET,
         TO_SOCKET_INET,
@@ -113,10 +112,6 @@ enum {
 _Static_assert(O_CREAT == 0100, "O_CREAT is the same on both machines");
 
 static const struct step rules[N_TARGETS][MAX_STEPS] = {
-        /* None of these calls has a sixth argument.  What init puts there on its last steps nobody else
-         * knows; the second filter then refuses exactly the calls that have it. */
-        [TO_LATE] = {{LOAD, 5, 0}, {IF_EQUAL, SECCOMP_PASS, TO_ALLOW}, {ELSE, 0, TO_TELL_EPERM}},
-
         [TO_CLONE] = {{LOAD, 0, 0}, {IF_ANY, NAMESPACES, TO_TELL_EPERM}, {ELSE, 0, TO_ALLOW}},
 
         [TO_SOCKET] = {{LOAD, 0, 0},
@@ -219,7 +214,7 @@ static uint32_t return_value(enum target target)
 
 static bool is_return(enum target target)
 {
-        return target < TO_LATE;
+        return target < TO_CLONE;
 }
 
 /* ---- the table ------------------------------------------------------------------- */
@@ -229,7 +224,6 @@ const struct seccomp_entry seccomp_table[] = {
 #define ALLOW(name) {#name, SECCOMP_ALLOW, ""},
 #define DENY(name) {#name, SECCOMP_DENY, ""},
 #define TELL(name) {#name, SECCOMP_TELL, ""},
-#define LATE(name) {#name, SECCOMP_LATE, ""},
 #define ABSENT(name) {#name, SECCOMP_ABSENT, ""},
 #define CHECK(name, rule) {#name, SECCOMP_CHECK, #rule},
 #define NUMBER(name, x86_64, aarch64)
@@ -237,7 +231,6 @@ const struct seccomp_entry seccomp_table[] = {
 #undef ALLOW
 #undef DENY
 #undef TELL
-#undef LATE
 #undef ABSENT
 #undef CHECK
 #undef NUMBER
@@ -247,7 +240,6 @@ static const enum target targets[] = {
 #define ALLOW(name) TO_ALLOW,
 #define DENY(name) TO_EPERM,
 #define TELL(name) TO_TELL_EPERM,
-#define LATE(name) TO_LATE,
 #define ABSENT(name) TO_ENOSYS,
 #define CHECK(name, rule) TO_##rule,
 #define NUMBER(name, x86_64, aarch64)
@@ -255,7 +247,6 @@ static const enum target targets[] = {
 #undef ALLOW
 #undef DENY
 #undef TELL
-#undef LATE
 #undef ABSENT
 #undef CHECK
 #undef NUMBER
@@ -268,7 +259,6 @@ static const struct {
 #define ALLOW(name)
 #define DENY(name)
 #define TELL(name)
-#define LATE(name)
 #define ABSENT(name)
 #define CHECK(name, rule)
 #define NUMBER(name, x86_64, aarch64) {#name, x86_64, aarch64},
@@ -668,37 +658,6 @@ int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t
         for (size_t i = 0; i < p.len; i++)
                 ret[i] = p.code[p.len - 1 - i];
         return (int)p.len;
-}
-
-int seccomp_compile_late(const char *arch, struct sock_filter *ret, char *why, size_t why_size)
-{
-        uint32_t late[SECCOMP_LATE_MAX];
-        int n = 0, len = 0;
-
-        for (size_t i = 0; i < seccomp_table_len; i++) {
-                if (seccomp_table[i].class != SECCOMP_LATE)
-                        continue;
-                int number = seccomp_number(arch, seccomp_table[i].name);
-                if (number < 0)
-                        return fail(why, why_size, number, "%s: no number on %s", seccomp_table[i].name,
-                                    arch);
-                if (n == SECCOMP_LATE_MAX)
-                        return fail(why, why_size, -E2BIG, "more than %d late calls", SECCOMP_LATE_MAX);
-                late[n++] = (uint32_t)number;
-        }
-        /* The number first: what the kernel can decide by that alone it does when it loads this. */
-        ret[len++] =
-                (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-        for (int i = 0; i < n; i++)
-                ret[len++] =
-                        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, late[i], (uint8_t)(n - i), 0);
-        ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-        ret[len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                  offsetof(struct seccomp_data, args) + 8 * 5);
-        ret[len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_PASS, 0, 1);
-        ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-        ret[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-        return len;
 }
 
 static bool target_tells(enum target target)

@@ -9,7 +9,7 @@
 
 #include "jail/seccomp_filter.h"
 
-enum seccomp_class { SECCOMP_ALLOW, SECCOMP_DENY, SECCOMP_TELL, SECCOMP_LATE, SECCOMP_ABSENT, SECCOMP_CHECK };
+enum seccomp_class { SECCOMP_ALLOW, SECCOMP_DENY, SECCOMP_TELL, SECCOMP_ABSENT, SECCOMP_CHECK };
 
 /* A line of the table; rule is "" unless class is SECCOMP_CHECK. */
 struct seccomp_entry {
@@ -24,7 +24,6 @@ extern const size_t seccomp_table_len;
 /* What the kernel takes at most. */
 #define SECCOMP_PROGRAM_MAX BPF_MAXINSNS
 
-#define SECCOMP_LATE_MAX 16
 
 /* The number of a call on arch ("x86_64", "aarch64").  -ENOENT: that machine has no
  * such call.  -EINVAL: neither libseccomp nor the table knows the name or the arch. */
@@ -33,11 +32,6 @@ int seccomp_number(const char *arch, const char *name);
 /* Writes the filter for arch to ret, which holds SECCOMP_PROGRAM_MAX instructions.
  * Returns its length, or -errno with a sentence about the cause in why. */
 int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t why_size);
-
-/* The same for the second filter, which refuses what is LATE and has init's pass in its sixth argument;
- * without that the first one refuses it.  It looks at the number only: the first one has the architecture
- * checked. */
-int seccomp_compile_late(const char *arch, struct sock_filter *ret, char *why, size_t why_size);
 
 /* Whether init hears of this entry of the table when it is refused, or when some of its arguments are. */
 bool seccomp_tells(size_t entry);

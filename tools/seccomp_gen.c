@@ -44,10 +44,10 @@ static void write_told(FILE *out, const char *arch)
 
 int main(int argc, char **argv)
 {
-        static struct sock_filter filter[SECCOMP_PROGRAM_MAX], late[SECCOMP_PROGRAM_MAX];
+        static struct sock_filter filter[SECCOMP_PROGRAM_MAX];
         char why[200];
         FILE *out;
-        int len, late_len;
+        int len;
 
         if (argc != 3) {
                 fprintf(stderr, "usage: seccomp_gen x86_64|aarch64 OUT.c\n");
@@ -58,8 +58,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "seccomp_gen: %d instructions: more than jail/seccomp.c has room for\n", len);
                 return EXIT_FAILURE;
         }
-        late_len = len < 0 ? len : seccomp_compile_late(argv[1], late, why, sizeof(why));
-        if (late_len < 0) {
+        if (len < 0) {
                 fprintf(stderr, "seccomp_gen: %s\n", why);
                 return EXIT_FAILURE;
         }
@@ -69,12 +68,11 @@ int main(int argc, char **argv)
                 return EXIT_FAILURE;
         }
         fprintf(out,
-                "/* The seccomp filters for %s.  Do not edit: tools/seccomp_gen made them from\n"
+                "/* The seccomp filter for %s.  Do not edit: tools/seccomp_gen made it from\n"
                 " * src/jail/syscalls.def when Cella was built. */\n"
                 "#include \"jail/seccomp_filter.h\"\n\n",
                 argv[1]);
         write_array(out, "seccomp_filter", filter, len);
-        write_array(out, "seccomp_late", late, late_len);
         write_told(out, argv[1]);
         int bad = ferror(out);
         if (fclose(out) != 0 || bad) {

@@ -92,10 +92,10 @@ static void handle(const struct message *message)
 /* Fills 0 to 2, so that nothing opened later can land there. */
 static void open_standard(void)
 {
-        int fd;
-        do {
-                fd = sys_openat(AT_FDCWD, "/dev/null", O_RDWR, 0);
-        } while (fd >= 0 && fd < 2);
+        int fd = sys_openat(AT_FDCWD, "/dev/null", O_RDWR, 0);
+        for (int other = 0; other < 3; other++)
+                if (other != fd)
+                        sys_dup3(fd, other, O_CLOEXEC);
         if (fd > 2)
                 sys_close(fd);
 }

@@ -126,11 +126,11 @@ static int give_way_out(const struct jail_spec *spec, int control_fd, struct cel
         return r < 0 ? lost_owner(err) : 0;
 }
 
-static int load_filter(const struct jail_spec *spec, int (*load)(void), struct cella_err *err)
+static int load_filter(const struct jail_spec *spec, struct cella_err *err)
 {
         if (!(spec->walls & WALL_SECCOMP))
                 return 0;
-        int r = load();
+        int r = seccomp_load();
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
 }
 
@@ -158,15 +158,11 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 return ruleset;
         if (ruleset < 0)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
-        if (!spec->network && (r = load_filter(spec, seccomp_load, err)) < 0)
-                return r;
         /* From here on, what comes is short; but leaving the host's tree waits until the owner's
          * core is out of the kernel, which is when the network is there. */
         if ((r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
             (r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
-            (r = give_way_out(spec, control_fd, err)) < 0 ||
-            (spec->network && (r = load_filter(spec, seccomp_load, err)) < 0) ||
-            (r = identity_drop(spec, err)) < 0)
+            (r = give_way_out(spec, control_fd, err)) < 0 || (r = identity_drop(spec, err)) < 0)
                 return r;
         if (spec->walls & WALL_NO_NEW_PRIVS) {
                 r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
@@ -174,7 +170,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set no_new_privs");
         }
         r = landlock_restrict(ruleset, err);
-        return r < 0 ? r : load_filter(spec, seccomp_close, err);
+        return r < 0 ? r : load_filter(spec, err);
 }
 
 /* What is left to do when nothing is going to be opened any more. */

@@ -144,16 +144,15 @@ static int close_calls(struct jail_spec *spec, struct cella_err *err)
                 return ruleset;
         if (ruleset < 0)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
+        if ((r = landlock_restrict(ruleset, err)) < 0)
+                return r;
         if ((r = seccomp_load()) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter");
         /* Another kernel's idea of a filter may be another.  A call that is refused, and would be with
          * another error without; where somebody is told of it, that is us. */
         if (seccomp_listener() < 0 && sys_call4(SYS_ptrace, -1, 0, 0, 0) != -EPERM)
                 return lacks(err, "seccomp", "does not hold to the filter");
-        if ((r = landlock_restrict(ruleset, err)) < 0)
-                return r;
-        r = seccomp_close();
-        return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
+        return 0;
 }
 
 static int finish(struct jail_spec *spec, int control_fd, struct cella_err *err)

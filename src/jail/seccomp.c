@@ -1,4 +1,4 @@
-/* jail/seccomp.c -- loads the filters made at build time, and reads them. */
+/* jail/seccomp.c -- loads the filter made at build time, and reads it. */
 #include "jail/seccomp.h"
 
 #include <errno.h>
@@ -7,11 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "jail/seccomp_filter.h"
 #include "sys/file.h"
-#include "sys/pass.h"
+#include "sys/raw.h"
 
 static int listener = -1;
 
@@ -20,16 +19,14 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
         return i->code == (BPF_RET | BPF_K) && (i->k & SECCOMP_RET_ACTION_FULL) == action;
 }
 
-/* With the pass in its place; asking nobody unless somebody is to listen. */
-static int load(const struct sock_filter *filter, unsigned short len, unsigned flags)
+/* Asking nobody unless somebody is to listen. */
+static int load(unsigned flags)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
-        const struct sock_fprog program = {.len = len, .filter = code};
+        const struct sock_fprog program = {.len = seccomp_filter_len, .filter = code};
 
-        for (unsigned i = 0; i < len; i++) {
-                code[i] = filter[i];
-                if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_PASS)
-                        code[i].k = sys_pass;
+        for (unsigned i = 0; i < seccomp_filter_len; i++) {
+                code[i] = seccomp_filter[i];
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
         }
@@ -41,24 +38,15 @@ static int load(const struct sock_filter *filter, unsigned short len, unsigned f
 
 int seccomp_load(void)
 {
-        /* Without random numbers, and when they say 0, it is one that no register holds by habit.  Who
-         * guesses it gains nothing but that nobody is told. */
-        if (sys_call3(SYS_getrandom, &sys_pass, sizeof sys_pass, GRND_NONBLOCK) < 0 || sys_pass == 0)
-                sys_pass = SECCOMP_PASS;
-        int fd = load(seccomp_filter, seccomp_filter_len, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER);
         if (fd < 0)
-                return load(seccomp_filter, seccomp_filter_len, 0);
+                return load(0);
         listener = fd;
         if (fd < SECCOMP_LISTENER_LEAST) {
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);
                 sys_close(fd);
         }
         return listener < 0 ? listener : 0; /* nobody would answer */
-}
-
-int seccomp_close(void)
-{
-        return load(seccomp_late, seccomp_late_len, 0);
 }
 
 int seccomp_listener(void)

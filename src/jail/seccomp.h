@@ -1,12 +1,6 @@
 /* jail/seccomp.h -- the wall of system calls.
  *
- * In two parts.  Loading the filter takes as long as init's last steps together, and before
- * them it has time, while its network is being made: so the large filter comes first.  The
- * calls that these steps need (LATE in syscalls.def) it lets through only with a random
- * number in their sixth argument, which they do not have (sys/pass.h); then a small filter
- * refuses those too.  Why not just let them through until then: the small filter's refusal
- * would outweigh the large one's question to init, and that these calls were tried is what
- * the owner most wants to know. */
+ * The last that init raises: what it needs for the others is then refused to itself, too. */
 #pragma once
 
 struct seccomp_data;
@@ -16,9 +10,6 @@ struct seccomp_data;
  * here on the caller must make none.  Where the kernel cannot do that (before 5.0), or who is
  * around us listens already, they are refused like the rest, and nobody is told. */
 int seccomp_load(void);
-
-/* Then what is LATE. */
-int seccomp_close(void);
 
 /* Where such calls are heard of; -1: nowhere.  Close-on-exec: whoever else had it could answer in
  * init's place, and let calls through. */

@@ -1,19 +1,13 @@
-/* jail/seccomp_filter.h -- the filters that tools/seccomp_gen made at build time. */
+/* jail/seccomp_filter.h -- the filter that tools/seccomp_gen made at build time. */
 #pragma once
 #include <linux/filter.h>
 #include <stdint.h>
 
-/* Instructions of either filter at most. */
+/* Instructions at most. */
 #define SECCOMP_FILTER_MAX 256
-
-/* Stands in both for the number that init chooses when it loads them. */
-#define SECCOMP_PASS 0xce11a9a5u
 
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
-
-extern const struct sock_filter seccomp_late[];
-extern const unsigned short seccomp_late_len;
 
 /* The calls that init hears of, by their numbers. */
 struct seccomp_told {

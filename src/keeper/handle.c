@@ -88,6 +88,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .keep_netns = k->stock.makes && !m->long_lived && !m->network,
                 .network = m->network,
                 .direct = m->direct,
+                .privileged = &k->privileged,
                 .view = view,
                 .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,

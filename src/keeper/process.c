@@ -483,7 +483,8 @@ int keeper_run(const struct keeper_setup *setup)
                 return 1;
         k->setup = setup;
         k->signals = k->epoll = k->program = -1;
-        stock_init(&k->stock, sandbox_is_privileged());
+        k->privileged = sandbox_is_privileged();
+        stock_init(&k->stock, k->privileged);
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);
         keeper_docker_init(&k->docker);

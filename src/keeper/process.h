@@ -43,6 +43,7 @@ struct keeper {
         int program;              /* init's, shared by all */
         struct cgroup_home *home; /* NULL: this user has no groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
+        bool privileged;          /* sandbox_is_privileged() */
         struct stock stock;
         struct keeper_egress egress;
         struct keeper_imager imager;

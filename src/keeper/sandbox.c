@@ -96,7 +96,7 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         m->spec.walls = (m->parts->direct ? DIRECT_WALLS : ALL_WALLS) & ~walls_down;
         m->spec.direct = m->parts->direct;
         m->spec.view = m->parts->view;
-        m->spec.privileged = sandbox_is_privileged();
+        m->spec.privileged = m->parts->privileged ? *m->parts->privileged : sandbox_is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
         m->program = m->parts->program;
@@ -208,10 +208,24 @@ failed:
         sys_exit(1);
 }
 
+/* The last that was left, its pages still there. */
+static struct nursery *spare_nursery;
+
+static struct nursery *take_nursery(void)
+{
+        struct nursery *spare = __atomic_exchange_n(&spare_nursery, NULL, __ATOMIC_ACQ_REL);
+        return spare ? spare : malloc(sizeof *spare);
+}
+
+static void leave_nursery(struct nursery *n)
+{
+        free(__atomic_exchange_n(&spare_nursery, n, __ATOMIC_ACQ_REL));
+}
+
 static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *err)
 {
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
-        struct nursery *n = sb->nursery = malloc(sizeof *n);
+        struct nursery *n = sb->nursery = take_nursery();
         if (!n)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         n->spec = m->spec;
@@ -501,8 +515,8 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);
         cgroup_free(sb->cgroup);
-        if (sb->pid <= 0) /* else the kernel could not end it, and it may still be in there */
-                free(sb->nursery);
+        if (sb->pid <= 0 && sb->nursery) /* else the kernel could not end it, and it may still be in there */
+                leave_nursery(sb->nursery);
         free(sb);
         return NULL;
 }

@@ -3,7 +3,6 @@
 
 #include "sys/file.h"
 #include "sys/mount.h"
-#include "sys/pass.h"
 #include "sys/raw.h"
 
 #ifndef AT_RECURSIVE
@@ -62,12 +61,12 @@ int sys_proc(void)
 
 int sys_umount(const char *target, int flags)
 {
-        return (int)sys_pass_call(SYS_umount2, target, flags, 0, 0, 0);
+        return (int)sys_call2(SYS_umount2, target, flags);
 }
 
 int sys_pivot_root(const char *new_root, const char *put_old)
 {
-        return (int)sys_pass_call(SYS_pivot_root, new_root, put_old, 0, 0, 0);
+        return (int)sys_call2(SYS_pivot_root, new_root, put_old);
 }
 
 int sys_open_tree_clone(int dir, const char *path, bool recursive)
@@ -90,7 +89,7 @@ static int setattr(int fd, const char *path, struct mount_attr *attr, bool recur
         unsigned flags = recursive ? AT_RECURSIVE : 0;
         if (!*path)
                 flags |= AT_EMPTY_PATH;
-        return (int)sys_pass_call(SYS_mount_setattr, fd, path, flags, attr, sizeof *attr);
+        return (int)sys_call5(SYS_mount_setattr, fd, path, flags, attr, sizeof *attr);
 }
 
 int sys_mount_setattr(int fd, const char *path, uint64_t set, uint64_t clear, bool recursive)

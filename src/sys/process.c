@@ -10,12 +10,9 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "sys/pass.h"
 #include "sys/raw.h"
 
 #define KERNEL_SIGSET_BYTES 8
-
-unsigned sys_pass;
 
 /* clone3 and clone whose child runs child(arg) on a stack of its own: C has no way to say that. */
 long sys_clone3_call(struct clone_args *args, size_t size, void (*child)(void *), void *arg);
@@ -127,12 +124,12 @@ pid_t sys_fork(uint64_t flags, int *ret_pidfd)
 
 int sys_unshare(int flags)
 {
-        return (int)sys_pass_call(SYS_unshare, flags, 0, 0, 0, 0);
+        return (int)sys_call1(SYS_unshare, flags);
 }
 
 int sys_setns(int fd, int kind)
 {
-        return (int)sys_pass_call(SYS_setns, fd, kind, 0, 0, 0);
+        return (int)sys_call2(SYS_setns, fd, kind);
 }
 
 int sys_end_child(pid_t pid, int pidfd)
@@ -182,7 +179,7 @@ pid_t sys_setsid(void)
 
 int sys_sethostname(const char *name)
 {
-        return (int)sys_pass_call(SYS_sethostname, name, strlen(name), 0, 0, 0);
+        return (int)sys_call2(SYS_sethostname, name, strlen(name));
 }
 
 int sys_setrlimit(int resource, uint64_t limit)
@@ -226,7 +223,7 @@ int sys_drop_capabilities(void)
 
 int sys_new_session_keyring(void)
 {
-        return (int)sys_pass_call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0);
+        return (int)sys_call2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
 }
 
 int sys_landlock_abi(void)

@@ -111,21 +111,26 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 /* ---- a restored process ---- */
 
 static int exit_code, interrupted;
-static uint32_t how;   /* enum release_mode */
-static uint64_t alone; /* the last process number before the code ran; 0: no code runs */
+static uint32_t how; /* enum release_mode */
+static uint64_t
+        alone; /* the last process number before the code ran; 0: no code runs; 1: it can start none */
 static long self;
 
-/* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
- * of the code. */
-static void say_goodbye(int code, void *unused)
+static void say_goodbye(int code)
 {
-        (void)unused;
-        if (!alone || sys_call0(SYS_getpid) != self || bare_last_pid() != alone)
-                return; /* whoever was started must be waited for */
         fflush(0);
         for (int i = 0; i < 3; i++)
                 sys_call1(SYS_close, i); /* so that the end of the output is seen, too */
         sys_announce_end(code);
+}
+
+/* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
+ * of the code. */
+static void at_exit(int code, void *unused)
+{
+        (void)unused;
+        if (alone && sys_call0(SYS_getpid) == self && bare_last_pid() == alone)
+                say_goodbye(code); /* else whoever was started must be waited for */
 }
 
 /* What the interpreter does about what the code left on its way out. */
@@ -219,9 +224,10 @@ static int has_word(const char *text, const char *word)
  * made (python.py) would cost more than to run it. */
 static int is_plain(const char *code)
 {
-        static const char *const words[] = {
-                "import", "open",    "class",  "yield", "exec",  "eval",    "compile", "__",   "attr", "vars",
-                "type",   "globals", "locals", "async", "await", "builtin", "help",    "exit", "quit"};
+        static const char *const words[] = {"import",  "open",    "class",  "yield", "exec",
+                                            "eval",    "compile", "__",     "attr",  "vars",
+                                            "type",    "globals", "locals", "async", "await",
+                                            "builtin", "help",    "exit",   "quit",  "breakpoint"};
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
                 if (has_word(code, words[i]))
                         return 0;
@@ -249,7 +255,9 @@ static __attribute__((noreturn)) void finish(const char *code)
         if (!interrupted && how != RELEASE_TRIAL && is_plain(code) && flush_both()) {
                 if (how == RELEASE_PLAIN && snapshot_touched(WARM_TEMPLATE_FD, 0) < 0)
                         exit_code = 1;
-                say_goodbye(exit_code, 0); /* no C code was reached that exit() could do anything about */
+                if (alone) /* no C code was reached that exit() could do anything about, nor a process started
+                            */
+                        say_goodbye(exit_code);
                 leave(exit_code);
         }
         int traced = is_traced();
@@ -311,7 +319,6 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (refresh && !PyObject_CallFunction(refresh, ""))
                 leave(RESTORE_FAILED);
         self = sys_call0(SYS_getpid);
-        const uint64_t last = bare_last_pid();
         int touched = 0, r = receive_ready();
         while (r == 0 && (r = receive_release(&head)) == 0 && head.mode == RELEASE_SOON) {
                 snapshot_touch(touched = 1);
@@ -348,7 +355,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 leave(0);
         }
         how = head.mode;
-        alone = tried ? 0 : last;
+        alone = tried ? 0 : is_plain(code) ? 1 : bare_last_pid();
         run(code, path);
 }
 
@@ -468,7 +475,7 @@ __attribute__((constructor)) static void loaded(void)
                 return;
         }
         if (on_exit) /* as the first, before main(): it is called as the last */
-                on_exit(say_goodbye, 0);
+                on_exit(at_exit, 0);
         /* It is looked for before it is opened. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", BARE_NEW, 0644);
         if (fd >= 0)

@@ -39,9 +39,6 @@ static struct filter filters[] = {
         {.arch = "aarch64", .audit = 0xc00000b7, .scmp = SCMP_ARCH_AARCH64},
 };
 
-/* What is loaded on top, when init has done all it has to. */
-static struct filter late_filters[sizeof(filters) / sizeof(filters[0])];
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define FOR_EACH_FILTER(f) for (struct filter *f = filters; f < filters + COUNT(filters); f++)
 
@@ -51,12 +48,8 @@ __attribute__((constructor(101))) static void compile_filters(void)
         {
                 char why[200] = "";
 
-                struct filter *late = &late_filters[f - filters];
-
-                *late = *f;
                 f->len = seccomp_compile(f->arch, f->code, why, sizeof(why));
-                late->len = seccomp_compile_late(f->arch, late->code, why, sizeof(why));
-                if (f->len < 0 || late->len < 0)
+                if (f->len < 0)
                         printf("%s: %s\n", f->arch, why);
         }
 }
@@ -119,10 +112,7 @@ static uint32_t verdict(const struct filter *f, uint32_t number, const uint64_t 
 
         if (args != NULL)
                 memcpy(data.args, args, sizeof(data.args));
-        /* The kernel takes the stricter word of the two, which is the lower, as signed numbers. */
-        uint32_t first = run_filter(f, &data, &trace);
-        uint32_t second = run_filter(&late_filters[f - filters], &data, &trace);
-        return (int32_t)(first & 0xffff0000) <= (int32_t)(second & 0xffff0000) ? first : second;
+        return run_filter(f, &data, &trace);
 }
 
 /* ---- the shape of the program ---------------------------------------------------- */
@@ -130,70 +120,7 @@ static uint32_t verdict(const struct filter *f, uint32_t number, const uint64_t 
 TEST(filters_compile)
 {
         FOR_EACH_FILTER(f)
-        {
-                CHECK(f->len > 0);
-                CHECK(late_filters[f - filters].len > 2);
-        }
-}
-
-/* What init needs on its last steps is open to who has the pass, and then closed to him too. */
-TEST(the_pass_opens_what_is_late_until_the_second_filter)
-{
-        static const uint64_t with_pass[6] = {0, 0, 0, 0, 0, SECCOMP_PASS};
-
-        FOR_EACH_FILTER(f)
-        for (int number = 0; number <= 600; number++) {
-                struct seccomp_data data = {.nr = number, .arch = f->audit};
-                struct trace trace;
-                bool late = false;
-
-                for (size_t i = 0; i < seccomp_table_len; i++)
-                        late |= seccomp_table[i].class == SECCOMP_LATE &&
-                                number == seccomp_number(f->arch, seccomp_table[i].name);
-                uint32_t without = run_filter(f, &data, &trace);
-                memcpy(data.args, with_pass, sizeof(with_pass));
-                CHECK_INT(run_filter(f, &data, &trace) != without, late);
-                CHECK_INT(run_filter(f, &data, &trace), late ? ALLOWED : without);
-                CHECK_INT(verdict(f, (uint32_t)number, with_pass), late ? REFUSED : without);
-        }
-}
-
-/* Else the second filter's no would outweigh the question to init. */
-TEST(the_second_filter_looks_at_nothing_else)
-{
-        static const uint64_t ones[6] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
-
-        FOR_EACH_FILTER(f)
-        for (int number = 0; number <= 600; number++) {
-                struct seccomp_data data = {.nr = number, .arch = f->audit};
-                struct trace trace;
-
-                memcpy(data.args, ones, sizeof(ones));
-                CHECK_INT(run_filter(&late_filters[f - filters], &data, &trace), ALLOWED);
-                const struct seccomp_entry *entry = NULL;
-                for (size_t i = 0; i < seccomp_table_len; i++)
-                        if (seccomp_number(f->arch, seccomp_table[i].name) == number)
-                                entry = &seccomp_table[i];
-                CHECK_INT(trace.arguments, entry != NULL && entry->class == SECCOMP_LATE);
-        }
-}
-
-/* jail/seccomp.c finds the place by the number in it. */
-TEST(the_pass_is_in_each_filter_once)
-{
-        FOR_EACH_FILTER(f)
-        {
-                const struct filter *both[] = {f, &late_filters[f - filters]};
-
-                for (int i = 0; i < 2; i++) {
-                        int n = 0;
-
-                        for (int pc = 0; pc < both[i]->len; pc++)
-                                n += both[i]->code[pc].k == SECCOMP_PASS;
-                        CHECK_INT(n, 1);
-                        CHECK(both[i]->len <= SECCOMP_FILTER_MAX);
-                }
-        }
+        CHECK(f->len > 0 && f->len <= SECCOMP_FILTER_MAX);
 }
 
 /* init answers with what is in the lower half, and knows the name of each. */
@@ -207,7 +134,7 @@ TEST(what_init_is_asked_has_an_errno_and_a_name)
                 for (size_t i = 0; i < seccomp_table_len; i++) {
                         bool tells = seccomp_tells(i);
 
-                        if (seccomp_table[i].class == SECCOMP_TELL || seccomp_table[i].class == SECCOMP_LATE)
+                        if (seccomp_table[i].class == SECCOMP_TELL)
                                 CHECK(tells);
                         else if (seccomp_table[i].class == SECCOMP_CHECK)
                                 CHECK_INT(tells, !strcmp(seccomp_table[i].name, "clone") ||
@@ -371,7 +298,6 @@ static uint32_t expect(const struct seccomp_entry *entry, const uint64_t args[6]
         case SECCOMP_DENY:
                 return REFUSED;
         case SECCOMP_TELL:
-        case SECCOMP_LATE:
                 return TOLD;
         case SECCOMP_ABSENT:
                 return MISSING;
