@@ -24,7 +24,6 @@ extern const size_t seccomp_table_len;
 /* What the kernel takes at most. */
 #define SECCOMP_PROGRAM_MAX BPF_MAXINSNS
 
-
 /* The number of a call on arch ("x86_64", "aarch64").  -ENOENT: that machine has no
  * such call.  -EINVAL: neither libseccomp nor the table knows the name or the arch. */
 int seccomp_number(const char *arch, const char *name);

@@ -137,8 +137,8 @@ static bool copy_part(const struct json_value *object, const char *name, char *r
         ret[0] = '\0';
         if (len >= size)
                 return false;
-        for (size_t i = 0; i < len; i++)
-                if (text[i] <= ' ' || text[i] > '~')
+        for (size_t i = 0; i < len; i++) /* a slash is between the parts when they are written in one */
+                if (text[i] <= ' ' || text[i] > '~' || text[i] == '/')
                         return false;
         memcpy(ret, text ? text : "", len + 1);
         return true;

@@ -39,15 +39,24 @@ void relay_put(struct relay *r, enum relay_frame_kind kind, uint32_t stream, uin
         relay_put_bytes(r, (const char *)&frame, sizeof frame);
 }
 
+/* A socket with something unread at its far end is reset when that is closed. */
+static bool is_gone(long n)
+{
+        return n == -EPIPE || n == -ECONNRESET;
+}
+
 static int send_out(struct relay *r)
 {
         while (r->out_at < r->out_len) {
                 ssize_t n = sys_write(r->out, r->out_bytes + r->out_at, r->out_len - r->out_at);
                 if (n == -EAGAIN)
                         break;
-                if (n < 0)
+                if (is_gone(n) && !r->inside) /* nobody hears us, but what was said is still to be read */
+                        r->out_at = r->out_len;
+                else if (n < 0)
                         return (int)n;
-                r->out_at += (size_t)n;
+                else
+                        r->out_at += (size_t)n;
         }
         memmove(r->out_bytes, r->out_bytes + r->out_at, r->out_len - r->out_at);
         r->out_len -= r->out_at;
@@ -62,7 +71,7 @@ static int receive(struct relay *r)
                 if (n == -EAGAIN)
                         return 0;
                 if (n <= 0)
-                        return n < 0 ? (int)n : -EPIPE;
+                        return n == 0 || is_gone(n) ? -EPIPE : (int)n;
                 int e = relay_take(r, r->in_bytes, (size_t)n);
                 if (e < 0)
                         return e;
