@@ -159,9 +159,10 @@ def what_was_left_by_one_that_was_killed_with_its_keeper_is_swept():
     c = Stdio()
     c.ask("ping")
     tree = descendants(c.process.pid)
-    for pid in tree:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # so that none tidies up after another
+        for pid in tree:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
     support.reap(c.process, 10)
     until(lambda: not [p for p in tree if support.program_name(p)], 5, "their end")
     (left,) = directories()

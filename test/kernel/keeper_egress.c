@@ -269,7 +269,9 @@ TEST(a_namespace_with_a_network_is_not_used_again)
         if (!up())
                 return;
         fake_fill(&make);
-        usleep(200000); /* it has some ready by now, and knows what a new one looks like */
+        /* Until it has some ready, and knows what a new one looks like. */
+        for (int i = 0; i < 500 && fake_held(d.pid).networks < 4; i++)
+                usleep(10000);
         for (make.network = 0; make.network < 2; make.network++) {
                 const ino_t first = namespace_of(&make, &hold);
                 struct keeper_make next = make;
