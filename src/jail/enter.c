@@ -7,10 +7,8 @@
  *  - the cgroups are joined by the process itself, before any foreign code has run in it:
  *    when the owner moves it, cgroup v1 waits 10 ms for all CPUs;
  *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
- *  - the filter is loaded as soon as the view is built; what it would forbid of the last
- *    steps, a second, small one refuses at the end.  With a way out it comes after that, which
- *    takes a kind of socket that the filter has not;
- *  - Landlock comes after privilege is gone: it would not let us write our own uid map. */
+ *  - Landlock comes after privilege is gone: it would not let us write our own uid map;
+ *  - the filter is last: it refuses most of the calls that the others take. */
 #include "jail/enter.h"
 
 #include <errno.h>

@@ -287,48 +287,11 @@ static bool has_interpolations(const struct source *source, TSNode node)
         return source->has_error; /* what is wrong may be in there */
 }
 
-void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
-                  uint32_t *child_frame)
+/* What gives a name a value, but for imports, functions and classes. */
+static void bind_by(struct program *p, TSNode node, unsigned kind, uint32_t scope, bool firm)
 {
-        struct program_walk *walk = context;
-        struct program *p = walk->program;
-        uint32_t scope = frame & ~TOP;
-        bool firm = parent == PY_MODULE ||
-                    (frame & TOP && (parent == PY_DECORATED || parent == PY_EXPRESSION_STATEMENT));
         TSNode value;
-        if (p->failed)
-                walk->walker.stop = true;
         switch (kind) {
-        case PY_IDENTIFIER:
-                identifier(walk, node, parent, scope);
-                break;
-        case PY_CALL:
-        case PY_ATTRIBUTE:
-        case PY_SUBSCRIPT:
-                /* A default is worked out where the function is made. */
-                mention(walk, node, kind, parent, scope);
-                break;
-        case PY_IMPORT:
-                mention(walk, node, kind, parent, scope);
-                import(p, node, scope, firm);
-                break;
-        case PY_IMPORT_FROM:
-                mention(walk, node, kind, parent, scope);
-                import_from(p, node, scope, firm);
-                break;
-        case PY_STRING:
-                if (!has_interpolations(p->source, node))
-                        *child_frame = WALKER_LEAF;
-                if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
-                        mention(walk, node, kind, parent, scope);
-                break;
-        case PY_EXPRESSION_STATEMENT:
-        case PY_DECORATED:
-                *child_frame = parent == PY_MODULE ? frame | TOP : scope;
-                break;
-        case PY_EXEC:
-                mention(walk, node, kind, parent, scope);
-                break;
         case PY_ASSIGNMENT:
                 assignment(p, node, scope, firm);
                 break;
@@ -353,6 +316,57 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
         case PY_CASE_PATTERN:
         case PY_SPLAT_PATTERN:
                 bind_opaque(p, node, scope, false);
+                break;
+        case PY_GLOBAL:
+        case PY_NONLOCAL:
+                bind_elsewhere(p, node, scope, kind == PY_GLOBAL);
+                break;
+        case PY_DELETE:
+                delete (p, node);
+                break;
+        default:
+                break;
+        }
+}
+
+void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
+                  uint32_t *child_frame)
+{
+        struct program_walk *walk = context;
+        struct program *p = walk->program;
+        uint32_t scope = frame & ~TOP;
+        bool firm = parent == PY_MODULE ||
+                    (frame & TOP && (parent == PY_DECORATED || parent == PY_EXPRESSION_STATEMENT));
+        if (p->failed)
+                walk->walker.stop = true;
+        switch (kind) {
+        case PY_IDENTIFIER:
+                identifier(walk, node, parent, scope);
+                break;
+        case PY_CALL:
+        case PY_ATTRIBUTE:
+        case PY_SUBSCRIPT:
+        case PY_EXEC:
+                /* A default is worked out where the function is made. */
+                mention(walk, node, kind, parent, scope);
+                break;
+        case PY_IMPORT:
+                mention(walk, node, kind, parent, scope);
+                import(p, node, scope, firm);
+                break;
+        case PY_IMPORT_FROM:
+                mention(walk, node, kind, parent, scope);
+                import_from(p, node, scope, firm);
+                break;
+        case PY_STRING:
+                if (!has_interpolations(p->source, node))
+                        *child_frame = WALKER_LEAF;
+                if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
+                        mention(walk, node, kind, parent, scope);
+                break;
+        case PY_EXPRESSION_STATEMENT:
+        case PY_DECORATED:
+                *child_frame = parent == PY_MODULE ? frame | TOP : scope;
                 break;
         case PY_FUNCTION:
                 bind_opaque(p, source_child(p->source, node, FIELD_NAME), scope, firm);
@@ -381,14 +395,7 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                         *child_frame = p->scopes[scope].parent;
                 }
                 break;
-        case PY_GLOBAL:
-        case PY_NONLOCAL:
-                bind_elsewhere(p, node, scope, kind == PY_GLOBAL);
-                break;
-        case PY_DELETE:
-                delete (p, node);
-                break;
         default:
-                break;
+                bind_by(p, node, kind, scope, firm);
         }
 }

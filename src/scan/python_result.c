@@ -113,37 +113,75 @@ static void codec(struct program *p, const struct values *of, const struct value
         values_transform(ret, &p->arena, transform, of);
 }
 
+/* import_module("a.b") is a.b; __import__("a.b") is a, unless it is told what to take from it. */
+static void add_modules(struct program *p, const struct values *names, bool only_top, struct values *ret)
+{
+        ret->other |= names->other;
+        for (unsigned i = 0; i < names->n; i++) {
+                const struct value *name = &names->v[i];
+                if (name->kind != VALUE_TEXT || !name->text) {
+                        ret->other = true;
+                        continue;
+                }
+                const char *dot = only_top ? memchr(name->text, '.', name->len) : NULL;
+                values_add_text(ret, &p->arena, VALUE_NAME, name->text,
+                                dot ? (size_t)(dot - name->text) : name->len);
+        }
+}
+
+static void add_members(struct program *p, const struct values *objects, const struct values *names,
+                        struct values *ret)
+{
+        ret->other |= objects->other || names->other;
+        for (unsigned i = 0; i < objects->n; i++)
+                for (unsigned k = 0; k < names->n; k++)
+                        if (names->v[k].kind == VALUE_TEXT && names->v[k].text)
+                                python_add_member(p, &objects->v[i], names->v[k].text, names->v[k].len, ret);
+}
+
+/* Behind the first, whose values become all of it: the other arguments. */
+static void join_path(struct program *p, const struct python_arguments *arguments, uint32_t scope,
+                      struct values *first)
+{
+        struct values next, joined;
+        for (size_t i = 1; i < arguments->n; i++) {
+                joined = (struct values){0};
+                python_argument(p, arguments, i, NULL, scope, &next);
+                values_join(&joined, &p->arena, JOIN_PATH, first, &next);
+                *first = joined;
+        }
+        first->other |= arguments->other;
+}
+
+static void add_path(struct program *p, const struct python_arguments *arguments, uint32_t scope,
+                     struct values *first, struct values *ret)
+{
+        if (arguments->n == 0)
+                values_add_text(first, &p->arena, VALUE_TEXT, ".", 1);
+        first->other = arguments->n > 0 && first->other;
+        join_path(p, arguments, scope, first);
+        for (unsigned i = 0; i < first->n; i++) {
+                first->v[i].kind = VALUE_PATH;
+                values_add(ret, &first->v[i]);
+        }
+        if (first->other)
+                values_add(ret, &(struct value){.kind = VALUE_PATH});
+}
+
 /* The result of calling something that has a name. */
 static void call_known(struct program *p, const struct known *known, const struct python_arguments *arguments,
                        uint32_t scope, struct values *ret)
 {
-        struct values first, second, joined;
-        size_t top;
+        struct values first, second;
         python_argument(p, arguments, 0, NULL, scope, &first);
         switch (known->result) {
         case RESULT_MODULE:
         case RESULT_TOP_MODULE:
-                ret->other |= first.other;
-                for (unsigned i = 0; i < first.n; i++) {
-                        if (first.v[i].kind != VALUE_TEXT || !first.v[i].text) {
-                                ret->other = true;
-                                continue;
-                        }
-                        top = first.v[i].len;
-                        const char *dot = memchr(first.v[i].text, '.', top);
-                        if (known->result == RESULT_TOP_MODULE && dot && arguments->n < 4)
-                                top = (size_t)(dot - first.v[i].text);
-                        values_add_text(ret, &p->arena, VALUE_NAME, first.v[i].text, top);
-                }
+                add_modules(p, &first, known->result == RESULT_TOP_MODULE && arguments->n < 4, ret);
                 break;
         case RESULT_MEMBER:
                 python_argument(p, arguments, 1, "name", scope, &second);
-                ret->other |= first.other || second.other;
-                for (unsigned i = 0; i < first.n; i++)
-                        for (unsigned k = 0; k < second.n; k++)
-                                if (second.v[k].kind == VALUE_TEXT && second.v[k].text)
-                                        python_add_member(p, &first.v[i], second.v[k].text, second.v[k].len,
-                                                          ret);
+                add_members(p, &first, &second, ret);
                 break;
         case RESULT_SAME:
                 values_add_all(ret, &first);
@@ -171,25 +209,11 @@ static void call_known(struct program *p, const struct known *known, const struc
                 values_transform(ret, &p->arena, TRANSFORM_REVERSE, &first);
                 break;
         case RESULT_PATH:
-                if (arguments->n == 0)
-                        values_add_text(&first, &p->arena, VALUE_TEXT, ".", 1);
-                first.other = arguments->n > 0 && first.other;
-                /* fall through */
+                add_path(p, arguments, scope, &first, ret);
+                break;
         case RESULT_JOINED_PATH:
-                for (size_t i = 1; i < arguments->n; i++) {
-                        joined = (struct values){0};
-                        python_argument(p, arguments, i, NULL, scope, &second);
-                        values_join(&joined, &p->arena, JOIN_PATH, &first, &second);
-                        first = joined;
-                }
-                ret->other |= known->result == RESULT_JOINED_PATH && (first.other || arguments->other);
-                for (unsigned i = 0; i < first.n; i++) {
-                        if (known->result == RESULT_PATH)
-                                first.v[i].kind = VALUE_PATH;
-                        values_add(ret, &first.v[i]);
-                }
-                if (known->result == RESULT_PATH && (first.other || arguments->other))
-                        values_add(ret, &(struct value){.kind = VALUE_PATH});
+                join_path(p, arguments, scope, &first);
+                values_add_all(ret, &first);
                 break;
         case RESULT_TEMPORARY:
                 values_add(ret, &(struct value){.kind = VALUE_PATH, .text = "/tmp/tmp", .len = 8});

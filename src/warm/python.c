@@ -112,8 +112,8 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 
 static int exit_code, interrupted;
 static uint32_t how; /* enum release_mode */
-static uint64_t
-        alone; /* the last process number before the code ran; 0: no code runs; 1: it can start none */
+/* The last process number before the code ran; 0: no code runs; 1: it runs, and can start none. */
+static uint64_t alone;
 static long self;
 
 static void say_goodbye(int code)
