@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "sys/ending.h"
+#include "warm/bind.h"
 #include "warm/receive.h"
 #include "warm/snapshot.h"
 
@@ -415,6 +416,7 @@ static __attribute__((noreturn)) void make_template(void)
         const char *why = load_boot() < 0 ? 0 : receive_preload();
         if (!why || why[0])
                 tell(1, why ? why : "the interpreter cannot be prepared");
+        bind_functions();
         PyOS_BeforeFork();
         int pid = fork();
         if (pid == 0)

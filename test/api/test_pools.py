@@ -349,6 +349,32 @@ def what_a_pooled_one_used_is_the_codes_alone():
             ensure(95 < used < 200 * support.slack, f"of 100 ms it used {used} ms: {code}")
 
 
+UNBOUND = """
+import ctypes, struct, sys
+image = open(sys.executable, "rb").read()
+table, size, count, names_at = *struct.unpack_from("<Q", image, 40), *struct.unpack_from("<HHH", image, 58)
+sections = [struct.unpack_from("<IIQQQQ", image, table + i * size) for i in range(count)]
+text = lambda strings, at: image[strings[4] + at : image.index(b"\\0", strings[4] + at)].decode()
+section = {text(sections[names_at], s[0]): s for s in sections}
+symbols = [struct.unpack_from("<IBBHQQ", image, i) for i in range(section[".dynsym"][4], section[".dynsym"][4] + section[".dynsym"][5], 24)]
+own = next(s[4] for s in symbols if text(section[".dynstr"], s[0]) == "Py_GetVersion")
+base = ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p).value - own
+calls, stubs = section[".rela.plt"], section[".plt"]
+slots = [struct.unpack_from("<QQ", image, i) for i in range(calls[4], calls[4] + calls[5], 24)]
+unbound = [text(section[".dynstr"], symbols[info >> 32][0]) for at, info in slots
+           if stubs[3] <= ctypes.c_uint64.from_address(base + at).value - base < stubs[3] + stubs[5]]
+print(len(slots), unbound)
+"""
+
+
+@test
+def functions_of_libraries_are_looked_up_once_for_all_that_are_restored():
+    with Daemon({"pools": [PYTHON]}) as d:
+        same(pooled(d, "python3", UNBOUND)["stdout"].partition(" ")[2], "[]\n", "what is looked up when it is called first")
+        # The distribution's is linked so that this is left to the first call; else nothing could fail above.
+        ensure("'write'" in fresh(d, "python3", UNBOUND)["stdout"], "the same when it is started by itself")
+
+
 @test(timing=True)
 def time_output_and_memory_are_limited_in_a_pooled_one():
     with Daemon() as d:
