@@ -60,6 +60,7 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
                 .image = image ? mounts : NULL,
                 .proc_fd = -1,
                 .netns_fd = -1,
+                .user_fd = -1,
                 .census_fd = -1,
                 .listener_fd = -1,
         };

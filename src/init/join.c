@@ -66,6 +66,7 @@ int join(const struct message *message, const char *data, uint32_t *ret_walls, s
                 .limits = head.limits,
                 .proc_fd = -1,
                 .netns_fd = -1,
+                .user_fd = -1,
                 .census_fd = -1,
                 .listener_fd = -1,
         };

@@ -48,6 +48,8 @@ static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err 
         spec->host_uid = groups.host_uid;
         spec->host_gid = groups.host_gid;
         spec->limit_processes_by_rlimit = groups.limit_processes_by_rlimit;
+        if (groups.has_user && message.n_fds > 0)
+                spec->user_fd = message.fds[--message.n_fds];
         for (unsigned i = 0; i < message.n_fds; i++) {
                 ssize_t n = sys_write(message.fds[i], "0", 1);
                 if (n < 0)

@@ -49,6 +49,23 @@ int identity_map_self(struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? fail(err, r, "map the user into its namespace") : 0;
 }
 
+static int make_namespace(const struct jail_spec *spec, unsigned uid, unsigned gid, struct cella_err *err)
+{
+        int r = sys_unshare(CLONE_NEWUSER);
+        if (r < 0)
+                return fail(err, r, "make a user namespace (is sysctl user.max_user_namespaces above 0?)");
+        r = map(spec, spec->inner_uid, spec->inner_gid, uid, gid);
+        return r < 0 ? fail(err, r, "map the user") : 0;
+}
+
+/* That of a sandbox which is dead, and which was the same user. */
+static int enter_namespace(const struct jail_spec *spec, struct cella_err *err)
+{
+        AUTO(sys_close) int namespace = spec->user_fd;
+        int r = sys_setns(namespace, CLONE_NEWUSER);
+        return r < 0 ? fail(err, r, "enter its user namespace") : 0;
+}
+
 int identity_drop(const struct jail_spec *spec, struct cella_err *err)
 {
         unsigned uid = 0; /* as the namespace around ours calls who we are */
@@ -69,12 +86,9 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
                 r = sys_clear_capabilities();
                 return r < 0 ? fail(err, r, "drop capabilities") : 0;
         }
-        r = sys_unshare(CLONE_NEWUSER);
+        r = spec->user_fd >= 0 ? enter_namespace(spec, err) : make_namespace(spec, uid, gid, err);
         if (r < 0)
-                return fail(err, r, "make a user namespace (is sysctl user.max_user_namespaces above 0?)");
-        r = map(spec, spec->inner_uid, spec->inner_gid, uid, gid);
-        if (r < 0)
-                return fail(err, r, "map the user");
+                return r;
         /* Without no_new_privs, Landlock and the filter need CAP_SYS_ADMIN; then the exec of
          * init, as a user that is not root, drops them. */
         r = spec->walls & WALL_NO_NEW_PRIVS ? sys_drop_capabilities() : 0;

@@ -51,6 +51,7 @@ struct jail_spec {
         /* Set on the way. */
         int proc_fd;  /* the host's /proc */
         int netns_fd; /* made by the owner; -1: make one */
+        int user_fd;  /* a user namespace with its map; -1: make one */
         int census_fd;
         int listener_fd; /* where refused calls are heard of (jail/seccomp.h); -1: nowhere */
 };

@@ -74,9 +74,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         int view_fd = -1;
         const enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
         /* One that lives long has more groups. */
-        AUTO(cgroup_free)
-        struct cgroup *groups =
-                m->long_lived || m->network || m->direct ? NULL : keeper_take_groups(k, &m->limits);
+        const struct stock_groups again = m->long_lived || m->network || m->direct
+                                                  ? (struct stock_groups){.user = -1}
+                                                  : keeper_take_groups(k, &m->limits);
+        AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
+        AUTO(sys_close) int user = again.user;
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
@@ -93,7 +95,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,
                 .home = k->home,
-                .cgroup = &groups,
+                .keep_user = plain && k->privileged,
+                .cgroup = &cgroup,
+                .user = &user,
                 .image = image.fd >= 0 ? &image : NULL,
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);

@@ -163,9 +163,10 @@ static void bury_remains(struct keeper *k, int64_t now)
         }
 }
 
-struct cgroup *keeper_take_groups(struct keeper *k, const struct cella_limits *limits)
+struct stock_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits)
 {
-        struct cgroup *useless, *groups = stock_take_groups(&k->stock, limits, &useless);
+        struct cgroup *useless;
+        struct stock_groups groups = stock_take_groups(&k->stock, limits, &useless);
         bury(k, useless);
         return groups;
 }
@@ -189,7 +190,7 @@ void keeper_finish(struct keeper *k, struct cell *cell)
         /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
          * with a network, connections that the kernel is still taking leave of. */
         if (!sb->direct && !sb->network)
-                stock_add_groups(&k->stock, &cgroup);
+                stock_add_groups(&k->stock, &cgroup, &sb->user);
         cells_drop(&k->cells, cell);
         sandbox_free(sb);
         bury(k, cgroup);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -136,8 +137,11 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
                 sb->missing = all;
                 return 0;
         }
-        if (m->parts->cgroup && *m->parts->cgroup)
+        if (m->parts->cgroup && *m->parts->cgroup) {
                 sb->cgroup = TAKE(*m->parts->cgroup);
+                if (m->parts->user && m->parts->keep_user)
+                        sb->user = TAKE_FD(*m->parts->user);
+        }
         int r = sb->cgroup ? 0
                            : cgroup_new(m->parts->home, &sb->limits, m->parts->freezable, &sb->cgroup, err);
         if (r < 0 && m->spec.privileged)
@@ -317,16 +321,19 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
 
 static int send_groups(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
-        int fds[JAIL_CGROUP_FDS_MAX], n = 0;
+        int fds[JAIL_CGROUP_FDS_MAX + 1], n = 0;
         const struct init_groups groups = {
                 .walls = m->spec.walls,
                 .host_uid = m->spec.host_uid,
                 .host_gid = m->spec.host_gid,
                 .limit_processes_by_rlimit = m->spec.limit_processes_by_rlimit,
+                .has_user = sb->user >= 0,
         };
         if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds, err)) < 0)
                 return n;
-        int r = message_send(sb->control, INIT_GROUPS, 0, fds, (unsigned)n, &groups, sizeof groups, NULL, 0);
+        fds[n] = sb->user;
+        int r = message_send(sb->control, INIT_GROUPS, 0, fds, (unsigned)n + groups.has_user, &groups,
+                             sizeof groups, NULL, 0);
         while (n > 0)
                 sys_close(fds[--n]);
         return sent(r, err);
@@ -374,7 +381,8 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         AUTO(sandbox_free) struct sandbox *sb = calloc(1, sizeof *sb);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        sb->pidfd = sb->control = sb->netns = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->pidfd = sb->control = sb->netns = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->keep_user = parts->keep_user;
         sb->image = parts->image ? sys_dup_above(parts->image->fd, 3) : -1;
         sb->network = parts->network;
         sb->direct = parts->direct;
@@ -478,8 +486,26 @@ void sandbox_kill(struct sandbox *sb)
                 cgroup_let_die(sb->cgroup);
 }
 
+/* The user namespace of one that may be dead, but is not reaped: its credentials are there until then.  If it
+ * has one: it may have failed before that, or before it had said who is who in it, the groups last. */
+static void keep_user(struct sandbox *sb)
+{
+        char path[32], map[40];
+        uid_t owner;
+        if (!sb->keep_user || sb->user >= 0 || sb->pid <= 0)
+                return;
+        snprintf(path, sizeof path, "/proc/%d/gid_map", (int)sb->pid);
+        if (sys_read_file(AT_FDCWD, path, map, sizeof map) <= 0)
+                return;
+        snprintf(path, sizeof path, "/proc/%d/ns/user", (int)sb->pid);
+        sb->user = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
+        if (sys_call3(SYS_ioctl, sb->user, NS_GET_OWNER_UID, &owner) < 0 || owner != sb->host_uid)
+                sys_close(TAKE_FD(sb->user));
+}
+
 bool sandbox_try_reap(struct sandbox *sb)
 {
+        keep_user(sb);
         if (sb->pid > 0 && sys_wait(sb->pid, NULL, __WALL | WNOHANG, NULL) != 0)
                 sb->pid = 0; /* nobody to wait for: the caller ignores SIGCHLD */
         return sb->pid <= 0;
@@ -512,6 +538,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->pidfd);
         sys_close(sb->image);
         sys_close(sb->netns);
+        sys_close(sb->user);
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);
         cgroup_free(sb->cgroup);

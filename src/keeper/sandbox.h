@@ -39,9 +39,11 @@ struct sandbox {
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
         int netns;               /* its network namespace, kept if parts.keep_netns; -1 */
-        bool direct;             /* it is none: the code is run on the host */
-        bool network;            /* it has a way out: */
-        int way_out[2];          /* see INIT_NETWORK; -1 until it is ready */
+        int user;                /* its user namespace, kept once it is dead if parts.keep_user; -1 */
+        bool keep_user;
+        bool direct;                         /* it is none: the code is run on the host */
+        bool network;                        /* it has a way out: */
+        int way_out[2];                      /* see INIT_NETWORK; -1 until it is ready */
         const struct sandbox_remote *remote; /* NULL: it is our child.  Else it has neither pid nor cgroup */
         void *context;                       /* of remote; NULL once it has ended */
 };
@@ -61,6 +63,7 @@ struct sandbox_parts {
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
         bool freezable;          /* see cgroup_new() */
         bool keep_netns;         /* sandbox->netns is wanted */
+        bool keep_user;          /* sandbox->user is wanted */
         bool network;            /* it gets a way out */
         bool direct;             /* see jail/spec.h */
         const bool *privileged;  /* sandbox_is_privileged(), of one that never changes.  NULL: it is asked */
@@ -69,6 +72,8 @@ struct sandbox_parts {
         uint32_t view_tag;       /* of one that is to be left */
         const struct cgroup_home *home;
         struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
+        int *user; /* the user namespace of a dead sandbox that had the same group and the same uid inside: is
+                    * taken, unless it is -1 or the user is another.  NULL: none */
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
 #define SANDBOX_PARTS_NONE                                                                                   \

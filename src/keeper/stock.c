@@ -16,7 +16,7 @@
 
 #define VIEW_US 1000000         /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
-#define DESCRIPTORS_EACH 64     /* a group has eleven at most, and most are for sandboxes that live */
+#define DESCRIPTORS_EACH 64     /* a group has twelve at most, and most are for sandboxes that live */
 
 static void drop_view(struct stock *s)
 {
@@ -64,8 +64,11 @@ void stock_done(struct stock *s)
         close_left(s);
         while (s->n_netns > 0)
                 sys_close(s->netns[--s->n_netns]);
-        for (; s->n_groups > 0; s->n_groups--)
-                cgroup_free(s->groups[s->first_group++ % STOCK_GROUPS]);
+        for (; s->n_groups > 0; s->n_groups--) {
+                struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
+                cgroup_free(groups->cgroup);
+                sys_close(groups->user);
+        }
 }
 
 bool stock_wants(const struct stock *s)
@@ -154,26 +157,29 @@ void stock_add_netns(struct stock *s, int *netns)
 
 /* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes
  * for each that is made. */
-struct cgroup *stock_take_groups(struct stock *s, const struct cella_limits *limits,
-                                 struct cgroup **ret_useless)
+struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits *limits,
+                                      struct cgroup **ret_useless)
 {
+        const struct stock_groups none = {.user = -1};
         *ret_useless = NULL;
         if (s->n_groups <= STOCK_RESTING)
-                return NULL;
-        struct cgroup *groups = s->groups[s->first_group];
+                return none;
+        struct stock_groups groups = s->groups[s->first_group];
         s->first_group = (s->first_group + 1) % STOCK_GROUPS;
         s->n_groups--;
-        if (cgroup_renew(groups, limits))
+        if (cgroup_renew(groups.cgroup, limits))
                 return groups;
-        *ret_useless = groups;
-        return NULL;
+        *ret_useless = groups.cgroup;
+        sys_close(groups.user);
+        return none;
 }
 
-void stock_add_groups(struct stock *s, struct cgroup **groups)
+void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user)
 {
-        if (!*groups || s->n_groups >= s->groups_max)
+        if (!*cgroup || s->n_groups >= s->groups_max)
                 return;
-        cgroup_unthrottle(*groups);
-        if (cgroup_may_serve_again(*groups))
-                s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] = TAKE(*groups);
+        cgroup_unthrottle(*cgroup);
+        if (cgroup_may_serve_again(*cgroup))
+                s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
+                        (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user)};
 }

@@ -1,9 +1,9 @@
 /* keeper/stock.h -- parts of sandboxes that are made ahead, or are as good as new after their sandbox is
  * dead.
  *
- * Network namespaces and control groups: together they are most of what a sandbox costs the keeper, and the
- * kernel as much again when they go.  And a view to copy.  No process, no memory, and nothing that code can
- * write to is ever used twice. */
+ * Network namespaces, control groups and user namespaces: together they are most of what a sandbox costs the
+ * keeper, and the kernel as much again when they go.  And a view to copy.  No process, no memory, and nothing
+ * that code can write to is ever used twice. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,12 +15,18 @@
 #define STOCK_GROUPS 64
 #define STOCK_RESTING 8 /* groups that are not taken: the kernel is still freeing what was in them */
 
+/* Control groups, and with them goes a uid; and the user namespace in which it is the code's. */
+struct stock_groups {
+        struct cgroup *cgroup;
+        int user; /* -1: none yet */
+};
+
 struct stock {
         int netns[STOCK_NETNS];
         unsigned n_netns;
-        bool makes;                          /* network namespaces, ahead */
-        struct netns_record fresh;           /* what a new one says of itself */
-        struct cgroup *groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
+        bool makes;                               /* network namespaces, ahead */
+        struct netns_record fresh;                /* what a new one says of itself */
+        struct stock_groups groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
         unsigned first_group, n_groups, groups_max;
         int view;    /* a mount namespace, see jail/view_shared.c; -1: none */
         int left[2]; /* a socket: where new ones come (stock_hear()), and what those who leave them
@@ -48,10 +54,10 @@ void stock_tidy(struct stock *s, int64_t now);
 
 /* An unused namespace, which the caller closes, or -1. */
 int stock_take_netns(struct stock *s);
-/* Groups of these limits or NULL, and others that are of no use any more or NULL: the caller frees both. */
-struct cgroup *stock_take_groups(struct stock *s, const struct cella_limits *limits,
-                                 struct cgroup **ret_useless);
+/* Groups of these limits, or none; and others that are of no use any more, or NULL.  All are the caller's. */
+struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits *limits,
+                                      struct cgroup **ret_useless);
 
 /* Of a sandbox that is dead.  Takes what is as good as new (then it is -1 or NULL), and leaves the rest. */
 void stock_add_netns(struct stock *s, int *netns);
-void stock_add_groups(struct stock *s, struct cgroup **groups);
+void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user);

@@ -25,8 +25,9 @@ enum init_request {
         INIT_BUILD =
                 1, /* struct init_build, struct init_mount for each, their strings; descriptor: see view */
         /* What the owner makes while the view is being built: */
-        INIT_GROUPS,   /* struct init_groups; descriptors: cgroup files to write 0 to */
-        INIT_GO,       /* descriptors: the network namespace, if the owner could make one */
+        INIT_GROUPS, /* struct init_groups; descriptors: cgroup files to write 0 to, then the user namespace,
+                      * if there is one */
+        INIT_GO,     /* descriptors: the network namespace, if the owner could make one */
         INIT_PUT_FILE, /* struct init_put_file, name, content; INIT_DONE or INIT_FAILED */
         /* struct init_spawn, strings; descriptors: stdin, stdout, stderr, then those it finds from 3 on;
          * or none with INIT_TERMINAL.  INIT_STARTED (if asked for), then INIT_EXITED; or INIT_FAILED. */
@@ -96,6 +97,7 @@ struct init_groups {
         uint32_t walls;
         uint32_t host_uid, host_gid;
         uint32_t limit_processes_by_rlimit;
+        uint32_t has_user; /* the last descriptor is a user namespace in which host_uid is inner_uid */
 };
 
 /* Namespaces, in the order of init_join.outside. */

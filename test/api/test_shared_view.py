@@ -2,6 +2,7 @@
 nothing gets from one to another through what they share."""
 
 import concurrent.futures
+import os
 import time
 
 import support
@@ -206,3 +207,45 @@ def what_was_done_on_a_network_is_not_seen_by_the_next():
             same((r["status"], r["stderr"]), ("exited", ""), what)
             for _ in range(20):
                 same(d.exec("python3", COUNTERS)["stdout"], new, f"what is counted after {what}")
+
+
+WHO = r"""
+import ctypes, os, resource
+for name in ("uid_map", "gid_map", "setgroups"):
+    print(open("/proc/self/" + name).read().split()[::2])
+print([l for l in open("/proc/self/status") if l.startswith(("Uid", "Gid", "Groups", "Cap", "SigQ", "NoNewPrivs"))])
+print([resource.getrlimit(i) for i in range(16)])
+libc, watches = ctypes.CDLL(None), 0
+while libc.inotify_init() >= 0:
+    watches += 1
+print(watches, "instances of inotify")
+"""
+OF_A_USER = {
+    "signals that wait": "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [40])\nfor _ in range(1000): os.kill(os.getpid(), 40)",
+    "memory that is locked": "import mmap\nm = mmap.mmap(-1, 1 << 20)\nctypes.CDLL(None).mlock(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), ctypes.c_size_t(1 << 20))",
+    "instances of inotify": "for _ in range(100): ctypes.CDLL(None).inotify_init()",
+    "a queue of messages": "ctypes.CDLL(None).mq_open(b'/left', 0o102, 0o600, None)",
+    "a segment of memory": "ctypes.CDLL(None).shmget(77, 4096, 0o1600)",
+    "keys": "ctypes.CDLL(None).syscall(248, b'user', b'left', b'x', 1, -4)",
+    "another namespace": "ctypes.CDLL(None).unshare(0x10000000)",
+}  # fmt: skip
+
+
+@test(users=["root"])
+def a_user_namespace_that_serves_again_has_nothing_of_the_last():
+    """It goes with the control groups and the uid of a sandbox that is dead, and only there are such groups."""
+    again = not os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    where = "import os; print(os.readlink('/proc/self/ns/user'))"
+    with Daemon(settings={"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]}) as d:
+        seen = [d.exec("python3", where)["stdout"] for _ in range(40)]
+        same(len(set(seen)) < 30, again, "namespaces are used again", set(seen))
+        new = d.exec("python3", WHO)["stdout"]
+        ensure("1000" in new and "NoNewPrivs:\\t1" in new and "128 instances" in new, "who that is", new)
+        for what, code in OF_A_USER.items():
+            r = d.exec("python3", f"import ctypes\n{where}\n{code}")
+            same((r["status"], r["stderr"]), ("exited", ""), what)
+            for _ in range(12):
+                same(d.exec("python3", WHO)["stdout"], new, f"after {what}")
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            at_once = list(pool.map(lambda _: d.exec("python3", where + "; import time; time.sleep(0.5)")["stdout"], range(6)))
+        same(len(set(at_once)), 6, "namespaces of six at once")
