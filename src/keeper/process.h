@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "keeper/births.h"
 #include "keeper/cells.h"
 #include "keeper/docker.h"
 #include "keeper/egress.h"
@@ -40,7 +41,8 @@ struct keeper {
         struct cells cells;
         struct outbox outbox;
         int epoll, signals;
-        int program;              /* init's, shared by all */
+        int program; /* init's, shared by all */
+        struct births births;
         struct cgroup_home *home; /* NULL: this user has no groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         bool privileged;          /* sandbox_is_privileged() */

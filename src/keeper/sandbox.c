@@ -8,22 +8,18 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/nsfs.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/err.h"
-#include "jail/identity.h"
 #include "jail/netns.h"
 #include "jail/spec.h"
 #include "keeper/making.h"
+#include "keeper/nursery.h"
 #include "keeper/options.h"
 #include "keeper/program.h"
 #include "sys/file.h"
@@ -38,17 +34,6 @@
 #define DIRECT_WALLS (WALL_PID | WALL_CGROUP | WALL_NO_NEW_PRIVS | WALL_RLIMIT | WALL_HYGIENE)
 #define DEATH_PATIENCE_US 10000000 /* for the kernel to end what it was told to kill */
 #define FIRST_UID 0x70000000u      /* a range that nothing else hands out; + cgroup_number() */
-#define INIT_PATIENCE_S 30         /* on however busy a machine, init has answered by then or never will */
-
-/* What the child needs until it has become init; it shares our memory, so this has to stay at
- * least as long.  See sys_spawn(). */
-struct nursery {
-        struct sys_stack stack;
-        struct jail_spec spec;
-        int control, program;
-        int idmaps[INIT_MOUNTS_MAX];
-        int trees[INIT_MOUNTS_MAX];
-};
 
 static void making_done_auto(struct making *m)
 {
@@ -109,24 +94,6 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         return err_hint(err, "executable memfds must be allowed: sysctl vm.memfd_noexec=0 or 1");
 }
 
-static int make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
-{
-        const struct timeval patience = {.tv_sec = INIT_PATIENCE_S};
-        int pair[2];
-        int r = message_pair(pair);
-        if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
-        sb->control = pair[0];
-        m->child_control = sys_dup_above(pair[1], INIT_FREE_FD);
-        sys_close(pair[1]);
-        if (m->child_control < 0)
-                return err_set(err, CELLA_INTERNAL, m->child_control, "cannot make a socket");
-        /* Whoever is behind it, half a message must not hold us. */
-        sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        return 0;
-}
-
 /* As root, cgroups are a wall that must stand.  An ordinary user has them by delegation
  * only; then what was asked for by name must be enforceable, and the rest is told. */
 static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, struct cella_err *err)
@@ -164,101 +131,6 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
                                      "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control");
         return err_hint(err, "run as root, or with a delegated cgroup: systemd-run --user --scope -p "
                              "Delegate=yes cella ...");
-}
-
-/* The others init enters later: network, cgroup, and the code's own user namespace. */
-static uint64_t clone_flags(const struct jail_spec *spec)
-{
-        /* One that takes a view copies that, and not the host's mounts first. */
-        uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
-        if (!spec->privileged)
-                flags |= CLONE_NEWUSER;
-        if (spec->walls & WALL_PID)
-                flags |= CLONE_NEWPID;
-        if (spec->walls & WALL_IPC)
-                flags |= CLONE_NEWIPC;
-        if (spec->walls & WALL_UTS)
-                flags |= CLONE_NEWUTS;
-        return flags;
-}
-
-/* In the child. */
-static void become_init(void *arg)
-{
-        struct nursery *n = arg;
-        char *const argv[] = {"init", NULL}, *const env[] = {NULL};
-        struct cella_err err = {0};
-        char path[32];
-        int r;
-        /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
-         * its maps out of its own reach. */
-        if (!n->spec.privileged && identity_map_self(&n->spec, &err) < 0)
-                goto failed;
-        for (size_t i = 0; i < n->spec.n_mounts; i++) {
-                if (n->idmaps[i] >= 0)
-                        sys_call3(SYS_fcntl, n->idmaps[i], F_SETFD, 0);
-                if (n->trees[i] >= 0)
-                        sys_call3(SYS_fcntl, n->trees[i], F_SETFD, 0);
-        }
-        if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
-                r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
-        if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
-                snprintf(path, sizeof path, "/proc/self/fd/%d", n->program);
-                r = (int)sys_call3(SYS_execve, path, argv, env);
-        }
-        err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot start init");
-failed:
-        message_send(n->control, INIT_FAILED, 0, NULL, 0, &err, sizeof err, NULL, 0);
-        sys_exit(1);
-}
-
-/* The last that was left, its pages still there. */
-static struct nursery *spare_nursery;
-
-static struct nursery *take_nursery(void)
-{
-        struct nursery *spare = __atomic_exchange_n(&spare_nursery, NULL, __ATOMIC_ACQ_REL);
-        return spare ? spare : malloc(sizeof *spare);
-}
-
-static void leave_nursery(struct nursery *n)
-{
-        free(__atomic_exchange_n(&spare_nursery, n, __ATOMIC_ACQ_REL));
-}
-
-static int clone_child(struct sandbox *sb, struct making *m, struct cella_err *err)
-{
-        int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
-        struct nursery *n = sb->nursery = take_nursery();
-        if (!n)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        n->spec = m->spec;
-        n->control = m->child_control;
-        n->program = m->program;
-        for (size_t i = 0; i < m->spec.n_mounts; i++) {
-                n->idmaps[i] = m->mounts[i].idmap_fd;
-                n->trees[i] = m->mounts[i].tree_fd;
-        }
-        /* No handler of the caller may run in the child. */
-        sys_block_signals(&m->signals);
-        pid_t pid = sys_spawn(clone_flags(&m->spec), cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
-        if (pid == -ENOSYS)
-                pid = sys_spawn(clone_flags(&m->spec), cgroup_fd = -1, &sb->pidfd, &n->stack, become_init, n);
-        sys_restore_signals(&m->signals);
-        if (pid > 0) {
-                sb->pid = pid;
-                m->cloned_into_cgroup = cgroup_fd >= 0;
-                sys_close(TAKE_FD(m->child_control));
-                return 0;
-        }
-        err_set(err, CELLA_ISOLATION_UNAVAILABLE, pid, "user: cannot make namespaces");
-        if (pid == -EPERM || pid == -ENOSPC || pid == -EUSERS)
-                return err_hint(
-                        err,
-                        "allow user namespaces (sysctl user.max_user_namespaces, "
-                        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), "
-                        "or run as root");
-        return pid;
 }
 
 /* The cgroups, and with them the code's uid outside. */
@@ -393,14 +265,17 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         else if ((r = id_make("sbx_", sb->id)) < 0)
                 /* cppcheck-suppress memleak; AUTO frees it */
                 return err_set(err, CELLA_INTERNAL, r, "no random numbers");
-        if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = make_control(sb, &m, err)) < 0)
+        sb->nursery = nursery_take();
+        if (!sb->nursery)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = nursery_make_control(sb, &m, err)) < 0)
                 return r;
         /* A child that is cloned into its group, or whose mounts are made for its uid, needs
          * the group first. */
         bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0 || parts->freezable;
         if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = making_add_mounts(&m, options, err)) < 0 || (r = clone_child(sb, &m, err)) < 0 ||
+        if ((r = making_add_mounts(&m, options, err)) < 0 || (r = nursery_spawn(sb, &m, err)) < 0 ||
             (r = send_build(sb, &m, err)) < 0)
                 return r;
         if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
@@ -543,7 +418,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->way_out[1]);
         cgroup_free(sb->cgroup);
         if (sb->pid <= 0 && sb->nursery) /* else the kernel could not end it, and it may still be in there */
-                leave_nursery(sb->nursery);
+                nursery_leave(sb);
         free(sb);
         return NULL;
 }

@@ -105,7 +105,7 @@ pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack 
         long pid = sys_clone3_call(&args, sizeof args, child, arg);
         if (pid != -ENOSYS || cgroup_fd >= 0)
                 return (pid_t)pid;
-        pid = sys_fork(flags, ret_pidfd);
+        pid = sys_fork(flags & ~(uint64_t)CLONE_FILES, ret_pidfd);
         if (pid == 0)
                 child(arg);
         return (pid_t)pid;
