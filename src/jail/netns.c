@@ -59,32 +59,56 @@ int netns_leave(struct netns_visit *visit)
  * counted before, and takes as long to read as all of these.)  What else could stay behind (neighbours,
  * metrics of TCP, ports in TIME_WAIT, routes learned) comes of packets; sockets do not outlive their
  * processes. */
-int netns_record(int fd, struct netns_record *ret)
+static const char *const files[NETNS_FILES] = {"/proc/thread-self/net/dev", "/proc/thread-self/net/snmp",
+                                               "/proc/thread-self/net/snmp6"};
+
+/* They stay open: to open one costs more than to read it. */
+static int open_files(struct netns_kept *kept)
 {
-        static const char *const files[] = {"/proc/thread-self/net/dev", "/proc/thread-self/net/snmp",
-                                            "/proc/thread-self/net/snmp6"};
         static int home = -1; /* kept: whoever reads many of these never leaves his own for good */
+        if (kept->files[0] >= 0)
+                return 0;
         if (home < 0 && (home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0)) < 0)
                 return home;
-        int r = sys_setns(fd, CLONE_NEWNET);
-        ret->len = 0;
+        int r = sys_setns(kept->fd, CLONE_NEWNET);
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < sizeof files / sizeof *files && r >= 0; i++) {
-                r = (int)sys_read_file(AT_FDCWD, files[i], ret->text + ret->len, sizeof ret->text - ret->len);
+        for (size_t i = 0; i < NETNS_FILES && r >= 0; i++) {
+                r = kept->files[i] = sys_openat(AT_FDCWD, files[i], O_RDONLY, 0);
                 if (r == -ENOENT && i == 2) /* no IPv6 here */
                         r = 0;
-                ret->len += r > 0 ? (size_t)r : 0;
         }
         int back = sys_setns(home, CLONE_NEWNET);
         return r < 0 ? r : back;
 }
 
-bool netns_is_as_new(int fd, const struct netns_record *fresh)
+int netns_record(struct netns_kept *kept, struct netns_record *ret)
+{
+        int r = open_files(kept);
+        ret->len = 0;
+        for (size_t i = 0; i < NETNS_FILES && r >= 0; i++) {
+                if (kept->files[i] < 0)
+                        continue;
+                r = (int)sys_call4(SYS_pread64, kept->files[i], ret->text + ret->len,
+                                   sizeof ret->text - ret->len, 0);
+                ret->len += r > 0 ? (size_t)r : 0;
+        }
+        return r < 0 ? r : 0;
+}
+
+bool netns_is_as_new(struct netns_kept *kept, const struct netns_record *fresh)
 {
         static struct netns_record now;
-        return fresh->len > 0 && netns_record(fd, &now) == 0 && now.len == fresh->len &&
+        return fresh->len > 0 && netns_record(kept, &now) == 0 && now.len == fresh->len &&
                memcmp(now.text, fresh->text, now.len) == 0;
+}
+
+void netns_let_go(struct netns_kept *kept)
+{
+        sys_close(kept->fd);
+        for (size_t i = 0; i < NETNS_FILES; i++)
+                sys_close(kept->files[i]);
+        *kept = NETNS_NONE;
 }
 
 static int helper(void *arg)

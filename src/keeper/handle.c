@@ -67,7 +67,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         options.terminals = m->terminals;
         options.workspace = workspace < 0 ? NULL : path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
-        AUTO(sys_close) int netns = stock_take_netns(&k->stock);
+        AUTO(netns_let_go) struct netns_kept netns = stock_take_netns(&k->stock);
         /* All that are made for one execution, and have nothing of their own to show, look the same. */
         const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
                            !m->direct && !m->user_root;
@@ -82,7 +82,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
-                .netns = netns,
+                .netns = &netns,
                 .workspace_fd = workspace,
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,

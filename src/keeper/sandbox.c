@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "jail/netns.h"
 #include "jail/spec.h"
 #include "keeper/making.h"
 #include "keeper/nursery.h"
@@ -221,7 +220,7 @@ static int send_netns(struct sandbox *sb, bool keep, struct cella_err *err)
         if (r == 0)
                 sending = message_send(sb->control, INIT_GO, 0, &visit.fd, 1, NULL, 0, NULL, 0);
         if (r == 0 && keep)
-                sb->netns = sys_dup_above(visit.fd, 3);
+                sb->netns.fd = sys_dup_above(visit.fd, 3);
         int left = netns_leave(&visit);
         sys_restore_signals(&signals);
         if (r == 0)
@@ -232,14 +231,13 @@ static int send_netns(struct sandbox *sb, bool keep, struct cella_err *err)
 
 static int send_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
-        const int ready = m->parts->netns;
-        if (m->spec.privileged && (m->spec.walls & WALL_NET) && ready >= 0 && m->parts->keep_netns)
-                sb->netns = sys_dup_above(ready, 3);
-        if (m->spec.privileged && (m->spec.walls & WALL_NET) && ready >= 0)
-                return sent(message_send(sb->control, INIT_GO, 0, &ready, 1, NULL, 0, NULL, 0), err);
-        if (m->spec.privileged && (m->spec.walls & WALL_NET))
+        const bool gives = m->spec.privileged && (m->spec.walls & WALL_NET);
+        const int ready = gives && m->parts->netns ? m->parts->netns->fd : -1;
+        if (gives && ready < 0)
                 return send_netns(sb, m->parts->keep_netns, err);
-        return sent(message_send(sb->control, INIT_GO, 0, NULL, 0, NULL, 0, NULL, 0), err);
+        if (ready >= 0 && m->parts->keep_netns)
+                sb->netns = netns_take(m->parts->netns);
+        return sent(message_send(sb->control, INIT_GO, 0, &ready, ready >= 0, NULL, 0, NULL, 0), err);
 }
 
 int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
@@ -253,7 +251,8 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         AUTO(sandbox_free) struct sandbox *sb = calloc(1, sizeof *sb);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        sb->pidfd = sb->control = sb->netns = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->pidfd = sb->control = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->netns = NETNS_NONE;
         sb->keep_user = parts->keep_user;
         sb->image = parts->image ? sys_dup_above(parts->image->fd, 3) : -1;
         sb->network = parts->network;
@@ -412,7 +411,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sandbox_reap(sb);
         sys_close(sb->pidfd);
         sys_close(sb->image);
-        sys_close(sb->netns);
+        netns_let_go(&sb->netns);
         sys_close(sb->user);
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);

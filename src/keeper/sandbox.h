@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "cella.h"
 #include "jail/cgroup.h"
+#include "jail/netns.h"
 #include "jail/spec.h"
 
 struct nursery;
@@ -41,7 +42,7 @@ struct sandbox {
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
-        int netns;               /* its network namespace, kept if parts.keep_netns; -1 */
+        struct netns_kept netns; /* its network namespace, if parts.keep_netns */
         int user;                /* its user namespace, kept once it is dead if parts.keep_user; -1 */
         bool keep_user;
         bool direct;                         /* it is none: the code is run on the host */
@@ -59,9 +60,10 @@ struct sandbox_image {
 
 /* What the maker of many has ready, or knows better. */
 struct sandbox_parts {
-        const char *id;          /* NULL: a new one */
-        int program;             /* init's, see program_open_init(); borrowed.  -1: one of its own */
-        int netns;               /* an unused network namespace, its loopback up; borrowed.  -1: a new one */
+        const char *id;           /* NULL: a new one */
+        int program;              /* init's, see program_open_init(); borrowed.  -1: one of its own */
+        struct netns_kept *netns; /* an unused network namespace, its loopback up; is taken if it is to be
+                                   * kept. NULL or none: a new one */
         int workspace_fd;        /* what options->workspace is the name of; borrowed.  -1: the name decides */
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
         bool freezable;          /* see cgroup_new() */
@@ -80,8 +82,7 @@ struct sandbox_parts {
                     * taken, unless it is -1 or the user is another.  NULL: none */
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
-#define SANDBOX_PARTS_NONE                                                                                   \
-        ((struct sandbox_parts){.program = -1, .netns = -1, .workspace_fd = -1, .view_fd = -1})
+#define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1})
 
 /* Whether this process has the right to make network namespaces for others, and to tell who is
  * who: root's. */

@@ -63,7 +63,7 @@ void stock_done(struct stock *s)
         drop_view(s);
         close_left(s);
         while (s->n_netns > 0)
-                sys_close(s->netns[--s->n_netns]);
+                netns_let_go(&s->netns[--s->n_netns]);
         for (; s->n_groups > 0; s->n_groups--) {
                 struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
                 cgroup_free(groups->cgroup);
@@ -79,16 +79,17 @@ bool stock_wants(const struct stock *s)
 void stock_make(struct stock *s)
 {
         struct netns_visit visit;
-        int fd = netns_visit(&visit) < 0 ? -1 : sys_dup_above(visit.fd, 3);
+        struct netns_kept made = NETNS_NONE;
+        made.fd = netns_visit(&visit) < 0 ? -1 : sys_dup_above(visit.fd, 3);
         int r = netns_leave(&visit);
-        if (r < 0 || fd < 0) {
-                sys_close(fd);
+        if (r < 0 || made.fd < 0) {
+                netns_let_go(&made);
                 s->makes = false; /* the next sandbox says why */
                 return;
         }
-        if (s->fresh.len == 0 && netns_record(fd, &s->fresh) < 0)
+        if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
                 s->fresh.len = 0; /* none is used twice then */
-        s->netns[s->n_netns++] = fd;
+        s->netns[s->n_netns++] = made;
 }
 
 void stock_hear(struct stock *s)
@@ -142,17 +143,17 @@ enum jail_view stock_view(struct stock *s, int *ret_fd)
         return JAIL_VIEW_LEAVES;
 }
 
-int stock_take_netns(struct stock *s)
+struct netns_kept stock_take_netns(struct stock *s)
 {
-        return s->n_netns > 0 ? s->netns[--s->n_netns] : -1;
+        return s->n_netns > 0 ? s->netns[--s->n_netns] : NETNS_NONE;
 }
 
 /* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right
  * over it. */
-void stock_add_netns(struct stock *s, int *netns)
+void stock_add_netns(struct stock *s, struct netns_kept *netns)
 {
-        if (*netns >= 0 && s->n_netns < STOCK_NETNS && netns_is_as_new(*netns, &s->fresh))
-                s->netns[s->n_netns++] = TAKE_FD(*netns);
+        if (netns->fd >= 0 && s->n_netns < STOCK_NETNS && netns_is_as_new(netns, &s->fresh))
+                s->netns[s->n_netns++] = netns_take(netns);
 }
 
 /* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes

@@ -22,7 +22,7 @@ struct stock_groups {
 };
 
 struct stock {
-        int netns[STOCK_NETNS];
+        struct netns_kept netns[STOCK_NETNS];
         unsigned n_netns;
         bool makes;                               /* network namespaces, ahead */
         struct netns_record fresh;                /* what a new one says of itself */
@@ -52,12 +52,12 @@ void stock_hear(struct stock *s);
 int64_t stock_due(const struct stock *s);
 void stock_tidy(struct stock *s, int64_t now);
 
-/* An unused namespace, which the caller closes, or -1. */
-int stock_take_netns(struct stock *s);
+/* An unused namespace, which the caller lets go of; or none. */
+struct netns_kept stock_take_netns(struct stock *s);
 /* Groups of these limits, or none; and others that are of no use any more, or NULL.  All are the caller's. */
 struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits *limits,
                                       struct cgroup **ret_useless);
 
-/* Of a sandbox that is dead.  Takes what is as good as new (then it is -1 or NULL), and leaves the rest. */
-void stock_add_netns(struct stock *s, int *netns);
+/* Of a sandbox that is dead.  Takes what is as good as new (then there is none), and leaves the rest. */
+void stock_add_netns(struct stock *s, struct netns_kept *netns);
 void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user);

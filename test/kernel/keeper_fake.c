@@ -541,11 +541,12 @@ struct fake_held fake_held(pid_t pid)
                 link[len > 0 ? len : 0] = '\0';
                 if (len <= 0)
                         continue;
-                int *kind = !strncmp(link, "net:", 4)    ? &held.networks
-                            : !strncmp(link, "mnt:", 4)  ? &held.views
-                            : !strncmp(link, "user:", 5) ? &held.users
-                            : is_groups(link)            ? &held.groups
-                                                         : &held.others;
+                int *kind = !strncmp(link, "net:", 4)                              ? &held.networks
+                            : !strncmp(link, "/proc/", 6) && strstr(link, "/net/") ? &held.counters
+                            : !strncmp(link, "mnt:", 4)                            ? &held.views
+                            : !strncmp(link, "user:", 5)                           ? &held.users
+                            : is_groups(link)                                      ? &held.groups
+                                                                                   : &held.others;
                 ++*kind;
         }
         if (dir)

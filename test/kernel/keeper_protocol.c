@@ -198,6 +198,7 @@ TEST(two_hundred_leave_nothing)
         CHECK(fake_held(d.pid).networks <= STOCK_NETNS + 1 && fake_held(d.pid).views <= 1); /* and its own */
         CHECK(fake_held(d.pid).groups <= GROUP_FILES * (STOCK_GROUPS + 1));
         CHECK(fake_held(d.pid).users <= STOCK_GROUPS);
+        CHECK(fake_held(d.pid).counters <= NETNS_FILES * STOCK_NETNS);
         CHECK_INT(fake_mounts(d.pid), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
         CHECK(SOON(existing(groups, n_groups) <= STOCK_GROUPS, 1000));
