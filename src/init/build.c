@@ -7,9 +7,11 @@
 #include "init/refused.h"
 #include "init/strangers.h"
 #include "jail/enter.h"
+#include "sys/process.h"
 
 /* Points into data; every string must end within it. */
-static int parse(const struct message *message, char *data, struct jail_mount *mounts, struct jail_spec *ret)
+static int parse(const struct message *message, char *data, struct init_build *ret_head,
+                 struct jail_mount *mounts, struct jail_spec *ret)
 {
         struct init_build head;
         struct init_mount mount;
@@ -17,6 +19,7 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
         if (message->type != INIT_BUILD || message->len < sizeof head)
                 return -EPROTO;
         memcpy(&head, data, sizeof head);
+        *ret_head = head;
         if (head.n_mounts > INIT_MOUNTS_MAX || message->len < sizeof head + head.n_mounts * sizeof mount)
                 return -EPROTO;
         char *text = data + sizeof head + head.n_mounts * sizeof mount;
@@ -70,10 +73,12 @@ static int parse(const struct message *message, char *data, struct jail_mount *m
 int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err)
 {
         static struct jail_mount mounts[INIT_MOUNTS_MAX];
+        struct init_build head = {0};
         struct jail_spec spec;
-        int r = parse(message, data, mounts, &spec);
+        int r = parse(message, data, &head, mounts, &spec);
         if (r < 0)
                 return err_say(err, CELLA_INTERNAL, r, "init was not told what to build");
+        sys_default_signals(head.ignored);
         r = jail_enter(&spec, INIT_CONTROL_FD, err);
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);

@@ -131,14 +131,6 @@ static int open_deaths(void)
         return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A signal that the caller ignores would be ignored in the code too. */
-static void default_signals(void)
-{
-        const char none[4 * sizeof(long)] = {0}; /* the kernel's struct sigaction: SIG_DFL is 0 */
-        for (int signal = 1; signal <= 64; signal++)
-                sys_call4(SYS_rt_sigaction, signal, none, 0, 8);
-}
-
 /* As the first process of a container: the socket is in a directory that it was given; or there is none, or
  * none that leads anywhere, and then it is over standard input and output. */
 static int find_owner(int argc, char **argv)
@@ -152,7 +144,8 @@ static int find_owner(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        default_signals();
+        if (argc > 1) /* whoever made the container may ignore some, and the code would, too */
+                sys_default_signals(~UINT64_C(0));
         if (find_owner(argc, argv) < 0)
                 return INIT_NO_SOCKET;
         uint32_t walls = 0;

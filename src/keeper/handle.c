@@ -91,6 +91,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .network = m->network,
                 .direct = m->direct,
                 .privileged = &k->privileged,
+                .ignored = &k->ignored,
                 .view = view,
                 .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,

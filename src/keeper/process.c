@@ -486,6 +486,7 @@ int keeper_run(const struct keeper_setup *setup)
         k->setup = setup;
         k->signals = k->epoll = k->program = -1;
         k->privileged = sandbox_is_privileged();
+        k->ignored = sys_ignored_signals();
         stock_init(&k->stock, k->privileged);
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);

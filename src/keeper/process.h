@@ -46,6 +46,7 @@ struct keeper {
         struct cgroup_home *home; /* NULL: this user has no groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         bool privileged;          /* sandbox_is_privileged() */
+        uint64_t ignored;         /* sys_ignored_signals(), which never changes */
         struct stock stock;
         struct keeper_egress egress;
         struct keeper_imager imager;

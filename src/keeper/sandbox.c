@@ -163,6 +163,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .network = m->parts->network,
                 .direct = m->parts->direct,
                 .view = m->spec.view,
+                .ignored = m->parts->ignored ? *m->parts->ignored : sys_ignored_signals(),
                 .limits = m->spec.limits,
         };
         struct init_mount mounts[INIT_MOUNTS_MAX];

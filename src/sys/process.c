@@ -243,6 +243,32 @@ _Noreturn void sys_exit(int code)
                 sys_call1(SYS_exit_group, code);
 }
 
+#define SIGNALS 64
+
+struct action {
+        unsigned long handler, rest[3]; /* the kernel's: not libc's, which hides two signals of its own */
+};
+
+uint64_t sys_ignored_signals(void)
+{
+        uint64_t ignored = 0;
+        for (int signal = 1; signal <= SIGNALS; signal++) {
+                struct action action = {0};
+                if (sys_call4(SYS_rt_sigaction, signal, 0, &action, 8) == 0 &&
+                    action.handler == (unsigned long)SIG_IGN)
+                        ignored |= UINT64_C(1) << (signal - 1);
+        }
+        return ignored;
+}
+
+void sys_default_signals(uint64_t signals)
+{
+        const struct action none = {.handler = (unsigned long)SIG_DFL};
+        for (int signal = 1; signal <= SIGNALS; signal++)
+                if (signals >> (signal - 1) & 1)
+                        sys_call4(SYS_rt_sigaction, signal, &none, 0, 8);
+}
+
 int sys_block_signals(uint64_t *old)
 {
         uint64_t all = ~UINT64_C(0);

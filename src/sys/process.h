@@ -54,6 +54,11 @@ int sys_landlock_abi(void); /* the version this kernel has; 0: none, or switched
 int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags);
 _Noreturn void sys_exit(int code);
 
+/* Those that this process ignores, signal 1 in bit 0; and makes it ignore none of these.  What is ignored
+ * stays so across an exec. */
+uint64_t sys_ignored_signals(void);
+void sys_default_signals(uint64_t signals);
+
 /* All signals blocked; *old gets the mask of before (may be NULL). */
 int sys_block_signals(uint64_t *old);
 int sys_restore_signals(const uint64_t *old);

@@ -82,6 +82,7 @@ struct init_build {
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
         uint32_t view; /* enum jail_view; unless it is the sandbox's own, the descriptor is its view_fd.  One
                         * that is left comes there as INIT_VIEW */
+        uint64_t ignored; /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 
@@ -124,7 +125,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 12 * 4 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 12 * 4 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */
