@@ -95,8 +95,6 @@ static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files)
 static int leave_table(struct nursery *n)
 {
         int r = sys_close_range((unsigned)n->last + 1, ~0u, CLOSE_RANGE_UNSHARE);
-        if (r == -ENOSYS || r == -EINVAL || r == -EPERM) /* a filter around us, or Linux before 5.9 */
-                r = sys_unshare(CLONE_FILES);
         if (r == 0)
                 __atomic_store_n(&n->left, true, __ATOMIC_RELEASE);
         return r;
@@ -149,8 +147,14 @@ int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
         }
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
-        const uint64_t flags = clone_flags(&m->spec, sb->births);
+        uint64_t flags = clone_flags(&m->spec, sb->births);
         pid_t pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
+        if (pid == -ENOSYS && sb->births) {
+                flags &= ~(uint64_t)CLONE_FILES;
+                n->last = -1;
+                n->left = true;
+                pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
+        }
         if (pid == -ENOSYS)
                 pid = sys_spawn(flags, cgroup_fd = -1, &sb->pidfd, &n->stack, become_init, n);
         sys_restore_signals(&m->signals);

@@ -270,15 +270,15 @@ class Daemon:
     exit status 0, and leave no process, control group or mount.
 
     settings: what to PATCH first.  tcp=False: only the Unix socket.  state: a directory that is there already.
-    args: further options.  user="user": an ordinary one's, in a test of root.  expect_rc: None when its death is the test's own business."""
+    args: further options.  before: is called in the new process first.  user="user": an ordinary one's, in a test of root.  expect_rc: None when its death is the test's own business."""
 
-    def __init__(self, settings=None, tcp=True, state=None, args=(), name="state", port=None, start=True, env=None, user=None):
+    def __init__(self, settings=None, tcp=True, state=None, args=(), name="state", port=None, start=True, env=None, user=None, before=None):
         self.home = support.home
         self.state = state or os.path.join(self.home, name)
         self.unix = os.path.join(self.home, f"{os.path.basename(self.state)}.sock")
         self.log_path = os.path.join(self.home, f"{os.path.basename(self.state)}.log")
         self.port = port or (free_port() if tcp else None)
-        self.args, self.env, self.user = list(args), env, user
+        self.args, self.env, self.user, self.before = list(args), env, user, before
         self.key = None  # sent with every request over TCP
         self.process = None
         if start:
@@ -294,7 +294,7 @@ class Daemon:
             words = ["serve", "--state", self.state, "--socket", self.unix]
             words += ["--listen", f"127.0.0.1:{self.port}" if self.port else "none"] if "--listen" not in self.args else []
             self.process = support.spawn(*words, *self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                         env=self.env, user=self.user)  # fmt: skip
+                                         env=self.env, user=self.user, preexec_fn=self.before)  # fmt: skip
         if ready:
             self.wait_ready()
         return self
