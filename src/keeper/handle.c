@@ -74,9 +74,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         int view_fd = -1;
         const enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
         /* One that lives long has more groups. */
-        const struct stock_groups again = m->long_lived || m->network || m->direct
-                                                  ? (struct stock_groups){.user = -1}
-                                                  : keeper_take_groups(k, &m->limits);
+        struct stock_groups again = {.user = -1};
+        if (!m->long_lived && !m->network && !m->direct)
+                again = keeper_take_groups(k, &m->limits);
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
         const struct sandbox_parts parts = {

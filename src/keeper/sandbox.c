@@ -267,6 +267,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                 return err_set(err, CELLA_INTERNAL, r, "no random numbers");
         sb->nursery = nursery_take();
         if (!sb->nursery)
+                /* cppcheck-suppress memleak; AUTO frees it */
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = nursery_make_control(sb, &m, err)) < 0)
                 return r;

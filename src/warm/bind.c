@@ -28,23 +28,23 @@ extern void *dlvsym(void *, const char *, const char *) __attribute__((weak));
 extern void *dlsym(void *, const char *) __attribute__((weak));
 
 struct object {
-        ElfW(Addr) base, text, text_end;
-        const ElfW(Rela) * calls;
+        Elf64_Addr base, text, text_end;
+        const Elf64_Rela *calls;
         size_t n_calls;
-        const ElfW(Sym) * symbols;
+        const Elf64_Sym *symbols;
         const char *strings;
-        const ElfW(Half) * versions;
-        const char *needed; /* ElfW(Verneed) */
+        const Elf64_Half *versions;
+        const char *needed; /* Elf64_Verneed */
         int is_bound;
 };
 
 /* The linker has added the base where it can write to the table; not everywhere. */
-static const void *at(const struct object *o, ElfW(Addr) address)
+static const void *at(const struct object *o, Elf64_Addr address)
 {
         return (const void *)(address < o->base ? o->base + address : address);
 }
 
-static void read_dynamic(struct object *o, const ElfW(Dyn) * d)
+static void read_dynamic(struct object *o, const Elf64_Dyn *d)
 {
         for (; d->d_tag != DT_NULL; d++)
                 switch (d->d_tag) {
@@ -83,10 +83,10 @@ static const char *version_of(const struct object *o, size_t symbol)
         const unsigned index = o->versions && o->needed ? o->versions[symbol] & VERSION_MASK : 0;
         const char *library = o->needed;
         while (index >= VERSION_FIRST && library) {
-                const ElfW(Verneed) *from = (const void *)library;
+                const Elf64_Verneed *from = (const void *)library;
                 const char *one = library + from->vn_aux;
                 for (unsigned i = 0; i < from->vn_cnt; i++) {
-                        const ElfW(Vernaux) *version = (const void *)one;
+                        const Elf64_Vernaux *version = (const void *)one;
                         if (version->vna_other == index)
                                 return o->strings + version->vna_name;
                         one += version->vna_next;
@@ -96,27 +96,27 @@ static const char *version_of(const struct object *o, size_t symbol)
         return 0;
 }
 
-static int is_own_text(const struct object *o, ElfW(Addr) address)
+static int is_own_text(const struct object *o, Elf64_Addr address)
 {
         return address >= o->text && address < o->text_end;
 }
 
-static ElfW(Addr) look_up(void *where, const char *name, const char *version)
+static Elf64_Addr look_up(void *where, const char *name, const char *version)
 {
-        return (ElfW(Addr))(version ? dlvsym(where, name, version) : dlsym(where, name));
+        return (Elf64_Addr)(version ? dlvsym(where, name, version) : dlsym(where, name));
 }
 
 /* A function that was not called yet leads back into the object, to where it asks for the linker. */
-static void bind_call(const struct object *o, const ElfW(Rela) * call)
+static void bind_call(const struct object *o, const Elf64_Rela *call)
 {
         const size_t index = ELF64_R_SYM(call->r_info);
-        const ElfW(Sym) *symbol = &o->symbols[index];
-        ElfW(Addr) *slot = (ElfW(Addr) *)(o->base + call->r_offset);
-        if (ELF64_R_TYPE(call->r_info) != JUMP_SLOT || symbol->st_shndx != SHN_UNDEF ||
+        const Elf64_Sym *symbol = &o->symbols[index];
+        Elf64_Addr *slot = (Elf64_Addr *)(o->base + call->r_offset);
+        if (!o->strings || ELF64_R_TYPE(call->r_info) != JUMP_SLOT || symbol->st_shndx != SHN_UNDEF ||
             !is_own_text(o, *slot))
                 return;
         const char *name = o->strings + symbol->st_name, *version = version_of(o, index);
-        ElfW(Addr) function = look_up(EVERYWHERE, name, version);
+        Elf64_Addr function = look_up(EVERYWHERE, name, version);
         /* A program that compares addresses of functions has one of its own for each of those. */
         if (is_own_text(o, function))
                 function = look_up(BEHIND_US, name, version);
@@ -127,11 +127,11 @@ static void bind_call(const struct object *o, const ElfW(Rela) * call)
 static int bind_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
         struct object o = {.base = info->dlpi_addr};
-        const ElfW(Dyn) *dynamic = 0;
+        const Elf64_Dyn *dynamic = 0;
         (void)size;
         (void)unused;
         for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-                const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+                const Elf64_Phdr *part = &info->dlpi_phdr[i];
                 if (part->p_type == PT_DYNAMIC)
                         dynamic = (const void *)(o.base + part->p_vaddr);
                 if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
@@ -141,7 +141,7 @@ static int bind_object(struct dl_phdr_info *info, size_t size, void *unused)
         }
         if (dynamic)
                 read_dynamic(&o, dynamic);
-        if (o.is_bound || !o.calls || !o.symbols || !o.strings)
+        if (o.is_bound || !o.calls || !o.symbols)
                 return 0;
         for (size_t i = 0; i < o.n_calls; i++)
                 bind_call(&o, &o.calls[i]);
