@@ -10,22 +10,20 @@
 #include "sys/process.h"
 
 /* Points into data; every string must end within it. */
-static int parse(const struct message *message, char *data, struct init_build *ret_head,
+static int parse(const struct message *message, char *data, struct init_build *head,
                  struct jail_mount *mounts, struct jail_spec *ret)
 {
-        struct init_build head;
         struct init_mount mount;
         char *end = data + message->len;
-        if (message->type != INIT_BUILD || message->len < sizeof head)
+        if (message->type != INIT_BUILD || message->len < sizeof *head)
                 return -EPROTO;
-        memcpy(&head, data, sizeof head);
-        *ret_head = head;
-        if (head.n_mounts > INIT_MOUNTS_MAX || message->len < sizeof head + head.n_mounts * sizeof mount)
+        memcpy(head, data, sizeof *head);
+        if (head->n_mounts > INIT_MOUNTS_MAX || message->len < sizeof *head + head->n_mounts * sizeof mount)
                 return -EPROTO;
-        char *text = data + sizeof head + head.n_mounts * sizeof mount;
-        for (uint32_t i = 0; i < head.n_mounts; i++) {
+        char *text = data + sizeof *head + head->n_mounts * sizeof mount;
+        for (uint32_t i = 0; i < head->n_mounts; i++) {
                 const char *strings[2];
-                memcpy(&mount, data + sizeof head + i * sizeof mount, sizeof mount);
+                memcpy(&mount, data + sizeof *head + i * sizeof mount, sizeof mount);
                 for (int s = 0; s < 2; s++) {
                         char *nul = memchr(text, '\0', (size_t)(end - text));
                         if (!nul)
@@ -36,30 +34,30 @@ static int parse(const struct message *message, char *data, struct init_build *r
                 mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
                                                 mount.tree_fd};
         }
-        if (message->n_fds != (head.view == JAIL_VIEW_OWN ? 0 : 1) ||
-            (head.view != JAIL_VIEW_OWN &&
-             (head.n_mounts > 0 || head.network || head.direct || !head.privileged)))
+        if (message->n_fds != (head->view == JAIL_VIEW_OWN ? 0 : 1) ||
+            (head->view != JAIL_VIEW_OWN &&
+             (head->n_mounts > 0 || head->network || head->direct || !head->privileged)))
                 return -EPROTO;
-        const unsigned image = head.n_mounts > 0 && !strcmp(mounts[0].target, "/");
+        const unsigned image = head->n_mounts > 0 && !strcmp(mounts[0].target, "/");
         *ret = (struct jail_spec){
-                .walls = head.walls,
-                .privileged = head.privileged != 0,
-                .host_uid = head.host_uid,
-                .host_gid = head.host_gid,
-                .inner_uid = head.inner_uid,
-                .inner_gid = head.inner_gid,
-                .terminals = head.terminals != 0,
-                .several = head.several != 0,
-                .network = head.network != 0,
-                .direct = head.direct != 0,
-                .view = head.view == JAIL_VIEW_TAKES    ? JAIL_VIEW_TAKES
-                        : head.view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
-                                                        : JAIL_VIEW_OWN,
+                .walls = head->walls,
+                .privileged = head->privileged != 0,
+                .host_uid = head->host_uid,
+                .host_gid = head->host_gid,
+                .inner_uid = head->inner_uid,
+                .inner_gid = head->inner_gid,
+                .terminals = head->terminals != 0,
+                .several = head->several != 0,
+                .network = head->network != 0,
+                .direct = head->direct != 0,
+                .view = head->view == JAIL_VIEW_TAKES    ? JAIL_VIEW_TAKES
+                        : head->view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
+                                                         : JAIL_VIEW_OWN,
                 .view_fd = message->n_fds == 1 ? message->fds[0] : -1,
                 .view_tag = message->tag,
-                .limits = head.limits,
+                .limits = head->limits,
                 .mounts = mounts + image,
-                .n_mounts = head.n_mounts - image,
+                .n_mounts = head->n_mounts - image,
                 .image = image ? mounts : NULL,
                 .proc_fd = -1,
                 .netns_fd = -1,
@@ -73,7 +71,7 @@ static int parse(const struct message *message, char *data, struct init_build *r
 int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err)
 {
         static struct jail_mount mounts[INIT_MOUNTS_MAX];
-        struct init_build head = {0};
+        struct init_build head;
         struct jail_spec spec;
         int r = parse(message, data, &head, mounts, &spec);
         if (r < 0)

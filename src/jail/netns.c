@@ -78,6 +78,8 @@ static int open_files(struct netns_kept *kept)
                 if (r == -ENOENT && i == 2) /* no IPv6 here */
                         r = 0;
         }
+        for (size_t i = 0; i < NETNS_FILES && r < 0; i++) /* all of them, or none */
+                sys_close(TAKE_FD(kept->files[i]));
         int back = sys_setns(home, CLONE_NEWNET);
         return r < 0 ? r : back;
 }

@@ -254,7 +254,7 @@ uint64_t sys_ignored_signals(void)
         uint64_t ignored = 0;
         for (int signal = 1; signal <= SIGNALS; signal++) {
                 struct action action = {0};
-                if (sys_call4(SYS_rt_sigaction, signal, 0, &action, 8) == 0 &&
+                if (sys_call4(SYS_rt_sigaction, signal, 0, &action, KERNEL_SIGSET_BYTES) == 0 &&
                     action.handler == (unsigned long)SIG_IGN)
                         ignored |= UINT64_C(1) << (signal - 1);
         }
@@ -266,7 +266,7 @@ void sys_default_signals(uint64_t signals)
         const struct action none = {.handler = (unsigned long)SIG_DFL};
         for (int signal = 1; signal <= SIGNALS; signal++)
                 if (signals >> (signal - 1) & 1)
-                        sys_call4(SYS_rt_sigaction, signal, &none, 0, 8);
+                        sys_call4(SYS_rt_sigaction, signal, &none, 0, KERNEL_SIGSET_BYTES);
 }
 
 int sys_block_signals(uint64_t *old)
