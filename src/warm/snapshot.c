@@ -83,15 +83,17 @@ static int add_pages(const struct bare_map *map)
                         if (zeros == ZERO_RUN)
                                 break;
                 }
-                if (zeros == ZERO_RUN)
+                const int run = zeros == ZERO_RUN;
+                if (run)
                         end -= (ZERO_RUN - 1) * (uint64_t)TEMPLATE_PAGE;
-                else
-                        zeros = 0;
                 if (end > start && add_piece(start, end - start, TEMPLATE_PAGES, map) < 0)
                         return -1;
                 start = end;
-                if (!zeros)
+                if (!run)
                         continue;
+                /* The first ones are not looked at again: they may be those of our list, which has grown
+                 * since, and a mapping of no length is none. */
+                end += ZERO_RUN * (uint64_t)TEMPLATE_PAGE;
                 while (end < map->end && bare_is_zero((void *)end, TEMPLATE_PAGE))
                         end += TEMPLATE_PAGE;
                 if (add_piece(start, end - start, TEMPLATE_ZERO, map) < 0)
