@@ -1,6 +1,7 @@
 #include "init/spawn.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,29 +107,29 @@ int spawn_become(const struct request_spawn *what, int program)
         return spawn_exec(what->argv, what->env);
 }
 
-/* In the child of vfork: a frame of its own below that of the parent. */
-__attribute__((noinline)) static int become(const struct request_spawn *what)
+struct start {
+        const struct request_spawn *what;
+        volatile int failure;
+};
+
+static void become(void *arg)
 {
-        int program = -1, r = spawn_prepare(what, &program);
-        return r < 0 ? r : spawn_become(what, program);
+        struct start *start = arg;
+        int program = -1, r = spawn_prepare(start->what, &program);
+        start->failure = r < 0 ? r : spawn_become(start->what, program);
+        sys_exit(127);
 }
 
+/* It shares our memory until its exec, and we wait for that: nothing to copy, and `failure` comes back.  Not
+ * by vfork(), which copies where musl has none of its own (aarch64). */
 static pid_t start(const struct request_spawn *what)
 {
-        volatile int failure = 0;
-        /* Shares memory until exec, on purpose: nothing to copy, and `failure` comes back.
-         * NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork) */
-        pid_t pid = vfork();
-        if (pid == 0) {
-                /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork): system calls and its own stack only */
-                failure = become(what);
-                _exit(127);
-        }
-        if (pid < 0)
-                return -errno;
-        if (failure) {
+        struct sys_stack stack; /* ours goes on in it: the pages are there */
+        struct start start = {.what = what};
+        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, &stack + 1, become, &start);
+        if (pid > 0 && start.failure) {
                 sys_wait(pid, NULL, 0, NULL);
-                return failure;
+                return start.failure;
         }
         return pid;
 }
@@ -186,7 +187,7 @@ int spawn(const struct message *message, char *data)
         task->final = what.flags & INIT_FINAL;
         task->lists = alone && (what.flags & INIT_LIST_ADDED);
         task->announces = alone && (what.flags & INIT_ANNOUNCES);
-        /* What waits for something else to end cannot be a child of ours by vfork. */
+        /* What waits for something else to end cannot be a child that we wait for. */
         r = alone && !what.first_argv && !what.check_argv ? spawn_alone(task, &what)
                                                           : spawn_supervised(task, &what, data, message->len);
         if (r < 0)

@@ -12,7 +12,7 @@ struct task;
  * could be executed is told when that ends), or -errno. */
 int spawn(const struct message *message, char *data);
 
-/* A command on its own: ours, by vfork. */
+/* A command on its own: a child of ours. */
 int spawn_alone(struct task *task, struct request_spawn *what);
 
 /* A command with a supervisor.  Copies data, which what was read from. */

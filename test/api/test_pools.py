@@ -362,7 +362,8 @@ base = ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p).value - own
 calls, stubs = section[".rela.plt"], section[".plt"]
 slots = [struct.unpack_from("<QQ", image, i) for i in range(calls[4], calls[4] + calls[5], 24)]
 unbound = [text(section[".dynstr"], symbols[info >> 32][0]) for at, info in slots
-           if stubs[3] <= ctypes.c_uint64.from_address(base + at).value - base < stubs[3] + stubs[5]]
+           if stubs[3] <= ctypes.c_uint64.from_address(base + at).value - base < stubs[3] + stubs[5]
+           and symbols[info >> 32][1] >> 4 != 2]  # weak: what nobody has cannot be found
 print(len(slots), unbound)
 """
 

@@ -17,7 +17,9 @@ def code_sees_the_files_of_the_image_and_none_of_the_host():
     image = Image().done()
     prints("tiny\n", "--image", "tiny", "--", "cat", "/etc/mark")
     same(sh(image, "ls -d /usr /sys /var /home 2>/dev/null || true"), "", "what the image does not have")
-    same(sh(image, "ls /").split(), "bin data dev etc lib lib64 proc root run tmp workspace".split(), "the root directory")
+    lib64 = ["lib64"] if os.path.lexists(os.path.join(image.root, "lib64")) else []  # where the loader is differs
+    expected = ["bin", "data", "dev", "etc", "lib", *lib64, "proc", "root", "run", "tmp", "workspace"]
+    same(sh(image, "ls /").split(), expected, "the root directory")
 
 
 @test(unwrapped=True)
