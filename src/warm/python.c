@@ -75,6 +75,7 @@ extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not 
 #define TOLD 2           /* what the child exits with then */
 #define FLUSH_FAILED 120 /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
+#define RARE_NUMBER 100
 
 static char boot[BOOT_MAX];
 static PyObject *names; /* what python.py defined */
@@ -469,6 +470,23 @@ void *fopen64(const char *path, const char *mode)
         return open_script("fopen64", path, mode);
 }
 
+/* A library finds out that it is in a child, where its threads are gone, by the number of its process; numexpr
+ * does.  Whoever is restored is such a child, but in a sandbox of its own, where numbers begin anew: so what is
+ * imported here is by a process whose number hardly anybody else gets, and restore.c sees to the rest. */
+static void take_rare_number(void)
+{
+        for (int i = 0; i < RARE_NUMBER; i++) {
+                int status = 0, last = i == RARE_NUMBER - 1, pid = fork();
+                if (pid == 0 && last)
+                        return;
+                if (pid <= 0)
+                        leave(pid < 0);
+                sys_call4(SYS_wait4, pid, &status, 0, 0);
+                if (last)
+                        leave(status ? 1 : 0);
+        }
+}
+
 __attribute__((constructor)) static void loaded(void)
 {
         unsetenv("LD_PRELOAD");
@@ -476,6 +494,7 @@ __attribute__((constructor)) static void loaded(void)
                 seen = 1; /* no Python of ours */
                 return;
         }
+        take_rare_number();
         if (on_exit) /* as the first, before main(): it is called as the last */
                 on_exit(at_exit, 0);
         /* It is looked for before it is opened. */

@@ -31,7 +31,8 @@ def preload(names):
     warm_up()
     for path in set(sys.path_importer_cache) - seen:
         del sys.path_importer_cache[path]
-    global ahead
+    global ahead, registered
+    registered = atexit._ncallbacks()
     ahead = [name for name in sys.modules if name not in ("sys", "builtins", "__main__")]
     gc.collect()
     gc.freeze()
@@ -86,8 +87,8 @@ def warm_up():
 def settle():
     # In the child that is written down.
     become_main()
-    # What gives a restored one random numbers of its own, if
-    # anything that is loaded has some already; what is imported later asks the kernel.
+    # What gives a restored one random numbers of its own, and tells it which process it is, if
+    # anything that is loaded has noted that already; what is imported later asks the kernel.
     seeds = []
     if "random" in sys.modules:
         seeds.append(sys.modules["random"].seed)
@@ -101,6 +102,10 @@ def settle():
     if process:
         config, kind, urandom = process._current_process._config, process.AuthenticationString, os.urandom
         seeds.append(lambda: config.__setitem__("authkey", kind(urandom(32))))
+
+    threading = sys.modules.get("threading")
+    if threading and hasattr(threading.main_thread(), "_set_native_id"):
+        seeds.append(threading.main_thread()._set_native_id)
 
     # What is counted from the start of a program.
     logging = sys.modules.get("logging")
@@ -158,13 +163,22 @@ CLOSING = ("sqlite3", "_gdbm", "_dbm")
 
 def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
            reference=_weakref.ReferenceType, proxies=(_weakref.ProxyType, _weakref.CallableProxyType),
-           collected=gc.callbacks, debug=gc.get_debug):
+           collected=gc.callbacks, debug=gc.get_debug, call_back=atexit._run_exitfuncs):
     # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
     # and the kernel may have it all as it is.  What was there before the code is not among these.  We
     # keep no reference to the streams ourselves: they are flushed when the last is gone.
     stdout, stderr = sys.__stdout__, sys.__stderr__
-    if callbacks() or threads() or collected or debug():
+    if callbacks() > registered or threads() or collected or debug():
         return False
+    if callbacks():
+        # Of modules that were imported ahead: logging flushes what it has, and so do many.  This is what the
+        # interpreter does next; to let it do that would be to have it take everything apart afterwards.
+        try:
+            call_back()
+        except BaseException:  # Python 3.9 has shown it, and goes on
+            pass
+        if callbacks() or threads():
+            return False
     if sys.stdout is not stdout or sys.stderr is not stderr:
         return False
     objects = get_objects()
@@ -189,8 +203,9 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
 def hide(callbacks=atexit._ncallbacks, threads=_thread._count):
     # Takes what was imported ahead out of the interpreter's sight: to take it apart would be a waste.
     # Not if something of the code's is still going to run that may want it.
+    # Nor if something of its own is: logging has a say in what others tell of at the end.
     global kept
-    if callbacks() or threads():
+    if registered or callbacks() or threads():
         return
     modules = sys.modules
     kept = {}

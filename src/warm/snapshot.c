@@ -21,7 +21,9 @@
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
-#define ZERO_RUN 64 /* pages; shorter runs are not worth a mapping of their own */
+#define ZERO_RUN 64                     /* pages; shorter runs are not worth a mapping of their own */
+#define GAP_MAX (UINT64_C(128) * 1024) /* the same, of what nobody may look at */
+#define NEG_EFAULT (-14)
 #define PR_GET_TID_ADDRESS 40
 #define MAPS_MAX (1024u * 1024)
 #define DROPPABLE_MAX 16
@@ -121,6 +123,15 @@ static int add_stack(const struct bare_map *map)
         return add_piece(used.start, used.end - used.start, TEMPLATE_STACK, &used);
 }
 
+/* Between a library's text and its data is what only fills up to the next multiple of the largest page there
+ * is: 64 KiB on aarch64.  It goes with the text, and so does what comes behind it, if that is constant. */
+static int is_gap(const struct bare_map *map)
+{
+        const struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
+        return last && last->source == TEMPLATE_PAGES && !(last->protection & PROT_WRITE) &&
+               last->address + last->length == map->start && map->end - map->start <= GAP_MAX;
+}
+
 static int add_map(const struct bare_map *map)
 {
         for (unsigned i = 0; i < n_droppable; i++)
@@ -131,7 +142,8 @@ static int add_map(const struct bare_map *map)
         if (bare_same(map->name, "[stack]"))
                 return add_stack(map);
         if (!map->readable)
-                return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, map);
+                return add_piece(map->start, map->end - map->start,
+                                 is_gap(map) ? TEMPLATE_PAGES : TEMPLATE_ZERO, map);
         if (map->shared && map->writable)
                 return problem("it shares memory with others");
         return add_pages(map);
@@ -214,6 +226,8 @@ static int survey_kernel(void)
 {
         uint64_t *tid = 0;
         int self = (int)sys_call0(SYS_gettid);
+        head.writer = (uint64_t)self;
+        head.maker = (uint64_t)sys_call0(SYS_getppid);
         head.thread_pointer = thread_pointer();
         if (sys_call5(SYS_prctl, PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0)
                 return problem("the kernel has no CONFIG_CHECKPOINT_RESTORE");
@@ -274,15 +288,27 @@ static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
         return at + ((piece->address - at) & (LARGE_PAGE - 1));
 }
 
+/* A gap cannot be read, and stays a hole. */
+static int write_piece(int fd, const struct template_piece *piece)
+{
+        uint64_t done = 0;
+        while (done < piece->length) {
+                long n = sys_call4(SYS_pwrite64, fd, piece->address + done, piece->length - done,
+                                   piece->offset + done);
+                if (n == NEG_EFAULT)
+                        n = TEMPLATE_PAGE;
+                if (n <= 0)
+                        return problem("the template does not fit into the memory there is");
+                done += (uint64_t)n;
+        }
+        return 0;
+}
+
 static int write_pages(int fd)
 {
-        for (uint32_t i = 0; i < head.n_pieces; i++) {
-                if (!has_pages(pieces[i].source))
-                        continue;
-                sys_call3(SYS_lseek, fd, pieces[i].offset, 0);
-                if (put(fd, (void *)pieces[i].address, pieces[i].length) < 0)
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if (has_pages(pieces[i].source) && write_piece(fd, &pieces[i]) < 0)
                         return -1;
-        }
         return 0;
 }
 

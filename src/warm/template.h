@@ -66,6 +66,7 @@ struct template_head {
         uint32_t n_pieces, n_specials, n_hot, n_first;
         uint64_t pieces, hot, first; /* offsets: see snapshot_touch() */
         struct template_registers registers;
+        uint64_t maker, writer; /* numbers of processes that a restored one must not have: see python.c */
         uint64_t thread_pointer;
         uint64_t tid_address;
         uint64_t robust_list, robust_length;

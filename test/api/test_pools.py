@@ -376,6 +376,15 @@ def functions_of_libraries_are_looked_up_once_for_all_that_are_restored():
         ensure("'write'" in fresh(d, "python3", UNBOUND)["stdout"], "the same when it is started by itself")
 
 
+@test
+def libraries_know_that_they_are_in_another_process_than_the_one_that_imported_them():
+    """This one notes its number and looks at it, as those in C do that have threads; without, numexpr waits for threads that are not there."""
+    code = "import os, multiprocessing.heap as h\nprint(os.getpid(), h.BufferWrapper._heap._lastpid)\nh.BufferWrapper(9)\nprint(h.BufferWrapper._heap._lastpid)"
+    with Daemon({"pools": [{**PYTHON, "preload": ["multiprocessing.heap"]}]}) as d:
+        own, noted, then = map(int, pooled(d, "python3", code)["stdout"].split())
+        ensure(noted != own == then, f"process {own} has a library of process {noted}, which thinks it is in {then}")
+
+
 @test(timing=True)
 def time_output_and_memory_are_limited_in_a_pooled_one():
     with Daemon() as d:
