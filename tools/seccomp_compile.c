@@ -39,12 +39,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "jail/seccomp_filter.h"
+
 /* ---- rules ----------------------------------------------------------------------- */
 
 /* Where a comparison can lead: to a return, or to the first step of a rule. */
 enum target {
         TO_NONE,
         TO_ALLOW,
+        TO_ALLOW_HELD, /* see jail/seccomp_filter.h */
         TO_KILL,
         TO_EPERM,
         TO_ENOSYS,
@@ -177,8 +180,9 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                       {IF_EQUAL, PR_SET_MM, TO_SET_MM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
-        /* What else it does needs privilege; this lets a process say where its heap is (warm/restore.c). */
-        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_ALLOW}, {ELSE, 0, TO_EPERM}},
+        /* What else it does needs privilege; this lets a shell that waited say what its arguments are
+         * (warm/hold.c), where one is going to wait. */
+        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_ALLOW_HELD}, {ELSE, 0, TO_EPERM}},
         [TO_SECCOMP] = {{LOAD, 0, 0},
                         {IF_EQUAL, SECCOMP_SET_MODE_STRICT, TO_ALLOW},
                         {IF_EQUAL, SECCOMP_SET_MODE_FILTER, TO_SECCOMP_FLAGS},
@@ -194,6 +198,8 @@ static uint32_t return_value(enum target target)
         switch (target) {
         case TO_ALLOW:
                 return SECCOMP_RET_ALLOW;
+        case TO_ALLOW_HELD:
+                return SECCOMP_RET_ALLOW_HELD;
         case TO_EPERM:
                 return SECCOMP_RET_ERRNO | EPERM;
         case TO_ENOSYS:

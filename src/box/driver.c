@@ -390,7 +390,7 @@ static int send_spawn(struct driver *d, struct command_form *form, int theirs[4]
         int fds[6] = {theirs[0], theirs[1], theirs[2], theirs[3], -1, -1}, n = 4;
         form->head.flags = INIT_TELL_STARTED;
         if (how) {
-                form->head.flags |= INIT_PROGRAM | INIT_NARROWS;
+                form->head.flags |= INIT_PROGRAM;
                 fds[n++] = dup(how->template_fd);
                 fds[n++] = waiting_restore_make();
                 if (fds[4] < 0 || fds[5] < 0) {

@@ -192,6 +192,7 @@ int pool_add_member(struct pool *pool)
                 .caller = &owner,
                 .scope = SCOPE_EXECUTION,
                 .one_shot = true,
+                .holds = pool->how.kind == WAITING_SHELL,
                 .limits = pool->limits,
                 .image = pool->image,
                 .network.tier = pool->network ? TIER_STANDARD : TIER_RESTRICTED}; /* until it is taken */

@@ -337,7 +337,7 @@ static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct c
 {
         if (sb->engine == ENGINE_DOCKER) { /* which knows its own */
                 memcpy(make->image, sb->image_name, strlen(sb->image_name) + 1);
-                make->reserved = sb->image->pulls;
+                make->pulls = sb->image->pulls;
                 return 0;
         }
         if (sb->directory[0]) {
@@ -365,6 +365,7 @@ void sandbox_granted(struct box_sandbox *sb)
                 .long_lived = !sb->one_shot,
                 .network = has_network(sb),
                 .direct = sb->direct,
+                .holds = sb->holds,
                 .limits = sb->limits,
         };
         struct cella_err err = {0};

@@ -47,6 +47,7 @@ struct sandbox_spec {
         enum box_scope scope;
         bool one_shot; /* for a single execution */
         bool direct;   /* no sandbox at all: limits only, see wire/keeper.h; one_shot too */
+        bool holds;    /* a shell is going to wait in it */
         const char *session, *agent;
         struct cella_limits limits;
         uint32_t required;
@@ -69,7 +70,7 @@ struct box_sandbox {
         uint32_t key_sandboxes_max;
         enum sandbox_state state;
         enum box_scope scope;
-        bool one_shot, direct;
+        bool one_shot, direct, holds;
         enum box_engine engine;
         bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
         char session[129], agent[129];

@@ -284,7 +284,8 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         const uint32_t flags =
-                INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED | INIT_NARROWS |
+                INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED |
+                (how->kind == WAITING_SHELL ? INIT_NARROWS : 0) |
                 (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
         const int null = open_null(), standard[] = {null, null, null};
         if (null < 0)
@@ -362,7 +363,7 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
         const int standard[] = {in, out, out};
         const int more[] = {template_fd, boot, restore,
                             program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
-        int r = send_spawn(sb, tag, &command, INIT_ALONE | INIT_NARROWS, standard, more, 4, ret_control, err);
+        int r = send_spawn(sb, tag, &command, INIT_ALONE, standard, more, 4, ret_control, err);
         if (r < 0)
                 return r;
         if (send(*ret_control, body, (size_t)len, MSG_NOSIGNAL) != len) {

@@ -20,7 +20,7 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
 }
 
 /* Asking nobody unless somebody is to listen. */
-static int load(unsigned flags)
+static int load(unsigned flags, bool holds)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
         const struct sock_fprog program = {.len = seccomp_filter_len, .filter = code};
@@ -29,6 +29,8 @@ static int load(unsigned flags)
                 code[i] = seccomp_filter[i];
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
+                if (code[i].code == (BPF_RET | BPF_K) && code[i].k == SECCOMP_RET_ALLOW_HELD && !holds)
+                        code[i].k = SECCOMP_RET_ERRNO | EPERM;
         }
         /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before
          * 5.16, which turn on speculation mitigations for a filtered task; code that
@@ -36,11 +38,11 @@ static int load(unsigned flags)
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-int seccomp_load(void)
+int seccomp_load(bool holds)
 {
-        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER, holds);
         if (fd < 0)
-                return load(0);
+                return load(0, holds);
         listener = fd;
         if (fd < SECCOMP_LISTENER_LEAST) {
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);

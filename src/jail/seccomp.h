@@ -2,14 +2,16 @@
  *
  * The last that init raises: what it needs for the others is then refused to itself, too. */
 #pragma once
+#include <stdbool.h>
 
 struct seccomp_data;
 
 /* Loads the filter that the table in syscalls.def makes.  Needs CAP_SYS_ADMIN, or
  * no_new_privs.  Refused calls that matter (TELL) wait for who reads seccomp_listener(): from
  * here on the caller must make none.  Where the kernel cannot do that (before 5.0), or who is
- * around us listens already, they are refused like the rest, and nobody is told. */
-int seccomp_load(void);
+ * around us listens already, they are refused like the rest, and nobody is told.
+ * holds: a process may say where its arguments are, until it gives that up (sys/narrow.h). */
+int seccomp_load(bool holds);
 
 /* Where such calls are heard of; -1: nowhere.  Close-on-exec: whoever else had it could answer in
  * init's place, and let calls through. */

@@ -1,7 +1,12 @@
 /* jail/seccomp_filter.h -- the filter that tools/seccomp_gen made at build time. */
 #pragma once
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdint.h>
+
+/* What only a sandbox in which a shell is going to wait may do; elsewhere it is refused.  The kernel ignores the
+ * lower half. */
+#define SECCOMP_RET_ALLOW_HELD (SECCOMP_RET_ALLOW | 1u)
 
 /* Instructions at most. */
 #define SECCOMP_FILTER_MAX 256

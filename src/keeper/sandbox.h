@@ -70,6 +70,7 @@ struct sandbox_parts {
         bool keep_netns;         /* sandbox->netns is wanted */
         bool keep_user;          /* sandbox->user is wanted */
         bool network;            /* it gets a way out */
+        bool holds;              /* see wire/keeper.h */
         bool direct;             /* see jail/spec.h */
         const bool *privileged;  /* sandbox_is_privileged(), of one that never changes.  NULL: it is asked */
         const uint64_t *ignored; /* sys_ignored_signals(), likewise */

@@ -304,8 +304,6 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
         }
         take_variable(envp, "LD_PRELOAD", unused, sizeof unused);
         node_options = find_variable(envp, "NODE_OPTIONS");
-        if (sys_narrow() < 0)
-                give_up();
         /* It is looked for before it is opened. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_MAKE, 0644);
         if (fd < 0)

@@ -64,6 +64,8 @@ extern void *dlsym(void *, const char *) WEAK;
 extern int unsetenv(const char *);
 extern int fflush(void *);
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not everybody's */
+extern char *__curbrk WEAK;                                             /* glibc's: where its heap ends */
+#define NO_BREAK ((char *)0x7ffffffff000)                               /* nobody gets more there */
 
 #define NEXT_LIBRARY ((void *)-1l)
 
@@ -372,6 +374,11 @@ static __attribute__((noreturn)) void write_down(void)
         if (!refresh)
                 leave(1);
         refresh = PyObject_IsTrue(refresh) ? refresh : 0;
+        /* In a restored process the kernel's idea of the break is another (restore.c).  glibc takes any that is
+         * larger than what it asked for as a yes; so it asks for more than there can be, is told no, and goes on
+         * with mmap(). */
+        if (&__curbrk)
+                __curbrk = NO_BREAK;
         int r = snapshot(WARM_TEMPLATE_FD);
         if (r > 0) /* somewhere else, some time later */
                 serve(path, refresh);

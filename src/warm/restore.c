@@ -2,10 +2,15 @@
  *
  * An ordinary command of an ordinary sandbox, behind every wall.  Nothing is ever mapped over
  * something else (MAP_FIXED_NOREPLACE): where the kernel happened to put our stack on an address that
- * the template needs we say so and end, and the code is started in the plain way. */
+ * the template needs we say so and end, and the code is started in the plain way.
+ *
+ * Where the heap ends is not restored, because the call for that (PR_SET_MM) is not for code to have: brk()
+ * fails from then on, and every libc goes on with mmap(). */
 #include "warm/template.h"
 
-#include "sys/narrow.h"
+#include <errno.h>
+#include <linux/prctl.h>
+
 #include "warm/bare.h"
 
 #define PROT_READ 1
@@ -138,56 +143,15 @@ static void map_pieces(const struct template_head *head)
 
 /* What the kernel put onto the stack: the number of arguments, pointers to them, to the variables and, behind
  * another NULL, what else it tells. */
-struct given {
-        const uint64_t *argv, *envp, *auxv;
-};
-
-static struct given find_given(const uint64_t *at)
+static uint64_t find_vdso(const uint64_t *at)
 {
-        struct given given = {.argv = at + 1, .envp = at + 1 + at[0] + 1};
-        given.auxv = given.envp;
-        while (*given.auxv++)
+        at += 1 + at[0] + 1;
+        while (*at++)
                 continue;
-        return given;
-}
-
-static uint64_t find_vdso(const struct given *given)
-{
-        for (const uint64_t *at = given->auxv; at[0]; at += 2)
+        for (; at[0]; at += 2)
                 if (at[0] == AT_SYSINFO_EHDR)
                         return at[1];
         give_up("Fthe kernel does not say where its pages are");
-}
-
-/* Where the texts end that are one behind the other. */
-static uint64_t behind(const uint64_t *texts, uint64_t nothing)
-{
-        uint64_t end = nothing;
-        for (; *texts; texts++)
-                end = *texts + bare_strlen((const char *)*texts) + 1;
-        return end;
-}
-
-/* Where its heap goes on: libc takes the kernel's word for it.  Arguments and environment stay ours. */
-static void restore_layout(const struct template_head *head, const struct given *given)
-{
-        struct bare_layout layout = {
-                .start_code = head->start_code,
-                .end_code = head->end_code,
-                .start_data = head->start_data,
-                .end_data = head->end_data,
-                .start_brk = head->start_brk,
-                .brk = head->brk,
-                .start_stack = head->start_stack,
-                .arg_start = given->argv[0],
-                .exe_fd = ~0u,
-        };
-        layout.arg_end = layout.env_start = behind(given->argv, given->argv[0]);
-        layout.env_end = behind(given->envp, layout.env_start);
-        if (sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &layout, sizeof layout, 0) < 0)
-                give_up("Fthe kernel does not let a process say where its heap is");
-        if (sys_narrow() < 0)
-                give_up("Fthe filter cannot be narrowed");
 }
 
 static void restore_kernel(const struct template_head *head)
@@ -234,15 +198,13 @@ static __attribute__((noreturn)) void jump(const struct template_head *head)
 
 __attribute__((used)) static void restore(const uint64_t *kernels_stack)
 {
-        const struct given given = find_given(kernels_stack);
         const uint64_t self = (uint64_t)sys_call0(SYS_getpid);
         sys_call2(SYS_prctl, PR_SET_NAME, "python3");
         const struct template_head *head = map_head();
         if (self == head->maker || self == head->writer)
                 give_up("Aits number is that of the template");
-        move_specials(head, find_vdso(&given));
+        move_specials(head, find_vdso(kernels_stack));
         map_pieces(head);
-        restore_layout(head, &given);
         restore_kernel(head);
         jump(head);
 }

@@ -240,15 +240,6 @@ static int survey_kernel(void)
                 head.rseq = head.thread_pointer + (uint64_t)__rseq_offset;
                 head.rseq_length = 32;
         }
-        if (bare_read_file("/proc/self/stat", maps, sizeof maps) < 0)
-                return problem("/proc/self/stat cannot be read");
-        head.start_code = bare_stat_field(maps, 26);
-        head.end_code = bare_stat_field(maps, 27);
-        head.start_stack = bare_stat_field(maps, 28);
-        head.start_data = bare_stat_field(maps, 45);
-        head.end_data = bare_stat_field(maps, 46);
-        head.start_brk = bare_stat_field(maps, 47);
-        head.brk = (uint64_t)sys_call1(SYS_brk, 0);
         sys_call2(SYS_sigaltstack, 0, head.alternate_stack);
         sys_call4(SYS_rt_sigprocmask, 0, 0, &head.signal_mask, 8);
         for (int s = 1; s <= TEMPLATE_SIGNALS; s++)

@@ -71,7 +71,6 @@ struct template_head {
         uint64_t tid_address;
         uint64_t robust_list, robust_length;
         uint64_t rseq, rseq_length;
-        uint64_t start_code, end_code, start_data, end_data, start_brk, brk, start_stack;
         uint64_t signal_mask;
         uint64_t alternate_stack[3];
         uint8_t actions[TEMPLATE_SIGNALS][TEMPLATE_ACTION_SIZE];

@@ -501,6 +501,7 @@ WITH_LIBRARIES = [
     Case("logging: what is flushed at the end", "import logging, logging.handlers, sys\nh = logging.StreamHandler(sys.stdout)\nm = logging.handlers.MemoryHandler(100, target=h)\nlogging.getLogger().addHandler(m)\nlogging.error('kept until the end')\nprint('end')"),
     Case("logging: imported, not used", "import logging, atexit\nprint(atexit._ncallbacks())"),
     Case("logging: an atexit of the code's own", "import logging, atexit\natexit.register(print, 'last')\nlogging.warning('w')", err=True),
+    Case("malloc: more than there was, given back, and again", "for n in (600, 5000, 600):\n    x = [bytes(n + i % 50) for i in range(20000)]\n    print(sum(map(len, x)))\n    del x"),
     Case("threading: the main thread's number", "import threading, os\nt = threading.main_thread()\nprint(t.native_id == threading.get_native_id() == os.getpid(), t.ident == threading.get_ident())"),
     Case("multiprocessing: the other name of __main__", "import sys, multiprocessing\nprint(sys.modules.get('__mp_main__') in (None, sys.modules['__main__']))"),
     Case("numpy: what a destructor prints at the end", "import numpy\nclass A:\n    def __del__(self): print('gone')\na = A()\nb = numpy.zeros(3)\nprint(b)"),
