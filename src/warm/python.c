@@ -316,10 +316,24 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
         finish(code);
 }
 
+/* Where the kernel has the break of a restored process is another place (restore.c).  glibc goes on there, if
+ * that is behind all it has; but it takes any answer that is larger than what it asked for as a yes, and aborts
+ * when the break has moved down.  So it must ask for more than there can be, is told no, and goes on with
+ * mmap(). */
+static char *last_break;
+
+static void find_break(void)
+{
+        char *now = (char *)sys_call1(SYS_brk, 0);
+        if (&__curbrk && now > last_break)
+                __curbrk = now;
+}
+
 /* refresh: what gives it random numbers of its own; NULL if nothing that is loaded has any yet. */
 static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
 {
         struct release_head head = {0};
+        find_break();
         if (refresh && !PyObject_CallFunction(refresh, ""))
                 leave(RESTORE_FAILED);
         self = sys_call0(SYS_getpid);
@@ -374,11 +388,10 @@ static __attribute__((noreturn)) void write_down(void)
         if (!refresh)
                 leave(1);
         refresh = PyObject_IsTrue(refresh) ? refresh : 0;
-        /* In a restored process the kernel's idea of the break is another (restore.c).  glibc takes any that is
-         * larger than what it asked for as a yes; so it asks for more than there can be, is told no, and goes on
-         * with mmap(). */
-        if (&__curbrk)
+        if (&__curbrk) {
+                last_break = __curbrk;
                 __curbrk = NO_BREAK;
+        }
         int r = snapshot(WARM_TEMPLATE_FD);
         if (r > 0) /* somewhere else, some time later */
                 serve(path, refresh);
