@@ -47,7 +47,6 @@
 enum target {
         TO_NONE,
         TO_ALLOW,
-        TO_ALLOW_HELD, /* see jail/seccomp_filter.h */
         TO_KILL,
         TO_EPERM,
         TO_ENOSYS,
@@ -78,16 +77,18 @@ enum target {
         TO_IO_PRIORITY,
         TO_PRCTL,
         TO_SET_MM,
+        TO_SET_MM_AT,
+        TO_SET_MM_AT_HIGH,
         TO_SECCOMP,
         TO_SECCOMP_FLAGS,
         N_TARGETS,
 };
 
 /* LOAD takes the low half of an argument.  The kernel declares every argument looked
- * at here as int, unsigned int or umode_t (and takes the low half of clone's flags
- * itself), so it ignores the high half; comparing that too would let a call through
- * whose high half is not zero. */
-enum step_op { LOAD, MASK, IF_EQUAL, IF_ANY, ELSE };
+ * at here, but for one address, as int, unsigned int or umode_t (and takes the low half of
+ * clone's flags itself), so it ignores the high half; comparing that too would let a call
+ * through whose high half is not zero. */
+enum step_op { LOAD, LOAD_HIGH, MASK, IF_EQUAL, IF_ANY, ELSE };
 
 struct step {
         enum step_op op;
@@ -180,9 +181,15 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                       {IF_EQUAL, PR_SET_MM, TO_SET_MM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
-        /* What else it does needs privilege; this lets a shell that waited say what its arguments are
-         * (warm/hold.c), where one is going to wait. */
-        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_ALLOW_HELD}, {ELSE, 0, TO_EPERM}},
+        /* What else it does needs privilege; this lets a shell that waited say what its arguments are: where it
+         * does that from is known to nobody else (jail/seccomp.h). */
+        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_SET_MM_AT}, {ELSE, 0, TO_EPERM}},
+        [TO_SET_MM_AT] = {{LOAD, 2, 0},
+                          {IF_EQUAL, SECCOMP_HELD_LOW, TO_SET_MM_AT_HIGH},
+                          {ELSE, 0, TO_EPERM}},
+        [TO_SET_MM_AT_HIGH] = {{LOAD_HIGH, 2, 0},
+                               {IF_EQUAL, SECCOMP_HELD_HIGH, TO_ALLOW},
+                               {ELSE, 0, TO_EPERM}},
         [TO_SECCOMP] = {{LOAD, 0, 0},
                         {IF_EQUAL, SECCOMP_SET_MODE_STRICT, TO_ALLOW},
                         {IF_EQUAL, SECCOMP_SET_MODE_FILTER, TO_SECCOMP_FLAGS},
@@ -198,8 +205,6 @@ static uint32_t return_value(enum target target)
         switch (target) {
         case TO_ALLOW:
                 return SECCOMP_RET_ALLOW;
-        case TO_ALLOW_HELD:
-                return SECCOMP_RET_ALLOW_HELD;
         case TO_EPERM:
                 return SECCOMP_RET_ERRNO | EPERM;
         case TO_ENOSYS:
@@ -562,6 +567,9 @@ static size_t emit_rule(struct program *p, const struct step *steps)
                 switch (step->op) {
                 case LOAD: /* both machines are little-endian: the low half comes first */
                         next = emit_load(p, next, offsetof(struct seccomp_data, args) + 8 * step->k);
+                        break;
+                case LOAD_HIGH:
+                        next = emit_load(p, next, offsetof(struct seccomp_data, args) + 8 * step->k + 4);
                         break;
                 case MASK:
                         next = emit_before(p, next, BPF_ALU | BPF_AND | BPF_K, step->k);

@@ -192,7 +192,6 @@ int pool_add_member(struct pool *pool)
                 .caller = &owner,
                 .scope = SCOPE_EXECUTION,
                 .one_shot = true,
-                .holds = pool->how.kind == WAITING_SHELL,
                 .limits = pool->limits,
                 .image = pool->image,
                 .network.tier = pool->network ? TIER_STANDARD : TIER_RESTRICTED}; /* until it is taken */
@@ -207,6 +206,7 @@ int pool_add_member(struct pool *pool)
         list_init(&w->link);
         sb->waiting = w;
         sb->ahead = true;
+        sb->held_at = waiting_held_at(&pool->how);
         pool->n_making++;
         sandbox_attach(sb, &w->task);
         return 0;

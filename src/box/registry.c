@@ -72,7 +72,6 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
         sb->scope = spec->scope;
         sb->one_shot = spec->one_shot;
         sb->direct = spec->direct;
-        sb->holds = spec->holds;
         sb->engine = spec->engine;
         sandbox_adopt(sb, spec);
         sb->required = spec->required;

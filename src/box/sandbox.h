@@ -47,7 +47,6 @@ struct sandbox_spec {
         enum box_scope scope;
         bool one_shot; /* for a single execution */
         bool direct;   /* no sandbox at all: limits only, see wire/keeper.h; one_shot too */
-        bool holds;    /* a shell is going to wait in it */
         const char *session, *agent;
         struct cella_limits limits;
         uint32_t required;
@@ -70,7 +69,8 @@ struct box_sandbox {
         uint32_t key_sandboxes_max;
         enum sandbox_state state;
         enum box_scope scope;
-        bool one_shot, direct, holds;
+        bool one_shot, direct;
+        uint64_t held_at; /* see waiting_held_at() */
         enum box_engine engine;
         bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
         char session[129], agent[129];

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -257,6 +258,16 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         return 0;
 }
 
+/* An address that the program has nothing at, with room behind it, and that fits into the addresses of every
+ * kernel (39 bits).  It is a secret. */
+uint64_t waiting_held_at(const struct waiting_how *how)
+{
+        uint64_t chance = 0;
+        if (how->kind != WAITING_SHELL || getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+                return 0;
+        return (UINT64_C(1) << 36) + (chance >> 27);
+}
+
 /* Room in the kernel's block of words. */
 static const char *const *shell_environment(void)
 {
@@ -285,7 +296,6 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         struct cella_command command = {.argv = argv, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
         const uint32_t flags =
                 INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED |
-                (how->kind == WAITING_SHELL ? INIT_NARROWS : 0) |
                 (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
         const int null = open_null(), standard[] = {null, null, null};
         if (null < 0)
@@ -426,7 +436,10 @@ static int release_shell(int control, const struct exec_request *r, const struct
                 return e;
         }
         const struct release_head head = {
-                .length = (uint32_t)form.len, .argc = form.head.argc, .envc = form.head.envc};
+                .length = (uint32_t)form.len,
+                .argc = form.head.argc,
+                .envc = form.head.envc,
+                .held_at = {(uint32_t)sb->held_at, (uint32_t)(sb->held_at >> 32)}};
         const struct iovec part = {form.data, form.len};
         return send_release(control, &head, &part, 1, fds);
 }

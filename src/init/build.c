@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "init/init.h"
 #include "init/refused.h"
-#include "init/spawn.h"
 #include "init/strangers.h"
 #include "jail/enter.h"
 #include "sys/process.h"
@@ -51,7 +50,7 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .several = head->several != 0,
                 .network = head->network != 0,
                 .direct = head->direct != 0,
-                .holds = head->holds != 0,
+                .held_at = head->held_at,
                 .view = head->view == JAIL_VIEW_TAKES    ? JAIL_VIEW_TAKES
                         : head->view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
                                                          : JAIL_VIEW_OWN,
@@ -82,7 +81,6 @@ int build(const struct message *message, char *data, uint32_t *ret_walls, struct
         r = jail_enter(&spec, INIT_CONTROL_FD, err);
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);
-        spawn_narrows = spec.holds || !(spec.walls & WALL_SECCOMP);
         refused_listen(spec.listener_fd);
         *ret_walls = spec.walls;
         return r;

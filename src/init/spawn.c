@@ -10,11 +10,8 @@
 #include "init/task.h"
 #include "init/terminal.h"
 #include "sys/file.h"
-#include "sys/narrow.h"
 #include "sys/process.h"
 #include "sys/raw.h"
-
-bool spawn_narrows = true;
 
 static const char *variable(char **env, const char *name)
 {
@@ -97,7 +94,7 @@ int spawn_prepare(const struct request_spawn *what, int *ret_program)
                 return r;
         if ((r = sys_chdir(what->cwd)) < 0)
                 return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
-        return !spawn_narrows || what->flags & INIT_NARROWS ? 0 : sys_narrow();
+        return 0;
 }
 
 int spawn_become(const struct request_spawn *what, int program)

@@ -8,9 +8,6 @@
 struct message;
 struct task;
 
-/* Whether what is started has to be kept from saying where its arguments are: else the filter does that. */
-extern bool spawn_narrows;
-
 /* Carries out INIT_SPAWN.  0, and the task is under way (with a supervisor: whether the command
  * could be executed is told when that ends), or -errno. */
 int spawn(const struct message *message, char *data);

@@ -20,7 +20,7 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
 }
 
 /* Asking nobody unless somebody is to listen. */
-static int load(unsigned flags, bool holds)
+static int load(unsigned flags, uint64_t held_at)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
         const struct sock_fprog program = {.len = seccomp_filter_len, .filter = code};
@@ -29,8 +29,10 @@ static int load(unsigned flags, bool holds)
                 code[i] = seccomp_filter[i];
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
-                if (code[i].code == (BPF_RET | BPF_K) && code[i].k == SECCOMP_RET_ALLOW_HELD && !holds)
-                        code[i].k = SECCOMP_RET_ERRNO | EPERM;
+                if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_HELD_LOW)
+                        code[i].k = (uint32_t)held_at;
+                else if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_HELD_HIGH)
+                        code[i].k = held_at ? (uint32_t)(held_at >> 32) : ~0u; /* no address has that */
         }
         /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before
          * 5.16, which turn on speculation mitigations for a filtered task; code that
@@ -38,11 +40,11 @@ static int load(unsigned flags, bool holds)
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-int seccomp_load(bool holds)
+int seccomp_load(uint64_t held_at)
 {
-        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER, holds);
+        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER, held_at);
         if (fd < 0)
-                return load(0, holds);
+                return load(0, held_at);
         listener = fd;
         if (fd < SECCOMP_LISTENER_LEAST) {
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);

@@ -1,12 +1,11 @@
 /* jail/seccomp_filter.h -- the filter that tools/seccomp_gen made at build time. */
 #pragma once
 #include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdint.h>
 
-/* What only a sandbox in which a shell is going to wait may do; elsewhere it is refused.  The kernel ignores the
- * lower half. */
-#define SECCOMP_RET_ALLOW_HELD (SECCOMP_RET_ALLOW | 1u)
+/* In it they stand for the halves of an address that is another in each sandbox, see seccomp_load(). */
+#define SECCOMP_HELD_LOW 0xce11a001u
+#define SECCOMP_HELD_HIGH 0xce11a002u
 
 /* Instructions at most. */
 #define SECCOMP_FILTER_MAX 256

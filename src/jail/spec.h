@@ -38,9 +38,9 @@ struct jail_spec {
         bool terminals; /* a /dev/pts of its own */
         bool several;   /* there will be a descriptor JAIL_CENSUS_FD, see jail_enter() */
         bool network;   /* it has a way out, see way_out.h */
-        bool holds;     /* see seccomp_load() */
         bool direct; /* no sandbox: limits, and processes that can be ended, but the host's files and network.
                       * The code is a user that owns nothing, if root runs us, else who we are */
+        uint64_t held_at; /* see seccomp_load() */
         enum jail_view view;
         int view_fd; /* -1: not needed */
         uint32_t view_tag;

@@ -58,7 +58,7 @@ static const char *check_make(const struct keeper_make *m)
         if (!is_name(m->id))
                 return "a bad id";
         if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
-            m->network > 1 || m->direct > 1 || m->holds > 1 || m->pulls || m->reserved)
+            m->network > 1 || m->direct > 1 || m->pulls)
                 return "a value out of range";
         if (m->direct &&
             (m->network || m->long_lived || m->terminals || m->user_root || m->workspace || m->image[0]))

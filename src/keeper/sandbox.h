@@ -70,10 +70,10 @@ struct sandbox_parts {
         bool keep_netns;         /* sandbox->netns is wanted */
         bool keep_user;          /* sandbox->user is wanted */
         bool network;            /* it gets a way out */
-        bool holds;              /* see wire/keeper.h */
         bool direct;             /* see jail/spec.h */
         const bool *privileged;  /* sandbox_is_privileged(), of one that never changes.  NULL: it is asked */
         const uint64_t *ignored; /* sys_ignored_signals(), likewise */
+        uint64_t held_at;        /* see wire/keeper.h */
         enum jail_view view;     /* of a sandbox without image and mounts, by root only */
         int view_fd;             /* see jail/spec.h; borrowed */
         uint32_t view_tag;       /* of one that is to be left */

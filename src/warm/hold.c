@@ -5,14 +5,17 @@
  * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
  * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
  * strange descriptor, nothing in its environment. */
+#include <linux/prctl.h>
+
 #include "sys/ending.h"
-#include "sys/narrow.h"
 #include "warm/receive.h"
 
 #define WEAK __attribute__((weak))
 #define PUBLIC __attribute__((visibility("default")))
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
+#define MAP_FIXED_NOREPLACE 0x100000
+#define PAGE 4096ull
 #define NEXT_LIBRARY ((void *)-1l)
 #define O_ACCESS 3
 #define O_MAKE 02000100        /* O_RDONLY | O_CREAT | O_CLOEXEC */
@@ -53,8 +56,23 @@ static char *receive(struct release_head *ret)
 
 /* ---- before main() ---- */
 
+/* From the one address that the filter lets through (jail/seccomp.h), which nobody finds here afterwards. */
+static void say_layout(const struct bare_layout *layout, volatile uint32_t held_at[2])
+{
+#define HELD_AT ((uint64_t)held_at[1] << 32 | held_at[0])
+#define HELD_PAGES (HELD_AT & ~(PAGE - 1))
+        if (HELD_AT && sys_call6(SYS_mmap, (long)HELD_PAGES, 2 * PAGE, PROT_READ_WRITE,
+                                 MAP_PRIVATE_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (long)HELD_PAGES) {
+                for (size_t i = 0; i < sizeof *layout; i++)
+                        ((volatile char *)HELD_AT)[i] = ((const char *)layout)[i];
+                sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, HELD_AT, sizeof *layout, 0);
+                sys_call2(SYS_munmap, HELD_PAGES, 2 * PAGE);
+        }
+        held_at[0] = held_at[1] = 0;
+}
+
 /* What /proc shows as the command line and the environment: where they are now. */
-static void show(struct bare_layout *layout, const char *strings, uint32_t argc, uint32_t envc)
+static void point(struct bare_layout *layout, const char *strings, uint32_t argc, uint32_t envc)
 {
         layout->arg_start = layout->arg_end = (uint64_t)strings;
         for (uint32_t i = 0; i < argc + envc; i++) {
@@ -64,9 +82,6 @@ static void show(struct bare_layout *layout, const char *strings, uint32_t argc,
         }
         layout->env_start = layout->arg_end;
         layout->env_end = (uint64_t)strings;
-        sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, layout, sizeof *layout, 0);
-        if (sys_narrow() < 0)
-                give_up();
 }
 
 static void read_layout(struct bare_layout *ret)
@@ -112,7 +127,8 @@ static void hold_main(int argc, char **argv, char **envp)
         char *strings = receive(&head);
         if (!argv || head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
                 give_up();
-        show(&layout, strings, head.argc, head.envc);
+        point(&layout, strings, head.argc, head.envc);
+        say_layout(&layout, head.held_at);
         place_words(argv, head.argc, head.envc, strings);
 }
 

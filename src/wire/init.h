@@ -82,8 +82,7 @@ struct init_build {
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
         uint32_t view; /* enum jail_view; unless it is the sandbox's own, the descriptor is its view_fd.  One
                         * that is left comes there as INIT_VIEW */
-        uint32_t holds; /* a shell is going to wait in it, see INIT_NARROWS */
-        uint32_t reserved;
+        uint64_t held_at; /* see seccomp_load() */
         uint64_t ignored; /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
@@ -127,7 +126,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 14 * 4 + 8 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 12 * 4 + 8 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */
@@ -147,12 +146,10 @@ enum init_spawn_flag {
         INIT_PROGRAM = 1u << 4,    /* the last descriptor is the program; argv[0] is only its name */
         INIT_LIST_ADDED = 1u << 5, /* with INIT_ALONE: when it has ended, INIT_FILE for each file in the
                                     * workspace and INIT_DONE come before INIT_EXITED, unasked */
-        INIT_NARROWS = 1u << 6, /* it takes PR_SET_MM away from itself before it runs any code (sys/narrow.h);
-                                 * else that is done for it, where the filter has not taken it away */
-        INIT_ANNOUNCES = 1u << 7, /* with INIT_ALONE: it may say that it is about to end (sys/ending.h).  Then
+        INIT_ANNOUNCES = 1u << 6, /* with INIT_ALONE: it may say that it is about to end (sys/ending.h).  Then
                                    * INIT_EXITED comes at once, without rss_peak_bytes, and its death
                                    * follows */
-        INIT_MADE = 1u << 8, /* argv[0] is a file that the first command makes; gone when the command is */
+        INIT_MADE = 1u << 7, /* argv[0] is a file that the first command makes; gone when the command is */
 };
 
 /* With first_argc a command may have another that runs first, in the same process group, with an empty

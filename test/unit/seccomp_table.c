@@ -15,7 +15,6 @@
 #include "seccomp_compile.h"
 
 #define ALLOWED 0x7fff0000u
-#define ALLOWED_HELD 0x7fff0001u /* where a shell waits; else refused */
 #define KILLED 0x80000000u
 #define REFUSED 0x00050001u     /* EPERM */
 #define TOLD 0x7fc00001u        /* the same, by way of init */
@@ -714,7 +713,10 @@ static const struct hand_case hand_cases[] = {
         {"PR_SET_MM", 157, 167, REFUSED, {35, 1}},
         {"PR_SET_MM, high bit", 157, 167, REFUSED, {HIGH | 35, 1}},
         {"PR_SET_MM_EXE_FILE", 157, 167, REFUSED, {35, 13}},
-        {"PR_SET_MM_MAP", 157, 167, ALLOWED_HELD, {35, 14}},
+        {"PR_SET_MM_MAP", 157, 167, REFUSED, {35, 14, 0x7fff0000}},
+        {"PR_SET_MM_MAP, the secret", 157, 167, ALLOWED, {35, 14, 0xce11a002ce11a001}},
+        {"PR_SET_MM_MAP, its low half", 157, 167, REFUSED, {35, 14, 0xce11a001}},
+        {"PR_SET_MM_MAP, its high half", 157, 167, REFUSED, {35, 14, 0xce11a00200000000}},
         {"PR_SET_MM_MAP_SIZE", 157, 167, REFUSED, {35, 15}},
         {"PR_SCHED_CORE", 157, 167, REFUSED, {62, 1}},
         {"seccomp strict", 317, 277, ALLOWED, {0, 0}},
