@@ -25,15 +25,23 @@ extern char **environ;
 extern void *dlsym(void *, const char *) WEAK;
 extern int setenv(const char *, const char *, int);
 extern char *strchr(const char *, int);
+extern int fflush(void *);
+extern int on_exit(void (*)(int, void *), void *) WEAK;
 
 static char script[256]; /* "": waits before main() */
 static int waits;
 static uint64_t alone; /* the last process number before the code ran */
+static long self;      /* the shell, not a child of it; 0: there is none */
 
 static __attribute__((noreturn)) void give_up(void)
 {
         for (;;)
                 sys_call1(SYS_exit_group, RESTORE_FAILED);
+}
+
+static int is_alone(void) /* whoever was started must be waited for */
+{
+        return alone && alone == bare_last_pid();
 }
 
 /* Waits for the release; its strings stay where they are for ever. */
@@ -116,6 +124,26 @@ static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings
         ((long *)argv)[-1] = argc;
 }
 
+/* bash ends by exit(), and this is the last that that calls; dash by _exit(). */
+static void at_exit(int code, void *unused)
+{
+        (void)unused;
+        if (self && sys_call0(SYS_getpid) == self && is_alone()) {
+                fflush(0);
+                sys_announce_end(code);
+        }
+}
+
+PUBLIC __attribute__((noreturn)) void _exit(int code);
+
+void _exit(int code)
+{
+        if (self && sys_call0(SYS_getpid) == self && is_alone())
+                sys_announce_end(code);
+        for (;;)
+                sys_call1(SYS_exit_group, code);
+}
+
 static void hold_main(int argc, char **argv, char **envp)
 {
         struct release_head head = {0};
@@ -124,6 +152,10 @@ static void hold_main(int argc, char **argv, char **envp)
         while (envp[n_env])
                 n_env++;
         read_layout(&layout);
+        alone = bare_last_pid();
+        self = sys_call0(SYS_getpid);
+        if (on_exit)
+                on_exit(at_exit, 0);
         char *strings = receive(&head);
         if (!argv || head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
                 give_up();
@@ -188,12 +220,9 @@ PUBLIC int chdir(const char *path);
 int chdir(const char *path)
 {
         int (*next)(const char *) = 0;
-        if (script[0] && bare_same(path, THE_END)) {     /* what ends otherwise goes the long way */
-                if (alone && alone == bare_last_pid()) { /* whoever was started must be waited for */
-                        for (int i = 0; i < 3; i++)
-                                sys_call1(SYS_close, i);
-                        sys_announce_end(0);
-                }
+        if (script[0] && bare_same(path, THE_END)) { /* what ends otherwise goes the long way */
+                if (is_alone())
+                        sys_announce_long_end(0);
                 sys_call1(SYS_exit_group, 0);
         }
         *(void **)&next = dlsym(NEXT_LIBRARY, "chdir");

@@ -123,9 +123,7 @@ static long self;
 static void say_goodbye(int code)
 {
         fflush(0);
-        for (int i = 0; i < 3; i++)
-                sys_call1(SYS_close, i); /* so that the end of the output is seen, too */
-        sys_announce_end(code);
+        sys_announce_long_end(code);
 }
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
