@@ -428,5 +428,6 @@ void snapshot_touch(int all)
 
 void snapshot_forget(void)
 {
-        sys_call2(SYS_munmap, RESTORE_HEAD, RESTORE_END - RESTORE_HEAD);
+        /* No more than that: the kernel may have put the break behind it. */
+        sys_call2(SYS_munmap, RESTORE_HEAD, restored->head_length);
 }

@@ -228,7 +228,7 @@ OF_A_USER = {
     "instances of inotify": "for _ in range(100): ctypes.CDLL(None).inotify_init()",
     "a queue of messages": "ctypes.CDLL(None).mq_open(b'/left', 0o102, 0o600, None)",
     "a segment of memory": "ctypes.CDLL(None).shmget(77, 4096, 0o1600)",
-    "keys": "ctypes.CDLL(None).syscall(248, b'user', b'left', b'x', 1, -4)",
+    "keys": "ctypes.CDLL(None).syscall({'x86_64': 248, 'aarch64': 217}[os.uname().machine], b'user', b'left', b'x', 1, -4)",
     "another namespace": "ctypes.CDLL(None).unshare(0x10000000)",
 }  # fmt: skip
 

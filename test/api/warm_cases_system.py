@@ -1,8 +1,11 @@
 """Further cases of test_warm_fidelity.py for python3: what the code sees of its process, its streams and its surroundings."""
 
+import os
 import sys
 
 from warm_cases import Case, base64_of
+
+IOPRIO_GET, KEYCTL = {"x86_64": (252, 250), "aarch64": (31, 219)}[os.uname().machine]
 
 USER_SITE = f".local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 
@@ -224,7 +227,7 @@ STATE = [
     Case("limits", "import resource; print([(n, resource.getrlimit(getattr(resource, n))) for n in dir(resource) if n.startswith('RLIMIT')])"),
     Case("priority, scheduler, affinity", "import os; print(os.nice(0), os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), os.sched_getparam(0), os.sched_getaffinity(0), os.cpu_count(), os.sched_rr_get_interval(0) >= 0)"),
     Case("prctl", "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nv = ctypes.c_int(-1)\nfor n in 2, 37: v.value = -1; print(n, libc.prctl(n, ctypes.byref(v), 0, 0, 0), v.value)\nfor n in 3, 7, 14, 21, 27, 30, 34, 39, 42: ctypes.set_errno(0); print(n, libc.prctl(n, 0, 0, 0, 0), ctypes.get_errno())\nb = ctypes.create_string_buffer(16); libc.prctl(16, b, 0, 0, 0); print(b.value)"),
-    Case("ioprio, personality, alternate stack", "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nprint(libc.syscall(252, 1, 0), ctypes.get_errno(), libc.personality(0xffffffff))\nclass S(ctypes.Structure): _fields_ = [('sp', ctypes.c_void_p), ('flags', ctypes.c_int), ('size', ctypes.c_size_t)]\ns = S(); print(libc.sigaltstack(None, ctypes.byref(s)), s.sp, s.flags, s.size)"),
+    Case("ioprio, personality, alternate stack", "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nprint(libc.syscall(" + str(IOPRIO_GET) + ", 1, 0), ctypes.get_errno(), libc.personality(0xffffffff))\nclass S(ctypes.Structure): _fields_ = [('sp', ctypes.c_void_p), ('flags', ctypes.c_int), ('size', ctypes.c_size_t)]\ns = S(); print(libc.sigaltstack(None, ctypes.byref(s)), s.sp, s.flags, s.size)"),
     Case("system calls: the same verdicts", r"""
 import ctypes, errno
 libc = ctypes.CDLL(None, use_errno=True)
@@ -265,7 +268,7 @@ for p in '/ /etc /etc/passwd /etc/shadow /root /home /sys /proc/1 /proc/1/enviro
     Case("names of files beyond UTF-8", "import os\nopen(b'\\xff\\xfe', 'w'); open('ü', 'w'); print(sorted(map(ascii, os.listdir())), os.fsencode('\\udcff'))"),
     Case("ctypes' errno is clear", "import ctypes; print(ctypes.get_errno(), ctypes.CDLL(None, use_errno=True).close(-1), ctypes.get_errno())"),
     Case("rounding and exceptions of floats", "import ctypes, ctypes.util; m = ctypes.CDLL('libm.so.6'); print(m.fegetround(), m.fetestexcept(0x3f) & ~0x20, m.fegetexcept(), 0.1 + 0.2, 1e308 * 10, 5e-324 / 2)"),
-    Case("no keyring of another", "import ctypes; libc = ctypes.CDLL(None, use_errno=True); print([(libc.syscall(250, 0, k, 0), ctypes.get_errno()) for k in (-1, -2, -3, -4, -5)]); print(open('/proc/keys').read())"),
+    Case("no keyring of another", "import ctypes; libc = ctypes.CDLL(None, use_errno=True); print([(libc.syscall(" + str(KEYCTL) + ", 0, k, 0), ctypes.get_errno()) for k in (-1, -2, -3, -4, -5)]); print(open('/proc/keys').read())"),
 ]  # fmt: skip
 
 LIBRARIES = [

@@ -223,7 +223,8 @@ def code_runs_in_gvisor(p):
         ensure(wall in r["isolation"]["layers"], f"{wall} stands", r)
     ensure("limit:processes" in r["isolation"]["missing"] and "landlock" in r["isolation"]["missing"], "what is missing is told", r)
     # The filter holds: each of these is refused by it, and would end otherwise without it.
-    code = "import ctypes; l = ctypes.CDLL(None, use_errno=True)\nfor call in ((101, -1, 0, 0, 0), (310, 1, 0, 0, 0), (250, 0, 0, 0, 0)):\n  print(l.syscall(*call), ctypes.get_errno())"
+    ptrace, process_vm_readv, keyctl = {"x86_64": (101, 310, 250), "aarch64": (117, 270, 219)}[os.uname().machine]
+    code = f"import ctypes; l = ctypes.CDLL(None, use_errno=True)\nfor call in (({ptrace}, -1, 0, 0, 0), ({process_vm_readv}, 1, 0, 0, 0), ({keyctl}, 0, 0, 0, 0)):\n  print(l.syscall(*call), ctypes.get_errno())"
     same(p.exec(runtime="python3", code=code)["stdout"], "-1 1\n" * 3, "calls that the filter refuses")
     p.d.delete(p.path(sb))
 

@@ -11,7 +11,11 @@ class Box {
     url(path, more = "") { return `${this.daemon.url}/v1/sandboxes/${this.id}/files?path=${encodeURIComponent(path)}${more}`; }
     async put(path, data) { ensure((await fetch(this.url(path), {method: "PUT", body: data})).ok, `writing ${path}`); }
     async get(path) { const r = await fetch(this.url(path)); return r.ok ? r.text() : null; }
-    async end() { await this.daemon.api(`/v1/sandboxes/${this.id}`, {method: "DELETE"}); }
+    // The page would ask for its files once more, and the browser complain.
+    async end(page) {
+        await page.goto("about:blank");
+        await this.daemon.api(`/v1/sandboxes/${this.id}`, {method: "DELETE"});
+    }
 }
 
 const file = (page, name) => page.locator(".file-name").filter({hasText: name});
@@ -46,7 +50,7 @@ test("folders are gone through, text and pictures are shown, hostile names are t
     ensure(page.url().includes("path=%2Fworkspace%2Fdeep%2Fer"), page.url());
     await page.getByRole("button", {name: "workspace"}).click();
     await file(page, "deep").waitFor();
-    await box.end();
+    await box.end(page);
 });
 
 test("a file is changed and saved whole, and one that changed meanwhile is not overwritten in silence", async (t) => {
@@ -77,7 +81,7 @@ test("a file is changed and saved whole, and one that changed meanwhile is not o
     await page.getByRole("button", {name: "Close the file"}).click();
     await page.getByRole("button", {name: "Cancel"}).click();
     same(await page.inputValue(".editor-input"), "lost?\n", "what was not saved is not lost");
-    await box.end();
+    await box.end(page);
 });
 
 test("files come in and go out, are renamed and deleted, and what happens inside shows by itself", async (t) => {
@@ -117,7 +121,7 @@ test("files come in and go out, are renamed and deleted, and what happens inside
     await file(page, "made-inside.txt").waitFor();
     const [tar] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "Download this folder"}).click()]);
     ensure(readFileSync(await tar.path()).includes("made-inside.txt"), "the archive");
-    await box.end();
+    await box.end(page);
     await page.getByText("The sandbox is gone, and everything in it.").waitFor();
 });
 
@@ -149,7 +153,7 @@ test("what was changed in a file is not lost by leaving without a word; a dialog
     await back();
     await page.waitForSelector("main.page-monitor > *");
     same(await page.locator("dialog").count(), 0, "dialogs");
-    await box.end();
+    await box.end(page);
 });
 
 test("on a phone the files are one column; a path that is not there is said to be none", async (t) => {
@@ -162,5 +166,5 @@ test("on a phone the files are one column; a path that is not there is said to b
     await page.waitForSelector(".editor-input");
     ensure(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it is wider than the window");
     await axe(page);
-    await box.end();
+    await box.end(page);
 });
