@@ -11,9 +11,9 @@ class Box {
     url(path, more = "") { return `${this.daemon.url}/v1/sandboxes/${this.id}/files?path=${encodeURIComponent(path)}${more}`; }
     async put(path, data) { ensure((await fetch(this.url(path), {method: "PUT", body: data})).ok, `writing ${path}`); }
     async get(path) { const r = await fetch(this.url(path)); return r.ok ? r.text() : null; }
-    // The page would ask for its files once more, and the browser complain.
+    // The page may ask for its files once more, and the browser complain: unless that is wanted, it goes first.
     async end(page) {
-        await page.goto("about:blank");
+        await page?.goto("about:blank");
         await this.daemon.api(`/v1/sandboxes/${this.id}`, {method: "DELETE"});
     }
 }
@@ -121,7 +121,7 @@ test("files come in and go out, are renamed and deleted, and what happens inside
     await file(page, "made-inside.txt").waitFor();
     const [tar] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "Download this folder"}).click()]);
     ensure(readFileSync(await tar.path()).includes("made-inside.txt"), "the archive");
-    await box.end(page);
+    await box.end();
     await page.getByText("The sandbox is gone, and everything in it.").waitFor();
 });
 
