@@ -181,12 +181,10 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                       {IF_EQUAL, PR_SET_MM, TO_SET_MM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
-        /* What else it does needs privilege; this lets a shell that waited say what its arguments are: where it
-         * does that from is known to nobody else (jail/seccomp.h). */
+        /* What else it does needs privilege; this lets a shell that waited say what its arguments are: where
+         * it does that from is known to nobody else (jail/seccomp.h). */
         [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_SET_MM_AT}, {ELSE, 0, TO_EPERM}},
-        [TO_SET_MM_AT] = {{LOAD, 2, 0},
-                          {IF_EQUAL, SECCOMP_HELD_LOW, TO_SET_MM_AT_HIGH},
-                          {ELSE, 0, TO_EPERM}},
+        [TO_SET_MM_AT] = {{LOAD, 2, 0}, {IF_EQUAL, SECCOMP_HELD_LOW, TO_SET_MM_AT_HIGH}, {ELSE, 0, TO_EPERM}},
         [TO_SET_MM_AT_HIGH] = {{LOAD_HIGH, 2, 0},
                                {IF_EQUAL, SECCOMP_HELD_HIGH, TO_ALLOW},
                                {ELSE, 0, TO_EPERM}},

@@ -435,11 +435,10 @@ static int release_shell(int control, const struct exec_request *r, const struct
                         close(fds[i]);
                 return e;
         }
-        const struct release_head head = {
-                .length = (uint32_t)form.len,
-                .argc = form.head.argc,
-                .envc = form.head.envc,
-                .held_at = {(uint32_t)sb->held_at, (uint32_t)(sb->held_at >> 32)}};
+        const struct release_head head = {.length = (uint32_t)form.len,
+                                          .argc = form.head.argc,
+                                          .envc = form.head.envc,
+                                          .held_at = {(uint32_t)sb->held_at, (uint32_t)(sb->held_at >> 32)}};
         const struct iovec part = {form.data, form.len};
         return send_release(control, &head, &part, 1, fds);
 }

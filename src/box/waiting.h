@@ -27,7 +27,8 @@ void waiting_how(const char *runtime, struct waiting_how *ret);
 /* Whether this request can be served so: in a sandbox of its own, with a private workspace. */
 bool waiting_fits(const struct waiting_how *how, const struct exec_request *request);
 
-/* What a sandbox is to be made with for it, see seccomp_load().  0: nothing, or there is no chance to be had. */
+/* What a sandbox is to be made with for it, see seccomp_load().  0: nothing, or there is no chance to be had.
+ */
 uint64_t waiting_held_at(const struct waiting_how *how);
 
 /* Asks init to start it.  *ret_control is our end of its socket; the caller closes it. */

@@ -406,8 +406,8 @@ static int make(struct work *w, struct cella_err *err)
         int r;
         process_engine(&w->engine);
         if ((r = check_possible(w, err)) < 0 ||
-            (r = docker_image_find(w->engine.socket, w->making->make.image, w->making->make.pulls,
-                                   &w->image, err)) < 0)
+            (r = docker_image_find(w->engine.socket, w->making->make.image, w->making->make.pulls, &w->image,
+                                   err)) < 0)
                 return r;
         fill_mounts(w);
         if ((r = make_container(w, err)) < 0 || (r = await_init(w, err)) < 0)

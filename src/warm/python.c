@@ -64,8 +64,8 @@ extern void *dlsym(void *, const char *) WEAK;
 extern int unsetenv(const char *);
 extern int fflush(void *);
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not everybody's */
-extern char *__curbrk WEAK;                                             /* glibc's: where its heap ends */
-#define NO_BREAK ((char *)0x7ffffffff000)                               /* nobody gets more there */
+extern char *__curbrk WEAK;                                              /* glibc's: where its heap ends */
+#define NO_BREAK ((char *)0x7ffffffff000)                                /* nobody gets more there */
 
 #define NEXT_LIBRARY ((void *)-1l)
 
@@ -315,9 +315,9 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
 }
 
 /* Where the kernel has the break of a restored process is another place (restore.c).  glibc goes on there, if
- * that is behind all it has; but it takes any answer that is larger than what it asked for as a yes, and aborts
- * when the break has moved down.  So it must ask for more than there can be, is told no, and goes on with
- * mmap(). */
+ * that is behind all it has; but it takes any answer that is larger than what it asked for as a yes, and
+ * aborts when the break has moved down.  So it must ask for more than there can be, is told no, and goes on
+ * with mmap(). */
 static char *last_break;
 
 static void find_break(void)
@@ -488,9 +488,10 @@ void *fopen64(const char *path, const char *mode)
         return open_script("fopen64", path, mode);
 }
 
-/* A library finds out that it is in a child, where its threads are gone, by the number of its process; numexpr
- * does.  Whoever is restored is such a child, but in a sandbox of its own, where numbers begin anew: so what is
- * imported here is by a process whose number hardly anybody else gets, and restore.c sees to the rest. */
+/* A library finds out that it is in a child, where its threads are gone, by the number of its process;
+ * numexpr does.  Whoever is restored is such a child, but in a sandbox of its own, where numbers begin anew:
+ * so what is imported here is by a process whose number hardly anybody else gets, and restore.c sees to the
+ * rest. */
 static void take_rare_number(void)
 {
         for (int i = 0; i < RARE_NUMBER; i++) {

@@ -21,7 +21,7 @@
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
-#define ZERO_RUN 64                     /* pages; shorter runs are not worth a mapping of their own */
+#define ZERO_RUN 64                    /* pages; shorter runs are not worth a mapping of their own */
 #define GAP_MAX (UINT64_C(128) * 1024) /* the same, of what nobody may look at */
 #define NEG_EFAULT (-14)
 #define PR_GET_TID_ADDRESS 40
