@@ -77,17 +77,17 @@ enum target {
         TO_IO_PRIORITY,
         TO_PRCTL,
         TO_SET_MM,
-        TO_SET_MM_AT,
-        TO_SET_MM_AT_HIGH,
+        TO_SET_MM_HELD,
+        TO_SET_MM_HELD_HIGH,
         TO_SECCOMP,
         TO_SECCOMP_FLAGS,
         N_TARGETS,
 };
 
 /* LOAD takes the low half of an argument.  The kernel declares every argument looked
- * at here, but for one address, as int, unsigned int or umode_t (and takes the low half of
- * clone's flags itself), so it ignores the high half; comparing that too would let a call
- * through whose high half is not zero. */
+ * at here, but for one that it does not look at, as int, unsigned int or umode_t (and takes
+ * the low half of clone's flags itself), so it ignores the high half; comparing that too would
+ * let a call through whose high half is not zero. */
 enum step_op { LOAD, LOAD_HIGH, MASK, IF_EQUAL, IF_ANY, ELSE };
 
 struct step {
@@ -181,13 +181,15 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                       {IF_EQUAL, PR_SET_MM, TO_SET_MM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
-        /* What else it does needs privilege; this lets a shell that waited say what its arguments are: where
-         * it does that from is known to nobody else (jail/seccomp.h). */
-        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_SET_MM_AT}, {ELSE, 0, TO_EPERM}},
-        [TO_SET_MM_AT] = {{LOAD, 2, 0}, {IF_EQUAL, SECCOMP_HELD_LOW, TO_SET_MM_AT_HIGH}, {ELSE, 0, TO_EPERM}},
-        [TO_SET_MM_AT_HIGH] = {{LOAD_HIGH, 2, 0},
-                               {IF_EQUAL, SECCOMP_HELD_HIGH, TO_ALLOW},
-                               {ELSE, 0, TO_EPERM}},
+        /* What else it does needs privilege; this lets a shell that waited say what its arguments are, by a
+         * number that nobody else knows, where the kernel does not look (jail/seccomp.h). */
+        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_SET_MM_HELD}, {ELSE, 0, TO_EPERM}},
+        [TO_SET_MM_HELD] = {{LOAD, 5, 0},
+                            {IF_EQUAL, SECCOMP_HELD_LOW, TO_SET_MM_HELD_HIGH},
+                            {ELSE, 0, TO_EPERM}},
+        [TO_SET_MM_HELD_HIGH] = {{LOAD_HIGH, 5, 0},
+                                 {IF_EQUAL, SECCOMP_HELD_HIGH, TO_ALLOW},
+                                 {ELSE, 0, TO_EPERM}},
         [TO_SECCOMP] = {{LOAD, 0, 0},
                         {IF_EQUAL, SECCOMP_SET_MODE_STRICT, TO_ALLOW},
                         {IF_EQUAL, SECCOMP_SET_MODE_FILTER, TO_SECCOMP_FLAGS},

@@ -19,6 +19,7 @@
 #define MAKING_MS 120000
 #define TEXT_MAX 65536
 #define MEMORY_BYTES (UINT64_C(2) << 30) /* while it is made; it is not the code's */
+#define PROCESSES 16 /* likewise: libraries start threads, and a few processes are needed */
 
 struct template_maker {
         struct task task;
@@ -217,6 +218,8 @@ int template_make(struct box *box, struct used_image *image, const char *program
                                     .image = image};
         if (spec.limits.memory_bytes && spec.limits.memory_bytes < MEMORY_BYTES)
                 spec.limits.memory_bytes = MEMORY_BYTES;
+        if (spec.limits.processes < PROCESSES)
+                spec.limits.processes = PROCESSES;
         if (!m)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "template");
         *m = (struct template_maker){.box = box, .made = made, .context = context, .control = -1};

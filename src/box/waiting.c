@@ -258,14 +258,12 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         return 0;
 }
 
-/* An address that the program has nothing at, with room behind it, and that fits into the addresses of every
- * kernel (39 bits).  It is a secret. */
-uint64_t waiting_held_at(const struct waiting_how *how)
+uint64_t waiting_secret(const struct waiting_how *how)
 {
-        uint64_t chance = 0;
-        if (how->kind != WAITING_SHELL || getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+        uint64_t secret = 0;
+        if (how->kind != WAITING_SHELL || getrandom(&secret, sizeof secret, GRND_NONBLOCK) != sizeof secret)
                 return 0;
-        return (UINT64_C(1) << 36) + (chance >> 27);
+        return secret;
 }
 
 /* Room in the kernel's block of words. */
@@ -435,10 +433,11 @@ static int release_shell(int control, const struct exec_request *r, const struct
                         close(fds[i]);
                 return e;
         }
-        const struct release_head head = {.length = (uint32_t)form.len,
-                                          .argc = form.head.argc,
-                                          .envc = form.head.envc,
-                                          .held_at = {(uint32_t)sb->held_at, (uint32_t)(sb->held_at >> 32)}};
+        const struct release_head head = {
+                .length = (uint32_t)form.len,
+                .argc = form.head.argc,
+                .envc = form.head.envc,
+                .hold_secret = {(uint32_t)sb->hold_secret, (uint32_t)(sb->hold_secret >> 32)}};
         const struct iovec part = {form.data, form.len};
         return send_release(control, &head, &part, 1, fds);
 }

@@ -50,7 +50,7 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .several = head->several != 0,
                 .network = head->network != 0,
                 .direct = head->direct != 0,
-                .held_at = head->held_at,
+                .hold_secret = head->hold_secret,
                 .view = head->view == JAIL_VIEW_TAKES    ? JAIL_VIEW_TAKES
                         : head->view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
                                                          : JAIL_VIEW_OWN,

@@ -19,8 +19,18 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
         return i->code == (BPF_RET | BPF_K) && (i->k & SECCOMP_RET_ACTION_FULL) == action;
 }
 
+/* Nothing equals a secret that there is not. */
+static void put_secret(struct sock_filter *i, uint64_t secret)
+{
+        if (i->code != (BPF_JMP | BPF_JEQ | BPF_K) || (i->k != SECCOMP_HELD_LOW && i->k != SECCOMP_HELD_HIGH))
+                return;
+        i->k = i->k == SECCOMP_HELD_LOW ? (uint32_t)secret : (uint32_t)(secret >> 32);
+        if (!secret)
+                i->jt = i->jf;
+}
+
 /* Asking nobody unless somebody is to listen. */
-static int load(unsigned flags, uint64_t held_at)
+static int load(unsigned flags, uint64_t hold_secret)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
         const struct sock_fprog program = {.len = seccomp_filter_len, .filter = code};
@@ -29,10 +39,7 @@ static int load(unsigned flags, uint64_t held_at)
                 code[i] = seccomp_filter[i];
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
-                if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_HELD_LOW)
-                        code[i].k = (uint32_t)held_at;
-                else if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_HELD_HIGH)
-                        code[i].k = held_at ? (uint32_t)(held_at >> 32) : ~0u; /* no address has that */
+                put_secret(&code[i], hold_secret);
         }
         /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before
          * 5.16, which turn on speculation mitigations for a filtered task; code that
@@ -40,11 +47,11 @@ static int load(unsigned flags, uint64_t held_at)
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-int seccomp_load(uint64_t held_at)
+int seccomp_load(uint64_t hold_secret)
 {
-        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER, held_at);
+        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER, hold_secret);
         if (fd < 0)
-                return load(0, held_at);
+                return load(0, hold_secret);
         listener = fd;
         if (fd < SECCOMP_LISTENER_LEAST) {
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);

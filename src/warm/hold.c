@@ -14,8 +14,6 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
-#define MAP_FIXED_NOREPLACE 0x100000
-#define PAGE 4096ull
 #define NEXT_LIBRARY ((void *)-1l)
 #define O_ACCESS 3
 #define O_MAKE 02000100        /* O_RDONLY | O_CREAT | O_CLOEXEC */
@@ -64,19 +62,12 @@ static char *receive(struct release_head *ret)
 
 /* ---- before main() ---- */
 
-/* From the one address that the filter lets through (jail/seccomp.h), which nobody finds here afterwards. */
-static void say_layout(const struct bare_layout *layout, volatile uint32_t held_at[2])
+/* With what the filter lets it through by (jail/seccomp.h), which nobody finds here afterwards. */
+static void say_layout(const struct bare_layout *layout, volatile uint32_t secret[2])
 {
-#define HELD_AT ((uint64_t)held_at[1] << 32 | held_at[0])
-#define HELD_PAGES (HELD_AT & ~(PAGE - 1))
-        if (HELD_AT && sys_call6(SYS_mmap, (long)HELD_PAGES, 2 * PAGE, PROT_READ_WRITE,
-                                 MAP_PRIVATE_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (long)HELD_PAGES) {
-                for (size_t i = 0; i < sizeof *layout; i++)
-                        ((volatile char *)HELD_AT)[i] = ((const char *)layout)[i];
-                sys_call5(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, HELD_AT, sizeof *layout, 0);
-                sys_call2(SYS_munmap, HELD_PAGES, 2 * PAGE);
-        }
-        held_at[0] = held_at[1] = 0;
+        sys_call6(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, (long)layout, sizeof *layout, 0,
+                  (long)((uint64_t)secret[1] << 32 | secret[0]));
+        secret[0] = secret[1] = 0;
 }
 
 /* What /proc shows as the command line and the environment: where they are now. */
@@ -160,7 +151,7 @@ static void hold_main(int argc, char **argv, char **envp)
         if (!argv || head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
                 give_up();
         point(&layout, strings, head.argc, head.envc);
-        say_layout(&layout, head.held_at);
+        say_layout(&layout, head.hold_secret);
         place_words(argv, head.argc, head.envc, strings);
 }
 

@@ -58,6 +58,7 @@ extern void PyOS_AfterFork_Child(void) WEAK;
 /* ---- libc's ---- */
 
 extern int fork(void);
+extern int vfork(void) __attribute__((returns_twice));
 extern void exit(int) __attribute__((noreturn));
 extern void *malloc(size_t);
 extern void *dlsym(void *, const char *) WEAK;
@@ -65,7 +66,7 @@ extern int unsetenv(const char *);
 extern int fflush(void *);
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not everybody's */
 extern char *__curbrk WEAK;                                              /* glibc's: where its heap ends */
-#define NO_BREAK ((char *)0x7ffffffff000)                                /* nobody gets more there */
+#define NO_BREAK ((char *)-4096l)                                        /* nobody gets more there */
 
 #define NEXT_LIBRARY ((void *)-1l)
 
@@ -77,7 +78,7 @@ extern char *__curbrk WEAK;                                              /* glib
 #define TOLD 2           /* what the child exits with then */
 #define FLUSH_FAILED 120 /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
-#define RARE_NUMBER 100
+#define RARE_NUMBER 1000
 
 static char boot[BOOT_MAX];
 static PyObject *names; /* what python.py defined */
@@ -263,6 +264,12 @@ static __attribute__((noreturn)) void finish(const char *code)
                 leave(exit_code);
         }
         int traced = is_traced();
+        if (!interrupted && !traced && answers_yes("may_call_back")) {
+                PyObject *called = PyObject_CallFunction(PyDict_GetItemString(names, "call_back"), "");
+                if (called)
+                        Py_DecRef(called);
+                PyErr_Clear(); /* Python 3.9 has shown it, and goes on */
+        }
         if (!interrupted && !traced && answers_yes("simple")) {
                 if (how == RELEASE_TRIAL && snapshot_touched(WARM_TEMPLATE_FD, 1) < 0)
                         exit_code = 1;
@@ -488,22 +495,35 @@ void *fopen64(const char *path, const char *mode)
         return open_script("fopen64", path, mode);
 }
 
+/* Nothing that the child of vfork() could change is in a register of ours. */
+static __attribute__((noinline)) void wait_for_any(void)
+{
+        sys_call4(SYS_wait4, -1, 0, 0, 0);
+}
+
+static __attribute__((noinline)) void spend_number(void)
+{
+        if (vfork() == 0)
+                leave(0);
+        wait_for_any();
+}
+
 /* A library finds out that it is in a child, where its threads are gone, by the number of its process;
  * numexpr does.  Whoever is restored is such a child, but in a sandbox of its own, where numbers begin anew:
  * so what is imported here is by a process whose number hardly anybody else gets, and restore.c sees to the
  * rest. */
 static void take_rare_number(void)
 {
-        for (int i = 0; i < RARE_NUMBER; i++) {
-                int status = 0, last = i == RARE_NUMBER - 1, pid = fork();
-                if (pid == 0 && last)
-                        return;
-                if (pid <= 0)
-                        leave(pid < 0);
-                sys_call4(SYS_wait4, pid, &status, 0, 0);
-                if (last)
-                        leave(status ? 1 : 0);
-        }
+        int status = 0;
+        for (int i = 0; i < RARE_NUMBER; i++)
+                spend_number();
+        int pid = fork();
+        if (pid == 0)
+                return;
+        if (pid < 0)
+                tell(1, "no process can be started");
+        sys_call4(SYS_wait4, pid, &status, 0, 0);
+        leave(status ? 1 : 0);
 }
 
 __attribute__((constructor)) static void loaded(void)

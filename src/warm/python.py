@@ -161,24 +161,25 @@ def exit_code(value):
 CLOSING = ("sqlite3", "_gdbm", "_dbm")
 
 
+# What modules that were imported ahead registered: logging flushes what it has, and so do many.  This is what the
+# interpreter does next; to let it do that would be to have it take everything apart afterwards.  Called with nothing
+# of ours below it, because what is called may look there.
+call_back = atexit._run_exitfuncs
+
+
+def may_call_back(callbacks=atexit._ncallbacks, threads=_thread._count):
+    return 0 < callbacks() <= registered and not threads()
+
+
 def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
            reference=_weakref.ReferenceType, proxies=(_weakref.ProxyType, _weakref.CallableProxyType),
-           collected=gc.callbacks, debug=gc.get_debug, call_back=atexit._run_exitfuncs):
+           collected=gc.callbacks, debug=gc.get_debug):
     # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
     # and the kernel may have it all as it is.  What was there before the code is not among these.  We
     # keep no reference to the streams ourselves: they are flushed when the last is gone.
     stdout, stderr = sys.__stdout__, sys.__stderr__
-    if callbacks() > registered or threads() or collected or debug():
+    if callbacks() or threads() or collected or debug():
         return False
-    if callbacks():
-        # Of modules that were imported ahead: logging flushes what it has, and so do many.  This is what the
-        # interpreter does next; to let it do that would be to have it take everything apart afterwards.
-        try:
-            call_back()
-        except BaseException:  # Python 3.9 has shown it, and goes on
-            pass
-        if callbacks() or threads():
-            return False
     if sys.stdout is not stdout or sys.stderr is not stderr:
         return False
     objects = get_objects()

@@ -4,8 +4,9 @@
  * something else (MAP_FIXED_NOREPLACE): where the kernel happened to put our stack on an address that
  * the template needs we say so and end, and the code is started in the plain way.
  *
- * Where the heap ends is not restored, because the call for that (PR_SET_MM) is not for code to have: brk()
- * fails from then on, and every libc goes on with mmap(). */
+ * Where the heap ends is not restored, because the call for that (PR_SET_MM) is not for code to have: the
+ * break is where the kernel put it for us, and python.c sees to it that libc goes on there, or with mmap().
+ */
 #include "warm/template.h"
 
 #include <errno.h>

@@ -30,6 +30,7 @@
 
 static struct template_head head;
 static struct template_piece pieces[TEMPLATE_PIECES_MAX];
+static unsigned char has_gaps[TEMPLATE_PIECES_MAX]; /* such that are part of it */
 static struct template_range hot[TEMPLATE_HOT_MAX];
 static uint32_t n_hot;
 static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
@@ -141,9 +142,12 @@ static int add_map(const struct bare_map *map)
                 return bare_same(map->name, "[vsyscall]") ? 0 : add_special(map);
         if (bare_same(map->name, "[stack]"))
                 return add_stack(map);
+        if (!map->readable && is_gap(map)) {
+                has_gaps[head.n_pieces - 1] = 1;
+                return add_piece(map->start, map->end - map->start, TEMPLATE_PAGES, map);
+        }
         if (!map->readable)
-                return add_piece(map->start, map->end - map->start,
-                                 is_gap(map) ? TEMPLATE_PAGES : TEMPLATE_ZERO, map);
+                return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, map);
         if (map->shared && map->writable)
                 return problem("it shares memory with others");
         return add_pages(map);
@@ -280,14 +284,15 @@ static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
 }
 
 /* A gap cannot be read, and stays a hole. */
-static int write_piece(int fd, const struct template_piece *piece)
+static int write_piece(int fd, uint32_t i)
 {
+        const struct template_piece *piece = &pieces[i];
         uint64_t done = 0;
         while (done < piece->length) {
                 long n = sys_call4(SYS_pwrite64, fd, piece->address + done, piece->length - done,
                                    piece->offset + done);
-                if (n == NEG_EFAULT)
-                        n = TEMPLATE_PAGE;
+                if (n == NEG_EFAULT && has_gaps[i])
+                        n = (long)(TEMPLATE_PAGE - done % TEMPLATE_PAGE);
                 if (n <= 0)
                         return problem("the template does not fit into the memory there is");
                 done += (uint64_t)n;
@@ -298,7 +303,7 @@ static int write_piece(int fd, const struct template_piece *piece)
 static int write_pages(int fd)
 {
         for (uint32_t i = 0; i < head.n_pieces; i++)
-                if (has_pages(pieces[i].source) && write_piece(fd, &pieces[i]) < 0)
+                if (has_pages(pieces[i].source) && write_piece(fd, i) < 0)
                         return -1;
         return 0;
 }

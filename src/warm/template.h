@@ -10,7 +10,7 @@
 #pragma once
 #include <stdint.h>
 
-#define TEMPLATE_MAGIC 0x326574616c706d74u /* "tmplate2" */
+#define TEMPLATE_MAGIC 0x336574616c706d74u /* "tmplate3" */
 #define TEMPLATE_PAGE 4096u
 #define TEMPLATE_PIECES_MAX 8192u
 #define TEMPLATE_HOT_MAX 4096u

@@ -82,8 +82,8 @@ struct init_build {
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
         uint32_t view; /* enum jail_view; unless it is the sandbox's own, the descriptor is its view_fd.  One
                         * that is left comes there as INIT_VIEW */
-        uint64_t held_at; /* see seccomp_load() */
-        uint64_t ignored; /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
+        uint64_t hold_secret; /* see seccomp_load() */
+        uint64_t ignored;     /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 

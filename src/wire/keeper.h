@@ -70,8 +70,8 @@ struct keeper_make {
                             * long-lived */
         uint32_t uid, gid; /* who the code is inside, where there is an image; without one: zero */
         uint32_t pulls;    /* the image may be fetched; by cella-docker only */
-        uint64_t held_at;  /* a shell is going to wait in it: see seccomp_load(); else zero */
-        char id[32];       /* sbx_..., for messages and logs */
+        uint64_t hold_secret;         /* a shell is going to wait in it: see seccomp_load(); else zero */
+        char id[32];                  /* sbx_..., for messages and logs */
         char name[KEEPER_NAME_MAX];   /* one path component: letters, digits, - _ . not in front */
         char root[KEEPER_PATH_MAX];   /* absolute; must be in or below what the operator allowed */
         char image[KEEPER_IMAGE_MAX]; /* "": a view of this machine */
