@@ -41,11 +41,16 @@ struct nursery *nursery_take(void)
         return spare ? spare : malloc(sizeof *spare);
 }
 
+void nursery_dead(struct sandbox *sb)
+{
+        if (sb->births && sb->nursery)
+                births_end(TAKE(sb->births), &sb->nursery->left);
+}
+
 void nursery_leave(struct sandbox *sb)
 {
+        nursery_dead(sb);
         struct nursery *n = TAKE(sb->nursery);
-        if (sb->births)
-                births_end(sb->births, &n->left);
         free(__atomic_exchange_n(&spare_nursery, n, __ATOMIC_ACQ_REL));
 }
 

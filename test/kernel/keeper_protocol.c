@@ -147,6 +147,37 @@ TEST(tells_of_an_init_that_went_unasked)
         fake_done(&d);
 }
 
+/* Whether the other end of its socket is closed, which is how the server hears of a death. */
+static bool hangs_up(int control)
+{
+        char data[4096];
+        struct pollfd fd = {control, POLLIN, 0};
+        while (poll(&fd, 1, 10000) == 1)
+                if (recv(control, data, sizeof data, MSG_DONTWAIT) <= 0)
+                        return true;
+        return false;
+}
+
+TEST(one_that_is_killed_before_it_is_init_hangs_up)
+{
+        struct fake_sandbox s;
+        union fake_packet p;
+        if (!up(NULL))
+                return;
+        for (int i = 0; i < 150; i++) {
+                if (!fake_make(&d, NULL, &s) || !fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL) ||
+                    !hangs_up(s.control)) {
+                        CHECK_INT(i, -1);
+                        break;
+                }
+                CHECK(fake_receive(&d, &p, NULL, 10000) > 0 && p.type == KEEPER_DIED);
+                CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
+                close(s.control);
+        }
+        stop();
+        fake_done(&d);
+}
+
 static void end(struct fake_sandbox *s)
 {
         CHECK(fake_ask(&d, KEEPER_END, s->handle, KEEPER_ENDED, NULL));

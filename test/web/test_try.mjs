@@ -257,8 +257,9 @@ test("what is written in the editor is there again after a reload", async (t) =>
     same(await page.inputValue(".editor-input"), "print('draft')", "draft");
 });
 
-/** The only room there is, once the daemon has looked in a sandbox of its own which interpreters there are, for the page. */
-const taken = (daemon) => until(() => daemon.api("/v1/sandboxes", {method: "POST", body: {}}), "room for one");
+/** The only room there is, once the daemon has looked in a sandbox of its own which interpreters there are, for the page; on a busy
+ *  machine that takes a while. */
+const taken = (daemon) => until(() => daemon.api("/v1/sandboxes", {method: "POST", body: {}}), "room for one", 60000);
 
 test("no room for a sandbox: the page says so, waits, and runs when there is", async (t) => {
     const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
