@@ -105,6 +105,7 @@ static void on_message(void *context, const struct message *message, const char 
         } else if (exited && ex->spawned) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
+                ex->listed |= ex->lists && ex->facts.exited.none_added;
                 if (execution_start_again(ex))
                         return;
                 if (ex->facts.exited.cpu_us > ex->cpu_before_us)

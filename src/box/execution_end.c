@@ -50,6 +50,7 @@ void executions_settle(struct box *box)
         while (!list_empty(&box->settling))
                 settle(list_entry(box->settling.next, struct execution, link));
         pools_refill(box);
+        execution_spare_pipes();
 }
 
 void executions_forget_sandbox(const struct box_sandbox *sb)
@@ -129,6 +130,13 @@ static void fill_result(struct execution *ex)
         }
 }
 
+/* The sandbox's counter has what it took to make it and to have something wait in it, too: there init has the
+ * code's own. */
+static bool wants_cpu(const struct execution *ex, const struct box_sandbox *sb)
+{
+        return sb->one_shot && !(ex->control >= 0 && ex->facts.reported);
+}
+
 /* What the sandbox's counters say of this execution.  One of many knows only that a peak of the
  * sandbox rose while it ran; else init has its own. */
 static void use_counters(struct execution *ex, const struct box_sandbox *sb, const struct keeper_counted *now)
@@ -138,9 +146,7 @@ static void use_counters(struct execution *ex, const struct box_sandbox *sb, con
         ex->facts.counted = now->known != 0;
         u->oom_kills = now->oom_kills - before->oom_kills;
         u->forks_refused = now->forks_refused - before->forks_refused;
-        /* With what it took to make the sandbox and to have something wait in it: init has the code's own. */
-        u->cpu_known =
-                sb->one_shot && (now->known & KEEPER_KNOWS_CPU) && !(ex->control >= 0 && ex->facts.reported);
+        u->cpu_known = (now->known & KEEPER_KNOWS_CPU) && wants_cpu(ex, sb);
         u->cpu_us = now->cpu_us - before->cpu_us;
         u->memory_known =
                 (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
@@ -252,15 +258,24 @@ static void on_early(void *context, const union keeper_packet *packet, int fd)
 void execution_output_ended(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->over || !ex->spawned || ex->early_us || !sb || !sb->one_shot || !sb->counted || sb->died)
+        if (ex->over || !ex->spawned || ex->early_us || !sb || !sb->one_shot || !sb->counted || sb->died ||
+            sb->has_files)
                 return;
         if (sandbox_count(sb, on_early, ex) == 0)
                 ex->early_us = clock_us();
 }
 
-/* Whether what was asked for when the output ended will do; on_early() goes on if it has yet to come. */
-static bool counted_early(struct execution *ex, const struct box_sandbox *sb)
+/* Whether there are counters without asking: the keeper lent us their files; or what was asked for when the
+ * output ended will do, and on_early() goes on if it has yet to come. */
+static bool counted_already(struct execution *ex, const struct box_sandbox *sb)
 {
+        struct keeper_counted now;
+        if (sandbox_counted(sb, wants_cpu(ex, sb), &now)) {
+                use_counters(ex, sb, &now);
+                fill_result(ex);
+                list_or_finish(ex);
+                return true;
+        }
         /* What it died of may have happened since; of one that ended well only a peak can be missed. */
         if (!ex->early_us || clock_us() - ex->early_us > EARLY_US || ex->facts.exited.wait_status != 0)
                 return false;
@@ -283,7 +298,7 @@ void execution_over(struct execution *ex)
         execution_drain(ex);
         if (sb) /* beside the keeper's counters: one does not wait for the other */
                 egress_end(sb, &ex->observer);
-        if (sb && sb->counted && counted_early(ex, sb))
+        if (sb && sb->counted && counted_already(ex, sb))
                 return;
         if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
                 return;

@@ -212,19 +212,45 @@ int execution_feed(struct execution *ex, const char *data, size_t len, bool eof)
 
 /* ---- opening and closing ---- */
 
-static int open_pipe(struct execution *ex, uv_poll_t *poll, int ours, int pair[2], int *ret_ours,
-                     int *ret_theirs)
+/* For the next execution, made when nobody waits. */
+static int spare[3][2];
+static unsigned n_spare;
+
+static int make_pipe(int pair[2])
 {
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return -errno;
-        int r = uv_poll_init(ex->box->loop, poll, pair[ours]); /* makes it non-blocking */
+        /* The code is another user, and /dev/stdout opens it by name. */
+        fchmod(pair[0], 0666);
+        return 0;
+}
+
+void execution_spare_pipes(void)
+{
+        while (n_spare < ARRAY_LEN(spare) && make_pipe(spare[n_spare]) == 0)
+                n_spare++;
+}
+
+static int take_pipe(int pair[2])
+{
+        if (n_spare == 0)
+                return make_pipe(pair);
+        memcpy(pair, spare[--n_spare], sizeof spare[0]);
+        return 0;
+}
+
+static int open_pipe(struct execution *ex, uv_poll_t *poll, int ours, int pair[2], int *ret_ours,
+                     int *ret_theirs)
+{
+        int r = take_pipe(pair);
+        if (r < 0)
+                return r;
+        r = uv_poll_init(ex->box->loop, poll, pair[ours]); /* makes it non-blocking */
         if (r < 0) {
                 close(pair[0]);
                 close(pair[1]);
                 return r;
         }
-        /* The code is another user, and /dev/stdout opens it by name. */
-        fchmod(pair[!ours], 0666);
         poll->data = ex;
         execution_ref(ex);
         *ret_ours = pair[ours];
@@ -236,7 +262,13 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
 {
         int pair[2];
         theirs[0] = theirs[1] = theirs[2] = -1;
-        int r = open_pipe(ex, &ex->in.poll, 1, pair, &ex->in.fd, &theirs[0]);
+        int r = 0;
+        if (ex->kind == EXECUTION_BACKGROUND || ex->request.input_len > 0)
+                r = open_pipe(ex, &ex->in.poll, 1, pair, &ex->in.fd, &theirs[0]);
+        else if ((r = take_pipe(pair)) == 0) { /* nothing will ever come */
+                close(pair[1]);
+                theirs[0] = pair[0];
+        }
         for (int i = 0; i < 2 && r == 0; i++)
                 r = open_pipe(ex, &ex->out[i].poll, 0, pair, &ex->out[i].fd, &theirs[i + 1]);
         if (r < 0) {
@@ -248,7 +280,8 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
         ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
         if (ex->request.input_len > 0 && add_input(&ex->in, ex->request.input, ex->request.input_len) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "standard input");
-        push_input(ex);
+        if (ex->in.fd >= 0)
+                push_input(ex);
         watch_output(ex);
         return 0;
 }

@@ -31,6 +31,8 @@ void execution_scan_beside(struct execution *ex); /* it runs now */
 
 /* execution_io.c */
 int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err);
+/* Makes what the next one needs, when nobody waits for it. */
+void execution_spare_pipes(void);
 void execution_drain(struct execution *ex); /* takes what is left in the pipes */
 void execution_close_io(struct execution *ex);
 

@@ -145,6 +145,7 @@ static void end(struct box_sandbox *sb)
         }
         egress_detach(sb);
         sb->channel = channel_free(sb->channel);
+        sandbox_lend(sb, NULL);
         uint32_t handle = sb->handle;
         sb->handle = 0; /* the keeper takes no more questions about it */
         if (keeper_link_ask(link_of(sb), KEEPER_END, handle, on_ended, sb) < 0)
@@ -283,6 +284,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         }
         sb->handle = packet->made.sandbox;
         sb->counters = (struct keeper_counted){0}; /* of the one that was here before */
+        sandbox_lend(sb, link_of(sb));
         if (fd < 0) { /* it had one with it; the kernel found no number for it here */
                 err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
                 fail(sb, &err);
@@ -538,11 +540,6 @@ void sandbox_freeze_forget(struct box *box, const void *context)
                 if (sb->frozen && sb->frozen_context == context)
                         sb->frozen = nobody;
         }
-}
-
-int sandbox_count(struct box_sandbox *sb, keeper_answer answer, void *context)
-{
-        return sandbox_ask(sb, KEEPER_COUNT, answer, context);
 }
 
 /* The channel closes too, behind what init still had to say: that is the better messenger. */

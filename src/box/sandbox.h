@@ -95,10 +95,12 @@ struct box_sandbox {
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
         struct keeper_counted counters; /* as last read */
-        bool ahead;                     /* made ahead, and nobody's yet */
-        struct waiting *waiting;        /* made ahead, not taken yet or not released yet */
-        struct pool *pool;              /* that it was taken from */
-        uint64_t slots[4];              /* numbers of commands that run, see sandbox_slot() */
+        struct counters files;          /* to read them from without asking, if the keeper lent any */
+        bool has_files;
+        bool ahead;              /* made ahead, and nobody's yet */
+        struct waiting *waiting; /* made ahead, not taken yet or not released yet */
+        struct pool *pool;       /* that it was taken from */
+        uint64_t slots[4];       /* numbers of commands that run, see sandbox_slot() */
         struct sandbox_egress egress;
         struct list observers; /* struct observer: what is under way */
         struct list tasks;
@@ -135,6 +137,11 @@ void sandbox_stop(struct box_sandbox *sandbox);
 void sandbox_freeze(struct box_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
                     void *context);
 void sandbox_freeze_forget(struct box *box, const void *context); /* done is not called any more */
+/* While KEEPER_MADE of it is being answered: the files that came with it are its own.  NULL: it has none any
+ * more. */
+void sandbox_lend(struct box_sandbox *sandbox, struct keeper_link *link);
+/* What it has counted so far, with its CPU time or without, if that can be told at once. */
+bool sandbox_counted(const struct box_sandbox *sandbox, bool cpu, struct keeper_counted *ret);
 /* The keeper's counters. */
 int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
 /* Asks who made it about it; answer NULL: none comes, or it does not matter. */

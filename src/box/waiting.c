@@ -21,7 +21,8 @@
 #include "warm/release.h"
 
 #define HOLD_ROOM 64 /* arguments and variables of a shell, see warm/hold.c */
-#define WORKSPACE "/workspace/"
+#define WAITS_IN "/workspace"
+#define WORKSPACE WAITS_IN "/"
 
 /* Descriptors of the process, after the first three: what the programs in warm/ expect. */
 #define PRELOAD_HOLD "LD_PRELOAD=/proc/self/fd/4"
@@ -291,7 +292,7 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
                                                "NODE_OPTIONS=--require=/dev/null", NULL};
         const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
-        struct cella_command command = {.argv = argv, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
+        struct cella_command command = {.argv = argv, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
         const uint32_t flags =
                 INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED |
                 (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
@@ -355,7 +356,7 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
         static const char *const env[] = {PRELOAD_PYTHON, NULL};
         const char *argv[] = {program_in(sb, program), "main.py", NULL};
         const struct cella_command command = {
-                .argv = argv, .env = env, .cwd = "/workspace", .stdin_fd = -1, .cancel_fd = -1};
+                .argv = argv, .env = env, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
         char body[sizeof(struct release_head) + RELEASE_MAX / 4];
         int pair[2];
         ssize_t len = put_preload(body, sizeof body, preload, err);
@@ -433,12 +434,14 @@ static int release_shell(int control, const struct exec_request *r, const struct
                         close(fds[i]);
                 return e;
         }
+        /* It stands there already. */
+        const size_t skipped = strcmp(form.data, WAITS_IN) == 0 ? strlen(WAITS_IN) : 0;
         const struct release_head head = {
-                .length = (uint32_t)form.len,
+                .length = (uint32_t)(form.len - skipped),
                 .argc = form.head.argc,
                 .envc = form.head.envc,
                 .hold_secret = {(uint32_t)sb->hold_secret, (uint32_t)(sb->hold_secret >> 32)}};
-        const struct iovec part = {form.data, form.len};
+        const struct iovec part = {form.data + skipped, form.len - skipped};
         return send_release(control, &head, &part, 1, fds);
 }
 

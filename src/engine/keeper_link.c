@@ -33,7 +33,9 @@ struct keeper_link {
         struct parcel *first, **last;
         struct due *due, **due_last; /* answers come nearly in order: the first is nearly always it */
         bool lost;
-        union keeper_packet packet; /* the one that is being read */
+        union keeper_packet packet; /* the one that is being read, */
+        int fds[SYS_RIGHTS_MAX];    /* and what came with it */
+        unsigned n_fds;
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -198,52 +200,70 @@ static size_t size_of(const union keeper_packet *packet)
 }
 
 /* One packet.  The keeper is ours, but a packet cut short by its death must not be believed. */
-static int receive(struct keeper_link *link, union keeper_packet *ret, int *ret_fd)
+static int receive(struct keeper_link *link)
 {
-        char control[CMSG_SPACE(sizeof(int))];
+        union keeper_packet *ret = &link->packet;
+        union sys_rights rights;
         struct iovec part = {ret, sizeof *ret};
-        struct msghdr msg = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-        unsigned n_fds = 0;
+        struct msghdr msg = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = rights.space,
+                             .msg_controllen = sizeof rights.space};
         ssize_t n;
-        *ret_fd = -1;
         do {
                 n = recvmsg(link->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         } while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        sys_rights_take(&msg, ret_fd, &n_fds, 1);
+        link->n_fds = 0;
+        sys_rights_take(&msg, link->fds, &link->n_fds, SYS_RIGHTS_MAX);
         if (n == 0)
                 return -EPIPE;
         memset((char *)ret + n, 0, (size_t)n < sizeof ret->docker ? sizeof ret->docker - (size_t)n : 0);
         return n >= 8 && (size_t)n == size_of(ret) ? 0 : -EPROTO;
 }
 
-static void deliver(struct keeper_link *link, const union keeper_packet *packet, int fd)
+void keeper_link_take_counters(struct keeper_link *link, struct counters *ret)
 {
-        if (packet->number == 0) {
-                link->events->on_event(link->userdata, packet, fd);
-                fd = -1;
-        } else {
-                struct due *d = take_due(link, packet->number);
-                if (d && d->answer) {
-                        d->answer(d->context, packet, fd);
-                        fd = -1;
+        const struct keeper_made *made = &link->packet.made;
+        const bool came = made->type == KEEPER_MADE;
+        unsigned next = 1;
+        *ret = (struct counters){.cpu_us_before = came ? made->cpu_us_before : 0};
+        for (int i = 0; i < N_COUNTERS; i++) {
+                ret->fd[i] = -1;
+                if (came && (made->counters >> i & 1) && next < link->n_fds) {
+                        ret->fd[i] = TAKE_FD(link->fds[next]);
+                        next++;
                 }
-                free(d);
         }
-        if (fd >= 0)
+}
+
+/* The first is the callee's, and of the others what it takes. */
+static void deliver(struct keeper_link *link)
+{
+        const union keeper_packet *packet = &link->packet;
+        struct due *d = packet->number == 0 ? NULL : take_due(link, packet->number);
+        const int fd = link->n_fds > 0 ? link->fds[0] : -1;
+        if (packet->number == 0)
+                link->events->on_event(link->userdata, packet, fd);
+        else if (d && d->answer)
+                d->answer(d->context, packet, fd);
+        else if (fd >= 0)
                 close(fd);
+        free(d);
+        while (link->n_fds > 1)
+                if (link->fds[--link->n_fds] >= 0)
+                        close(link->fds[link->n_fds]);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
         struct keeper_link *link = poll->data;
-        int fd, r = 0;
+        int r = 0;
         if (status >= 0 && (events & UV_WRITABLE))
                 send_waiting(link);
-        while (!link->lost && (r = receive(link, &link->packet, &fd)) == 0)
-                deliver(link, &link->packet, fd);
+        while (!link->lost && (r = receive(link)) == 0)
+                deliver(link);
         if (!link->lost && r != -EAGAIN)
                 lose(link,
                      r == -EPIPE || r == -ECONNRESET ? "the keeper has gone" : "the keeper talks nonsense");

@@ -7,6 +7,7 @@
 
 #include "base/auto.h"
 #include "cella.h"
+#include "jail/counters.h"
 #include "wire/docker.h"
 
 struct keeper_link;
@@ -40,6 +41,10 @@ struct keeper_link *keeper_link_free(struct keeper_link *link);
 
 /* The answer is KEEPER_MADE or KEEPER_FAILED. */
 int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_answer answer, void *context);
+
+/* While KEEPER_MADE is being answered: the counters that came with it, the caller's then; those that did not
+ * are -1. */
+void keeper_link_take_counters(struct keeper_link *link, struct counters *ret);
 
 /* answer NULL: none comes, or it does not matter.  link NULL: -EPIPE. */
 int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t sandbox,

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "init/init.h"
@@ -17,6 +18,7 @@
 #define ENTRIES_MAX 20000
 #define PATH_BYTES 4096
 #define HURRY_US 50000
+#define WORKSPACE "/workspace"
 
 struct entry { /* as getdents64 gives it */
         uint64_t inode;
@@ -29,8 +31,8 @@ struct entry { /* as getdents64 gives it */
 struct walk {
         const struct init_list *request;
         uint32_t tag;
-        int64_t until;         /* monotonic, us; there is no time for more */
-        char path[PATH_BYTES]; /* of where we are, relative to the workspace */
+        int64_t until; /* monotonic, us; there is no time for more */
+        char *path;    /* of where we are, relative to the workspace; PATH_BYTES */
         size_t path_len;
         unsigned depth, entries, told;
         bool incomplete; /* a bound was reached, */
@@ -72,7 +74,7 @@ static void visit(struct walk *w, int dir, const struct entry *e)
                 w->stopped = true;
                 return;
         }
-        if (before + len + 1 >= sizeof w->path) {
+        if (before + len + 1 >= PATH_BYTES) {
                 w->incomplete = true;
                 return;
         }
@@ -91,14 +93,9 @@ static void visit(struct walk *w, int dir, const struct entry *e)
         w->path_len = before;
 }
 
-static void walk_directory(struct walk *w, int parent, const char *name)
+static void walk_open(struct walk *w, int dir)
 {
         char buffer[2048] __attribute__((aligned(8)));
-        AUTO(sys_close) int dir = sys_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        if (dir < 0) {
-                w->incomplete = true;
-                return;
-        }
         if (++w->depth > DEPTH_MAX) {
                 w->incomplete = true;
         } else {
@@ -113,14 +110,56 @@ static void walk_directory(struct walk *w, int parent, const char *name)
         w->depth--;
 }
 
+static void walk_directory(struct walk *w, int parent, const char *name)
+{
+        AUTO(sys_close) int dir = sys_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (dir < 0)
+                w->incomplete = true;
+        else
+                walk_open(w, dir);
+}
+
+static int ahead = -1; /* the workspace, open */
+
+void files_look_ahead(void)
+{
+        if (ahead < 0)
+                ahead = sys_openat(AT_FDCWD, WORKSPACE, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static struct walk walk(uint32_t tag, const struct init_list *request, bool hurry)
+{
+        static char path[PATH_BYTES]; /* its pages are there only if there is something to tell */
+        struct walk w = {.request = request,
+                         .tag = tag,
+                         .path = path,
+                         .until = hurry ? clock_us() + HURRY_US : INT64_MAX};
+        if (ahead >= 0 && sys_call3(SYS_lseek, ahead, 0, SEEK_SET) == 0)
+                walk_open(&w, ahead);
+        else
+                walk_directory(&w, AT_FDCWD, WORKSPACE);
+        w.incomplete |= w.stopped;
+        return w;
+}
+
+static void say_done(const struct walk *w)
+{
+        const uint32_t incomplete = w->incomplete;
+        message_send(INIT_CONTROL_FD, INIT_DONE, w->tag, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
+}
+
 void list_files(uint32_t tag, const struct init_list *request, bool hurry)
 {
-        static struct walk w;
-        memset(&w, 0, sizeof w);
-        w.request = request;
-        w.tag = tag;
-        w.until = hurry ? clock_us() + HURRY_US : INT64_MAX;
-        walk_directory(&w, AT_FDCWD, "/workspace");
-        uint32_t incomplete = w.stopped || w.incomplete;
-        message_send(INIT_CONTROL_FD, INIT_DONE, tag, NULL, 0, &incomplete, sizeof incomplete, NULL, 0);
+        const struct walk w = walk(tag, request, hurry);
+        say_done(&w);
+}
+
+bool list_none(uint32_t tag, bool hurry)
+{
+        static const struct init_list everything = {.all_added = 1};
+        const struct walk w = walk(tag, &everything, hurry);
+        if (w.told == 0 && !w.incomplete)
+                return true;
+        say_done(&w);
+        return false;
 }

@@ -24,3 +24,7 @@ int put_file(const char *data, size_t len);
 /* Sends an INIT_FILE for each file of the workspace that changed, then INIT_DONE.  hurry: others
  * are waiting for us. */
 void list_files(uint32_t tag, const struct init_list *request, bool hurry);
+/* The same of all files; but if there is none, nothing is sent, and the answer is true.
+ * files_look_ahead(): for before somebody waits for that. */
+bool list_none(uint32_t tag, bool hurry);
+void files_look_ahead(void);

@@ -185,6 +185,8 @@ int spawn(const struct message *message, char *data)
                 return r;
         task->final = what.flags & INIT_FINAL;
         task->lists = alone && (what.flags & INIT_LIST_ADDED);
+        if (task->lists)
+                files_look_ahead();
         task->announces = alone && (what.flags & INIT_ANNOUNCES);
         /* What waits for something else to end cannot be a child that we wait for. */
         r = alone && !what.first_argv && !what.check_argv ? spawn_alone(task, &what)

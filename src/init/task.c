@@ -141,7 +141,6 @@ static void fill_disk(struct init_exited *exited)
 
 static void report(struct task *task)
 {
-        static const struct init_list everything = {.all_added = 1};
         if (task->told)
                 return;
         task->told = true;
@@ -155,7 +154,7 @@ static void report(struct task *task)
                 return;
         }
         if (task->lists)
-                list_files(task->tag, &everything, tasks_count() > 1);
+                exited.none_added = list_none(task->tag, tasks_count() > 1);
         fill_disk(&exited);
         reply(INIT_EXITED, task->tag, &exited, sizeof exited);
 }

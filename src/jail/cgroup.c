@@ -29,19 +29,9 @@
  * CPU, so that no counter is more exact than this; and some is freed behind the back of the last process. */
 #define LEFT_BYTES_MAX (256u << 10)
 
-enum counter { CPU_US, MEMORY_NOW, MEMORY_PEAK, OOM_KILLS, PIDS_NOW, PIDS_PEAK, PIDS_REFUSED, N_COUNTERS };
-static const struct {
-        int controller;
-        const char *v1, *v1_key; /* the line with this word in front; NULL: the file is a number */
-        const char *v2, *v2_key;
-} counters[] = {
-        [CPU_US] = {CPUACCT, "cpuacct.usage", NULL, "cpu.stat", "usage_usec"},
-        [MEMORY_NOW] = {MEMORY, "memory.usage_in_bytes", NULL, "memory.current", NULL},
-        [MEMORY_PEAK] = {MEMORY, "memory.max_usage_in_bytes", NULL, "memory.peak", NULL},
-        [OOM_KILLS] = {MEMORY, "memory.oom_control", "oom_kill", "memory.events", "oom_kill"},
-        [PIDS_NOW] = {PIDS, "pids.current", NULL, "pids.current", NULL},
-        [PIDS_PEAK] = {PIDS, "pids.peak", NULL, "pids.peak", NULL},
-        [PIDS_REFUSED] = {PIDS, "pids.events", "max", "pids.events", "max"},
+static const int controller_of[N_COUNTERS] = {
+        [CPU_US] = CPUACCT, [MEMORY_NOW] = MEMORY, [MEMORY_PEAK] = MEMORY, [OOM_KILLS] = MEMORY,
+        [PIDS_NOW] = PIDS,  [PIDS_PEAK] = PIDS,    [PIDS_REFUSED] = PIDS,
 };
 static unsigned kept; /* see KEPT_MAX */
 
@@ -62,9 +52,8 @@ struct cgroup {
         /* That is asked again and again, as are groups that serve again: their counters stay open, which
          * makes reading them three times as fast. */
         bool keeps;
-        int counter[N_COUNTERS];
-        bool rested;            /* for another sandbox, with nothing in it */
-        uint64_t cpu_us_before; /* what the counter said when it began to serve again */
+        struct counters counters;
+        bool rested; /* for another sandbox, with nothing in it */
 };
 
 struct path {
@@ -217,13 +206,14 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         for (int c = 0; c < N_CONTROLLERS; c++)
                 cg->dir[c] = -1;
         for (int i = 0; i < N_COUNTERS; i++)
-                cg->counter[i] = -1;
+                cg->counters.fd[i] = -1;
         cg->freezable = cg->keeps = freezable;
         cg->home = home;
         if (!home && (r = cgroup_home_open(&cg->own_home, err)) < 0)
                 return r;
         if (!home)
                 cg->home = cg->own_home;
+        cg->counters.v2 = cg->home->v2;
         /* What lives long may be asked at any time, and an execution in it have a limit of its own. */
         r = make_all(cg, limits->cpu_time_ms > 0 || freezable, freezable);
         if (r == 0)
@@ -236,15 +226,37 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         return 0;
 }
 
+static void hold(struct cgroup *cg, enum counter counter)
+{
+        const int controller = controller_of[counter];
+        int *fd = &cg->counters.fd[counter];
+        if (*fd >= 0 || !cg->has[controller])
+                return;
+        *fd = sys_openat(cg->home->parent[controller], file_of(cg, counter_file(counter, cg->home->v2)).text,
+                         O_RDONLY, 0);
+        if (*fd >= 0)
+                __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
+}
+
+static void let_go(struct cgroup *cg, enum counter counter)
+{
+        if (cg->counters.fd[counter] < 0)
+                return;
+        sys_close(TAKE_FD(cg->counters.fd[counter]));
+        __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
+}
+
+static bool may_keep(const struct cgroup *cg)
+{
+        return cg->keeps && __atomic_load_n(&kept, __ATOMIC_RELAXED) <= KEPT_MAX;
+}
+
 static void forget(struct cgroup *cg)
 {
         for (int c = 0; c < N_CONTROLLERS; c++)
                 sys_close(cg->dir[c]);
         for (int i = 0; i < N_COUNTERS; i++)
-                if (cg->counter[i] >= 0) {
-                        sys_close(cg->counter[i]);
-                        __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
-                }
+                let_go(cg, i);
         cgroup_home_free(cg->own_home);
         free(cg);
 }
@@ -305,46 +317,13 @@ int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGRO
         return n;
 }
 
-/* The number after `key ` at the beginning of a line; of a text that is only a number: NULL. */
-static bool find_number(const char *text, const char *key, uint64_t *ret)
-{
-        const char *p = text;
-        size_t len = key ? strlen(key) : 0;
-        while (key && (strncmp(p, key, len) != 0 || p[len] != ' ')) {
-                p = strchr(p, '\n');
-                if (!p)
-                        return false;
-                p++;
-        }
-        *ret = strtoull(p + len, NULL, 10);
-        return true;
-}
-
 static bool get(struct cgroup *cg, enum counter counter, uint64_t *ret)
 {
-        const bool v2 = cg->home->v2;
-        const int controller = counters[counter].controller;
-        char text[1024]; /* what is looked for is in front */
-        if (!cg->has[controller])
-                return false;
-        int fd = cg->counter[counter];
-        if (fd < 0) {
-                const struct path path = file_of(cg, v2 ? counters[counter].v2 : counters[counter].v1);
-                fd = sys_openat(cg->home->parent[controller], path.text, O_RDONLY, 0);
-                if (fd < 0)
-                        return false;
-                if (cg->keeps && __atomic_load_n(&kept, __ATOMIC_RELAXED) < KEPT_MAX) {
-                        cg->counter[counter] = fd;
-                        __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
-                }
-        }
-        ssize_t n = pread(fd, text, sizeof text - 1, 0);
-        if (fd != cg->counter[counter])
-                sys_close(fd);
-        if (n <= 0)
-                return false;
-        text[n] = '\0';
-        return find_number(text, v2 ? counters[counter].v2_key : counters[counter].v1_key, ret);
+        hold(cg, counter);
+        const bool got = counters_get(&cg->counters, counter, ret);
+        if (!may_keep(cg))
+                let_go(cg, counter);
+        return got;
 }
 
 int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err)
@@ -359,17 +338,13 @@ int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, s
         return 0;
 }
 
-static uint64_t read_cpu_us(struct cgroup *cg)
-{
-        uint64_t value = 0;
-        get(cg, CPU_US, &value);
-        return cg->home->v2 ? value : value / 1000;
-}
-
 uint64_t cgroup_cpu_us(struct cgroup *cg)
 {
-        uint64_t now = read_cpu_us(cg);
-        return now > cg->cpu_us_before ? now - cg->cpu_us_before : 0; /* it may not be there any more */
+        hold(cg, CPU_US);
+        const uint64_t used = counters_cpu_us(&cg->counters);
+        if (!may_keep(cg))
+                let_go(cg, CPU_US);
+        return used;
 }
 
 int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)
@@ -399,20 +374,23 @@ void cgroup_unthrottle(struct cgroup *cg)
         cg->throttled = r < 0;
 }
 
+static void hold_all(struct cgroup *cg)
+{
+        for (int i = 0; i < N_COUNTERS; i++)
+                hold(cg, i);
+}
+
 void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret)
 {
-        uint64_t peak = 0, now = 0;
-        memset(ret, 0, sizeof *ret);
-        ret->cpu_us = cgroup_cpu_us(cg);
-        ret->cpu_known = ret->cpu_us > 0;
-        ret->memory_known = get(cg, MEMORY_PEAK, &ret->memory_peak_bytes);
-        get(cg, MEMORY_NOW, &ret->memory_bytes);
-        ret->processes_known = get(cg, PIDS_PEAK, &peak);
-        ret->processes_peak = peak > 0 ? (uint32_t)peak - 1 : 0;
-        get(cg, PIDS_NOW, &now);
-        ret->processes = now > 0 ? (uint32_t)now - 1 : 0;
-        get(cg, OOM_KILLS, &ret->oom_kills);
-        get(cg, PIDS_REFUSED, &ret->forks_refused);
+        hold_all(cg);
+        counters_usage(&cg->counters, ret);
+        for (int i = 0; i < N_COUNTERS && !may_keep(cg); i++)
+                let_go(cg, i);
+}
+
+const struct counters *cgroup_counters(const struct cgroup *cg)
+{
+        return cg->rested && may_keep(cg) ? &cg->counters : NULL;
 }
 
 /* v2 cannot forget its peak of memory before Linux 6.12, and clones right into a group, of which there is one
@@ -446,10 +424,12 @@ bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits)
                 return false;
         cg->keeps = true;
         if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 ||
-            put(cg, MEMORY, counters[MEMORY_PEAK].v1, "0") < 0 || !get(cg, MEMORY_NOW, &bytes) ||
+            put(cg, MEMORY, counter_file(MEMORY_PEAK, false), "0") < 0 || !get(cg, MEMORY_NOW, &bytes) ||
             bytes > LEFT_BYTES_MAX)
                 return false;
-        cg->cpu_us_before = read_cpu_us(cg);
+        hold_all(cg);
+        cg->counters.cpu_us_before = 0;
+        cg->counters.cpu_us_before = counters_cpu_us(&cg->counters);
         return true;
 }
 
@@ -485,7 +465,7 @@ bool cgroup_is_frozen(const struct cgroup *cg)
         if (sys_read_file(cg->home->parent[FREEZER], path.text, state, sizeof state) < 0)
                 return false;
         if (v2)
-                return find_number(state, "frozen", &frozen) && frozen == 1;
+                return counter_find(state, "frozen", &frozen) && frozen == 1;
         if (!strncmp(state, "FROZEN", 6))
                 return true;
         /* v1 does not see on its own what came to rest after it looked, in vfork() for one. */

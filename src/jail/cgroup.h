@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "cella.h"
+#include "jail/counters.h"
 #include "jail/spec.h"
 
 struct cgroup; /* opaque */
@@ -19,15 +20,6 @@ struct cgroup_home; /* opaque */
 int cgroup_home_open(struct cgroup_home **ret, struct cella_err *err);
 struct cgroup_home *cgroup_home_free(struct cgroup_home *home);
 DEFINE_AUTO(struct cgroup_home *, cgroup_home_free)
-
-struct cgroup_usage {
-        uint64_t cpu_us;
-        uint64_t memory_bytes, memory_peak_bytes;
-        uint32_t processes, processes_peak; /* without init */
-        uint64_t oom_kills;                 /* processes that the kernel killed for memory */
-        uint64_t forks_refused;             /* at the limit on processes */
-        bool cpu_known, memory_known, processes_known;
-};
 
 /* Whether this host has v2, and only v2, where cgroups are looked for. */
 bool cgroup_is_v2(void);
@@ -86,6 +78,10 @@ int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli);
 void cgroup_unthrottle(struct cgroup *cg);
 
 void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret);
+
+/* Of groups that serve again: their open counters, which stay theirs, for somebody else to read.  Else
+ * NULL. */
+const struct counters *cgroup_counters(const struct cgroup *cg);
 
 /* Stops everything in it, or lets it go on.  -ENOTSUP: it was not made freezable, or this host
  * has no freezer.  It takes a moment until cgroup_is_frozen(). */

@@ -108,6 +108,21 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         return r;
 }
 
+/* What the server reads at the end of an execution, without having to ask us and to wait. */
+static unsigned lend_counters(const struct sandbox *sandbox, struct keeper_made *made, int fds[N_COUNTERS])
+{
+        static const enum counter wanted[] = {CPU_US, MEMORY_PEAK, OOM_KILLS, PIDS_PEAK, PIDS_REFUSED};
+        const struct counters *counters = sandbox->cgroup ? cgroup_counters(sandbox->cgroup) : NULL;
+        unsigned n = 0;
+        for (size_t i = 0; counters && i < ARRAY_LEN(wanted); i++)
+                if (counters->fd[wanted[i]] >= 0) {
+                        made->counters |= 1u << wanted[i];
+                        fds[n++] = counters->fd[wanted[i]];
+                }
+        made->cpu_us_before = counters ? counters->cpu_us_before : 0;
+        return n;
+}
+
 void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
 {
         struct cella_err err = {0};
@@ -120,7 +135,7 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
         }
         struct cell *new = cells_take(&k->cells, sandbox);
         bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
-        const struct keeper_made made = {
+        struct keeper_made made = {
                 .type = KEEPER_MADE,
                 .number = packet->number,
                 .sandbox = new->handle,
@@ -135,8 +150,11 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
                 sandbox_free(sandbox);
                 return;
         }
+        int lent[N_COUNTERS];
         /* Ours is closed with that: when the server closes its own, init goes. */
-        keeper_reply(k, &made, sizeof made, TAKE_FD(sandbox->control));
+        const struct outbox_rights rights = {
+                .lent = lent, .n_lent = lend_counters(sandbox, &made, lent), .fd = TAKE_FD(sandbox->control)};
+        keeper_reply_with(k, &made, sizeof made, &rights);
 }
 
 static void stop_freezing(struct keeper *k, struct cell *cell, const char *why)

@@ -6,55 +6,62 @@
 #include <sys/socket.h>
 
 #include "sys/file.h"
-#include "sys/raw.h"
+#include "sys/rights.h"
 #include "wire/keeper.h"
 
 #define PACKETS_MAX (4u * KEEPER_SANDBOXES_MAX)
 
 struct outbox_packet {
         struct outbox_packet *next;
-        int fd;
+        int fds[SYS_RIGHTS_MAX]; /* its own */
+        unsigned n_fds;
         size_t len;
         char data[];
 };
 
-/* Closes fd once it is on its way. */
-static int send_one(int socket, const void *data, size_t len, int fd)
+static int send_one(int socket, const void *data, size_t len, const int *fds, unsigned n)
 {
-        char control[CMSG_SPACE(sizeof fd)] = {0};
-        struct iovec part = {(void *)data, len};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-        if (fd >= 0) {
-                msg.msg_control = control;
-                msg.msg_controllen = sizeof control;
-                struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof fd);
-                memcpy(CMSG_DATA(c), &fd, sizeof fd);
-        }
-        long n;
-        do {
-                n = sys_call3(SYS_sendmsg, socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        } while (n == -EINTR);
-        if (n < 0)
-                return (int)n;
-        sys_close(fd);
-        return 0;
+        long r = sys_rights_send(socket, data, len, fds, n, MSG_DONTWAIT);
+        return r < 0 ? (int)r : 0;
 }
 
-int outbox_send(struct outbox *o, const void *data, size_t len, int fd)
+static void close_all(const int *fds, unsigned n)
 {
-        int r = o->first ? -EAGAIN : send_one(o->socket, data, len, fd);
-        if (r == 0)
-                return 0;
-        struct outbox_packet *p = r == -EAGAIN && o->n < PACKETS_MAX ? malloc(sizeof *p + len) : NULL;
+        while (n > 0)
+                sys_close(fds[--n]);
+}
+
+/* The first stays what it is, the others are lent: copies of them wait. */
+static struct outbox_packet *wrap(const void *data, size_t len, const int *fds, unsigned n)
+{
+        struct outbox_packet *p = malloc(sizeof *p + len);
+        if (!p)
+                return NULL;
+        *p = (struct outbox_packet){.len = len};
+        memcpy(p->data, data, len);
+        for (; p->n_fds < n; p->n_fds++) {
+                p->fds[p->n_fds] = p->n_fds == 0 ? fds[0] : sys_dup_above(fds[p->n_fds], 3);
+                if (p->fds[p->n_fds] < 0) {
+                        close_all(p->fds + 1, p->n_fds - 1);
+                        free(p);
+                        return NULL;
+                }
+        }
+        return p;
+}
+
+int outbox_send(struct outbox *o, const void *data, size_t len, const struct outbox_rights *rights)
+{
+        int fds[SYS_RIGHTS_MAX] = {rights->fd};
+        unsigned n = rights->fd >= 0 ? 1 : 0;
+        for (unsigned i = 0; n > 0 && i < rights->n_lent && n < SYS_RIGHTS_MAX; i++)
+                fds[n++] = rights->lent[i];
+        int r = o->first ? -EAGAIN : send_one(o->socket, data, len, fds, n);
+        struct outbox_packet *p = r == -EAGAIN && o->n < PACKETS_MAX ? wrap(data, len, fds, n) : NULL;
         if (!p) {
-                sys_close(fd);
+                sys_close(rights->fd);
                 return r == -EAGAIN ? -ENOBUFS : r;
         }
-        *p = (struct outbox_packet){.fd = fd, .len = len};
-        memcpy(p->data, data, len);
         if (o->last)
                 o->last->next = p;
         else
@@ -67,6 +74,7 @@ int outbox_send(struct outbox *o, const void *data, size_t len, int fd)
 static void drop_first(struct outbox *o)
 {
         struct outbox_packet *p = o->first;
+        close_all(p->fds, p->n_fds);
         o->first = p->next;
         if (!o->first)
                 o->last = NULL;
@@ -77,7 +85,7 @@ static void drop_first(struct outbox *o)
 int outbox_flush(struct outbox *o)
 {
         while (o->first) {
-                int r = send_one(o->socket, o->first->data, o->first->len, o->first->fd);
+                int r = send_one(o->socket, o->first->data, o->first->len, o->first->fds, o->first->n_fds);
                 if (r == -EAGAIN)
                         return 0;
                 if (r < 0)
@@ -89,8 +97,6 @@ int outbox_flush(struct outbox *o)
 
 void outbox_done(struct outbox *o)
 {
-        while (o->first) {
-                sys_close(o->first->fd);
+        while (o->first)
                 drop_first(o);
-        }
 }

@@ -14,9 +14,16 @@ struct outbox {
         size_t n;
 };
 
-/* Takes fd (-1: none), whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is
- * there; -ENOBUFS: far too many wait. */
-int outbox_send(struct outbox *outbox, const void *packet, size_t len, int fd);
+/* What goes with a packet. */
+struct outbox_rights {
+        int fd;          /* the outbox's from then on; -1: none */
+        const int *lent; /* these stay the caller's, and go behind it */
+        unsigned n_lent; /* SYS_RIGHTS_MAX - 1 at most; without fd: none */
+};
+
+/* Takes rights->fd, whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is there; -ENOBUFS:
+ * far too many wait, or there is no descriptor left to let these wait with. */
+int outbox_send(struct outbox *outbox, const void *packet, size_t len, const struct outbox_rights *rights);
 
 /* Sends what waits, as far as it goes. */
 int outbox_flush(struct outbox *outbox);

@@ -94,15 +94,21 @@ static void lost(struct keeper *k, const char *why)
         k->over = k->failed = true;
 }
 
-void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
+void keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights)
 {
         bool waited = outbox_waits(&k->outbox);
-        int r = outbox_send(&k->outbox, packet, len, fd);
+        int r = outbox_send(&k->outbox, packet, len, rights);
         if (r == -ENOBUFS)
                 lost(k, "the server does not read its answers");
         /* Gone: the end of the socket says so too. */
         if (!waited && outbox_waits(&k->outbox))
                 watch_server_for(k, EPOLLOUT);
+}
+
+void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
+{
+        const struct outbox_rights rights = {.fd = fd};
+        keeper_reply_with(k, packet, len, &rights);
 }
 
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
@@ -118,16 +124,7 @@ void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret)
                 return;
         ret->read_us = clock_us();
         cgroup_read_usage(sandbox->cgroup, &usage);
-        ret->known = (usage.cpu_known ? KEEPER_KNOWS_CPU : 0) |
-                     (usage.memory_known ? KEEPER_KNOWS_MEMORY : 0) |
-                     (usage.processes_known ? KEEPER_KNOWS_PROCESSES : 0);
-        ret->cpu_us = usage.cpu_us;
-        ret->memory_bytes = usage.memory_bytes;
-        ret->memory_peak_bytes = usage.memory_peak_bytes;
-        ret->oom_kills = usage.oom_kills;
-        ret->forks_refused = usage.forks_refused;
-        ret->processes = usage.processes;
-        ret->processes_peak = usage.processes_peak;
+        counters_tell(&usage, ret);
 }
 
 /* Removes a dead sandbox's groups, at once or when the kernel lets us. */

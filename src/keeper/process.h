@@ -66,6 +66,7 @@ int keeper_run(const struct keeper_setup *setup);
 
 /* What the handlers need. */
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
+void keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights);
 int keeper_watch(struct keeper *k, const struct cell *cell);
 int keeper_watch_egress(struct keeper *k, int pidfd);
 int keeper_watch_imager(struct keeper *k, int pidfd);

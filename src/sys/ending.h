@@ -22,7 +22,8 @@ struct ending_info {
 
 _Static_assert(sizeof(struct ending_info) == 128, "as the kernel has it");
 
-/* The output is closed, both parts at once, so that who reads it is woken once. */
+/* The output is closed, both parts at once, so that who reads it is woken once.  Whoever hears of the end
+ * goes first, if there is no other core for him. */
 static inline void sys_announce_end(int status)
 {
         if (sys_call3(SYS_close_range, 0, 2, 0) < 0) /* before Linux 5.9 */
@@ -35,11 +36,5 @@ static inline void sys_announce_end(int status)
                 .value = status & 255,
         };
         sys_call3(SYS_rt_sigqueueinfo, sys_call0(SYS_getppid), ENDING_SIGNAL, &info);
-}
-
-/* The same for who has much memory: whoever hears of it goes first, if there is no other core for him. */
-static inline void sys_announce_long_end(int status)
-{
-        sys_announce_end(status);
         sys_call0(SYS_sched_yield);
 }

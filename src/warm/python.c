@@ -116,15 +116,14 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 /* ---- a restored process ---- */
 
 static int exit_code, interrupted;
-static uint32_t how; /* enum release_mode */
-/* The last process number before the code ran; 0: no code runs; 1: it runs, and can start none. */
-static uint64_t alone;
+static uint32_t how;  /* enum release_mode */
+static int code_runs; /* that is somebody's */
 static long self;
 
 static void say_goodbye(int code)
 {
         fflush(0);
-        sys_announce_long_end(code);
+        sys_announce_end(code);
 }
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
@@ -132,7 +131,7 @@ static void say_goodbye(int code)
 static void at_exit(int code, void *unused)
 {
         (void)unused;
-        if (alone && sys_call0(SYS_getpid) == self && bare_last_pid() == alone)
+        if (code_runs && sys_call0(SYS_getpid) == self && bare_is_childless())
                 say_goodbye(code); /* else whoever was started must be waited for */
 }
 
@@ -258,8 +257,8 @@ static __attribute__((noreturn)) void finish(const char *code)
         if (!interrupted && how != RELEASE_TRIAL && is_plain(code) && flush_both()) {
                 if (how == RELEASE_PLAIN && snapshot_touched(WARM_TEMPLATE_FD, 0) < 0)
                         exit_code = 1;
-                if (alone) /* no C code was reached that exit() could do anything about, nor a process started
-                            */
+                if (code_runs) /* no C code was reached that exit() could do anything about, nor a process
+                                * started */
                         say_goodbye(exit_code);
                 leave(exit_code);
         }
@@ -378,7 +377,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 leave(0);
         }
         how = head.mode;
-        alone = tried ? 0 : is_plain(code) ? 1 : bare_last_pid();
+        code_runs = !tried;
         run(code, path);
 }
 

@@ -145,7 +145,8 @@ enum init_spawn_flag {
                                * no other command (-EBUSY) */
         INIT_PROGRAM = 1u << 4,    /* the last descriptor is the program; argv[0] is only its name */
         INIT_LIST_ADDED = 1u << 5, /* with INIT_ALONE: when it has ended, INIT_FILE for each file in the
-                                    * workspace and INIT_DONE come before INIT_EXITED, unasked */
+                                    * workspace and INIT_DONE come before INIT_EXITED, unasked; or that says
+                                    * that there is none */
         INIT_ANNOUNCES = 1u << 6, /* with INIT_ALONE: it may say that it is about to end (sys/ending.h).  Then
                                    * INIT_EXITED comes at once, without rss_peak_bytes, and its death
                                    * follows */
@@ -173,8 +174,8 @@ struct init_spawn {
 
 struct init_exited {
         int32_t wait_status; /* as from wait() */
-        uint32_t reserved;
-        uint64_t cpu_us; /* of the command and what it started */
+        uint32_t none_added; /* of INIT_LIST_ADDED */
+        uint64_t cpu_us;     /* of the command and what it started */
         uint64_t rss_peak_bytes;
         uint64_t disk_bytes_free;
         uint64_t disk_inodes_free;

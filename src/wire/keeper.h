@@ -33,8 +33,8 @@ enum keeper_request {
 };
 
 enum keeper_reply {
-        KEEPER_MADE = 100, /* struct keeper_made; descriptor: the control socket, see wire/init.h.  The walls
-                            * are under way; INIT_READY or INIT_FAILED comes there. */
+        KEEPER_MADE = 100, /* struct keeper_made; descriptors: the control socket, see wire/init.h, and
+                            * counters.  The walls are under way; INIT_READY or INIT_FAILED comes there. */
         KEEPER_FAILED,     /* struct keeper_failed */
         KEEPER_ENDED,      /* struct keeper_about */
         KEEPER_COUNTED,    /* struct keeper_counted */
@@ -91,10 +91,11 @@ struct keeper_drop {
 
 struct keeper_made {
         uint32_t type, number;
-        uint32_t sandbox;  /* the handle: of no other sandbox while the keeper lives */
-        uint32_t missing;  /* CELLA_LIMIT_* that this host cannot enforce */
-        uint32_t counted;  /* it has a cgroup */
-        uint32_t reserved; /* zero */
+        uint32_t sandbox;       /* the handle: of no other sandbox while the keeper lives */
+        uint32_t missing;       /* CELLA_LIMIT_* that this host cannot enforce */
+        uint32_t counted;       /* it has a cgroup */
+        uint32_t counters;      /* whose files come with it, in this order: 1 << enum counter.  None: ask */
+        uint64_t cpu_us_before; /* see struct counters */
 };
 
 struct keeper_failed {
@@ -118,5 +119,5 @@ enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4
 _Static_assert(sizeof(struct keeper_make) == 12 * 4 + 8 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX +
                                                      KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
-_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 24, "no holes");
+_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 32, "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8 + 8, "no holes");
