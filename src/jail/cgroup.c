@@ -53,7 +53,9 @@ struct cgroup {
          * makes reading them three times as fast. */
         bool keeps;
         struct counters counters;
-        bool rested; /* for another sandbox, with nothing in it */
+        int join[N_CONTROLLERS]; /* where who joins writes "0" */
+        int forget_peak;         /* where we do, for memory to have no peak yet */
+        bool rested;             /* for another sandbox, with nothing in it */
 };
 
 struct path {
@@ -207,6 +209,9 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
                 cg->dir[c] = -1;
         for (int i = 0; i < N_COUNTERS; i++)
                 cg->counters.fd[i] = -1;
+        for (int c = 0; c < N_CONTROLLERS; c++)
+                cg->join[c] = -1;
+        cg->forget_peak = -1;
         cg->freezable = cg->keeps = freezable;
         cg->home = home;
         if (!home && (r = cgroup_home_open(&cg->own_home, err)) < 0)
@@ -226,24 +231,37 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         return 0;
 }
 
+/* Opens one of its files, if it is not; -errno if that cannot be. */
+static int hold_file(const struct cgroup *cg, int controller, const char *file, int flags, int *fd)
+{
+        if (*fd >= 0)
+                return 0;
+        *fd = sys_openat(cg->home->parent[controller], file_of(cg, file).text, flags, 0);
+        if (*fd < 0)
+                return *fd;
+        __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
+        return 0;
+}
+
+static void let_go_file(int *fd)
+{
+        if (*fd < 0)
+                return;
+        sys_close(TAKE_FD(*fd));
+        __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
+}
+
 static void hold(struct cgroup *cg, enum counter counter)
 {
         const int controller = controller_of[counter];
-        int *fd = &cg->counters.fd[counter];
-        if (*fd >= 0 || !cg->has[controller])
-                return;
-        *fd = sys_openat(cg->home->parent[controller], file_of(cg, counter_file(counter, cg->home->v2)).text,
-                         O_RDONLY, 0);
-        if (*fd >= 0)
-                __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
+        if (cg->has[controller])
+                hold_file(cg, controller, counter_file(counter, cg->home->v2), O_RDONLY,
+                          &cg->counters.fd[counter]);
 }
 
 static void let_go(struct cgroup *cg, enum counter counter)
 {
-        if (cg->counters.fd[counter] < 0)
-                return;
-        sys_close(TAKE_FD(cg->counters.fd[counter]));
-        __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
+        let_go_file(&cg->counters.fd[counter]);
 }
 
 static bool may_keep(const struct cgroup *cg)
@@ -253,10 +271,13 @@ static bool may_keep(const struct cgroup *cg)
 
 static void forget(struct cgroup *cg)
 {
-        for (int c = 0; c < N_CONTROLLERS; c++)
+        for (int c = 0; c < N_CONTROLLERS; c++) {
                 sys_close(cg->dir[c]);
+                let_go_file(&cg->join[c]);
+        }
         for (int i = 0; i < N_COUNTERS; i++)
                 let_go(cg, i);
+        let_go_file(&cg->forget_peak);
         cgroup_home_free(cg->own_home);
         free(cg);
 }
@@ -295,8 +316,7 @@ int cgroup_clone_fd(const struct cgroup *cg)
         return cg->home->v2 ? cg->dir[0] : cg->home->freezer_v2 ? cg->dir[FREEZER] : -1;
 }
 
-int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX],
-                    struct cella_err *err)
+int cgroup_join_fds(struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err)
 {
         const struct cgroup_home *home = cg->home;
         int n = 0;
@@ -304,17 +324,18 @@ int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGRO
                 bool v2 = home->v2 || (c == FREEZER && home->freezer_v2);
                 if (!cg->made[c] || (v2 && cloned_into))
                         continue;
-                const char *file = v2 ? "cgroup.procs" : "tasks";
-                fds[n] = sys_openat(home->parent[c], file_of(cg, file).text, O_WRONLY, 0);
-                if (fds[n] < 0) {
-                        int r = fds[n];
-                        while (n > 0)
-                                sys_close(fds[--n]);
+                int r = hold_file(cg, c, v2 ? "cgroup.procs" : "tasks", O_WRONLY, &cg->join[c]);
+                if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot open tasks");
-                }
-                n++;
+                fds[n++] = cg->join[c];
         }
         return n;
+}
+
+void cgroup_joined(struct cgroup *cg)
+{
+        for (int c = 0; c < N_CONTROLLERS && !may_keep(cg); c++)
+                let_go_file(&cg->join[c]);
 }
 
 static bool get(struct cgroup *cg, enum counter counter, uint64_t *ret)
@@ -406,13 +427,38 @@ bool cgroup_may_serve_again(struct cgroup *cg)
                refused == 0 && get(cg, OOM_KILLS, &killed) && killed == 0;
 }
 
-/* Nobody has removed what lay there empty. */
+/* Nobody has removed what lay there empty.  Where something is held open that is about to be read it need not
+ * be asked: of a group that is gone nothing can be read, whoever has its name now. */
 static bool is_whole(const struct cgroup *cg)
 {
-        for (int c = 0; c < N_CONTROLLERS; c++)
-                if (cg->made[c] && !cgroup_still_there(cg->home->parent[c], cg->name, cg->dir[c]))
+        static const enum counter sign[N_CONTROLLERS] = {
+                [MEMORY] = MEMORY_NOW, [PIDS] = PIDS_NOW, [CPU] = CPU_US};
+        const bool cpu_is_read = cg->has[CPUACCT] && cg->home->twin[CPUACCT] == CPU;
+        for (int c = 0; c < N_CONTROLLERS; c++) {
+                const bool read = c == MEMORY || c == PIDS || (c == CPU && cpu_is_read);
+                if (cg->made[c] && !(read && cg->counters.fd[sign[c]] >= 0) &&
+                    !cgroup_still_there(cg->home->parent[c], cg->name, cg->dir[c]))
                         return false;
+        }
         return true;
+}
+
+/* It may not be there to be counted at all. */
+static bool begin_cpu(struct cgroup *cg)
+{
+        cg->counters.cpu_us_before = 0;
+        cg->counters.cpu_us_before = counters_cpu_us(&cg->counters);
+        return cg->counters.cpu_us_before > 0 || cg->counters.fd[CPU_US] < 0;
+}
+
+static int forget_peak(struct cgroup *cg)
+{
+        int r = hold_file(cg, MEMORY, counter_file(MEMORY_PEAK, false), O_WRONLY, &cg->forget_peak);
+        if (r == 0)
+                r = (int)sys_write(cg->forget_peak, "0", 1);
+        if (!may_keep(cg))
+                let_go_file(&cg->forget_peak);
+        return r;
 }
 
 bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits)
@@ -423,14 +469,11 @@ bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits)
             (mine->cpu_time_ms > 0) != (limits->cpu_time_ms > 0))
                 return false;
         cg->keeps = true;
-        if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 ||
-            put(cg, MEMORY, counter_file(MEMORY_PEAK, false), "0") < 0 || !get(cg, MEMORY_NOW, &bytes) ||
-            bytes > LEFT_BYTES_MAX)
+        if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 || forget_peak(cg) < 0 ||
+            !get(cg, MEMORY_NOW, &bytes) || bytes > LEFT_BYTES_MAX)
                 return false;
         hold_all(cg);
-        cg->counters.cpu_us_before = 0;
-        cg->counters.cpu_us_before = counters_cpu_us(&cg->counters);
-        return true;
+        return begin_cpu(cg);
 }
 
 static int write_freezer(const struct cgroup *cg, bool freeze)

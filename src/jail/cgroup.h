@@ -23,6 +23,7 @@ DEFINE_AUTO(struct cgroup_home *, cgroup_home_free)
 
 /* Whether this host has v2, and only v2, where cgroups are looked for. */
 bool cgroup_is_v2(void);
+bool cgroup_home_is_v2(const struct cgroup_home *home); /* the same, by who has looked already */
 
 /* Makes the groups with their limits set.  Groups that this host does not give are in
  * cgroup_missing().  On failure *ret is untouched and nothing stays on disk.  -EACCES or
@@ -59,9 +60,9 @@ uint32_t cgroup_missing(const struct cgroup *cg);
 int cgroup_clone_fd(const struct cgroup *cg);
 
 /* Files that the child itself must write "0" to: those of v1, and of v2 unless it was cloned
- * into its group.  Returns how many; the caller closes them. */
-int cgroup_join_fds(const struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX],
-                    struct cella_err *err);
+ * into its group.  Returns how many; they stay the group's, until cgroup_joined(). */
+int cgroup_join_fds(struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err);
+void cgroup_joined(struct cgroup *cg);
 
 /* v1 counts what sockets hold by itself, and only if it is limited.  For before any are made. */
 int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, struct cella_err *err);

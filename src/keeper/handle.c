@@ -169,7 +169,7 @@ static void stop_freezing(struct keeper *k, struct cell *cell, const char *why)
 
 void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
 {
-        bool dead = cell->state == CELL_DEAD;
+        bool dead = cell->state == CELL_DEAD || sandbox_try_reap(cell->sandbox);
         stop_freezing(k, cell, "the sandbox ended while it was being frozen");
         cell->state = CELL_ENDING;
         cell->number = packet->number;

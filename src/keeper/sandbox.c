@@ -207,8 +207,8 @@ static int send_groups(struct sandbox *sb, const struct making *m, struct cella_
         fds[n] = sb->user;
         int r = message_send(sb->control, INIT_GROUPS, 0, fds, (unsigned)n + groups.has_user, &groups,
                              sizeof groups, NULL, 0);
-        while (n > 0)
-                sys_close(fds[--n]);
+        if (sb->cgroup)
+                cgroup_joined(sb->cgroup);
         return sent(r, err);
 }
 
@@ -274,7 +274,8 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                 return r;
         /* A child that is cloned into its group, or whose mounts are made for its uid, needs
          * the group first. */
-        bool groups_first = cgroup_is_v2() || options->workspace || options->n_mounts > 0 || parts->freezable;
+        bool v2 = parts->home ? cgroup_home_is_v2(parts->home) : cgroup_is_v2();
+        bool groups_first = v2 || options->workspace || options->n_mounts > 0 || parts->freezable;
         if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
         if ((r = making_add_mounts(&m, options, err)) < 0 || (r = nursery_spawn(sb, &m, err)) < 0 ||
