@@ -61,6 +61,15 @@ static inline int bare_write_script(const char *path, const char *code, size_t l
         return fd < 0 ? -1 : (int)sys_call1(SYS_close, fd);
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): names.  For an open() of ours. */
+#define BARE_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
+#define BARE_MODE(flags, mode)                                                                               \
+        __builtin_va_list arguments;                                                                         \
+        __builtin_va_start(arguments, flags);                                                                \
+        unsigned mode = (flags)&BARE_TAKES_MODE ? __builtin_va_arg(arguments, unsigned) : 0;                 \
+        __builtin_va_end(arguments)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 /* Field N of /proc/self/stat, counted from 1 as in proc(5); N > 2. */
 static inline uint64_t bare_stat_field(const char *stat, int n)
 {

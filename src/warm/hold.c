@@ -22,8 +22,7 @@
 #define ROOM_BYTES 4096u
 #define NEXT_LIBRARY ((void *)-1l)
 #define O_ACCESS 3
-#define O_MAKE 02000100        /* O_RDONLY | O_CREAT | O_CLOEXEC */
-#define O_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
+#define O_MAKE 02000100 /* O_RDONLY | O_CREAT | O_CLOEXEC */
 
 extern char **environ;
 extern void *dlsym(void *, const char *) WEAK;
@@ -292,24 +291,15 @@ static int open_next(const char *name, const char *path, int flags, unsigned mod
 PUBLIC int open(const char *path, int flags, ...);
 PUBLIC int open64(const char *path, int flags, ...);
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): names */
-#define MODE(flags, mode)                                                                                    \
-        __builtin_va_list arguments;                                                                         \
-        __builtin_va_start(arguments, flags);                                                                \
-        unsigned mode = (flags)&O_TAKES_MODE ? __builtin_va_arg(arguments, unsigned) : 0;                    \
-        __builtin_va_end(arguments)
-
-/* NOLINTEND(bugprone-macro-parentheses) */
-
 int open(const char *path, int flags, ...)
 {
-        MODE(flags, mode);
+        BARE_MODE(flags, mode);
         return open_next("open", path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
 {
-        MODE(flags, mode);
+        BARE_MODE(flags, mode);
         return open_next("open64", path, flags, mode);
 }
 

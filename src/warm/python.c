@@ -12,7 +12,9 @@
 
 #include "sys/ending.h"
 #include "warm/bind.h"
+#include "warm/plug.h"
 #include "warm/receive.h"
+#include "warm/script.h"
 #include "warm/snapshot.h"
 
 #define WEAK __attribute__((weak))
@@ -48,11 +50,18 @@ extern int PyObject_IsTrue(PyObject *) WEAK;
 extern long PyLong_AsLong(PyObject *) WEAK;
 extern PyObject *PyBytes_FromStringAndSize(const char *, long) WEAK;
 extern const char *PyUnicode_AsUTF8AndSize(PyObject *, long *) WEAK;
+extern void Py_IncRef(PyObject *) WEAK;
 extern void Py_DecRef(PyObject *) WEAK;
 extern int PyGILState_Ensure(void) WEAK;
 extern void PyOS_BeforeFork(void) WEAK;
 extern void PyOS_AfterFork_Parent(void) WEAK;
 extern void PyOS_AfterFork_Child(void) WEAK;
+extern PyObject *PyUnicode_InternFromString(const char *) WEAK;
+extern PyObject *PyUnicode_DecodeFSDefault(const char *) WEAK;
+extern PyObject *PyDict_GetItem(PyObject *, PyObject *) WEAK;
+extern int PyDict_DelItem(PyObject *, PyObject *) WEAK;
+extern PyObject *Py_CompileStringObject(const char *, PyObject *, int, void *, int) WEAK;
+extern PyObject *PyObject_CallMethodObjArgs(PyObject *, PyObject *, ...) WEAK;
 #define FILE_INPUT 257
 
 /* ---- libc's ---- */
@@ -115,24 +124,30 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 
 /* ---- a restored process ---- */
 
+/* What it looks up, found before it was written down: a name that is made on the spot takes memory, and is no
+ * name that the interpreter has in its caches, so that it would put it there; each on other pages. */
+static struct {
+        PyObject *module;     /* __main__ */
+        PyObject *main, *sys; /* their dictionaries */
+        PyObject *started;    /* see python.py; NULL: there is nothing to do */
+        PyObject *path, *out, *err, *flush, *file, *cached;
+} known;
+
 static int exit_code, interrupted;
 static uint32_t how;  /* enum release_mode */
 static int code_runs; /* that is somebody's */
+static int plain;     /* is_plain() */
 static long self;
-
-static void say_goodbye(int code)
-{
-        fflush(0);
-        sys_announce_end(code);
-}
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
  * of the code. */
 static void at_exit(int code, void *unused)
 {
         (void)unused;
-        if (code_runs && sys_call0(SYS_getpid) == self && bare_is_childless())
-                say_goodbye(code); /* else whoever was started must be waited for */
+        if (code_runs && sys_call0(SYS_getpid) == self && bare_is_childless()) {
+                fflush(0);
+                sys_announce_end(code); /* else whoever was started must be waited for */
+        }
 }
 
 /* What the interpreter does about what the code left on its way out. */
@@ -236,32 +251,44 @@ static int is_plain(const char *code)
         return bare_strlen(code) < PLAIN_MAX;
 }
 
+static int flush(PyObject *name)
+{
+        PyObject *stream = PyDict_GetItem(known.sys, name);
+        if (is_none(stream))
+                return 0;
+        Py_IncRef(stream); /* one of the code's may put another in its place */
+        PyObject *done = PyObject_CallMethodObjArgs(stream, known.flush, 0);
+        if (done)
+                Py_DecRef(done);
+        Py_DecRef(stream);
+        PyErr_Clear();
+        return done != 0;
+}
+
+static int flushed; /* both, and nothing was written since */
+
 /* What the interpreter does first of all at its end, and all it does that can be seen then. */
 static int flush_both(void)
 {
-        static const char *const streams[] = {"stdout", "stderr"};
-        for (int i = 0; i < 2; i++) {
-                PyObject *stream = PySys_GetObject(streams[i]);
-                if (is_none(stream) || !PyObject_CallMethod(stream, "flush", 0)) {
-                        PyErr_Clear();
-                        return 0;
-                }
-        }
-        return 1;
+        return flushed || (flush(known.out) && flush(known.err));
 }
 
 /* Ends the interpreter: not at all, where nobody would notice; up to what is its own; or as it does
  * by itself. */
-static __attribute__((noreturn)) void finish(const char *code)
+static __attribute__((noreturn)) void finish(void)
 {
-        if (!interrupted && how != RELEASE_TRIAL && is_plain(code) && flush_both()) {
+        if (!interrupted && how != RELEASE_TRIAL && plain && flush_both()) {
                 if (how == RELEASE_PLAIN && snapshot_touched(WARM_TEMPLATE_FD, 0) < 0)
                         exit_code = 1;
                 if (code_runs) /* no C code was reached that exit() could do anything about, nor a process
                                 * started */
-                        say_goodbye(exit_code);
+                        sys_announce_end(exit_code);
                 leave(exit_code);
         }
+        for (int i = 0; i < 2; i++)
+                if (PyDict_DelItem(known.main, i ? known.cached : known.file) < 0)
+                        PyErr_Clear();
+        Py_DecRef(known.module);
         int traced = is_traced();
         if (!interrupted && !traced && answers_yes("may_call_back")) {
                 PyObject *called = PyObject_CallFunction(PyDict_GetItemString(names, "call_back"), "");
@@ -286,38 +313,32 @@ static __attribute__((noreturn)) void finish(const char *code)
 
 /* The interpreter does this between the last line of a script and what it left: before an error is told,
  * before threads are waited for and callbacks called. */
-static void flush_after_script(void)
+static void flush_after_script(int went_well)
 {
-        static const char *const streams[] = {"stderr", "stdout"};
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
-        for (int i = 0; i < 2; i++) {
-                PyObject *stream = PySys_GetObject(streams[i]);
-                PyObject *done = stream ? PyObject_CallMethod(stream, "flush", 0) : 0;
-                if (done)
-                        Py_DecRef(done);
-                PyErr_Clear();
-        }
+        const int err = flush(known.err), out = flush(known.out);
+        flushed = err && out && went_well;
         PyErr_Restore(type, value, traceback);
 }
 
 static __attribute__((noreturn)) void run(const char *code, const char *path)
 {
-        PyObject *globals = PyModule_GetDict(PyImport_AddModule("__main__"));
-        PyObject *compiled = Py_CompileString(code, path, FILE_INPUT), *result = 0;
+        PyObject *globals = known.main, *result = 0;
+        Py_IncRef(known.module); /* the code may let go of it */
+        PyObject *compiled = Py_CompileStringObject
+                                     ? Py_CompileStringObject(code, known.path, FILE_INPUT, 0, -1)
+                                     : Py_CompileString(code, path, FILE_INPUT);
         if (compiled) {
                 result = PyEval_EvalCode(compiled, globals, globals);
                 Py_DecRef(compiled);
         }
-        flush_after_script();
+        flush_after_script(result != 0);
         if (result)
                 Py_DecRef(result);
         else
                 see_error();
-        for (int i = 0; i < 2; i++)
-                if (PyDict_DelItemString(globals, i ? "__cached__" : "__file__") < 0)
-                        PyErr_Clear();
-        finish(code);
+        finish();
 }
 
 /* Where the kernel has the break of a restored process is another place (restore.c).  glibc goes on there, if
@@ -361,15 +382,15 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (!tried && !touched)
                 snapshot_touch(0);
         snapshot_forget();
+        plain = is_plain(code);
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
                                 PyBytes_FromStringAndSize(body, words))) ||
-            (head.mode != RELEASE_CONTEXT && bare_write_script(path, code, head.code_length) < 0)) {
+            (head.mode != RELEASE_CONTEXT && script_give(path, code, head.code_length, plain) < 0)) {
                 PyErr_Print();
                 leave(RESTORE_FAILED);
         }
-        PyObject *started = PyDict_GetItemString(names, "started");
-        if (started && !PyObject_CallFunction(started, ""))
+        if (known.started && !PyObject_CallFunction(known.started, ""))
                 PyErr_Clear();
         if (head.mode == RELEASE_CONTEXT) {
                 if (!CALL("drive", ""))
@@ -383,6 +404,21 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
 
 /* ---- the one that becomes a template ---- */
 
+static int know(const char *path)
+{
+        known.module = PyImport_AddModule("__main__");
+        known.main = PyModule_GetDict(known.module);
+        known.sys = PyModule_GetDict(PyImport_AddModule("sys"));
+        known.started = PyDict_GetItemString(names, "started");
+        known.path = PyUnicode_DecodeFSDefault(path);
+        known.out = PyUnicode_InternFromString("stdout");
+        known.err = PyUnicode_InternFromString("stderr");
+        known.flush = PyUnicode_InternFromString("flush");
+        known.file = PyUnicode_InternFromString("__file__");
+        known.cached = PyUnicode_InternFromString("__cached__");
+        return known.path && known.out && known.err && known.flush && known.file && known.cached ? 0 : -1;
+}
+
 /* In a child of the interpreter: it has one thread, and every library knows that it was forked. */
 static __attribute__((noreturn)) void write_down(void)
 {
@@ -392,6 +428,9 @@ static __attribute__((noreturn)) void write_down(void)
         if (!refresh)
                 leave(1);
         refresh = PyObject_IsTrue(refresh) ? refresh : 0;
+        if (know(path) < 0)
+                leave(1);
+        plug_holes();
         if (&__curbrk) {
                 last_break = __curbrk;
                 __curbrk = NO_BREAK;
@@ -470,28 +509,13 @@ static int is_script(const char *path)
 
 static int seen;
 
-static void *open_script(const char *name, const char *path, const char *mode)
+/* See script.c. */
+void script_wanted(const char *path)
 {
-        void *(*next)(const char *, const char *) = 0;
-        if (!seen && is_script(path)) {
-                seen = 1;
-                make_template();
-        }
-        *(void **)&next = dlsym(NEXT_LIBRARY, name);
-        return next ? next(path, mode) : 0;
-}
-
-PUBLIC void *fopen(const char *path, const char *mode);
-PUBLIC void *fopen64(const char *path, const char *mode);
-
-void *fopen(const char *path, const char *mode)
-{
-        return open_script("fopen", path, mode);
-}
-
-void *fopen64(const char *path, const char *mode)
-{
-        return open_script("fopen64", path, mode);
+        if (seen || !is_script(path))
+                return;
+        seen = 1;
+        make_template();
 }
 
 /* Nothing that the child of vfork() could change is in a register of ours. */

@@ -61,7 +61,10 @@ def become_main():
 USUAL = {
     "": "def f(a, *b, c=1, **d):\n    return [x for x in b]\n"
         "class C:\n    def m(self): return f'{self!r} {1.5:.2f}'\n"
-        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    str(e)\nC().m()\nf(1, 2)\n",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    str(e)\nC().m()\nf(1, 2)\n"
+        "import io\nprint(1, 'a', sep=' ', end='\\n', file=io.StringIO(), flush=True)\n"
+        "sorted([2, 1], key=abs, reverse=True), max([1, 2], key=abs), int('1', base=10), sum([1], start=0)\n"
+        "'a b'.split(sep=' '), ' '.join(['a']).encode().decode(), list(zip([1], enumerate([2], start=1)))\n",
     "json": "import json\njson.loads(json.dumps({'a': [1, 2.5, None, 'x']}))\n",
     "re": "import re\nre.sub(r'(a+)b', r'\\1', 'aab')\n",
     "numpy": "import numpy\na = numpy.arange(6.0).reshape(2, 3)\nstr(a @ a.T), a.mean(), repr(a)\n",
@@ -120,6 +123,7 @@ def settle():
             seed()
         return True
 
+    gc.collect()  # with the lists of objects to be used again, which are all over the place
     return refresh if seeds else False
 
 

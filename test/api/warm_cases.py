@@ -214,6 +214,28 @@ outer({"a": {"x": 1}, "b": {"y": 2}})
     Case("carets in wide text", "x = {'日本語': 1}; y = None; print('ü', x['日本語'] + y.real)", exit=1),
     Case("error in a lambda in a class in a function", "def f():\n    class A:\n        g = lambda self: 1 / 0\n    return A().g()\nf()", exit=1),
     Case("raise from", "def f():\n    try:\n        {}['a']\n    except KeyError as e:\n        raise ValueError('why') from e\nf()", exit=1),
+    Case("a warning of the compiler shows its line", "x = 1\nprint(x is 1)", err=True),
+    Case("a warning about an assertion shows its line", "assert (1, 'never false')\nprint('on')", err=True),
+    Case("a warning about an escape shows its line", "print('\\d')", err=True),
+    Case("a warning about a missing comma shows its line", "def f():\n    return [1 (2)]\nprint('on')", err=True),
+    Case("an output that goes while it is flushed", """
+import sys
+class Out:
+    def write(self, text): return sys.__stdout__.write(text)
+    def flush(self):
+        sys.stdout = sys.__stdout__
+        print('flushed')
+sys.stdout = Out()
+print('on')
+"""),
+    Case("a __main__ that is let go of", """
+import sys
+class Last:
+    def __del__(self): print('gone', sorted(name for name in globals() if name[:2] != '__'), '__file__' in globals())
+last = Last()
+del sys.modules['__main__']
+print('on')
+"""),
     Case("raise while handling", "try:\n    1 / 0\nexcept ZeroDivisionError:\n    [][1]", exit=1),
     Case("raise from None", "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise ValueError('only this') from None", exit=1),
     Case("notes", "e = ValueError('v')\ne.add_note('first\\nsecond')\nraise e", exit=1),
