@@ -16,7 +16,7 @@
 
 #define VIEW_US 1000000         /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
-#define DESCRIPTORS_EACH 64     /* a group has twelve at most, and most are for sandboxes that live */
+#define DESCRIPTORS_EACH 64     /* a group has twenty at most, and most are for sandboxes that live */
 
 static void drop_view(struct stock *s)
 {

@@ -99,17 +99,24 @@ static bool send_fd(int socket, int fd, const void *data, size_t len)
         return sendmsg(socket, &msg, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-static ssize_t receive_fd(int socket, void *data, size_t size, int *ret_fd)
+static ssize_t receive_fds(int socket, void *data, size_t size, int *ret_fd, struct fake_daemon *d)
 {
-        char control[CMSG_SPACE(sizeof(int))];
+        char control[CMSG_SPACE(sizeof(int) * 8)];
         struct iovec part = {data, size};
         struct msghdr msg = {
                 .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
         ssize_t n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
         *ret_fd = -1;
-        for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
-                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-                        memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
+        while (d->n_more > 0)
+                close(d->more[--d->n_more]);
+        for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+                size_t came = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || came == 0)
+                        continue;
+                memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
+                d->n_more = (unsigned)came - 1;
+                memcpy(d->more, CMSG_DATA(c) + sizeof *ret_fd, d->n_more * sizeof *d->more);
+        }
         return n;
 }
 
@@ -260,7 +267,7 @@ bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments)
                         break;
         }
         close(listener);
-        if (d->link < 0 || receive_fd(d->link, d->report, sizeof d->report, &d->keeper) <= 0)
+        if (d->link < 0 || receive_fds(d->link, d->report, sizeof d->report, &d->keeper, d) <= 0)
                 return false;
         d->ready_ms = fake_now_ms() - begun;
         struct ucred peer;
@@ -342,7 +349,7 @@ ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, 
                 memset(packet, 0, sizeof *packet);
                 if (poll(&p, 1, left > 0 ? (int)left : 0) <= 0)
                         return -1;
-                ssize_t n = receive_fd(d->keeper, packet, sizeof *packet, &got);
+                ssize_t n = receive_fds(d->keeper, packet, sizeof *packet, &got, d);
                 if (n == sizeof packet->about && packet->type == KEEPER_EGRESS) {
                         if (d->egress >= 0)
                                 close(d->egress);

@@ -23,7 +23,7 @@
 #include "keeper_fake.h"
 
 #define MANY 512
-#define GROUP_FILES 11 /* that are open of one sandbox's groups, at most */
+#define GROUP_FILES 14 /* that are open of one sandbox's groups, at most */
 
 static struct fake_daemon d;
 
@@ -332,6 +332,67 @@ TEST(groups_serve_again_if_they_tell_nothing_of_their_last_sandbox)
                 else if (++tries == 20)
                         CHECK_INT(again, first[i++].again);
         }
+}
+
+/* The files that came with the last sandbox, as keeper_link.c takes them. */
+static struct counters lent_with(const struct keeper_made *made)
+{
+        struct counters ret = {.cpu_us_before = made->cpu_us_before};
+        unsigned n = 0;
+        for (int i = 0; i < N_COUNTERS; i++)
+                ret.fd[i] = (made->counters >> i & 1) && n < d.n_more ? d.more[n++] : -1;
+        CHECK_INT(n, d.n_more);
+        d.n_more = 0; /* ours now */
+        return ret;
+}
+
+TEST(counters_are_lent_of_groups_that_serve_again)
+{
+        char first[24], again[24] = "";
+        struct keeper_make make;
+        struct keeper_counted counted;
+        struct fake_sandbox s;
+        union fake_packet p;
+        struct cgroup_usage usage;
+        struct stat st;
+        if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
+                SKIP("needs cgroup v1, and root");
+        if (!up(NULL))
+                return;
+        run_counted(GROW "20" TIMES, first, &counted);
+        CHECK_INT(d.n_more, 0); /* a new one is opened by who wants to know */
+        for (int tries = 0; tries < 20 && strcmp(first, again) != 0; tries++) {
+                fill_small(&make);
+                fill_stock(&make);
+                CHECK(fake_make(&d, &make, &s));
+                struct counters lent = lent_with(&s.made);
+                CHECK(fake_ready(&s));
+                its_group(again, sizeof again);
+                if (lent.fd[MEMORY_PEAK] < 0) { /* it is a new one */
+                        end(&s);
+                        continue;
+                }
+                for (int i = 0; i < N_COUNTERS; i++)
+                        CHECK(lent.fd[i] < 0 || (fcntl(lent.fd[i], F_GETFL) & O_ACCMODE) == O_RDONLY);
+                CHECK(fake_spawn(&s, GROW "18" TIMES "; /bin/true; /bin/true; exec sleep 100", true));
+                /* What they say is of this sandbox, and what the keeper says. */
+                CHECK(SOON((counters_usage(&lent, &usage), usage.memory_peak_bytes > 4u << 20), 2000));
+                CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
+                counters_usage(&lent, &usage);
+                CHECK(usage.memory_known && usage.memory_peak_bytes < 16u << 20);
+                CHECK(usage.memory_peak_bytes >= p.counted.memory_peak_bytes);
+                CHECK(usage.cpu_us >= p.counted.cpu_us && usage.cpu_us < p.counted.cpu_us + 2000000);
+                CHECK_INT(usage.oom_kills, 0);
+                CHECK_INT(usage.forks_refused, 0);
+                CHECK(!usage.processes_known || usage.processes_peak == p.counted.processes_peak);
+                end(&s);
+                for (int i = 0; i < N_COUNTERS; i++)
+                        if (lent.fd[i] >= 0)
+                                close(lent.fd[i]);
+        }
+        CHECK(!strcmp(first, again));
+        stop();
+        fake_done(&d);
 }
 
 TEST(groups_serve_again_with_their_own_limits_only)
