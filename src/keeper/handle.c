@@ -151,9 +151,9 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
                 return;
         }
         int lent[N_COUNTERS];
+        struct outbox_rights rights = {.lent = lent, .n_lent = lend_counters(sandbox, &made, lent)};
         /* Ours is closed with that: when the server closes its own, init goes. */
-        const struct outbox_rights rights = {
-                .lent = lent, .n_lent = lend_counters(sandbox, &made, lent), .fd = TAKE_FD(sandbox->control)};
+        rights.fd = TAKE_FD(sandbox->control);
         keeper_reply_with(k, &made, sizeof made, &rights);
 }
 

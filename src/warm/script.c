@@ -32,11 +32,13 @@ static void looked_at(const char *path)
         bare_write_script(path, unwritten.code, unwritten.length);
 }
 
-/* The function of this name that we stand before. */
+/* The function of this name that we stand before.
+ * NOLINTBEGIN(bugprone-macro-parentheses): names */
 #define NEXT(next, name)                                                                                     \
         static __typeof__(&name) next;                                                                       \
         if (!next)                                                                                           \
         *(void **)&next = dlsym(NEXT_LIBRARY, #name)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 PUBLIC void *fopen(const char *path, const char *mode);
 PUBLIC void *fopen64(const char *path, const char *mode);
