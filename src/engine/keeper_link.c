@@ -199,6 +199,13 @@ static size_t size_of(const union keeper_packet *packet)
         }
 }
 
+static void close_rest(struct keeper_link *link, unsigned from)
+{
+        while (link->n_fds > from)
+                if (link->fds[--link->n_fds] >= 0)
+                        close(link->fds[link->n_fds]);
+}
+
 /* One packet.  The keeper is ours, but a packet cut short by its death must not be believed. */
 static int receive(struct keeper_link *link)
 {
@@ -220,7 +227,10 @@ static int receive(struct keeper_link *link)
         if (n == 0)
                 return -EPIPE;
         memset((char *)ret + n, 0, (size_t)n < sizeof ret->docker ? sizeof ret->docker - (size_t)n : 0);
-        return n >= 8 && (size_t)n == size_of(ret) ? 0 : -EPROTO;
+        if (n >= 8 && (size_t)n == size_of(ret))
+                return 0;
+        close_rest(link, 0);
+        return -EPROTO;
 }
 
 void keeper_link_take_counters(struct keeper_link *link, struct counters *ret)
@@ -251,9 +261,7 @@ static void deliver(struct keeper_link *link)
         else if (fd >= 0)
                 close(fd);
         free(d);
-        while (link->n_fds > 1)
-                if (link->fds[--link->n_fds] >= 0)
-                        close(link->fds[link->n_fds]);
+        close_rest(link, 1);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

@@ -334,7 +334,8 @@ int cgroup_join_fds(struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS
 
 void cgroup_joined(struct cgroup *cg)
 {
-        for (int c = 0; c < N_CONTROLLERS && !may_keep(cg); c++)
+        /* What lives long is joined once. */
+        for (int c = 0; c < N_CONTROLLERS && (cg->freezable || !may_keep(cg)); c++)
                 let_go_file(&cg->join[c]);
 }
 
@@ -401,12 +402,18 @@ static void hold_all(struct cgroup *cg)
                 hold(cg, i);
 }
 
+/* Unless they stay. */
+static void let_go_all(struct cgroup *cg)
+{
+        for (int i = 0; i < N_COUNTERS && !may_keep(cg); i++)
+                let_go(cg, i);
+}
+
 void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret)
 {
         hold_all(cg);
         counters_usage(&cg->counters, ret);
-        for (int i = 0; i < N_COUNTERS && !may_keep(cg); i++)
-                let_go(cg, i);
+        let_go_all(cg);
 }
 
 const struct counters *cgroup_counters(const struct cgroup *cg)
@@ -448,7 +455,7 @@ static bool begin_cpu(struct cgroup *cg)
 {
         cg->counters.cpu_us_before = 0;
         cg->counters.cpu_us_before = counters_cpu_us(&cg->counters);
-        return cg->counters.cpu_us_before > 0 || cg->counters.fd[CPU_US] < 0;
+        return cg->counters.cpu_us_before > 0 || !cg->has[CPUACCT];
 }
 
 static int forget_peak(struct cgroup *cg)
@@ -469,11 +476,13 @@ bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits)
             (mine->cpu_time_ms > 0) != (limits->cpu_time_ms > 0))
                 return false;
         cg->keeps = true;
-        if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 || forget_peak(cg) < 0 ||
-            !get(cg, MEMORY_NOW, &bytes) || bytes > LEFT_BYTES_MAX)
+        if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 || !get(cg, MEMORY_NOW, &bytes) ||
+            bytes > LEFT_BYTES_MAX || forget_peak(cg) < 0)
                 return false;
         hold_all(cg);
-        return begin_cpu(cg);
+        const bool counts = begin_cpu(cg);
+        let_go_all(cg);
+        return counts;
 }
 
 static int write_freezer(const struct cgroup *cg, bool freeze)

@@ -31,7 +31,8 @@ static void close_all(const int *fds, unsigned n)
                 sys_close(fds[--n]);
 }
 
-/* The first stays what it is, the others are lent: copies of them wait. */
+/* The first stays what it is, the others are lent: copies of them wait.  Without a descriptor left for one,
+ * the rest is not lent. */
 static struct outbox_packet *wrap(const void *data, size_t len, const int *fds, unsigned n)
 {
         struct outbox_packet *p = malloc(sizeof *p + len);
@@ -41,11 +42,8 @@ static struct outbox_packet *wrap(const void *data, size_t len, const int *fds, 
         memcpy(p->data, data, len);
         for (; p->n_fds < n; p->n_fds++) {
                 p->fds[p->n_fds] = p->n_fds == 0 ? fds[0] : sys_dup_above(fds[p->n_fds], 3);
-                if (p->fds[p->n_fds] < 0) {
-                        close_all(p->fds + 1, p->n_fds - 1);
-                        free(p);
-                        return NULL;
-                }
+                if (p->fds[p->n_fds] < 0)
+                        break;
         }
         return p;
 }

@@ -17,12 +17,12 @@ struct outbox {
 /* What goes with a packet. */
 struct outbox_rights {
         int fd;          /* the outbox's from then on; -1: none */
-        const int *lent; /* these stay the caller's, and go behind it */
+        const int *lent; /* these stay the caller's, and go behind it; the last may not get there */
         unsigned n_lent; /* SYS_RIGHTS_MAX - 1 at most; without fd: none */
 };
 
 /* Takes rights->fd, whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is there; -ENOBUFS:
- * far too many wait, or there is no descriptor left to let these wait with. */
+ * far too many wait. */
 int outbox_send(struct outbox *outbox, const void *packet, size_t len, const struct outbox_rights *rights);
 
 /* Sends what waits, as far as it goes. */

@@ -145,8 +145,17 @@ static inline long bare_read_file(const char *path, char *buffer, size_t size)
         return n < 0 ? n : at == size - 1 ? -27 : (long)at; /* EFBIG */
 }
 
+/* How many threads there are, or some number that is another with each; 0: unknown. */
+static inline uint32_t bare_threads(void)
+{
+        uint32_t status[64] = {0}; /* struct statx: stx_nlink is the fifth */
+        long r = sys_call5(SYS_statx, BARE_AT_FDCWD, "/proc/self/task", 0, 4, status);
+        return r < 0 ? 0 : status[4];
+}
+
 /* Whether this process has no child, and had none that it was told of; of one that did not want to be told,
- * nobody knows.  So nobody is in the sandbox because of it. */
+ * nobody knows (nor of one that it did not want to be told of before).  So nobody is in the sandbox because
+ * of it. */
 static inline int bare_is_childless(void)
 {
         const long all = 0, signal = 17,

@@ -41,6 +41,7 @@ static int waits;
 static char *room; /* for what most are released with; NULL: none.  Of the heap, because /proc shows a command
                     * line only from memory that is of no file */
 static long self;  /* the one that waited, not a child of it; 0: no code runs */
+static uint32_t threads; /* that it had then; 0: it has never more than one */
 
 static __attribute__((noreturn)) void give_up(void)
 {
@@ -51,7 +52,8 @@ static __attribute__((noreturn)) void give_up(void)
 /* Whoever was started must be waited for. */
 static int is_alone(void)
 {
-        return self && sys_call0(SYS_getpid) == self && bare_is_childless();
+        return self && sys_call0(SYS_getpid) == self && bare_is_childless() &&
+               (!threads || bare_threads() == threads);
 }
 
 /* Waits for the release; its strings stay where they are for ever. */
@@ -258,6 +260,7 @@ static void hold_script(void)
         struct release_head head = {0};
         end_prelude();
         self = sys_call0(SYS_getpid);
+        threads = bare_threads();
         char *strings = receive(&head);
         for (uint32_t i = 0; i < head.envc; i++) {
                 char *value = strchr(strings, '=');

@@ -9,8 +9,21 @@
 
 extern void *PyObject_Malloc(size_t) __attribute__((weak));
 extern void *malloc(size_t);
+extern char *__curbrk __attribute__((weak)); /* glibc's */
 
-#define PLUGS_MAX 65536 /* of a size; there are hundreds at most */
+/* Of all plugs together.  There is 1 MB to plug in a Python with pandas; where memory is given out in another
+ * way than is thought here, there is no end to it. */
+#define PLUGS_BYTES (16u << 20)
+static size_t left = PLUGS_BYTES;
+
+/* NULL: that was the last. */
+static const char *plug(void *(*allocate)(size_t), size_t size)
+{
+        if (size > left)
+                return 0;
+        left -= size;
+        return allocate(size);
+}
 
 /* Small objects are in pools, one size each, in which any page may have room: the first object of each size
  * is a page or three to copy, and as many of its neighbours in lists.  In a pool that begins, its head and
@@ -22,35 +35,36 @@ extern void *malloc(size_t);
 
 static void plug_pools(void)
 {
-        for (size_t size = SMALL_STEP; size <= SMALL_MAX; size += SMALL_STEP)
-                for (int i = 0; i < PLUGS_MAX; i++) {
-                        const char *plug = PyObject_Malloc(size);
-                        if (!plug || (uintptr_t)plug % POOL_BYTES == POOL_HEAD)
-                                break;
-                }
+        for (size_t size = SMALL_STEP; size <= SMALL_MAX; size += SMALL_STEP) {
+                const char *at;
+                do
+                        at = plug(PyObject_Malloc, size);
+                while (at && (uintptr_t)at % POOL_BYTES != POOL_HEAD);
+        }
 }
 
 /* What is larger comes from libc: out of what was freed, here and there, or out of what has never been used.
- * The next of a size is behind all others when there is nothing else left for it. */
+ * The next of a size is behind all others when there is nothing else left for it; in glibc's heap, that is.
+ */
 #define LARGE_MIN 528u
 #define LARGE_MAX 65536u
 
 static void plug_heap(void)
 {
         const char *last = 0;
-        for (size_t size = LARGE_MAX; size >= LARGE_MIN; size -= size / 16)
-                for (int i = 0; i < PLUGS_MAX; i++) {
-                        const char *plug = malloc(size);
-                        if (!plug || plug > last) {
-                                last = plug;
-                                break;
-                        }
-                }
+        for (size_t size = LARGE_MAX; size >= LARGE_MIN; size -= size / 16) {
+                const char *at;
+                do
+                        at = plug(malloc, size);
+                while (at && at < last);
+                last = at > last ? at : last;
+        }
 }
 
 void plug_holes(void)
 {
         if (PyObject_Malloc)
                 plug_pools();
-        plug_heap();
+        if (&__curbrk)
+                plug_heap();
 }

@@ -134,9 +134,10 @@ static struct {
 } known;
 
 static int exit_code, interrupted;
-static uint32_t how;  /* enum release_mode */
-static int code_runs; /* that is somebody's */
-static int plain;     /* is_plain() */
+static uint32_t how;        /* enum release_mode */
+static int code_runs;       /* that is somebody's */
+static uint32_t one_thread; /* bare_threads() */
+static int plain;           /* is_plain() */
 static long self;
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
@@ -144,9 +145,11 @@ static long self;
 static void at_exit(int code, void *unused)
 {
         (void)unused;
-        if (code_runs && sys_call0(SYS_getpid) == self && bare_is_childless()) {
+        /* Whoever was started must be waited for; and who writes to a stream must not be. */
+        if (code_runs && sys_call0(SYS_getpid) == self && bare_is_childless() &&
+            bare_threads() == one_thread) {
                 fflush(0);
-                sys_announce_end(code); /* else whoever was started must be waited for */
+                sys_announce_end(code);
         }
 }
 
@@ -237,6 +240,36 @@ static int has_word(const char *text, const char *word)
         return 0;
 }
 
+/* The interpreter takes many letters for another in names, such as those of full width for ours.  These are
+ * for none: most of what people write, and what they draw. */
+static int has_odd_letters(const char *code)
+{
+        static const struct {
+                uint32_t first, last;
+        } fine[] = {{0xa0, 0xa9},      {0xab, 0xb9},     {0xbb, 0x17e},    {0x180, 0x2af},
+                    {0x300, 0x1cff},   {0x2010, 0x205f}, {0x20a0, 0x20cf}, {0x2190, 0x2bff},
+                    {0x2e80, 0xa4ff},  {0xac00, 0xd7ff}, {0xfe0f, 0xfe0f}, {0x1f300, 0x1faff},
+                    {0x20000, 0x3ffff}};
+        for (const unsigned char *c = (const unsigned char *)code; *c; c++) {
+                uint32_t letter = *c;
+                size_t i = 0;
+                if (letter < 0x80)
+                        continue;
+                const int more = letter < 0xe0 ? 1 : letter < 0xf0 ? 2 : 3;
+                letter &= 0x3fu >> more;
+                for (int n = 0; n < more; n++) {
+                        if ((c[1] & 0xc0) != 0x80)
+                                return 1; /* nothing that Python would read */
+                        letter = letter << 6 | (*++c & 0x3f);
+                }
+                while (i < sizeof fine / sizeof *fine && (letter < fine[i].first || letter > fine[i].last))
+                        i++;
+                if (i == sizeof fine / sizeof *fine)
+                        return 1;
+        }
+        return 0;
+}
+
 /* Code that names none of these has made nothing that could notice the end.  To look through what it has
  * made (python.py) would cost more than to run it. */
 static int is_plain(const char *code)
@@ -248,7 +281,7 @@ static int is_plain(const char *code)
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
                 if (has_word(code, words[i]))
                         return 0;
-        return bare_strlen(code) < PLAIN_MAX;
+        return bare_strlen(code) < PLAIN_MAX && !has_odd_letters(code);
 }
 
 static int flush(PyObject *name)
@@ -257,7 +290,7 @@ static int flush(PyObject *name)
         if (is_none(stream))
                 return 0;
         Py_IncRef(stream); /* one of the code's may put another in its place */
-        PyObject *done = PyObject_CallMethodObjArgs(stream, known.flush, 0);
+        PyObject *done = PyObject_CallMethodObjArgs(stream, known.flush, (PyObject *)0);
         if (done)
                 Py_DecRef(done);
         Py_DecRef(stream);
@@ -428,6 +461,7 @@ static __attribute__((noreturn)) void write_down(void)
         if (!refresh)
                 leave(1);
         refresh = PyObject_IsTrue(refresh) ? refresh : 0;
+        one_thread = bare_threads();
         if (know(path) < 0)
                 leave(1);
         plug_holes();

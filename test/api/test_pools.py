@@ -262,6 +262,7 @@ def settings_keep_what_is_the_same_and_drop_the_rest():
     with Daemon() as d:
         configure(d, {**PYTHON, "size": 3})
         full(d)
+        until(lambda: len(members(d)) == 3, 5, "the end of who made the template")
         before = waiting_pids(d)
         configure(d, {**PYTHON, "size": 4}, SHELL)
         full(d)

@@ -236,6 +236,9 @@ last = Last()
 del sys.modules['__main__']
 print('on')
 """),
+    Case("names in letters of full width", "print(ｏｐｅｎ('main.py').read())"),
+    Case("names with a letter that stands for another", "print(ºpen('main.py').read(), sorted(globalſ())[:1])"),
+    Case("text in many scripts", "print('ü ß Ω Я 漢字 한글 ✓ → 😀 ✔️', len('ﬁ'))"),
     Case("raise while handling", "try:\n    1 / 0\nexcept ZeroDivisionError:\n    [][1]", exit=1),
     Case("raise from None", "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise ValueError('only this') from None", exit=1),
     Case("notes", "e = ValueError('v')\ne.add_note('first\\nsecond')\nraise e", exit=1),
