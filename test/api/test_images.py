@@ -255,6 +255,21 @@ def a_template_is_made_of_the_images_own_python():
 
 
 @test(users=["root"])
+def a_python_that_gets_its_memory_otherwise_is_a_template_of_some_size():
+    """What is given away before it is written down has an end, where no block is ever behind all others."""
+    with Daemon(settings={"pools": []}) as d:
+        image_of(d, files=PYTHON, config={"env": ["PATH=/bin", "PYTHONMALLOC=malloc", "MALLOC_MMAP_THRESHOLD_=4096"]})
+        d.ok("PATCH", "/v1/settings", {"pools": [{"runtime": "python3", "size": 2, "image": "tiny"}]})
+        p = full(d, "python3")
+        same((p["waits"], p["problem"]), ("template", None), "how it waits")
+        files = [f"/proc/{d.server_pid()}/fd/{fd}" for fd in os.listdir(f"/proc/{d.server_pid()}/fd")]
+        sizes = [os.stat(f).st_size for f in files if "memfd:template" in os.readlink(f)]
+        ensure(sizes and max(sizes) < 64 << 20, "the size of the template", f"{sizes}")
+        r = d.exec("python3", "print(sorted(['b', 'a'] * 2), 'x' * 5)", image="tiny")
+        same((r["stdout"], look(d, "python3")["hits"]), ("['a', 'a', 'b', 'b'] xxxxx\n", 1), "what the template ran", json.dumps(r))
+
+
+@test(users=["root"])
 def a_python_that_cannot_be_a_template_is_run_plainly_and_the_pool_says_why():
     with Daemon(settings={"pools": []}) as d:
         image_of(d, fill=lambda i: i.put("bin/python3", '#!/bin/sh\necho "not python: $1"\n', 0o755))
