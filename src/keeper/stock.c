@@ -16,6 +16,7 @@
 
 #define VIEW_US 1000000         /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
+#define NETNS_US 3000000        /* what nobody needed for so long goes */
 #define DESCRIPTORS_EACH 64     /* a group has twenty at most, and most are for sandboxes that live */
 
 static void drop_view(struct stock *s)
@@ -73,7 +74,7 @@ void stock_done(struct stock *s)
 
 bool stock_wants(const struct stock *s)
 {
-        return s->makes && s->n_netns < STOCK_NETNS;
+        return s->makes && s->n_netns < STOCK_AHEAD;
 }
 
 void stock_make(struct stock *s)
@@ -115,13 +116,26 @@ static bool is_fresh(const struct stock *s, int64_t now)
 
 int64_t stock_due(const struct stock *s)
 {
-        return s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
+        const int64_t view = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
+        const int64_t netns = s->n_netns > STOCK_AHEAD ? s->netns_seen + NETNS_US : INT64_MAX;
+        return view < netns ? view : netns;
+}
+
+static void tidy_netns(struct stock *s, int64_t now)
+{
+        if (now - s->netns_seen < NETNS_US)
+                return;
+        for (; s->least_netns > STOCK_AHEAD; s->least_netns--)
+                netns_let_go(&s->netns[--s->n_netns]);
+        s->least_netns = s->n_netns;
+        s->netns_seen = now;
 }
 
 void stock_tidy(struct stock *s, int64_t now)
 {
         if (!is_fresh(s, now))
                 drop_view(s);
+        tidy_netns(s, now);
 }
 
 enum jail_view stock_view(struct stock *s, int *ret_fd)
@@ -145,7 +159,11 @@ enum jail_view stock_view(struct stock *s, int *ret_fd)
 
 struct netns_kept stock_take_netns(struct stock *s)
 {
-        return s->n_netns > 0 ? s->netns[--s->n_netns] : NETNS_NONE;
+        if (s->n_netns == 0)
+                return NETNS_NONE;
+        if (--s->n_netns < s->least_netns)
+                s->least_netns = s->n_netns;
+        return s->netns[s->n_netns];
 }
 
 /* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right

@@ -11,7 +11,8 @@
 #include "jail/netns.h"
 #include "jail/spec.h"
 
-#define STOCK_NETNS 16
+#define STOCK_NETNS 64
+#define STOCK_AHEAD 16 /* network namespaces that are made before anybody needs one */
 #define STOCK_GROUPS 64
 #define STOCK_RESTING 8 /* groups that are not taken: the kernel is still freeing what was in them */
 
@@ -23,7 +24,8 @@ struct stock_groups {
 
 struct stock {
         struct netns_kept netns[STOCK_NETNS];
-        unsigned n_netns;
+        unsigned n_netns, least_netns;            /* and the fewest that there were since netns_seen */
+        int64_t netns_seen;                       /* when stock_tidy() looked at them */
         bool makes;                               /* network namespaces, ahead */
         struct netns_record fresh;                /* what a new one says of itself */
         struct stock_groups groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
@@ -48,7 +50,8 @@ enum jail_view stock_view(struct stock *s, int *ret_fd);
 /* left[0] can be read. */
 void stock_hear(struct stock *s);
 /* When stock_tidy() has something to do: a view is not held for longer than it is good, because it holds what
- * the host may want to unmount.  INT64_MAX: nothing. */
+ * the host may want to unmount; and more network namespaces than are made ahead are held only while they are
+ * needed.  INT64_MAX: nothing. */
 int64_t stock_due(const struct stock *s);
 void stock_tidy(struct stock *s, int64_t now);
 

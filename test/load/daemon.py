@@ -272,13 +272,14 @@ class Daemon:
         return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
 
     def descriptors(self, pid):
-        """How many, those of control groups aside; and those."""
+        """How many, those of control groups and network namespaces aside; those; and these."""
         links = []
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         groups = [link for link in links if re.search(r"/cella-\d+(/|$)", link)]
-        return len(links) - len(groups), len(groups)
+        networks = [link for link in links if re.match(r"net:|/proc/\d+/task/\d+/net/", link)]
+        return len(links) - len(groups) - len(networks), len(groups), len(networks)
 
     def holds(self):
         """Everything that must not grow; and how many groups rest for the next sandboxes, with the descriptors of all groups."""
@@ -286,7 +287,7 @@ class Daemon:
         groups = self.cgroups()
         names = {os.path.basename(g) for g in groups}
         live = [g for g in groups if read(g + "/cgroup.procs").strip()]
-        fds, group_fds = self.descriptors(keeper)
+        fds, group_fds, network_fds = self.descriptors(keeper)
         return {
             "server_kb": self.memory(server) // 1024,
             "keeper_kb": self.memory(keeper) // 1024,
@@ -297,6 +298,7 @@ class Daemon:
             "cgroups": len(live),
             "resting": len(names - {os.path.basename(g) for g in live}),
             "group_fds": group_fds,
+            "network_fds": network_fds,
             "mounts": self.mounts(),
             "workspaces": len(os.listdir(f"{self.state}/workspaces")),
         }
