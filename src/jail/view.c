@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "base/auto.h"
 #include "base/err.h"
@@ -27,6 +28,7 @@
 #include "sys/raw.h"
 
 #define OWN_FILES 5 /* in etc */
+#define COPY_MAX (256u << 10)
 
 const char *const view_writable[] = {"/tmp", "/workspace", "/run", "/dev/shm", NULL};
 
@@ -171,11 +173,31 @@ static int show_usr(const struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
+/* What is small enough to be copied need not be a mount, of which every copy of this view makes another. */
+static bool copy_small(const char *from, const char *to)
+{
+        struct statx st;
+        AUTO(sys_close) int file = sys_openat(AT_FDCWD, from, O_RDONLY | O_NONBLOCK, 0);
+        if (file < 0 || sys_statx(file, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &st) < 0 ||
+            !S_ISREG(st.stx_mode) || st.stx_size > COPY_MAX)
+                return false;
+        AUTO(sys_close) int copy = sys_openat(AT_FDCWD, to, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        if (copy < 0)
+                return false;
+        if (sys_call4(SYS_sendfile, copy, file, NULL, COPY_MAX) == (long)st.stx_size)
+                return true;
+        sys_call3(SYS_unlinkat, AT_FDCWD, to, 0);
+        return false;
+}
+
 static int show_etc(const struct jail_spec *spec, struct cella_err *err)
 {
         for (size_t i = 0; i < ARRAY_LEN(etc_binds); i++) {
                 char from[32];
                 snprintf(from, sizeof from, "/%s", etc_binds[i].path);
+                if (spec->view == JAIL_VIEW_LEAVES && !etc_binds[i].directory &&
+                    copy_small(from, etc_binds[i].path))
+                        continue;
                 AUTO(sys_close) int tree = view_host_tree(spec, from, -1, false, -1);
                 if (tree == -ENOENT)
                         continue;
@@ -211,7 +233,7 @@ int view_build_fixed(const struct jail_spec *spec, struct cella_err *err)
         if ((r = view_new_root(spec, "/", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = show_usr(spec, err)) < 0 || (r = show_etc(spec, err)) < 0)
                 return r;
-        return view_show_devices(err);
+        return view_show_devices(spec, err);
 }
 
 int view_build(struct jail_spec *spec, struct cella_err *err)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/auto.h"
 #include "base/err.h"
@@ -85,7 +87,8 @@ int view_host_tree(const struct jail_spec *spec, const char *path, int ready, bo
         return TAKE_FD(tree);
 }
 
-int view_show_devices(struct cella_err *err)
+/* The host's nodes, each a mount. */
+static int bind_devices(struct cella_err *err)
 {
         for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
                 char from[16], to[16];
@@ -97,12 +100,43 @@ int view_show_devices(struct cella_err *err)
                 if (r < 0)
                         return view_fail(err, r, "show", from);
         }
+        return 0;
+}
+
+/* Nodes of our own for the same devices, together one mount: every copy of a view makes its mounts again.
+ * dev/shm is there to be covered. */
+static int make_devices(void)
+{
+        AUTO(sys_close) int dev = sys_tmpfs("64k", "32", "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+        int r = dev < 0 ? dev : sys_mkdirat(dev, "shm", 01777);
+        for (size_t i = 0; i < ARRAY_LEN(devices) && r == 0; i++) {
+                struct statx st;
+                char from[16];
+                snprintf(from, sizeof from, "/dev/%s", devices[i]);
+                r = sys_statx(AT_FDCWD, from, 0, STATX_TYPE, &st);
+                if (r == 0 && !S_ISCHR(st.stx_mode))
+                        r = -ENODEV;
+                if (r == 0)
+                        r = sys_mknodat(dev, devices[i], S_IFCHR | 0666,
+                                        makedev(st.stx_rdev_major, st.stx_rdev_minor));
+        }
+        return r < 0 ? r : sys_move_mount(dev, AT_FDCWD, "dev");
+}
+
+int view_show_devices(const struct jail_spec *spec, struct cella_err *err)
+{
+        /* Not everybody may make nodes, and not everywhere. */
+        const bool ours = spec->view == JAIL_VIEW_LEAVES && make_devices() == 0;
+        int r = ours ? 0 : bind_devices(err);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < ARRAY_LEN(device_links); i++) {
-                int r = sys_symlinkat(device_links[i].target, AT_FDCWD, device_links[i].path);
+                r = sys_symlinkat(device_links[i].target, AT_FDCWD, device_links[i].path);
                 if (r < 0)
                         return view_fail(err, r, "make the link", device_links[i].path);
         }
-        return 0;
+        r = ours ? sys_mount_setattr(AT_FDCWD, "dev", MOUNT_ATTR_RDONLY, 0, false) : 0;
+        return r < 0 ? view_fail(err, r, "write-protect", "/dev") : 0;
 }
 
 /* An instance of its own: neither sees the other's terminals.  The number is that of commands, so that

@@ -39,7 +39,7 @@ int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_
                   struct cella_err *err);
 
 /* Six nodes and some links in dev, which is there. */
-int view_show_devices(struct cella_err *err);
+int view_show_devices(const struct jail_spec *spec, struct cella_err *err);
 /* dev/pts, in dev. */
 int view_show_terminals(struct cella_err *err);
 /* An empty directory that is to cover others: what is bound from a read-only mount is read-only too. */

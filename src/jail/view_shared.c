@@ -6,7 +6,7 @@
  * work, and has nothing to do with the host's tree at all.
  *
  * Nothing can get from one sandbox to another this way: every mount of the fixed part is read-only in each
- * copy (but for the device nodes, which are the host's anyway), no code has a right over any of them, and
+ * copy (device nodes lead to the host's devices, as anywhere), no code has a right over any of them, and
  * nothing is ever mounted in the namespace that was left.  What is the code's own is a new tmpfs each time,
  * attached where proc covers it, with its directories bound to their places. */
 #include <errno.h>
@@ -90,9 +90,8 @@ int view_leave(const struct jail_spec *spec, struct cella_err *err)
         /* The root shows how large it is, and not everybody is to see how large this sandbox's disk is. */
         common.limits.disk_bytes = COMMON_BYTES;
         common.limits.disk_inodes = COMMON_INODES;
-        if ((r = view_build_fixed(&common, err)) < 0 || (r = view_protect_empty(spec, VIEW_EMPTY, err)) < 0 ||
-            (r = view_pivot(spec, err)) < 0)
-                return r;
+        if ((r = view_build_fixed(&common, err)) < 0 || (r = view_pivot(spec, err)) < 0)
+                return r; /* now it is read-only, and so is what covers parts of proc */
         hand_over(spec);
         r = sys_unshare(CLONE_NEWNS);
         return r < 0 ? view_fail(err, r, "leave", "the view") : show_own(spec, err);

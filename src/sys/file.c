@@ -42,6 +42,11 @@ int sys_mkdirat(int dir, const char *path, unsigned mode)
         return (int)sys_call3(SYS_mkdirat, dir, path, mode);
 }
 
+int sys_mknodat(int dir, const char *path, unsigned mode, dev_t device)
+{
+        return (int)sys_call4(SYS_mknodat, dir, path, mode, device);
+}
+
 int sys_symlinkat(const char *target, int dir, const char *path)
 {
         return (int)sys_call3(SYS_symlinkat, target, dir, path);

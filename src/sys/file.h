@@ -15,6 +15,7 @@ int sys_close(int fd);
 ssize_t sys_read(int fd, void *data, size_t len);
 ssize_t sys_write(int fd, const void *data, size_t len);
 int sys_mkdirat(int dir, const char *path, unsigned mode);
+int sys_mknodat(int dir, const char *path, unsigned mode, dev_t device);
 int sys_symlinkat(const char *target, int dir, const char *path);
 int sys_unlinkat(int dir, const char *path, int flags);
 int sys_fchownat(int dir, const char *path, unsigned uid, unsigned gid);
