@@ -2,8 +2,9 @@
 #pragma once
 #include "warm/template.h"
 
-/* Returns 0; and once more, with 1, in each process that was restored from here. */
-int capture(struct template_registers *registers) __attribute__((returns_twice, noinline));
+/* Returns 0; and once more in each process that was restored from here, with where restore.c's memory ends.
+ */
+uint64_t capture(struct template_registers *registers) __attribute__((returns_twice, noinline));
 
 #if defined __x86_64__
 #define CAPTURE_STACK(r) ((r)->saved[6])

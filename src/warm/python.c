@@ -402,6 +402,9 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         }
         if (r < 0)
                 leave(RESTORE_FAILED);
+        const int tried = head.mode == RELEASE_TRIAL || head.mode == RELEASE_PLAIN;
+        if (!tried && !touched) /* before anything is written to */
+                snapshot_touch(0);
         char *body = malloc(head.length + 1);
         if (!body || receive_all(body, head.length) < 0)
                 leave(RESTORE_FAILED);
@@ -409,11 +412,8 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         const char *code = body + (head.length - head.code_length);
         if (head.mode != RELEASE_CONTEXT) /* the code is not to see it */
                 sys_call1(SYS_close, WARM_CONTROL_FD);
-        const int tried = head.mode == RELEASE_TRIAL || head.mode == RELEASE_PLAIN;
         if (!tried)
                 sys_call1(SYS_close, WARM_TEMPLATE_FD);
-        if (!tried && !touched)
-                snapshot_touch(0);
         snapshot_forget();
         plain = is_plain(code);
         const long words = (long)(head.length - head.code_length);

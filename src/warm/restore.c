@@ -28,7 +28,8 @@
 #define ARCH_SET_FS 0x1002
 #define AT_SYSINFO_EHDR 33
 
-static char stack[16384] __attribute__((aligned(16), used));
+static char stack[16384] __attribute__((aligned(4096), used));
+extern const char _end[] __attribute__((visibility("hidden"))); /* of our memory, by the linker */
 
 /* The compiler may ask for these by itself; not from within them. */
 #ifdef __clang__
@@ -73,16 +74,9 @@ static long map_at(uint64_t address, uint64_t length, unsigned protection, int f
 static const struct template_head *map_head(void)
 {
         const struct template_head *head = (void *)RESTORE_HEAD;
-        uint64_t length;
-        if (map_at(RESTORE_HEAD, TEMPLATE_PAGE * 2, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0 ||
+        if (map_at(RESTORE_HEAD, TEMPLATE_HEAD_MAX, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0 ||
             head->magic != TEMPLATE_MAGIC)
                 give_up("Fthere is no template");
-        length = head->head_length;
-        if (length > RESTORE_END - RESTORE_HEAD)
-                give_up("Fthe template is too large");
-        sys_call2(SYS_munmap, RESTORE_HEAD, TEMPLATE_PAGE * 2);
-        if (map_at(RESTORE_HEAD, length, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0)
-                give_up("Fno memory for the template's head");
         return head;
 }
 
@@ -176,23 +170,24 @@ static void restore_kernel(const struct template_head *head)
 static __attribute__((noreturn)) void jump(const struct template_head *head)
 {
         const struct template_registers *r = &head->registers;
+        const uint64_t end = ((uint64_t)_end + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
 #if defined __x86_64__
         sys_call2(SYS_arch_prctl, ARCH_SET_FS, head->thread_pointer);
         __asm__ volatile("mov 0(%0), %%rbx\nmov 8(%0), %%rbp\nmov 16(%0), %%r12\nmov 24(%0), %%r13\n"
                          "mov 32(%0), %%r14\nmov 40(%0), %%r15\nmov 48(%0), %%rsp\n"
-                         "mov $1, %%eax\njmp *56(%0)"
+                         "jmp *56(%0)"
                          :
-                         : "D"(r));
+                         : "D"(r), "a"(end));
 #else
         __asm__ volatile("msr tpidr_el0, %1\n"
-                         "mov x9, %0\n"
+                         "mov x11, %2\nmov x9, %0\n"
                          "ldp x19, x20, [x9]\nldp x21, x22, [x9, 16]\nldp x23, x24, [x9, 32]\n"
                          "ldp x25, x26, [x9, 48]\nldp x27, x28, [x9, 64]\nldp x29, x30, [x9, 80]\n"
                          "ldr x10, [x9, 96]\nmov sp, x10\n"
                          "ldp d8, d9, [x9, 104]\nldp d10, d11, [x9, 120]\nldp d12, d13, [x9, 136]\n"
-                         "ldp d14, d15, [x9, 152]\nmov x0, 1\nret"
+                         "ldp d14, d15, [x9, 152]\nmov x0, x11\nret"
                          :
-                         : "r"(r), "r"(head->thread_pointer));
+                         : "r"(r), "r"(head->thread_pointer), "r"(end));
 #endif
         __builtin_unreachable();
 }

@@ -21,7 +21,7 @@
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
-#define ZERO_RUN 64                    /* pages; shorter runs are not worth a mapping of their own */
+#define ZERO_RUN 512                   /* pages; shorter runs are not worth a mapping of their own */
 #define GAP_MAX (UINT64_C(128) * 1024) /* the same, of what nobody may look at */
 #define NEG_EFAULT (-14)
 #define PR_GET_TID_ADDRESS 40
@@ -36,6 +36,8 @@ static uint32_t n_hot;
 static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
 static unsigned n_droppable;
 static char maps[MAPS_MAX];
+
+static uint64_t restorer_end; /* in a restored process */
 
 const char *snapshot_problem = "";
 
@@ -308,6 +310,10 @@ static int write_pages(int fd)
         return 0;
 }
 
+_Static_assert(sizeof head + sizeof pieces + TEMPLATE_FIRST_MAX * sizeof *hot + sizeof hot + TEMPLATE_PAGE <=
+                       TEMPLATE_HEAD_MAX,
+               "restore.c maps so much of it");
+
 static int write_template(int fd)
 {
         uint64_t at = 0;
@@ -316,7 +322,7 @@ static int write_template(int fd)
         head.pieces = place(&at, head.n_pieces * sizeof *pieces);
         head.first = place(&at, TEMPLATE_FIRST_MAX * sizeof *hot); /* filled in later, as the next */
         head.hot = place(&at, sizeof hot);
-        head.head_length = at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
+        at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
                 if (has_pages(pieces[i].source)) {
                         pieces[i].offset = place_pages(at, &pieces[i]);
@@ -339,13 +345,16 @@ static int write_template(int fd)
         return write_pages(fd);
 }
 
+/* Not a part of its caller, which returns twice. */
+static __attribute__((noinline)) int write_down(int fd)
+{
+        return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
+}
+
 int snapshot(int fd)
 {
-        if (capture(&head.registers)) {
-                sys_call2(SYS_munmap, RESTORE_BASE, RESTORE_HEAD - RESTORE_BASE);
-                return 1;
-        }
-        return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
+        restorer_end = capture(&head.registers);
+        return restorer_end ? 1 : write_down(fd);
 }
 
 /* ---- large pages ---- */
@@ -433,6 +442,5 @@ void snapshot_touch(int all)
 
 void snapshot_forget(void)
 {
-        /* No more than that: the kernel may have put the break behind it. */
-        sys_call2(SYS_munmap, RESTORE_HEAD, restored->head_length);
+        sys_call2(SYS_munmap, RESTORE_HEAD, restorer_end - RESTORE_HEAD);
 }

@@ -15,15 +15,16 @@
 #define TEMPLATE_PIECES_MAX 8192u
 #define TEMPLATE_HOT_MAX 4096u
 #define TEMPLATE_FIRST_MAX 512u
+#define TEMPLATE_HEAD_MAX 0x60000u /* all of these */
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
 #define TEMPLATE_ACTION_SIZE 32 /* the kernel's struct sigaction, at most */
 
-/* Where restore.c lives: no kernel puts a program, a heap, a stack or a mapping there by itself,
- * with 39 bits of addresses or more.  Its own memory, then the head. */
+/* Where restore.c lives: no kernel puts a program, a stack or a mapping there by itself, with 39 bits of
+ * addresses or more.  The head ends where its own memory begins, so that both can go at once; behind that may
+ * be the heap. */
 #define RESTORE_BASE 0x2000000000u
-#define RESTORE_HEAD (RESTORE_BASE + 0x1000000u)
-#define RESTORE_END (RESTORE_BASE + 0x2000000u)
+#define RESTORE_HEAD (RESTORE_BASE - TEMPLATE_HEAD_MAX)
 
 /* Descriptors of what is being restored. */
 #define WARM_CONTROL_FD 3
@@ -62,7 +63,6 @@ struct template_registers {
 
 struct template_head {
         uint64_t magic;
-        uint64_t head_length; /* up to the pages */
         uint32_t n_pieces, n_specials, n_hot, n_first;
         uint64_t pieces, hot, first; /* offsets: see snapshot_touch() */
         struct template_registers registers;
