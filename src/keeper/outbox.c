@@ -25,6 +25,12 @@ static int send_one(int socket, const void *data, size_t len, const int *fds, un
         return r < 0 ? (int)r : 0;
 }
 
+/* The server has not read what came before, or the kernel has no room for it now. */
+static bool comes_later(int r)
+{
+        return r == -EAGAIN || r == -ENOMEM || r == -ENOBUFS || r == -ETOOMANYREFS;
+}
+
 static void close_all(const int *fds, unsigned n)
 {
         while (n > 0)
@@ -55,10 +61,10 @@ int outbox_send(struct outbox *o, const void *data, size_t len, const struct out
         for (unsigned i = 0; n > 0 && i < rights->n_lent && n < SYS_RIGHTS_MAX; i++)
                 fds[n++] = rights->lent[i];
         int r = o->first ? -EAGAIN : send_one(o->socket, data, len, fds, n);
-        struct outbox_packet *p = r == -EAGAIN && o->n < PACKETS_MAX ? wrap(data, len, fds, n) : NULL;
+        struct outbox_packet *p = comes_later(r) && o->n < PACKETS_MAX ? wrap(data, len, fds, n) : NULL;
         if (!p) {
                 sys_close(rights->fd);
-                return r == -EAGAIN ? -ENOBUFS : r;
+                return comes_later(r) ? -ENOBUFS : r;
         }
         if (o->last)
                 o->last->next = p;
@@ -84,7 +90,7 @@ int outbox_flush(struct outbox *o)
 {
         while (o->first) {
                 int r = send_one(o->socket, o->first->data, o->first->len, o->first->fds, o->first->n_fds);
-                if (r == -EAGAIN)
+                if (comes_later(r))
                         return 0;
                 if (r < 0)
                         return r;

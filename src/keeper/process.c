@@ -100,7 +100,8 @@ void keeper_reply_with(struct keeper *k, const void *packet, size_t len, const s
         int r = outbox_send(&k->outbox, packet, len, rights);
         if (r == -ENOBUFS)
                 lost(k, "the server does not read its answers");
-        /* Gone: the end of the socket says so too. */
+        else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* of these, the end of the socket tells */
+                log_error(NULL, "cannot answer the server: %s", strerror(-r));
         if (!waited && outbox_waits(&k->outbox))
                 watch_server_for(k, EPOLLOUT);
 }
