@@ -57,15 +57,25 @@ static void parcel_free(struct parcel *p)
         free(p);
 }
 
-/* A peer that is gone shows when we read. */
-static void send_waiting(struct channel *c)
+static void drop_first(struct channel *c)
+{
+        struct parcel *p = c->first;
+        c->first = p->next;
+        if (!c->first)
+                c->last = &c->first;
+        c->waiting -= p->len;
+        parcel_free(p);
+}
+
+/* Returns why the rest still waits.  A peer that is gone shows when we read. */
+static int send_waiting(struct channel *c)
 {
         while (c->first) {
                 struct parcel *p = c->first;
                 long n = sys_rights_send(c->fd, p->data + p->at, p->len - p->at, p->fds, p->n_fds,
                                          MSG_DONTWAIT);
-                if (n == -EAGAIN)
-                        return;
+                if (n == -EAGAIN || n == -ENOMEM || n == -ENOBUFS || n == -ETOOMANYREFS)
+                        return (int)n;
                 if (n > 0) {
                         while (p->n_fds > 0)
                                 close(p->fds[--p->n_fds]);
@@ -73,12 +83,9 @@ static void send_waiting(struct channel *c)
                         if (p->at < p->len)
                                 continue;
                 }
-                c->first = p->next;
-                if (!c->first)
-                        c->last = &c->first;
-                c->waiting -= p->len;
-                parcel_free(p);
+                drop_first(c);
         }
+        return 0;
 }
 
 static struct parcel *wrap(enum init_request type, uint32_t tag, const int *fds, unsigned n_fds,
@@ -112,8 +119,12 @@ int channel_send(struct channel *c, enum init_request type, uint32_t tag, const 
         *c->last = p;
         c->last = &p->next;
         c->waiting += p->len;
-        if (c->first == p)
-                send_waiting(c);
+        /* Too many descriptors of ours are on their way: not here, and so nothing here would tell when there
+         * are fewer. */
+        if (c->first == p && send_waiting(c) == -ETOOMANYREFS) {
+                drop_first(c);
+                return -ETOOMANYREFS;
+        }
         if (c->first)
                 watch(c);
         return 0;
