@@ -221,7 +221,8 @@ static void set_up(struct box *box, const struct box_options *options)
         uv_prepare_init(box->loop, &box->settle);
         uv_timer_init(box->loop, &box->cleanup);
         uv_timer_init(box->loop, &box->tick);
-        box->cleanup.data = box->tick.data = box->settle.data = box;
+        uv_timer_init(box->loop, &box->lull);
+        box->cleanup.data = box->tick.data = box->lull.data = box->settle.data = box;
 }
 
 static void start_clocks(struct box *box)
@@ -277,6 +278,7 @@ struct box *box_free(struct box *box)
         settings_done(&box->settings);
         uv_timer_stop(&box->cleanup);
         uv_timer_stop(&box->tick);
+        uv_timer_stop(&box->lull);
         return NULL;
 }
 

@@ -67,6 +67,7 @@ struct box {
         unsigned waiting;     /* in the queue */
         uv_timer_t cleanup;   /* of sandboxes, every cleanup_interval_ms */
         uv_timer_t tick;      /* while somebody waits, or something is being made */
+        uv_timer_t lull;      /* since nothing was under way, for the pools */
         struct metrics metrics;
         struct box_watch watch; /* zero: nobody */
         int64_t started_us;

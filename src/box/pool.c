@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "box/execution.h"
 #include "box/queue.h"
 #include "engine/runtime.h"
 #include "sys/file.h"
@@ -15,6 +16,8 @@
 #define SPARES_MAX 4                 /* pools of spare sandboxes that are in no settings */
 #define WANTED_US INT64_C(60000000)  /* and how long they outlive their last use */
 #define MAKING_AT_ONCE 2             /* of all pools: requests have the rest of the machine */
+#define RUSH_US 10000                /* an execution that is younger has just come */
+#define LULL_MS 5                    /* without any execution */
 #define FRONT_MAX 8                  /* that get ready in earnest */
 #define OVERDUE_US INT64_C(60000000) /* a member that does not come to wait */
 
@@ -160,6 +163,22 @@ static bool wants_member(const struct pool *pool)
                making(box) < MAKING_AT_ONCE;
 }
 
+/* Whether what has just come has use for the whole machine.  To fill a pool then, and to take from it at
+ * once, costs more than to make what each needs, and all of them wait for it. */
+static bool is_rushed(const struct box *box)
+{
+        const int64_t since = clock_us() - RUSH_US;
+        unsigned cores = uv_available_parallelism();
+        for (const struct list *at = box->executions.previous; cores > 0 && at != &box->executions;
+             at = at->previous) {
+                const struct execution *ex = list_entry(at, const struct execution, link);
+                if (ex->started_us && ex->started_us < since)
+                        break;
+                cores--;
+        }
+        return cores == 0;
+}
+
 /* Those that are taken next get ready in earnest, which takes memory; the others wait as they are. */
 static void ready_front(struct pool *pool)
 {
@@ -172,6 +191,14 @@ static void ready_front(struct pool *pool)
                         waiting_soon(w->control);
                 w->soon = true;
         }
+}
+
+static void on_lull(uv_timer_t *timer)
+{
+        struct box *box = timer->data;
+        if (list_empty(&box->executions)) /* else there is better use for the time */
+                list_each (at, &box->pools, other)
+                        ready_front(list_entry(at, struct pool, link));
 }
 
 /* One that never says that it waits must not keep the others from being made. */
@@ -208,9 +235,9 @@ void pools_tick(struct box *box)
 
 void pools_refill(struct box *box)
 {
-        if (list_empty(&box->executions)) /* else there is better use for the time */
-                list_each (at, &box->pools, other)
-                        ready_front(list_entry(at, struct pool, link));
+        /* Who asks for one thing after the other has asked for the next before that would be done. */
+        if (list_empty(&box->executions) && !list_empty(&box->pools) && !box->stopping)
+                uv_timer_start(&box->lull, on_lull, LULL_MS, 0);
         bool more = !box->stopping && box->probed && !box->unable.kind;
         if (more)
                 list_each (at, &box->pools, other) {
@@ -223,6 +250,8 @@ void pools_refill(struct box *box)
                         if (lacks_template(pool))
                                 make_template(pool);
                 }
+        if (is_rushed(box))
+                return;
         while (more) { /* one for each in turn */
                 more = false;
                 list_each (at, &box->pools, other) {
