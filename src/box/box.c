@@ -207,6 +207,8 @@ static void set_up(struct box *box, const struct box_options *options)
         box->secrets = options->secrets;
         box->no_secrets = options->no_secrets;
         box->started_us = clock_us();
+        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        box->cores = cores < 1 ? 1 : (unsigned)cores;
         snprintf(box->directory, sizeof box->directory, "%s", options->directory);
         if (options->store)
                 snprintf(box->store, sizeof box->store, "%s", options->store);

@@ -63,6 +63,7 @@ struct box {
         unsigned n_used_images;
         int64_t images_stamp; /* as the store was then */
         struct list queue;    /* struct queue_key, those with somebody waiting */
+        unsigned cores;       /* of this machine */
         unsigned alive;       /* sandboxes that take up room */
         unsigned waiting;     /* in the queue */
         uv_timer_t cleanup;   /* of sandboxes, every cleanup_interval_ms */

@@ -246,6 +246,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         ex->how.template_fd = -1;
         ex->events = events;
         ex->context = context;
+        ex->come_us = clock_us();
         ex->started_ms = box_now_ms();
         memcpy(ex->sandbox_id, sb->id, sizeof ex->sandbox_id);
         memcpy(ex->key, caller->key, sizeof ex->key);

@@ -89,7 +89,7 @@ struct execution {
         char script[16];        /* the file in the workspace that is ours; "": none */
         size_t files_put;
         int pid;
-        int64_t started_us, paused_us;
+        int64_t come_us, started_us, paused_us;
         int64_t clocks[EXECUTION_CLOCKS]; /* when each is due; CLOCK_NEVER */
         int64_t started_ms;               /* realtime */
         struct timespec since;

@@ -122,11 +122,13 @@ static void release(struct execution *ex, bool waited)
         int r = waited ? 0 : waiting_spawn(sb, ex->tag, &ex->how, &ex->control, &err);
         if (r == 0)
                 r = execution_open_io(ex, theirs, &err);
-        if (r == 0)
+        if (r == 0) {
                 r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
-        if (waited && (r == -EPIPE || r == -ECONNRESET)) {
-                ex->waited = false; /* it has died; init is about to say so, and it is started again */
-                r = 0;
+                /* It has died; init is about to say so, and it is started again. */
+                if (r == -EPIPE || r == -ECONNRESET) {
+                        ex->waited = false;
+                        r = 0;
+                }
         }
         if (r < 0) {
                 execution_fail(ex, &err);

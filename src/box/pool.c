@@ -17,6 +17,7 @@
 #define WANTED_US INT64_C(60000000)  /* and how long they outlive their last use */
 #define MAKING_AT_ONCE 2             /* of all pools: requests have the rest of the machine */
 #define RUSH_US 10000                /* an execution that is younger has just come */
+#define RUSHED_EACH_US 100000        /* between two members, while there is a rush */
 #define LULL_MS 5                    /* without any execution */
 #define FRONT_MAX 8                  /* that get ready in earnest */
 #define OVERDUE_US INT64_C(60000000) /* a member that does not come to wait */
@@ -164,19 +165,17 @@ static bool wants_member(const struct pool *pool)
 }
 
 /* Whether what has just come has use for the whole machine.  To fill a pool then, and to take from it at
- * once, costs more than to make what each needs, and all of them wait for it. */
+ * once, costs more than to make what each needs, and all of them wait for it.  Still, others may need what is
+ * in another pool, and a rush may last: now and then one is made. */
 static bool is_rushed(const struct box *box)
 {
         const int64_t since = clock_us() - RUSH_US;
-        unsigned cores = uv_available_parallelism();
-        for (const struct list *at = box->executions.previous; cores > 0 && at != &box->executions;
-             at = at->previous) {
-                const struct execution *ex = list_entry(at, const struct execution, link);
-                if (ex->started_us && ex->started_us < since)
+        unsigned n = 0;
+        for (const struct list *at = box->executions.previous; n < box->cores && at != &box->executions;
+             at = at->previous, n++)
+                if (list_entry(at, const struct execution, link)->come_us < since)
                         break;
-                cores--;
-        }
-        return cores == 0;
+        return n == box->cores;
 }
 
 /* Those that are taken next get ready in earnest, which takes memory; the others wait as they are. */
@@ -250,14 +249,18 @@ void pools_refill(struct box *box)
                         if (lacks_template(pool))
                                 make_template(pool);
                 }
-        if (is_rushed(box))
-                return;
+        const int64_t now = clock_us();
+        const bool rushed = more && is_rushed(box);
         while (more) { /* one for each in turn */
                 more = false;
                 list_each (at, &box->pools, other) {
                         struct pool *pool = list_entry(at, struct pool, link);
-                        if (wants_member(pool) && pool_add_member(pool) == 0)
-                                more = true;
+                        if (rushed && now - pool->added_us < RUSHED_EACH_US)
+                                continue;
+                        if (!wants_member(pool) || pool_add_member(pool) < 0)
+                                continue;
+                        pool->added_us = now;
+                        more = true;
                 }
         }
 }

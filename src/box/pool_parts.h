@@ -23,6 +23,7 @@ struct pool {
         struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */
         int64_t retry_us;           /* when to try again to make one */
         int64_t not_before_us;      /* when to try again to make members */
+        int64_t added_us;           /* when the last one was begun */
         unsigned failures, unlucky; /* in a row */
         struct list ready;          /* struct waiting, the oldest first */
         unsigned n_ready, n_making, n_in_use;

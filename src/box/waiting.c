@@ -253,7 +253,8 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
                          form.len);
         if (r < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
                 close(pair[0]);
-                return err_set(err, CELLA_INTERNAL, r < 0 ? r : -errno, "cannot talk to the sandbox");
+                return err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r < 0 ? r : -errno,
+                               "cannot talk to the sandbox");
         }
         *ret_control = pair[0];
         return 0;

@@ -74,7 +74,7 @@ static int send_waiting(struct channel *c)
                 struct parcel *p = c->first;
                 long n = sys_rights_send(c->fd, p->data + p->at, p->len - p->at, p->fds, p->n_fds,
                                          MSG_DONTWAIT);
-                if (n == -EAGAIN || n == -ENOMEM || n == -ENOBUFS || n == -ETOOMANYREFS)
+                if (n < 0 && n != -EPIPE && n != -ECONNRESET)
                         return (int)n;
                 if (n > 0) {
                         while (p->n_fds > 0)
@@ -119,11 +119,11 @@ int channel_send(struct channel *c, enum init_request type, uint32_t tag, const 
         *c->last = p;
         c->last = &p->next;
         c->waiting += p->len;
-        /* Too many descriptors of ours are on their way: not here, and so nothing here would tell when there
-         * are fewer. */
-        if (c->first == p && send_waiting(c) == -ETOOMANYREFS) {
+        /* The kernel has no room, or too many of our descriptors are on their way: not here, and so nothing
+         * here would tell when there are fewer. */
+        if (c->first == p && (r = send_waiting(c)) < 0 && r != -EAGAIN && p->at == 0) {
                 drop_first(c);
-                return -ETOOMANYREFS;
+                return -ENOBUFS;
         }
         if (c->first)
                 watch(c);
@@ -181,8 +181,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         struct channel *c = poll->data;
         struct message m;
         int r = -EAGAIN;
+        int sent = 0;
         if (status >= 0 && (events & UV_WRITABLE)) {
-                send_waiting(c);
+                sent = send_waiting(c);
                 watch(c);
         }
         for (int i = 0; i < FRAMES_AT_ONCE && !c->over; i++) {
@@ -192,7 +193,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         }
         if (c->over)
                 return;
-        if (r > 0 || r == -EAGAIN) {
+        if ((r > 0 || r == -EAGAIN) && (sent == 0 || sent == -EAGAIN)) {
                 if (status < 0) /* an error makes libuv stop watching, and there may be more to read */
                         watch(c);
                 return;

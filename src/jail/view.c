@@ -178,8 +178,10 @@ static bool copy_small(const char *from, const char *to)
 {
         struct statx st;
         AUTO(sys_close) int file = sys_openat(AT_FDCWD, from, O_RDONLY | O_NONBLOCK, 0);
-        if (file < 0 || sys_statx(file, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &st) < 0 ||
+        if (file < 0 || sys_statx(file, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE | STATX_SIZE, &st) < 0 ||
             !S_ISREG(st.stx_mode) || st.stx_size > COPY_MAX)
+                return false;
+        if (!(st.stx_mode & S_IROTH)) /* we may read it, but not everybody */
                 return false;
         AUTO(sys_close) int copy = sys_openat(AT_FDCWD, to, O_WRONLY | O_CREAT | O_EXCL, 0644);
         if (copy < 0)

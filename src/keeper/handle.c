@@ -62,6 +62,8 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 return r;
         cella_options_default(&options);
         options.limits = m->limits;
+        if (!k->privileged && options.limits.open_files > k->files_max / 2)
+                options.limits.open_files = k->files_max / 2;
         options.required = m->required;
         options.user_root = m->user_root;
         options.terminals = m->terminals;
@@ -142,19 +144,21 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
                 .missing = sandbox->missing | (unlimited ? (uint32_t)CELLA_LIMIT_DISK : 0),
                 .counted = sandbox->cgroup != NULL,
         };
-        int r = keeper_watch(k, new);
-        if (r < 0) {
-                err_set(&err, CELLA_INTERNAL, r, "cannot watch the sandbox");
-                keeper_fail(k, packet->number, &err);
-                cells_drop(&k->cells, new);
-                sandbox_free(sandbox);
-                return;
-        }
         int lent[N_COUNTERS];
         struct outbox_rights rights = {.lent = lent, .n_lent = lend_counters(sandbox, &made, lent)};
-        /* Ours is closed with that: when the server closes its own, init goes. */
-        rights.fd = TAKE_FD(sandbox->control);
-        keeper_reply_with(k, &made, sizeof made, &rights);
+        int r = keeper_watch(k, new);
+        if (r == 0) {
+                /* Ours is closed with that: when the server closes its own, init goes. */
+                rights.fd = TAKE_FD(sandbox->control);
+                r = keeper_reply_with(k, &made, sizeof made, &rights);
+        }
+        if (r == 0 || k->over || r == -EPIPE || r == -ECONNRESET) /* or nobody is there to be told */
+                return;
+        err_set(&err, r == -ETOOMANYREFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
+                "cannot hand out the sandbox");
+        keeper_fail(k, packet->number, &err);
+        cells_drop(&k->cells, new);
+        sandbox_free(sandbox);
 }
 
 static void stop_freezing(struct keeper *k, struct cell *cell, const char *why)

@@ -25,12 +25,6 @@ static int send_one(int socket, const void *data, size_t len, const int *fds, un
         return r < 0 ? (int)r : 0;
 }
 
-/* The server has not read what came before, or the kernel has no room for it now. */
-static bool comes_later(int r)
-{
-        return r == -EAGAIN || r == -ENOMEM || r == -ENOBUFS || r == -ETOOMANYREFS;
-}
-
 static void close_all(const int *fds, unsigned n)
 {
         while (n > 0)
@@ -61,10 +55,10 @@ int outbox_send(struct outbox *o, const void *data, size_t len, const struct out
         for (unsigned i = 0; n > 0 && i < rights->n_lent && n < SYS_RIGHTS_MAX; i++)
                 fds[n++] = rights->lent[i];
         int r = o->first ? -EAGAIN : send_one(o->socket, data, len, fds, n);
-        struct outbox_packet *p = comes_later(r) && o->n < PACKETS_MAX ? wrap(data, len, fds, n) : NULL;
+        struct outbox_packet *p = r == -EAGAIN && o->n < PACKETS_MAX ? wrap(data, len, fds, n) : NULL;
         if (!p) {
                 sys_close(rights->fd);
-                return comes_later(r) ? -ENOBUFS : r;
+                return r == -EAGAIN ? -EOVERFLOW : r;
         }
         if (o->last)
                 o->last->next = p;
@@ -90,7 +84,7 @@ int outbox_flush(struct outbox *o)
 {
         while (o->first) {
                 int r = send_one(o->socket, o->first->data, o->first->len, o->first->fds, o->first->n_fds);
-                if (comes_later(r))
+                if (r == -EAGAIN)
                         return 0;
                 if (r < 0)
                         return r;

@@ -21,8 +21,9 @@ struct outbox_rights {
         unsigned n_lent; /* SYS_RIGHTS_MAX - 1 at most; without fd: none */
 };
 
-/* Takes rights->fd, whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is there; -ENOBUFS:
- * far too many wait. */
+/* Takes rights->fd, whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is there; -EOVERFLOW:
+ * far too many wait; -ETOOMANYREFS: too many descriptors of this user are on their way, his own or those of
+ * others. */
 int outbox_send(struct outbox *outbox, const void *packet, size_t len, const struct outbox_rights *rights);
 
 /* Sends what waits, as far as it goes. */

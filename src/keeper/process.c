@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -94,16 +95,17 @@ static void lost(struct keeper *k, const char *why)
         k->over = k->failed = true;
 }
 
-void keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights)
+int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights)
 {
         bool waited = outbox_waits(&k->outbox);
         int r = outbox_send(&k->outbox, packet, len, rights);
-        if (r == -ENOBUFS)
+        if (r == -EOVERFLOW)
                 lost(k, "the server does not read its answers");
         else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* of these, the end of the socket tells */
                 log_error(NULL, "cannot answer the server: %s", strerror(-r));
         if (!waited && outbox_waits(&k->outbox))
                 watch_server_for(k, EPOLLOUT);
+        return r;
 }
 
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
@@ -485,7 +487,10 @@ int keeper_run(const struct keeper_setup *setup)
         k->signals = k->epoll = k->program = -1;
         k->privileged = sandbox_is_privileged();
         k->ignored = sys_ignored_signals();
-        stock_init(&k->stock, k->privileged);
+        struct rlimit files = {0};
+        getrlimit(RLIMIT_NOFILE, &files);
+        k->files_max = files.rlim_cur;
+        stock_init(&k->stock, k->privileged, k->files_max);
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);
         keeper_docker_init(&k->docker);

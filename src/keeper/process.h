@@ -46,6 +46,9 @@ struct keeper {
         struct cgroup_home *home; /* NULL: this user has no groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         bool privileged;          /* sandbox_is_privileged() */
+        uint64_t files_max;       /* descriptors that we may have.  Where code is the same user as we, the
+                                   * kernel takes none from us while more than that are on their way: so it
+                                   * may have half as many. */
         uint64_t ignored;         /* sys_ignored_signals(), which never changes */
         struct stock stock;
         struct keeper_egress egress;
@@ -66,7 +69,7 @@ int keeper_run(const struct keeper_setup *setup);
 
 /* What the handlers need. */
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
-void keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights);
+int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights);
 int keeper_watch(struct keeper *k, const struct cell *cell);
 int keeper_watch_egress(struct keeper *k, int pidfd);
 int keeper_watch_imager(struct keeper *k, int pidfd);

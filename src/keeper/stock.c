@@ -2,7 +2,6 @@
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -43,14 +42,14 @@ static void close_left(struct stock *s)
         sys_close(TAKE_FD(s->left[1]));
 }
 
-void stock_init(struct stock *s, bool privileged)
+void stock_init(struct stock *s, bool privileged, uint64_t files_max)
 {
-        struct rlimit files = {0};
+        const uint64_t share = files_max / DESCRIPTORS_EACH;
         s->makes = privileged;
-        getrlimit(RLIMIT_NOFILE, &files);
-        s->groups_max = files.rlim_cur / DESCRIPTORS_EACH < STOCK_GROUPS
-                                ? (unsigned)files.rlim_cur / DESCRIPTORS_EACH
-                                : STOCK_GROUPS;
+        s->groups_max = share < STOCK_GROUPS ? (unsigned)share : STOCK_GROUPS;
+        s->netns_max = share < STOCK_AHEAD   ? STOCK_AHEAD
+                       : share < STOCK_NETNS ? (unsigned)share
+                                             : STOCK_NETNS;
         if (s->groups_max <= STOCK_RESTING)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
@@ -170,7 +169,7 @@ struct netns_kept stock_take_netns(struct stock *s)
  * over it. */
 void stock_add_netns(struct stock *s, struct netns_kept *netns)
 {
-        if (netns->fd >= 0 && s->n_netns < STOCK_NETNS && netns_is_as_new(netns, &s->fresh))
+        if (netns->fd >= 0 && s->n_netns < s->netns_max && netns_is_as_new(netns, &s->fresh))
                 s->netns[s->n_netns++] = netns_take(netns);
 }
 

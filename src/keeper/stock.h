@@ -24,7 +24,7 @@ struct stock_groups {
 
 struct stock {
         struct netns_kept netns[STOCK_NETNS];
-        unsigned n_netns, least_netns;            /* and the fewest that there were since netns_seen */
+        unsigned n_netns, netns_max, least_netns; /* the fewest that there were since netns_seen */
         int64_t netns_seen;                       /* when stock_tidy() looked at them */
         bool makes;                               /* network namespaces, ahead */
         struct netns_record fresh;                /* what a new one says of itself */
@@ -37,8 +37,9 @@ struct stock {
         uint32_t view_tag;              /* of the last who was */
 };
 
-/* privileged: it may make network namespaces. */
-void stock_init(struct stock *s, bool privileged);
+/* privileged: it may make network namespaces.  files_max: descriptors that there can be, of which it takes a
+ * part. */
+void stock_init(struct stock *s, bool privileged, uint64_t files_max);
 void stock_done(struct stock *s);
 
 /* Whether there is room for a network namespace that stock_make() would make. */

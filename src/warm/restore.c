@@ -187,7 +187,8 @@ static __attribute__((noreturn)) void jump(const struct template_head *head)
                          "ldp d8, d9, [x9, 104]\nldp d10, d11, [x9, 120]\nldp d12, d13, [x9, 136]\n"
                          "ldp d14, d15, [x9, 152]\nmov x0, x11\nret"
                          :
-                         : "r"(r), "r"(head->thread_pointer), "r"(end));
+                         : "r"(r), "r"(head->thread_pointer), "r"(end)
+                         : "x9", "x10", "x11");
 #endif
         __builtin_unreachable();
 }

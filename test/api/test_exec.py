@@ -4,8 +4,10 @@ import base64
 import contextlib
 import json
 import re
+import resource
 import socket
 import threading
+import time
 
 import support
 from daemon import Daemon
@@ -429,3 +431,33 @@ def a_half_sent_request_holds_up_nobody():
             s.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
             same(d.exec("sh", "echo others")["stdout"], "others\n", "others")
         same(d.exec("sh", "echo after")["stdout"], "after\n", "afterwards")
+
+
+@test(users=["user"])
+def descriptors_on_their_way_are_not_the_daemons():
+    """The kernel counts them by user, and takes none from who has more of them than he may have open: code that is the same user as the
+    daemon must meet that before it does."""
+    code = r"""
+import array, errno, socket, time
+kept, sent = [], 0
+try:
+    while sent < 4096:
+        a, b = socket.socketpair()
+        kept += a, b
+        for _ in range(4):
+            a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 50))])
+            sent += 50
+except OSError as e:
+    print(errno.errorcode[e.errno], flush=True)
+time.sleep(2)
+"""
+    few = (1024, 1024)
+    with Daemon(before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few)) as d:
+        results = []
+        thread = threading.Thread(target=lambda: results.append(d.exec("python3", code, limits={"open_files": 4096})))
+        thread.start()
+        time.sleep(1)
+        for _ in range(20):
+            same(d.exec("sh", "echo hi")["stdout"], "hi\n", "another execution")
+        thread.join()
+        same(results[0]["stdout"], "ETOOMANYREFS\n", "what the code met", results[0])

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -580,6 +581,48 @@ def a_member_that_died_is_not_handed_out():
         full(d)
         if is_root():
             until(lambda: descriptors(d) <= n, 5, "as few descriptors as before")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            return f.read().split()
+    except OSError:
+        return []
+
+
+@test(users=["root"])
+def an_interpreter_that_is_killed_at_any_moment_is_not_the_servers_error():
+    """Restored on demand: before it waits it is started again, in the plain way; after that it was the code that was killed."""
+    seen, killed, over = [], 0, threading.Event()
+    with Daemon() as d:
+        configure(d, {**PYTHON, "size": 0})
+        until(lambda: look(d, "python3")["waits"] == "template", 15, "a template")
+
+        def ask():
+            while not over.is_set():
+                seen.append(d.request("POST", "/v1/exec", {"runtime": "python3", "code": "print(1)"}).json())
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for t in threads:
+            t.start()
+        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]  # so that the server is late now and then
+        end = time.monotonic() + 30
+        while time.monotonic() < end and (killed < 800 or len(seen) < 800):
+            for init in children(d.process.pid):
+                for pid in children(init):
+                    with contextlib.suppress(OSError):
+                        os.kill(int(pid), signal.SIGKILL)
+                        killed += 1
+        over.set()
+        for t in threads:
+            t.join()
+        for h in hogs:
+            h.kill()
+            h.wait()
+        ensure(killed >= 800, "interpreters that were killed", killed)
+        ways = {(r.get("status"), r.get("exit_code")) for r in seen}
+        ensure(("signaled", 137) in ways and ways <= {("signaled", 137), ("exited", 0)}, "how they ended", [r for r in seen if "error" in r][:2] or ways)
 
 
 @test

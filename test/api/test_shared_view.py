@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import struct
+import tempfile
 import time
 
 import support
@@ -104,6 +105,27 @@ def a_shared_view_looks_as_one_of_its_own():
 @test(users=["root"])
 def a_shared_view_without_nodes_of_its_own_looks_the_same():
     looks_as_one_of_its_own(False, before=lambda: refuse(33 if platform.machine() == "aarch64" else 259))  # mknodat
+
+
+@test(users=["root"])
+def what_not_everybody_may_read_is_not_copied():
+    """Whoever builds a view may read it.  A file of the daemon's own mount namespace stands for the host's."""
+    with tempfile.TemporaryDirectory() as where:
+        secret = os.path.join(where, "cache")
+        with open(secret, "w") as f:
+            f.write("secret")
+        os.chmod(secret, 0o640)
+
+        def cover():
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x4000 | 0x40000, None) or \
+               libc.mount(secret.encode(), b"/etc/ld.so.cache", None, 0x1000, None):  # fmt: skip
+                raise OSError(ctypes.get_errno(), "mount")
+
+        with Daemon(before=cover) as d:
+            shared(d)
+            r = d.exec("sh", "ls -l /etc/ld.so.cache | cut -c1-10; cat /etc/ld.so.cache")
+            same((r["stdout"], "Permission denied" in r["stderr"]), ("-rw-r-----\n", True), "the file", r)
 
 
 @test(users=["root"])

@@ -252,7 +252,9 @@ TEST(network_namespaces_are_kept_while_they_are_needed)
                         CHECK(fake_make(&d, NULL, &s[i]) && fake_ready(&s[i]));
                 for (size_t i = 0; i < ARRAY_LEN(s); i++)
                         end(&s[i]);
-                CHECK_INT(fake_held(d.pid).networks, ARRAY_LEN(s) + 1); /* and its own */
+                /* And its own; in idle moments it may have made some more. */
+                const int networks = fake_held(d.pid).networks;
+                CHECK(networks > (int)ARRAY_LEN(s) && networks <= (int)ARRAY_LEN(s) + STOCK_AHEAD + 1);
                 usleep(1000000);
         }
         CHECK(SOON(fake_held(d.pid).networks == STOCK_AHEAD + 1, 8000));

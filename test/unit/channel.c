@@ -28,7 +28,7 @@ static int ask(void)
         if (r != 0)
                 return r;
         /* Who asked is told; a command that nobody heard of would be waited for until its time is over. */
-        if (channel_send(channel, INIT_SPAWN, 1, &fd, 1, "x", 1, NULL, 0) != -ETOOMANYREFS ||
+        if (channel_send(channel, INIT_SPAWN, 1, &fd, 1, "x", 1, NULL, 0) != -ENOBUFS ||
             fcntl(fd, F_GETFD) >= 0 || recv(pair[1], data, sizeof data, MSG_DONTWAIT) >= 0)
                 return 11;
         /* And the next one gets there, whole. */
