@@ -19,7 +19,8 @@
 #define POOL "16"
 #define POOL_MAX 1000 /* of one entry of the settings */
 #define IDLE 50
-#define FILES_EACH 5 /* descriptors of the keeper for a sandbox, and some more */
+#define IDLE_US 200000 /* some get their pages ready when nothing has run for a moment */
+#define FILES_EACH 5   /* descriptors of the keeper for a sandbox, and some more */
 #define PYTHON "\"runtime\": \"python3\", \"preload\": [\"json\", \"re\", \"math\"]"
 #define LINE "2"
 #define CODE "print(1+1)"
@@ -214,6 +215,7 @@ int bench_idle(struct bench *b, struct cella_err *err)
         }
         if (r == 0)
                 r = fill(d, IDLE, err);
+        usleep(IDLE_US);
         if (r == 0 && (r = bench_usage_read(d, &after)) == 0)
                 bench_usage_compare(&before, &after, m);
         return r;
@@ -278,6 +280,7 @@ static int fill_live(struct bench_live *l, struct bench_daemon *d, struct cella_
         }
         l->fill_s = (double)(clock_us() - begun) / 1e6;
         l->alive = sum_available(d);
+        usleep(IDLE_US);
         if (r == 0 && may_look && bench_usage_read(d, &after) == 0) {
                 bench_usage_compare(&before, &after, &l->memory);
                 bench_count_files(d, &l->keeper_files, &l->server_files);
