@@ -200,6 +200,8 @@ static const struct observer_events observer_events = {on_violation, execution_c
 /* So that a crash from here on finds it in the log. */
 void execution_log_begin(struct execution *ex)
 {
+        if (ex->logged) /* it was started again */
+                return;
         const struct audit_begin begin = execution_log(ex);
         ex->audit_slot = audit_begin(ex->box->audit, &begin);
         ex->logged = true;
@@ -296,7 +298,8 @@ void execution_cancel(struct execution *ex)
                 execution_end(ex, END_CANCELLED);
                 return;
         }
-        /* Nothing runs yet; a sandbox of its own goes with it. */
+        /* Nothing runs yet; a sandbox of its own goes with it.  Who was told its number can still ask. */
+        execution_log_begin(ex);
         ex->facts.ending = END_CANCELLED;
         ex->over = true;
         execution_conclude(ex);

@@ -66,6 +66,16 @@ def lists_filters_and_pages():
             d.refused("invalid_request", "GET", f"/v1/executions?{bad}", None, bad.split("=")[0])
 
 
+@test
+def what_is_cancelled_before_it_began_is_found():
+    with Daemon(settings={"sandboxes": {"max": 1}}) as d:
+        first, second = (d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202)["id"] for _ in range(2))
+        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 5, "one that waits")
+        for id_ in (second, first):
+            same(d.ok("DELETE", f"/v1/executions/{id_}", status=202), {"id": id_, "status": "cancelled"}, "cancel")
+            until(lambda: d.get(f"/v1/executions/{id_}")["status"] == "cancelled", 5, "its end")
+
+
 @test(timing=True)
 def running_ones_and_cancel():
     with Daemon() as d:
