@@ -277,7 +277,7 @@ class Daemon:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
-        groups = [link for link in links if re.search(r"/cella-\d+(/|$)", link)]
+        groups = [link for link in links if re.search(r"/cella-\d+(/|$)|^user:", link)]  # a user namespace goes with them
         networks = [link for link in links if re.match(r"net:|/proc/\d+/task/\d+/net/", link)]
         return len(links) - len(groups) - len(networks), len(groups), len(networks)
 

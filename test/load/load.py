@@ -62,8 +62,9 @@ def main():
             was, now = sum(before[n] for n in name), sum(after[n] for n in name)
             t.check(not options.memory or now <= was * (1 + options.memory),
                     f"memory of the {what} within {options.memory:.0%}", f"{was} -> {now} kB, {now / was - 1:+.1%}")
-        # Of half a megabyte, 10 % are a dozen pages: a bound in bytes; that it does not go on is the soak's to show.
-        t.check(not options.memory or after["keeper_kb"] - before["keeper_kb"] < 256, "memory of the keeper within +256 kB",
+        # A bound in bytes: what its allocator holds differs by how many sandboxes there were at once, 1160 to 1576 kB in nine runs of
+        # 2 to 28 s, longer ones no more than short ones.  That it does not go on is the soak's to show.
+        t.check(not options.memory or after["keeper_kb"] - before["keeper_kb"] < 512, "memory of the keeper within +512 kB",
                 f"{before['keeper_kb']} -> {after['keeper_kb']} kB, {after['keeper_kb'] / before['keeper_kb'] - 1:+.1%}")
         # As in keeper/stock.h, and one that keeps the kernel's quotas switched on; eleven files at most are open of each.
         t.check(after["resting"] <= 64 + 1, "few control groups rest", after["resting"])
