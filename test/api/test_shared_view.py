@@ -86,8 +86,8 @@ def looks_as_one_of_its_own(nodes, before=None):
     """nodes: whether /dev is a mount with all of them."""
     with Daemon(before=before) as d:
         shared(d)
-        ways = d.exec("sh", "grep -c ' /dev ' /proc/self/mountinfo; grep -c ' /dev/null ' /proc/self/mountinfo")["stdout"].split()
-        same(ways, ["1", "0"] if nodes else ["0", "1"], "mounts of all devices, and of one")
+        count = "grep -c ' /dev ' /proc/self/mountinfo; grep -c ' /dev/null ' /proc/self/mountinfo"
+        support.until(lambda: d.exec("sh", count)["stdout"].split() == (["1", "0"] if nodes else ["0", "1"]), what="mounts of all devices, and of one")
         own = run("--", "/usr/bin/python3", "-c", LOOK)
         same(own.rc, 0, "its own", own)
         r = d.exec("python3", LOOK)
