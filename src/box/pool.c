@@ -178,26 +178,32 @@ static bool is_rushed(const struct box *box)
         return n == box->cores;
 }
 
-/* Those that are taken next get ready in earnest, which takes memory; the others wait as they are. */
-static void ready_front(struct pool *pool)
+/* Those that are taken next get ready in earnest, which takes memory; the others wait as they are.  One that
+ * has yet to; NULL: there is none. */
+static struct waiting *next_in_front(const struct box *box)
 {
-        unsigned n = pool->size < 32 ? 1 : pool->size / 16 < FRONT_MAX ? pool->size / 16 : FRONT_MAX;
-        list_each (at, &pool->ready, other) {
-                struct waiting *w = list_entry(at, struct waiting, link);
-                if (n-- == 0)
-                        break;
-                if (!w->soon && w->how.kind == WAITING_TEMPLATE)
-                        waiting_soon(w->control);
-                w->soon = true;
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                unsigned n = pool->size < 32 ? 1 : pool->size / 16 < FRONT_MAX ? pool->size / 16 : FRONT_MAX;
+                for (struct list *l = pool->ready.next; n > 0 && l != &pool->ready; l = l->next, n--) {
+                        struct waiting *w = list_entry(l, struct waiting, link);
+                        if (!w->soon && w->how.kind == WAITING_TEMPLATE)
+                                return w;
+                }
         }
+        return NULL;
 }
 
 static void on_lull(uv_timer_t *timer)
 {
         struct box *box = timer->data;
-        if (list_empty(&box->executions)) /* else there is better use for the time */
-                list_each (at, &box->pools, other)
-                        ready_front(list_entry(at, struct pool, link));
+        struct waiting *w;
+        if (!list_empty(&box->executions)) /* there is better use for the time */
+                return;
+        while ((w = next_in_front(box))) {
+                waiting_soon(w->control);
+                w->soon = true;
+        }
 }
 
 /* One that never says that it waits must not keep the others from being made. */
@@ -235,7 +241,7 @@ void pools_tick(struct box *box)
 void pools_refill(struct box *box)
 {
         /* Who asks for one thing after the other has asked for the next before that would be done. */
-        if (list_empty(&box->executions) && !list_empty(&box->pools) && !box->stopping)
+        if (list_empty(&box->executions) && !box->stopping && next_in_front(box))
                 uv_timer_start(&box->lull, on_lull, LULL_MS, 0);
         bool more = !box->stopping && box->probed && !box->unable.kind;
         if (more)
