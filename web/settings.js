@@ -75,8 +75,12 @@ export async function mount(root, {signal}) {
 
 class SettingsPage {
     constructor(root, schema, now, images, signal) {
-        Object.assign(this, {signal, images, fields: new Map(leaves(schema)), controls: new Map(), wrong: new Map()});
-        this.bar = h("div", {class: "save-bar", role: "region", "aria-label": "Changes", hidden: true});
+        Object.assign(this, {signal, images, fields: new Map(leaves(schema)), controls: new Map(), wrong: new Map(), saving: false});
+        this.what = h("div", {class: "save-what"});
+        this.saver = button({label: "Save", icon: "check", kind: "primary", onclick: () => this.save()});
+        // The buttons stay: one that is put anew while it is being pressed hears of no click.
+        this.bar = h("div", {class: "save-bar", role: "region", "aria-label": "Changes", hidden: true}, this.what,
+            h("div", {class: "row"}, button({label: "Discard", kind: "quiet", onclick: () => this.discard()}), this.saver));
         this.elsewhere = h("div", {});
         this.undo = button({label: "Undo last save", icon: "undo", onclick: () => this.undoLast(), title: "Puts back what the last save changed"});
         const changed = kept.edited !== null && differences(this.fields, kept.base, kept.edited).length > 0;
@@ -205,12 +209,11 @@ class SettingsPage {
         const wrong = this.wrong.size > 0 || this.refused;
         const n = changes.length + [...this.wrong.keys()].filter((path) => !changes.some((c) => c.path === path)).length;
         this.bar.hidden = n === 0;
+        this.saver.disabled = Boolean(wrong) || this.saving;
         if (n === 0) return;
         const list = changes.slice(0, 3).map(({path, from, to}) => h("li", {}, h("strong", {}, titleOf(path)), " ", appendVisible(h("span", {class: "muted"}), `${show(path, from)} → ${show(path, to)}`)));
-        replace(this.bar, h("div", {class: "save-what"}, h("strong", {role: "status"}, n === 1 ? "1 change" : `${n} changes`), h("ul", {}, list, changes.length > 3 && h("li", {class: "muted"}, `and ${changes.length - 3} more`)),
-            wrong && h("p", {class: "field-error"}, this.refused && !this.refusedPath ? sentence(this.refused.message) : "Something is not valid yet.")),
-        h("div", {class: "row"}, button({label: "Discard", kind: "quiet", onclick: () => this.discard()}),
-            button({label: "Save", icon: "check", kind: "primary", disabled: Boolean(wrong) || this.saving, onclick: () => this.save()})));
+        replace(this.what, h("strong", {role: "status"}, n === 1 ? "1 change" : `${n} changes`), h("ul", {}, list, changes.length > 3 && h("li", {class: "muted"}, `and ${changes.length - 3} more`)),
+            wrong && h("p", {class: "field-error"}, this.refused && !this.refusedPath ? sentence(this.refused.message) : "Something is not valid yet."));
     }
 
     discard() {

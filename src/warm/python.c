@@ -12,6 +12,7 @@
 
 #include "sys/ending.h"
 #include "warm/bind.h"
+#include "warm/plain.h"
 #include "warm/plug.h"
 #include "warm/receive.h"
 #include "warm/script.h"
@@ -83,7 +84,6 @@ extern char *__curbrk WEAK;                                              /* glib
 
 #define BOOT_FD 5        /* python.py */
 #define RESTORE_FD 6     /* restore.c's program */
-#define PLAIN_MAX 4096   /* it is looked at once for each word */
 #define TOLD 2           /* what the child exits with then */
 #define FLUSH_FAILED 120 /* what Python exits with then */
 #define BOOT_MAX (256u * 1024)
@@ -137,7 +137,7 @@ static int exit_code, interrupted;
 static uint32_t how;        /* enum release_mode */
 static int code_runs;       /* that is somebody's */
 static uint32_t one_thread; /* bare_threads() */
-static int plain;           /* is_plain() */
+static int plain;           /* plain_code() */
 static long self;
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
@@ -225,63 +225,6 @@ static int answers_yes(const char *function)
         int yes = answer && PyObject_IsTrue(answer) == 1;
         PyErr_Clear();
         return yes;
-}
-
-static int has_word(const char *text, const char *word)
-{
-        const size_t length = bare_strlen(word);
-        for (; *text; text++) {
-                size_t same = 0;
-                while (same < length && text[same] == word[same])
-                        same++;
-                if (same == length)
-                        return 1;
-        }
-        return 0;
-}
-
-/* The interpreter takes many letters for another in names, such as those of full width for ours.  These are
- * for none: most of what people write, and what they draw. */
-static int has_odd_letters(const char *code)
-{
-        static const struct {
-                uint32_t first, last;
-        } fine[] = {{0xa0, 0xa9},      {0xab, 0xb9},     {0xbb, 0x17e},    {0x180, 0x2af},
-                    {0x300, 0x1cff},   {0x2010, 0x205f}, {0x20a0, 0x20cf}, {0x2190, 0x2bff},
-                    {0x2e80, 0xa4ff},  {0xac00, 0xd7ff}, {0xfe0f, 0xfe0f}, {0x1f300, 0x1faff},
-                    {0x20000, 0x3ffff}};
-        for (const unsigned char *c = (const unsigned char *)code; *c; c++) {
-                uint32_t letter = *c;
-                size_t i = 0;
-                if (letter < 0x80)
-                        continue;
-                const int more = letter < 0xe0 ? 1 : letter < 0xf0 ? 2 : 3;
-                letter &= 0x3fu >> more;
-                for (int n = 0; n < more; n++) {
-                        if ((c[1] & 0xc0) != 0x80)
-                                return 1; /* nothing that Python would read */
-                        letter = letter << 6 | (*++c & 0x3f);
-                }
-                while (i < sizeof fine / sizeof *fine && (letter < fine[i].first || letter > fine[i].last))
-                        i++;
-                if (i == sizeof fine / sizeof *fine)
-                        return 1;
-        }
-        return 0;
-}
-
-/* Code that names none of these has made nothing that could notice the end.  To look through what it has
- * made (python.py) would cost more than to run it. */
-static int is_plain(const char *code)
-{
-        static const char *const words[] = {"import",  "open",    "class",  "yield", "exec",
-                                            "eval",    "compile", "__",     "attr",  "vars",
-                                            "type",    "globals", "locals", "async", "await",
-                                            "builtin", "help",    "exit",   "quit",  "breakpoint"};
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-                if (has_word(code, words[i]))
-                        return 0;
-        return bare_strlen(code) < PLAIN_MAX && !has_odd_letters(code);
 }
 
 static int flush(PyObject *name)
@@ -415,7 +358,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (!tried)
                 sys_call1(SYS_close, WARM_TEMPLATE_FD);
         snapshot_forget();
-        plain = is_plain(code);
+        plain = plain_code(code);
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
                                 PyBytes_FromStringAndSize(body, words))) ||

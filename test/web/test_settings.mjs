@@ -56,6 +56,19 @@ test("what is changed is saved in one step, holds, and can be undone", async (t)
     await until(async () => await page.inputValue("#f-limits-cpus") === "1", "the page shows it");
 });
 
+test("a click on Save counts when the daemon's answer about what was typed comes in the middle of it", async (t) => {
+    const {page, settings} = await open(t);
+    const checked = page.waitForResponse((response) => response.url().includes("check=1"));
+    await page.fill("#f-limits-processes", "65");
+    await page.hover(".save-bar button:has-text('Save')");
+    await page.mouse.down();
+    await checked;
+    await sleep(100); // the page has shown it
+    await page.mouse.up();
+    await saved(page);
+    same((await settings()).limits.processes, 65, "saved");
+});
+
 test("what is not valid is told while one types, by the schema and by the daemon, and cannot be saved", async (t) => {
     const {daemon, page, settings} = await open(t, {}, {expects: ["400"]});
     const before = await settings();
