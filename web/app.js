@@ -16,7 +16,7 @@
 // A page is mounted anew when its address changes, when another key signs in, and when the daemon is back after it was
 // gone (unless the module exports keep = true: then it listens to events "offline", "online" itself).
 // go("executions/exe_1") leads on.  Everything a page needs is exported from here:
-//   dom.js      h, svg, icon, append, replace
+//   dom.js      h, svg, icon, append, replace, released
 //   api.js      api, stream, ApiError, events, can, currentUser, isOnline, socketProtocols
 //   widgets.js  toast, toastError, dialog, confirm, badge, button, card, empty, problem, notice, spinner, segmented,
 //               bytes, duration, count, plural, ago, timeOf, clockTime, appendVisible, visibleText, download, copyText
@@ -24,10 +24,10 @@
 // Rules: no innerHTML and its like (the CSP's Trusted Types refuse them), no inline style attributes (style objects of h()
 // are fine), no request but through api.js, colours and spaces from the variables of style.css.
 import {ApiError, api, can, currentUser, events, identify, isOnline, signIn, signOut, socketProtocols, stream} from "./api.js";
-import {append, h, icon, replace, svg} from "./dom.js";
+import {append, h, icon, released, replace, svg} from "./dom.js";
 import {button, closeDialogs, closeToasts, empty, problem, segmented, spinner, toast} from "./widgets.js";
 
-export {ApiError, api, append, can, currentUser, events, h, icon, isOnline, replace, signOut, socketProtocols, stream, svg};
+export {ApiError, api, append, can, currentUser, events, h, icon, isOnline, released, replace, signOut, socketProtocols, stream, svg};
 export * from "./widgets.js";
 
 const pages = [];

@@ -45,6 +45,17 @@ export function replace(parent, ...children) {
     return append(parent, children);
 }
 
+// An element that is put anew while it is being pressed hears of no click.  Who shows changes that came by
+// themselves waits for this before: nothing is pressed (any more), and what was has had its click.
+let pressed = null, end = () => {};
+const release = () => { pressed = null; setTimeout(end); };
+addEventListener("pointerdown", () => { pressed ??= new Promise((resolve) => { end = resolve; }); }, true);
+addEventListener("pointerup", release, true);
+addEventListener("pointercancel", release, true);
+addEventListener("blur", release); // the window's own: where the end happens, nobody here may hear of it
+
+export const released = async () => { await pressed; };
+
 // The same for SVG: charts, icons.
 export function svg(tag, attributes, ...children) {
     const element = document.createElementNS(SVG, tag);

@@ -2,7 +2,7 @@
 //
 // Names and contents are the sandbox's own doing.  Names are shown with what cannot be seen in them made visible; contents are text,
 // or a picture in an <img>, which runs nothing.
-import {api, append, button, bytes, can, confirm, count, dialog, download, empty, h, icon, notice, plural, problem, replace, spinner, stream, timeOf, toast, toastError, visibleText} from "./app.js";
+import {api, append, button, bytes, can, confirm, count, dialog, download, empty, h, icon, notice, plural, problem, released, replace, spinner, stream, timeOf, toast, toastError, visibleText} from "./app.js";
 import {editor} from "./editor.js";
 import {languageOf} from "./highlight.js";
 import {chooseSandbox, sandboxPath, stateBadge, styles} from "./live.js";
@@ -134,6 +134,7 @@ class Browser {
         const asked = this.directory;
         try {
             const answer = await api(this.at("files", {path: asked, list: 1}), {signal: this.signal});
+            await released();
             if (asked !== this.directory) return false;
             this.entries = answer.entries;
             this.showEntries(answer);

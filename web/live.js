@@ -1,5 +1,5 @@
 // live.js -- what the pages about running things share: their style sheet, sandboxes by name, choosing one.
-import {api, badge, button, can, empty, go, h, icon, replace, stream, timeOf, toastError, visibleText} from "./app.js";
+import {api, badge, button, can, empty, go, h, icon, released, replace, stream, timeOf, toastError, visibleText} from "./app.js";
 
 // A style sheet that only some pages need.  Resolves when it is in effect.
 const sheets = new Map();
@@ -62,7 +62,8 @@ export function chooseSandbox(root, {where, title, text, signal}) {
         }
     }});
     replace(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, title), h("p", {}, text)), make), list);
-    watchSandboxes({signal, changed: (all) => {
+    watchSandboxes({signal, changed: async (all) => {
+        await released();
         if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
             ? "One that stays is made here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has made appear here."}));
         replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),

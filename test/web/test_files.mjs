@@ -1,7 +1,7 @@
 // The files of a sandbox in the browser.
 import {readFileSync, writeFileSync} from "node:fs";
 import {join} from "node:path";
-import {axe, ensure, same, test, until} from "./harness.mjs";
+import {axe, ensure, same, sleep, test, until} from "./harness.mjs";
 
 const HOSTILE = ["<img src=x onerror=alert(1)>.txt", "exe\u202egnp.txt", "new\nline.txt", "  spaces  ", "-rf", "\u200b"];
 const PICTURE = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC", "base64");
@@ -123,6 +123,23 @@ test("files come in and go out, are renamed and deleted, and what happens inside
     ensure(readFileSync(await tar.path()).includes("made-inside.txt"), "the archive");
     await box.end();
     await page.getByText("The sandbox is gone, and everything in it.").waitFor();
+});
+
+test("a click on a file counts while code inside writes all the time", async (t) => {
+    const box = await Box.make(t.daemon);
+    await box.put("/workspace/steady.txt", "here\n");
+    const page = await t.page(`/#/files/${box.id}`);
+    await file(page, "steady.txt").hover();
+    await page.mouse.down();
+    const listed = page.waitForResponse((response) => response.url().includes("list=1"));
+    await box.put("/workspace/other.txt", "x");
+    await listed;
+    await sleep(100); // it would have been shown
+    same(await file(page, "other.txt").count(), 0, "shown while a button is down");
+    await page.mouse.up();
+    await page.waitForSelector(".editor-input");
+    await file(page, "other.txt").waitFor();
+    await box.end(page);
 });
 
 test("what was changed in a file is not lost by leaving without a word; a dialog does not outlive its page", async (t) => {
