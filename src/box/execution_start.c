@@ -119,10 +119,10 @@ static void release(struct execution *ex, bool waited)
         struct cella_err err = {0};
         int theirs[3];
         coarse_now(&ex->since);
-        int r = waited ? 0 : waiting_spawn(sb, ex->tag, &ex->how, &ex->control, &err);
-        if (r == 0)
-                r = execution_open_io(ex, theirs, &err);
-        if (r == 0) {
+        int r = execution_open_io(ex, theirs, &err);
+        if (r == 0 && !waited) {
+                r = waiting_spawn_released(sb, ex->tag, &ex->how, &ex->request, theirs, &ex->control, &err);
+        } else if (r == 0) {
                 r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
                 /* It has died; init is about to say so, and it is started again. */
                 if (r == -EPIPE || r == -ECONNRESET) {
@@ -150,18 +150,10 @@ static void release(struct execution *ex, bool waited)
  * of its pipes have to be closed first. */
 bool execution_start_again(struct execution *ex)
 {
-        struct warm_ready said;
-        bool waited = false;
-        ssize_t n = -1;
+        bool unread = false;
         if (ex->control < 0)
                 return false;
-        /* It says that it waits when it does, and again when it has got ready in earnest. */
-        while ((n = recv(ex->control, &said, sizeof said, MSG_DONTWAIT)) == sizeof said &&
-               said.ready == WARM_READY) {
-                ex->cpu_before_us = said.cpu_us;
-                waited = true;
-        }
-        const bool unread = n < 0 && errno == ECONNRESET; /* it never took its release, or not all of it */
+        const bool waited = waiting_said(ex->control, &ex->cpu_before_us, &unread);
         if (ex->facts.ending != END_BY_ITSELF || (ex->waited ? !unread : waited))
                 return false; /* the code's own doing */
         close(ex->control);

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -214,36 +215,40 @@ static int open_null(void)
         return null_fd < 0 ? -errno : null_fd;
 }
 
-/* Sends INIT_SPAWN with three standard descriptors, the process's end of a new socket, and the rest. */
+/* A socket: ours, and what the process gets. */
+static int make_control(int ret[2], struct cella_err *err)
+{
+        const int room = 2 * RELEASE_MAX; /* a release goes whole or not at all */
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
+                return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a socket");
+        setsockopt(ret[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+        if (fcntl(ret[0], F_SETFL, O_NONBLOCK) < 0) {
+                int r = -errno;
+                close(ret[0]);
+                close(ret[1]);
+                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
+        }
+        return 0;
+}
+
+/* Sends INIT_SPAWN with copies of these descriptors. */
 static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_command *command,
-                      uint32_t flags, const int standard[3], const int *more, unsigned n_more,
-                      int *ret_control, struct cella_err *err)
+                      uint32_t flags, const int *given, unsigned n_given, struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form form = {0};
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
                                             .network = sb->network.tier != TIER_RESTRICTED,
                                             .image = used_image_get(sb->image)};
-        int pair[2], fds[MESSAGE_FDS_MAX];
-        const int room = 2 * RELEASE_MAX; /* a release goes whole or not at all */
+        int fds[MESSAGE_FDS_MAX];
         unsigned n = 0;
         int r = command_fill(&form, &place, command, err);
         if (r < 0)
                 return r;
-        for (unsigned i = 0; i < n_more; i++)
-                if (more[i] < 0)
-                        return err_set(err, CELLA_INTERNAL, more[i], "no memory for a program");
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a socket");
-        setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-        for (; n < 3; n++)
-                fds[n] = dup(standard[n]);
-        fds[n++] = pair[1];
-        for (unsigned i = 0; i < n_more; i++)
-                fds[n++] = dup(more[i]);
-        for (unsigned i = 0; i < n && r == 0; i++)
-                r = fds[i] < 0 ? -EMFILE : 0;
+        for (; n < n_given && r == 0; n++) {
+                fds[n] = given[n] < 0 ? -1 : dup(given[n]);
+                r = fds[n] < 0 ? -EMFILE : 0;
+        }
         if (r < 0) {
-                close(pair[0]);
                 for (unsigned i = 0; i < n; i++)
                         sys_close(fds[i]);
                 return err_set(err, CELLA_OVER_CAPACITY, r, "the server has no descriptors left");
@@ -251,13 +256,9 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         form.head.flags = flags;
         r = channel_send(sb->channel, INIT_SPAWN, tag, fds, n, &form.head, sizeof form.head, form.data,
                          form.len);
-        if (r < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
-                close(pair[0]);
-                return err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r < 0 ? r : -errno,
-                               "cannot talk to the sandbox");
-        }
-        *ret_control = pair[0];
-        return 0;
+        return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
+                               "cannot talk to the sandbox")
+                     : 0;
 }
 
 uint64_t waiting_secret(const struct waiting_how *how)
@@ -287,6 +288,22 @@ static const char *program_in(const struct box_sandbox *sb, const char *name)
         return known ? known : name;
 }
 
+/* What a restored one is started with, besides the descriptors of a command. */
+static int spawn_template(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how,
+                          const struct cella_command *command, uint32_t flags, const int standard[3],
+                          int control, struct cella_err *err)
+{
+        AUTO(sys_close) int program = waiting_restore_make();
+        const int given[] = {standard[0], standard[1], standard[2], control, how->template_fd, program};
+        return send_spawn(sb, tag, command, flags | INIT_PROGRAM, given, ARRAY_LEN(given), err);
+}
+
+static uint32_t spawn_flags(const struct box_sandbox *sb)
+{
+        return INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED |
+               (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
+}
+
 int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err)
 {
@@ -294,33 +311,25 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
                                                "NODE_OPTIONS=--require=/dev/null", NULL};
         const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
-        const uint32_t flags =
-                INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED |
-                (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
         const int null = open_null(), standard[] = {null, null, null};
+        int pair[2];
         if (null < 0)
                 return err_set(err, CELLA_INTERNAL, null, "/dev/null");
-        int hold = how->kind == WAITING_TEMPLATE
-                           ? -1
-                           : program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
-        switch (how->kind) {
-        case WAITING_TEMPLATE: {
-                const int more[] = {how->template_fd, waiting_restore_make()};
-                int r = send_spawn(sb, tag, &command, flags | INIT_PROGRAM, standard, more, 2, ret_control,
-                                   err);
-                sys_close(more[1]);
+        int r = how->kind == WAITING_NOT ? -EINVAL : make_control(pair, err);
+        if (r < 0)
                 return r;
+        AUTO(sys_close) int control = pair[0], theirs = pair[1];
+        if (how->kind == WAITING_TEMPLATE) {
+                r = spawn_template(sb, tag, how, &command, spawn_flags(sb), standard, theirs, err);
+        } else {
+                const int hold = program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
+                const int given[] = {null, null, null, theirs, hold};
+                command.env = how->kind == WAITING_SCRIPT ? node_env : shell_environment();
+                r = send_spawn(sb, tag, &command, spawn_flags(sb), given, ARRAY_LEN(given), err);
         }
-        case WAITING_SCRIPT:
-                command.env = node_env;
-                break;
-        case WAITING_SHELL:
-                command.env = shell_environment();
-                break;
-        case WAITING_NOT:
-                return -EINVAL;
-        }
-        return send_spawn(sb, tag, &command, flags, standard, &hold, 1, ret_control, err);
+        if (r == 0)
+                *ret_control = TAKE_FD(control);
+        return r;
 }
 
 /* The names of modules, one behind the other, after the head that says how long they are. */
@@ -370,16 +379,20 @@ int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *progra
         if (boot < 0)
                 return boot;
         AUTO(sys_close) int restore = waiting_restore_make();
-        const int standard[] = {in, out, out};
-        const int more[] = {template_fd, boot, restore,
-                            program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
-        int r = send_spawn(sb, tag, &command, INIT_ALONE, standard, more, 4, ret_control, err);
+        int r = make_control(pair, err);
         if (r < 0)
                 return r;
-        if (send(*ret_control, body, (size_t)len, MSG_NOSIGNAL) != len) {
-                close(*ret_control);
+        AUTO(sys_close) int control = pair[0], theirs = pair[1];
+        const int given[] = {
+                in,          out,
+                out,         theirs,
+                template_fd, boot,
+                restore,     program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
+        if ((r = send_spawn(sb, tag, &command, INIT_ALONE, given, ARRAY_LEN(given), err)) < 0)
+                return r;
+        if (send(control, body, (size_t)len, MSG_NOSIGNAL) != len)
                 return err_set(err, CELLA_INTERNAL, -EIO, "cannot talk to the interpreter");
-        }
+        *ret_control = TAKE_FD(control);
         return 0;
 }
 
@@ -454,7 +467,13 @@ static void proxy_of(bool network, const char *const *env, const char *ret[COMMA
                 command_proxy(env, ret);
 }
 
-static int release_code(int control, const struct exec_request *r, bool network, int fds[3])
+/* A release of code, in three parts. */
+struct release_form {
+        struct release_head head;
+        struct iovec parts[2];
+};
+
+static void form_release(const struct exec_request *r, bool network, struct release_form *ret)
 {
         static char words[RELEASE_MAX];
         const char *proxy[COMMAND_PROXY_MAX + 1];
@@ -464,14 +483,21 @@ static int release_code(int control, const struct exec_request *r, bool network,
         len += append(words + len, (const char *const *)r->argv);
         len += append(words + len, proxy);
         len += append(words + len, (const char *const *)r->env);
-        const struct release_head head = {
-                .length = (uint32_t)(len + r->code_len),
-                .mode = RELEASE_SCRIPT,
-                .argc = (uint32_t)count((const char *const *)r->argv),
-                .envc = (uint32_t)(count(proxy) + count((const char *const *)r->env)),
-                .code_length = (uint32_t)r->code_len};
-        const struct iovec parts[] = {{words, len}, {(void *)r->code, r->code_len}};
-        return send_release(control, &head, parts, 2, fds);
+        *ret = (struct release_form){
+                .head = {.length = (uint32_t)(len + r->code_len),
+                         .mode = RELEASE_SCRIPT,
+                         .argc = (uint32_t)count((const char *const *)r->argv),
+                         .envc = (uint32_t)(count(proxy) + count((const char *const *)r->env)),
+                         .code_length = (uint32_t)r->code_len},
+                .parts = {{words, len}, {(void *)r->code, r->code_len}},
+        };
+}
+
+static int release_code(int control, const struct exec_request *r, bool network, int fds[3])
+{
+        struct release_form form;
+        form_release(r, network, &form);
+        return send_release(control, &form.head, form.parts, 2, fds);
 }
 
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r,
@@ -482,6 +508,55 @@ int waiting_release(int control, const struct waiting_how *how, const struct exe
                         ? release_shell(control, r, sb, fds, err)
                         : release_code(control, r, network && how->kind == WAITING_TEMPLATE, fds);
         return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
+}
+
+/* As a file that a restored process reads in the place of a socket: see release.h. */
+static int make_release(const struct exec_request *r, bool network)
+{
+        struct release_form form;
+        form_release(r, network, &form);
+        const struct iovec all[] = {{&form.head, sizeof form.head}, form.parts[0], form.parts[1]};
+        AUTO(sys_close) int fd = sys_memfd_create("release", MFD_CLOEXEC);
+        if (fd < 0)
+                return fd;
+        ssize_t n = pwritev(fd, all, ARRAY_LEN(all), sizeof(struct warm_ready));
+        if (n != (ssize_t)(sizeof form.head + form.head.length))
+                return n < 0 ? -errno : -ENOSPC;
+        return TAKE_FD(fd);
+}
+
+int waiting_spawn_released(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how,
+                           const struct exec_request *r, int fds[3], int *ret_control, struct cella_err *err)
+{
+        const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
+        struct cella_command command = {.argv = argv, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
+        AUTO(sys_close) int release = make_release(r, sb->network.tier != TIER_RESTRICTED);
+        int e = release < 0 ? err_set(err, CELLA_OVER_CAPACITY, release, "no memory for the code")
+                            : spawn_template(sb, tag, how, &command, spawn_flags(sb), fds, release, err);
+        for (int i = 0; i < 3; i++)
+                close(fds[i]);
+        if (e == 0)
+                *ret_control = TAKE_FD(release);
+        return e;
+}
+
+bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread)
+{
+        struct warm_ready said;
+        bool ready = false;
+        ssize_t n;
+        while ((n = recv(control, &said, sizeof said, MSG_DONTWAIT)) == sizeof said &&
+               said.ready == WARM_READY) {
+                *ret_cpu_us = said.cpu_us;
+                ready = true;
+        }
+        *ret_unread = n < 0 && errno == ECONNRESET;
+        if (n < 0 && errno == ENOTSOCK && pread(control, &said, sizeof said, 0) == sizeof said &&
+            said.ready == WARM_READY) {
+                *ret_cpu_us = said.cpu_us;
+                ready = true;
+        }
+        return ready;
 }
 
 void waiting_soon(int control)

@@ -34,6 +34,11 @@ uint64_t waiting_secret(const struct waiting_how *how);
 /* Asks init to start it.  *ret_control is our end of its socket; the caller closes it. */
 int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err);
+/* Restores one from its template, for code that is there already: nothing of it waits.  It gets the
+ * descriptors, which are taken. */
+int waiting_spawn_released(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how,
+                           const struct exec_request *request, int fds[3], int *ret_control,
+                           struct cella_err *err);
 /* The same for one that becomes a template, written to template_fd. */
 int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err);
@@ -41,6 +46,9 @@ int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *p
 /* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
                     const struct box_sandbox *sandbox, int fds[3], struct cella_err *err);
+/* Whether it has said that it waits, and what CPU time it had used by then; it may have said so again when it
+ * had got ready in earnest.  *ret_unread: it has ended without taking its release, or not all of it. */
+bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread);
 /* It is going to be next. */
 void waiting_soon(int control);
 /* Makes it the driver of a context (driver.h), which keeps the socket and what descriptors it has. */

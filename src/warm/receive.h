@@ -5,6 +5,7 @@
 #include "warm/template.h"
 
 #define RECEIVE_EINTR (-4)
+#define RECEIVE_ENOTSOCK (-88)
 #define RECEIVE_RIGHTS 1             /* SCM_RIGHTS, of SOL_SOCKET */
 #define RECEIVE_DUP_CLOEXEC 02000000 /* O_CLOEXEC */
 #define RECEIVE_CLOEXEC 0x40000000   /* MSG_CMSG_CLOEXEC */
@@ -60,7 +61,7 @@ static inline int receive_ready(void)
         return 0;
 }
 
-/* Takes the head, and the descriptors that come with it as 0, 1 and 2. */
+/* Takes the head, and the descriptors that come with it, if they do, as 0, 1 and 2. */
 static inline int receive_release(struct release_head *ret)
 {
         struct receive_rights rights = {0};
@@ -71,7 +72,11 @@ static inline int receive_release(struct release_head *ret)
         do {
                 n = sys_call3(SYS_recvmsg, WARM_CONTROL_FD, &message, RECEIVE_CLOEXEC);
         } while (n == RECEIVE_EINTR);
-        if (n <= 0 || receive_all((char *)ret + n, sizeof *ret - (size_t)n) < 0)
+        if (n == RECEIVE_ENOTSOCK) /* a file: what it needs, it has from the start */
+                n = 0;
+        else if (n == 0)
+                return -1;
+        if (n < 0 || receive_all((char *)ret + n, sizeof *ret - (size_t)n) < 0)
                 return -1;
         if (message.control_length >= 28 && rights.type == RECEIVE_RIGHTS)
                 for (int i = 0; i < 3; i++) {
