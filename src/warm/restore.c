@@ -28,7 +28,6 @@
 #define ARCH_SET_FS 0x1002
 #define AT_SYSINFO_EHDR 33
 
-static char stack[16384] __attribute__((aligned(4096), used));
 extern const char _end[] __attribute__((visibility("hidden"))); /* of our memory, by the linker */
 
 /* The compiler may ask for these by itself; not from within them. */
@@ -206,12 +205,10 @@ __attribute__((used)) static void restore(const uint64_t *kernels_stack)
         jump(head);
 }
 
-/* On a stack of our own: the one that the kernel made stays as it is, with the arguments and the
- * environment that /proc shows. */
+/* On the stack that the kernel made, below the arguments and the environment that /proc shows: that page is
+ * there already, and it stays. */
 #if defined __x86_64__
-__asm__(".text\n.globl _start\n_start:\nmov %rsp, %rdi\nlea stack+16384(%rip), %rsp\nxor %ebp, %ebp\n"
-        "call restore\n");
+__asm__(".text\n.globl _start\n_start:\nmov %rsp, %rdi\nand $-16, %rsp\nxor %ebp, %ebp\ncall restore\n");
 #else
-__asm__(".text\n.globl _start\n_start:\nmov x0, sp\nadrp x1, stack\nadd x1, x1, :lo12:stack\n"
-        "mov x2, 16384\nadd sp, x1, x2\nmov x29, 0\nbl restore\n");
+__asm__(".text\n.globl _start\n_start:\nmov x0, sp\nmov x29, 0\nbl restore\n");
 #endif
