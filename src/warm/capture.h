@@ -2,9 +2,8 @@
 #pragma once
 #include "warm/template.h"
 
-/* Returns 0; and once more in each process that was restored from here, with where restore.c's memory ends.
- */
-uint64_t capture(struct template_registers *registers) __attribute__((returns_twice, noinline));
+/* Returns 0; and once more in each process that was restored from here, with 1. */
+int capture(struct template_registers *registers) __attribute__((returns_twice, noinline));
 
 #if defined __x86_64__
 #define CAPTURE_STACK(r) ((r)->saved[6])

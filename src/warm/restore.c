@@ -28,8 +28,6 @@
 #define ARCH_SET_FS 0x1002
 #define AT_SYSINFO_EHDR 33
 
-extern const char _end[] __attribute__((visibility("hidden"))); /* of our memory, by the linker */
-
 /* The compiler may ask for these by itself; not from within them. */
 #ifdef __clang__
 #define NO_LIBRARY_CALLS
@@ -169,25 +167,24 @@ static void restore_kernel(const struct template_head *head)
 static __attribute__((noreturn)) void jump(const struct template_head *head)
 {
         const struct template_registers *r = &head->registers;
-        const uint64_t end = ((uint64_t)_end + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
 #if defined __x86_64__
         sys_call2(SYS_arch_prctl, ARCH_SET_FS, head->thread_pointer);
         __asm__ volatile("mov 0(%0), %%rbx\nmov 8(%0), %%rbp\nmov 16(%0), %%r12\nmov 24(%0), %%r13\n"
                          "mov 32(%0), %%r14\nmov 40(%0), %%r15\nmov 48(%0), %%rsp\n"
                          "jmp *56(%0)"
                          :
-                         : "D"(r), "a"(end));
+                         : "D"(r), "a"(1));
 #else
         __asm__ volatile("msr tpidr_el0, %1\n"
-                         "mov x11, %2\nmov x9, %0\n"
+                         "mov x9, %0\n"
                          "ldp x19, x20, [x9]\nldp x21, x22, [x9, 16]\nldp x23, x24, [x9, 32]\n"
                          "ldp x25, x26, [x9, 48]\nldp x27, x28, [x9, 64]\nldp x29, x30, [x9, 80]\n"
                          "ldr x10, [x9, 96]\nmov sp, x10\n"
                          "ldp d8, d9, [x9, 104]\nldp d10, d11, [x9, 120]\nldp d12, d13, [x9, 136]\n"
-                         "ldp d14, d15, [x9, 152]\nmov x0, x11\nret"
+                         "ldp d14, d15, [x9, 152]\nmov x0, 1\nret"
                          :
-                         : "r"(r), "r"(head->thread_pointer), "r"(end)
-                         : "x9", "x10", "x11");
+                         : "r"(r), "r"(head->thread_pointer)
+                         : "x9", "x10");
 #endif
         __builtin_unreachable();
 }

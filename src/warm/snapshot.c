@@ -37,8 +37,6 @@ static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
 static unsigned n_droppable;
 static char maps[MAPS_MAX];
 
-static uint64_t restorer_end; /* in a restored process */
-
 const char *snapshot_problem = "";
 
 static int problem(const char *what)
@@ -353,8 +351,7 @@ static __attribute__((noinline)) int write_down(int fd)
 
 int snapshot(int fd)
 {
-        restorer_end = capture(&head.registers);
-        return restorer_end ? 1 : write_down(fd);
+        return capture(&head.registers) ? 1 : write_down(fd);
 }
 
 /* ---- large pages ---- */
@@ -442,5 +439,5 @@ void snapshot_touch(int all)
 
 void snapshot_forget(void)
 {
-        sys_call2(SYS_munmap, RESTORE_HEAD, restorer_end - RESTORE_HEAD);
+        sys_call2(SYS_munmap, RESTORE_BASE, RESTORE_LENGTH);
 }

@@ -20,11 +20,12 @@
 #define TEMPLATE_SIGNALS 64
 #define TEMPLATE_ACTION_SIZE 32 /* the kernel's struct sigaction, at most */
 
-/* Where restore.c lives: no kernel puts a program, a stack or a mapping there by itself, with 39 bits of
- * addresses or more.  The head ends where its own memory begins, so that both can go at once; behind that may
- * be the heap. */
+/* Where restore.c lives, which is one page: no kernel puts a program, a stack or a mapping there by itself,
+ * with 39 bits of addresses or more.  The head is behind it, so that both go at once.  The heap may begin in
+ * there, but nothing is in it until it grows, and then they are gone. */
 #define RESTORE_BASE 0x2000000000u
-#define RESTORE_HEAD (RESTORE_BASE - TEMPLATE_HEAD_MAX)
+#define RESTORE_HEAD (RESTORE_BASE + TEMPLATE_PAGE)
+#define RESTORE_LENGTH (TEMPLATE_PAGE + TEMPLATE_HEAD_MAX)
 
 /* Descriptors of what is being restored. */
 #define WARM_CONTROL_FD 3
