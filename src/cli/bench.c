@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
         {"rounds", "N", "how often each way is taken (200)", CLI_INTO(CLI_COUNT, struct options, rounds)},
         {"seconds", "N", "how long executions a second are counted, and bare ones as long (5)",
          CLI_INTO(CLI_COUNT, struct options, seconds)},
-        {"connections", "N", "that execute at once meanwhile (4)",
+        {"connections", "N", "that execute at once meanwhile (4 for each core)",
          CLI_INTO(CLI_COUNT, struct options, connections)},
         {"live", "N", "also: so many python3 sandboxes at once, and an answer from each",
          CLI_INTO(CLI_COUNT, struct options, live)},
@@ -124,7 +124,7 @@ static int check(const struct options *o, int word, int argc, char **argv, struc
 static int bench_main(const struct cli_command *self, int argc, char **argv)
 {
         struct cella_err err = {0};
-        struct options o = {.rounds = 200, .seconds = 5, .connections = 4};
+        struct options o = {.rounds = 200, .seconds = 5};
         int r = cli_parse(self, argc, argv, &o, NULL, &err);
         if (r >= 0)
                 r = check(&o, r, argc, argv, &err);

@@ -129,6 +129,11 @@ static char *python_request(void)
         return bench_request("POST", "/v1/exec", "{\"runtime\": \"python3\", \"code\": \"" CODE "\"}");
 }
 
+static unsigned at_once(long n)
+{
+        return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
+}
+
 int bench_load(struct bench *b, struct cella_err *err)
 {
         struct bench_throughput *t = &b->throughput;
@@ -139,8 +144,9 @@ int bench_load(struct bench *b, struct cella_err *err)
         if (!program)
                 return 0;
         t->seconds = (unsigned)b->seconds;
-        t->connections = (unsigned)b->connections;
-        t->processes = cores < 1 ? 1 : cores > WORKERS_MAX ? WORKERS_MAX : (unsigned)cores;
+        /* Each at what it is fastest with. */
+        t->processes = at_once(cores);
+        t->connections = b->connections ? (unsigned)b->connections : at_once(4 * cores);
         char *request = python_request();
         int r = request ? bench_daemon_change(d, "{\"pools\": [{" PYTHON ", \"size\": " POOL "}]}", err)
                         : -ENOMEM;
