@@ -47,14 +47,30 @@ export function replace(parent, ...children) {
 
 // An element that is put anew while it is being pressed hears of no click.  Who shows changes that came by
 // themselves waits for this before: nothing is pressed (any more), and what was has had its click.
-let pressed = null, end = () => {};
-const release = () => { pressed = null; setTimeout(end); };
-addEventListener("pointerdown", () => { pressed ??= new Promise((resolve) => { end = resolve; }); }, true);
-addEventListener("pointerup", release, true);
-addEventListener("pointercancel", release, true);
-addEventListener("blur", release); // the window's own: where the end happens, nobody here may hear of it
+const CLICK_MS = {mouse: 0, pen: 50, touch: 50}; // it comes so much after the end of what makes it, at most
+let press = null; // {pointer, over: Promise, end}
 
-export const released = async () => { await pressed; };
+function release(ms = 0) {
+    const ended = press;
+    if (ended) setTimeout(() => { if (press === ended) press = null; ended.end(); }, ms);
+}
+
+addEventListener("pointerdown", ({button, isPrimary, pointerId}) => {
+    if (button !== 0 || !isPrimary) return;
+    press?.end(); // whose end nobody was told
+    press = {pointer: pointerId};
+    press.over = new Promise((resolve) => { press.end = resolve; });
+}, true);
+addEventListener("pointerup", ({pointerId, pointerType}) => { if (press?.pointer === pointerId) release(CLICK_MS[pointerType]); }, true);
+addEventListener("pointercancel", ({pointerId}) => { if (press?.pointer === pointerId) release(); }, true);
+// A menu, a drag or another window may have taken the end.
+addEventListener("pointermove", ({pointerId, buttons}) => { if (press?.pointer === pointerId && buttons === 0) release(); }, {capture: true, passive: true});
+for (const other of ["contextmenu", "dragend"]) addEventListener(other, () => release(), true);
+addEventListener("blur", () => release()); // the window's own
+
+export async function released() {
+    while (press) await press.over;
+}
 
 // The same for SVG: charts, icons.
 export function svg(tag, attributes, ...children) {

@@ -1,5 +1,5 @@
 // executions.js -- the log: what ran, newest first; searched, followed, and one of them in full.
-import {api, append, button, can, clockTime, count, duration, empty, events, h, icon, problem, replace, segmented, stream, toastError, visibleText} from "./app.js";
+import {api, append, button, can, clockTime, count, duration, empty, events, h, icon, problem, released, replace, segmented, stream, toastError, visibleText} from "./app.js";
 import {ExecutionView} from "./execution.js";
 import {styles} from "./live.js";
 import {LogList} from "./loglist.js";
@@ -105,8 +105,11 @@ export async function mount(root, {path, query, signal}) {
         const parameters = parametersOf(filter);
         parameters.set("topics", "executions");
         if (filter.status.includes("running")) parameters.delete("status");
-        stream(`/v1/events?${parameters}`, {signal: AbortSignal.any([signal, follow.signal]), onEvent({event, data}) {
+        const heard = AbortSignal.any([signal, follow.signal]);
+        stream(`/v1/events?${parameters}`, {signal: heard, async onEvent({event, data}) {
             if (event !== "executions") return;
+            await released();
+            if (heard.aborted) return;
             if (filter.status.includes("running")) return void refresh();
             if (data.missed > 0) return void refresh(); // too many to be told one by one
             const added = list.add(data.executions);
@@ -119,7 +122,8 @@ export async function mount(root, {path, query, signal}) {
     }
 
     function refresh() {
-        reload ??= setTimeout(() => {
+        reload ??= setTimeout(async () => {
+            await released();
             reload = null;
             if (list.element.scrollTop < 80) list.reset();
         }, 1000);

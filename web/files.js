@@ -130,11 +130,11 @@ class Browser {
         if (await this.list()) this.watch();
     }
 
-    async list() {
+    async list({unasked = false} = {}) {
         const asked = this.directory;
         try {
             const answer = await api(this.at("files", {path: asked, list: 1}), {signal: this.signal});
-            await released();
+            if (unasked) await released();
             if (asked !== this.directory) return false;
             this.entries = answer.entries;
             this.showEntries(answer);
@@ -156,7 +156,7 @@ class Browser {
         const signal = AbortSignal.any([this.signal, this.watching.signal]);
         stream(this.at("files", {path: this.directory, watch: 1}), {signal, onEvent: ({event}) => {
             if (event === "start") return;
-            timer ??= setTimeout(() => { timer = null; if (!signal.aborted) this.list(); }, 150);
+            timer ??= setTimeout(() => { timer = null; if (!signal.aborted) this.list({unasked: true}); }, 150);
         }}).catch(async (error) => {
             if (signal.aborted) return;
             if (error.status === 404) { // the directory, or the sandbox

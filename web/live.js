@@ -62,12 +62,17 @@ export function chooseSandbox(root, {where, title, text, signal}) {
         }
     }});
     replace(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, title), h("p", {}, text)), make), list);
-    watchSandboxes({signal, changed: async (all) => {
+    let due = false;
+    const show = async (all) => {
+        if (due) return;
+        due = true;
         await released();
+        due = false;
         if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
             ? "One that stays is made here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has made appear here."}));
         replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
             h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
             stateBadge(sandbox.state), icon("chevron"))));
-    }}).catch(toastError);
+    };
+    watchSandboxes({signal, changed: (all) => { show(all).catch(toastError); }}).catch(toastError);
 }

@@ -85,6 +85,7 @@ struct execution {
         struct waiting_how how; /* kind WAITING_NOT: started plainly */
         int control;            /* of an interpreter that waits; -1: none */
         bool waited;            /* it has said that it does: what it exits with is the code's */
+        bool undelivered;       /* but its release did not reach it */
         bool announced;         /* that it has started */
         char script[16];        /* the file in the workspace that is ours; "": none */
         size_t files_put;

@@ -271,15 +271,15 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
         }
         for (int i = 0; i < 2 && r == 0; i++)
                 r = open_pipe(ex, &ex->out[i].poll, 0, pair, &ex->out[i].fd, &theirs[i + 1]);
+        ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
+        if (r == 0 && ex->request.input_len > 0)
+                r = add_input(&ex->in, ex->request.input, ex->request.input_len);
         if (r < 0) {
                 for (int i = 0; i < 3; i++)
                         if (theirs[i] >= 0)
                                 close(theirs[i]);
                 return err_set(err, CELLA_INTERNAL, r, "cannot make pipes");
         }
-        ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
-        if (ex->request.input_len > 0 && add_input(&ex->in, ex->request.input, ex->request.input_len) < 0)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "standard input");
         if (ex->in.fd >= 0)
                 push_input(ex);
         watch_output(ex);

@@ -1,7 +1,6 @@
 /* box/execution_start.c -- the messages that start a command: its files, the code's file, itself. */
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include "box/pool.h"
 #include "engine/command.h"
 #include "engine/runtime.h"
-#include "warm/release.h"
 
 #define SPAWN_TICK_US 1000
 #define CONTROL_GIVEN_UP (-2)
@@ -126,7 +124,7 @@ static void release(struct execution *ex, bool waited)
                 r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
                 /* It has died; init is about to say so, and it is started again. */
                 if (r == -EPIPE || r == -ECONNRESET) {
-                        ex->waited = false;
+                        ex->undelivered = true;
                         r = 0;
                 }
         }
@@ -153,8 +151,9 @@ bool execution_start_again(struct execution *ex)
         bool unread = false;
         if (ex->control < 0)
                 return false;
-        const bool waited = waiting_said(ex->control, &ex->cpu_before_us, &unread);
-        if (ex->facts.ending != END_BY_ITSELF || (ex->waited ? !unread : waited))
+        const bool said = waiting_said(ex->control, &ex->cpu_before_us, &unread);
+        const bool took = !unread && !ex->undelivered && (ex->waited || said);
+        if (ex->facts.ending != END_BY_ITSELF || took)
                 return false; /* the code's own doing */
         close(ex->control);
         ex->control = CONTROL_GIVEN_UP;
@@ -165,6 +164,7 @@ bool execution_start_again(struct execution *ex)
         execution_close_io(ex);
         ex->in.at = ex->in.len = 0;
         ex->spawned = ex->listed = false;
+        ex->undelivered = ex->early_known = ex->early_wanted = false;
         ex->early_us = 0;
         execution_clock_spawn(ex, 0);
         return true;

@@ -245,13 +245,14 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         if (r < 0)
                 return r;
         for (; n < n_given && r == 0; n++) {
-                fds[n] = given[n] < 0 ? -1 : dup(given[n]);
-                r = fds[n] < 0 ? -EMFILE : 0;
+                fds[n] = given[n] < 0 ? given[n] : dup(given[n]);
+                if (fds[n] < 0)
+                        r = given[n] < 0 ? given[n] : -errno;
         }
         if (r < 0) {
                 for (unsigned i = 0; i < n; i++)
                         sys_close(fds[i]);
-                return err_set(err, CELLA_OVER_CAPACITY, r, "the server has no descriptors left");
+                return err_set(err, CELLA_INTERNAL, r, "cannot hand a file to the sandbox");
         }
         form.head.flags = flags;
         r = channel_send(sb->channel, INIT_SPAWN, tag, fds, n, &form.head, sizeof form.head, form.data,
@@ -288,7 +289,7 @@ static const char *program_in(const struct box_sandbox *sb, const char *name)
         return known ? known : name;
 }
 
-/* What a restored one is started with, besides the descriptors of a command. */
+/* What restores a template is a program of ours, in the place of the interpreter. */
 static int spawn_template(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how,
                           const struct cella_command *command, uint32_t flags, const int standard[3],
                           int control, struct cella_err *err)
@@ -467,7 +468,7 @@ static void proxy_of(bool network, const char *const *env, const char *ret[COMMA
                 command_proxy(env, ret);
 }
 
-/* A release of code, in three parts. */
+/* A release of code: its head, its words, the code. */
 struct release_form {
         struct release_head head;
         struct iovec parts[2];
@@ -531,7 +532,7 @@ int waiting_spawn_released(struct box_sandbox *sb, uint32_t tag, const struct wa
         const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
         AUTO(sys_close) int release = make_release(r, sb->network.tier != TIER_RESTRICTED);
-        int e = release < 0 ? err_set(err, CELLA_OVER_CAPACITY, release, "no memory for the code")
+        int e = release < 0 ? err_set(err, CELLA_INTERNAL, release, "cannot make a file of the code")
                             : spawn_template(sb, tag, how, &command, spawn_flags(sb), fds, release, err);
         for (int i = 0; i < 3; i++)
                 close(fds[i]);
@@ -543,6 +544,7 @@ int waiting_spawn_released(struct box_sandbox *sb, uint32_t tag, const struct wa
 bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread)
 {
         struct warm_ready said;
+        struct stat st;
         bool ready = false;
         ssize_t n;
         while ((n = recv(control, &said, sizeof said, MSG_DONTWAIT)) == sizeof said &&
@@ -555,6 +557,8 @@ bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread)
             said.ready == WARM_READY) {
                 *ret_cpu_us = said.cpu_us;
                 ready = true;
+                /* Where it has read to is in what both of us have open. */
+                *ret_unread = fstat(control, &st) == 0 && lseek(control, 0, SEEK_CUR) < st.st_size;
         }
         return ready;
 }

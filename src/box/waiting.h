@@ -34,14 +34,14 @@ uint64_t waiting_secret(const struct waiting_how *how);
 /* Asks init to start it.  *ret_control is our end of its socket; the caller closes it. */
 int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err);
-/* Restores one from its template, for code that is there already: nothing of it waits.  It gets the
- * descriptors, which are taken. */
-int waiting_spawn_released(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how,
-                           const struct exec_request *request, int fds[3], int *ret_control,
-                           struct cella_err *err);
 /* The same for one that becomes a template, written to template_fd. */
 int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err);
+/* Restores one from its template for code that is there already, with these descriptors, which are taken also
+ * when it fails.  *ret_control is a file then: see release.h. */
+int waiting_spawn_released(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how,
+                           const struct exec_request *request, int fds[3], int *ret_control,
+                           struct cella_err *err);
 
 /* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,

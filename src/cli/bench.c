@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
         {"rounds", "N", "how often each way is taken (200)", CLI_INTO(CLI_COUNT, struct options, rounds)},
         {"seconds", "N", "how long executions a second are counted, and bare ones as long (5)",
          CLI_INTO(CLI_COUNT, struct options, seconds)},
-        {"connections", "N", "that execute at once meanwhile (4 for each core)",
+        {"connections", "N", "that execute at once meanwhile (4 for each core, 64 at most)",
          CLI_INTO(CLI_COUNT, struct options, connections)},
         {"live", "N", "also: so many python3 sandboxes at once, and an answer from each",
          CLI_INTO(CLI_COUNT, struct options, live)},

@@ -2,10 +2,12 @@
  *
  * Over descriptor WARM_CONTROL_FD, a stream.  It says struct warm_ready when it waits; then comes one
  * release, with descriptors for 0, 1 and 2, and both ends are closed.  Another first byte
- * is why it cannot wait: one of enum warm_refusal, and a text.  Where the code is there before its
- * interpreter, that descriptor is a file: room for a warm_ready, which is written there all the same, and the
- * release; 0, 1 and 2 are what they are to be.  What becomes a template gets a release whose strings are the
- * modules to import, and answers with a warm_made and a text. */
+ * is why it cannot wait: one of enum warm_refusal, and a text.  What becomes a template gets a release whose
+ * strings are the modules to import, and answers with a warm_made and a text.
+ *
+ * Where the code is there before its interpreter, that descriptor is a file, read from its beginning: room
+ * for a warm_ready, which is written there all the same, and then the release; 0, 1 and 2 are what they are
+ * to be. */
 #pragma once
 #include <stdint.h>
 

@@ -27,6 +27,7 @@
 #define MREMAP_FIXED 2
 #define ARCH_SET_FS 0x1002
 #define AT_SYSINFO_EHDR 33
+#define STACK_ROOM 0x100000u /* what the kernel may have put around where we are on it */
 
 /* The compiler may ask for these by itself; not from within them. */
 #ifdef __clang__
@@ -85,9 +86,12 @@ static const void *part(const struct template_head *head, uint64_t offset)
 /* The kernel's own pages, to where libc has noted them. */
 static void move_specials(const struct template_head *head, uint64_t vdso)
 {
+        const uint64_t here = (uint64_t)__builtin_frame_address(0);
         for (uint32_t i = 0; i < head->n_specials; i++) {
                 const struct template_special *s = &head->specials[i];
                 const uint64_t from = s->address - head->vdso + vdso;
+                if (s->address < here + STACK_ROOM && here < s->address + s->length + STACK_ROOM)
+                        give_up("Aan address is taken"); /* this call would take it from whoever has it */
                 if (from != s->address &&
                     sys_call5(SYS_mremap, from, s->length, s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
                               s->address) != (long)s->address)
@@ -202,8 +206,8 @@ __attribute__((used)) static void restore(const uint64_t *kernels_stack)
         jump(head);
 }
 
-/* On the stack that the kernel made, below the arguments and the environment that /proc shows: that page is
- * there already, and it stays. */
+/* On the stack that the kernel made, below the arguments and the environment that /proc shows: it stays, and
+ * needs mostly no page more. */
 #if defined __x86_64__
 __asm__(".text\n.globl _start\n_start:\nmov %rsp, %rdi\nand $-16, %rsp\nxor %ebp, %ebp\ncall restore\n");
 #else

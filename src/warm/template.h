@@ -22,7 +22,7 @@
 
 /* Where restore.c lives, which is one page: no kernel puts a program, a stack or a mapping there by itself,
  * with 39 bits of addresses or more.  The head is behind it, so that both go at once.  The heap may begin in
- * there, but nothing is in it until it grows, and then they are gone. */
+ * there: the kernel does not let it grow until they are gone, and libc goes on with mmap(). */
 #define RESTORE_BASE 0x2000000000u
 #define RESTORE_HEAD (RESTORE_BASE + TEMPLATE_PAGE)
 #define RESTORE_LENGTH (TEMPLATE_PAGE + TEMPLATE_HEAD_MAX)

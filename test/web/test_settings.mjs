@@ -58,10 +58,14 @@ test("what is changed is saved in one step, holds, and can be undone", async (t)
 
 test("a click on Save counts when the daemon's answer about what was typed comes in the middle of it", async (t) => {
     const {page, settings} = await open(t);
+    let answer;
+    const down = new Promise((resolve) => { answer = resolve; });
+    await page.route("**/v1/settings?check=1", async (route) => { await down; await route.continue(); });
     const checked = page.waitForResponse((response) => response.url().includes("check=1"));
     await page.fill("#f-limits-processes", "65");
     await page.hover(".save-bar button:has-text('Save')");
     await page.mouse.down();
+    answer();
     await checked;
     await sleep(100); // the page has shown it
     await page.mouse.up();
