@@ -64,13 +64,13 @@ const char *waiting_script(const struct waiting_how *how)
 
 /* ---- what fits ---- */
 
-/* Variables that an interpreter, its libc or its linker looks at when it starts. */
+/* Variables that an interpreter, its libc or its linker looks at when it starts, and by which it is found. */
 static bool belongs_to_start(const char *pair)
 {
         static const char *const prefixes[] = {
-                "PYTHON",  "LD_",  "LC_",       "LANG",     "MALLOC_",  "GLIBC_",      "TZ",
-                "OPENSSL", "NODE", "OMP_",      "OPENBLAS", "MKL_",     "BASH",        "ENV=",
-                "HOME=",   "UV_",  "SHELLOPTS", "POSIXLY_", "NO_COLOR", "FORCE_COLOR", "HOLD_"};
+                "PYTHON", "LD_",       "LC_",      "LANG",     "MALLOC_",     "GLIBC_", "TZ",    "OPENSSL",
+                "NODE",   "OMP_",      "OPENBLAS", "MKL_",     "BASH",        "ENV=",   "HOME=", "PATH=",
+                "UV_",    "SHELLOPTS", "POSIXLY_", "NO_COLOR", "FORCE_COLOR", "HOLD_"};
         for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
                 if (!strncmp(pair, prefixes[i], strlen(prefixes[i])))
                         return true;

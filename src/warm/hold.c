@@ -192,18 +192,18 @@ static void hold_main(int argc, char **argv, char **envp)
 /* ---- when the script is opened ---- */
 
 /* Node takes itself apart when its event loop is done, which takes as long as to run the code.  So, when
- * everybody who wanted to know of the end was told, it asks for a directory that nobody has, and chdir() ends
- * it.  Who asks is one more listener of 'exit', which is there only from when process.emit is looked up for
- * that event: what the code sees of process is as ever, and its own text is not touched (what is put behind
- * it would be in the message of a syntax error, or complete what is not complete).  Not behind a single
- * listener, as Node calls that from another line. */
+ * nobody wants to know of the end, it asks for a directory that nobody has, and chdir() ends it.  Who asks is
+ * one more listener of 'exit', which is there only from when process.emit is looked up for that event: what
+ * the code sees of process is as ever, and its own text is not touched (what is put behind it would be in the
+ * message of a syntax error, or complete what is not complete).  Not behind the code's own listeners: what
+ * they leave to be done at once, Node does after the last of them. */
 #define THE_END "/proc/self/the-end-of-node"
 #define AT_THE_END                                                                                           \
         "const p=process,{emit:e,on,listenerCount:n,reallyExit:x}=p,k=n.call(p,'newListener');let a=0;"      \
         "const end=c=>{if(!c&&!p.exitCode&&p.reallyExit===x)try{p.chdir('" THE_END "')}catch{}};"            \
         "Object.defineProperty(Object.getPrototypeOf(p),'emit',{configurable:true,get(){try{"                \
         "if(!a&&this===p&&p._exiting){a=1;const l=n.call(p,'exit');"                                         \
-        "if(l!==1&&l<9&&n.call(p,'newListener')===k)on.call(p,'exit',end)}}catch{}return e},"                \
+        "if(!l&&n.call(p,'newListener')===k)on.call(p,'exit',end)}}catch{}return e},"                        \
         "set(value){Object.defineProperty(this,'emit',{value,writable:true,enumerable:true,configurable:"    \
         "true})}});"
 

@@ -12,58 +12,13 @@
 
 #include "sys/ending.h"
 #include "warm/bind.h"
+#include "warm/failure.h"
+#include "warm/interpreter.h"
 #include "warm/plain.h"
 #include "warm/plug.h"
 #include "warm/receive.h"
 #include "warm/script.h"
 #include "warm/snapshot.h"
-
-#define WEAK __attribute__((weak))
-#define PUBLIC __attribute__((visibility("default")))
-
-/* ---- the interpreter's ---- */
-
-typedef struct py PyObject; /* NOLINT: their name */
-extern PyObject *PyImport_AddModule(const char *) WEAK;
-extern PyObject *PyModule_GetDict(PyObject *) WEAK;
-extern PyObject *PyDict_New(void) WEAK;
-extern int PyDict_DelItemString(PyObject *, const char *) WEAK;
-extern PyObject *PySys_GetObject(const char *) WEAK;
-extern int PyDict_SetItemString(PyObject *, const char *, PyObject *) WEAK;
-extern PyObject *PyDict_GetItemString(PyObject *, const char *) WEAK;
-extern PyObject *PyEval_GetBuiltins(void) WEAK;
-extern PyObject *Py_CompileString(const char *, const char *, int) WEAK;
-extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *) WEAK;
-extern PyObject *PyObject_CallMethod(PyObject *, const char *, const char *, ...) WEAK;
-extern PyObject *PyObject_CallFunction(PyObject *, const char *, ...) WEAK;
-extern PyObject *PyErr_Occurred(void) WEAK;
-extern void PyErr_Print(void) WEAK;
-extern void PyErr_Clear(void) WEAK;
-extern int PyErr_ExceptionMatches(PyObject *) WEAK;
-extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **) WEAK;
-extern void PyErr_Restore(PyObject *, PyObject *, PyObject *) WEAK;
-extern PyObject *PyWeakref_NewRef(PyObject *, PyObject *) WEAK;
-extern int Py_FinalizeEx(void) WEAK;
-extern PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *)) WEAK;
-extern char _Py_NoneStruct WEAK;
-extern PyObject *PyExc_SystemExit WEAK, *PyExc_KeyboardInterrupt WEAK;
-extern int PyObject_IsTrue(PyObject *) WEAK;
-extern long PyLong_AsLong(PyObject *) WEAK;
-extern PyObject *PyBytes_FromStringAndSize(const char *, long) WEAK;
-extern const char *PyUnicode_AsUTF8AndSize(PyObject *, long *) WEAK;
-extern void Py_IncRef(PyObject *) WEAK;
-extern void Py_DecRef(PyObject *) WEAK;
-extern int PyGILState_Ensure(void) WEAK;
-extern void PyOS_BeforeFork(void) WEAK;
-extern void PyOS_AfterFork_Parent(void) WEAK;
-extern void PyOS_AfterFork_Child(void) WEAK;
-extern PyObject *PyUnicode_InternFromString(const char *) WEAK;
-extern PyObject *PyUnicode_DecodeFSDefault(const char *) WEAK;
-extern PyObject *PyDict_GetItem(PyObject *, PyObject *) WEAK;
-extern int PyDict_DelItem(PyObject *, PyObject *) WEAK;
-extern PyObject *Py_CompileStringObject(const char *, PyObject *, int, void *, int) WEAK;
-extern PyObject *PyObject_CallMethodObjArgs(PyObject *, PyObject *, ...) WEAK;
-#define FILE_INPUT 257
 
 /* ---- libc's ---- */
 
@@ -133,11 +88,11 @@ static struct {
         PyObject *path, *out, *err, *flush, *file, *cached;
 } known;
 
-static int exit_code, interrupted;
-static uint32_t how;        /* enum release_mode */
-static int code_runs;       /* that is somebody's */
-static uint32_t one_thread; /* bare_threads() */
-static int plain;           /* plain_code() */
+static int exit_code, interrupted, exited; /* the last: by SystemExit */
+static uint32_t how;                       /* enum release_mode */
+static int code_runs;                      /* that is somebody's */
+static uint32_t one_thread;                /* bare_threads() */
+static int plain;                          /* plain_code() */
 static long self;
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
@@ -156,21 +111,14 @@ static void at_exit(int code, void *unused)
 /* What the interpreter does about what the code left on its way out. */
 static void see_error(void)
 {
-        PyObject *type, *value, *traceback;
         exit_code = 1;
-        if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
-                interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-                PyErr_Print();
+        if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
+                exit_code = failure_exit_code();
+                exited = 1;
                 return;
         }
-        PyErr_Fetch(&type, &value, &traceback); /* its value may be anything yet */
-        PyObject *code = CALL("exit_code", "(O)", value ? value : (PyObject *)&_Py_NoneStruct);
-        if (code)
-                exit_code = (int)PyLong_AsLong(code);
-        PyErr_Clear();
-        Py_DecRef(type);
-        Py_DecRef(value);
-        Py_DecRef(traceback); /* with every frame on the way, and what is in them */
+        interrupted = PyErr_Occurred() == PyExc_KeyboardInterrupt;
+        PyErr_Print();
 }
 
 static __attribute__((noreturn)) void end(void)
@@ -181,11 +129,6 @@ static __attribute__((noreturn)) void end(void)
                 sys_call2(SYS_kill, sys_call0(SYS_getpid), 2);
         }
         exit(exit_code); /* what C code printed, and wants to have called */
-}
-
-static int is_none(PyObject *object)
-{
-        return !object || object == (PyObject *)&_Py_NoneStruct;
 }
 
 static PyObject *last_stdout; /* a weak reference */
@@ -261,7 +204,7 @@ static __attribute__((noreturn)) void finish(void)
                         sys_announce_end(exit_code);
                 leave(exit_code);
         }
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2 && !exited; i++) /* an exit does not come by where that is done */
                 if (PyDict_DelItem(known.main, i ? known.cached : known.file) < 0)
                         PyErr_Clear();
         Py_DecRef(known.module);
@@ -277,8 +220,11 @@ static __attribute__((noreturn)) void finish(void)
                         exit_code = 1;
                 end();
         }
-        if (!traced)
+        if (!traced && answers_yes("may_hide")) {
+                flush_both();
+                PyGC_Collect(); /* as it does while all modules are there, and nothing of ours is below it */
                 CALL("hide", "");
+        }
         PyErr_Clear();
         if (PyObject_IsTrue(PyDict_GetItemString(names, "stdout_is_held")))
                 flush_when_sys_goes();
@@ -308,6 +254,9 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
         if (compiled) {
                 result = PyEval_EvalCode(compiled, globals, globals);
                 Py_DecRef(compiled);
+        } else if (failure_is_at_the_end(code)) {
+                exit_code = failure_from_file(path) < 0;
+                finish();
         }
         flush_after_script(result != 0);
         if (result)

@@ -145,22 +145,6 @@ def drive():
     exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"]})
 
 
-def exit_code(value):
-    # What SystemExit was raised with, or the exception itself.
-    if isinstance(value, BaseException):
-        value = getattr(value, "code", value)
-    if value is None:
-        return 0
-    if isinstance(value, int):
-        return (value + 0x80000000) % 0x100000000 - 0x80000000 if -1 << 63 <= value < 1 << 63 else -1
-    try:
-        sys.stderr.write(str(value))
-        sys.stderr.write("\n")
-    except Exception:
-        pass
-    return 1
-
-
 # Of C, without a __del__, and what they do when they go is seen: a database removes its journal.
 CLOSING = ("sqlite3", "_gdbm", "_dbm")
 
@@ -205,12 +189,16 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
     return True
 
 
-def hide(callbacks=atexit._ncallbacks, threads=_thread._count):
-    # Takes what was imported ahead out of the interpreter's sight: to take it apart would be a waste.
-    # Not if something of the code's is still going to run that may want it.
+def may_hide(callbacks=atexit._ncallbacks, threads=_thread._count):
+    # Not if something of the code's is still going to run that may want what was imported ahead.
     # Nor if something of its own is: logging has a say in what others tell of at the end.
+    return not (registered or callbacks() or threads())
+
+
+def hide(may=may_hide):
+    # Takes it out of the interpreter's sight: to take it apart would be a waste.
     global kept
-    if registered or callbacks() or threads():
+    if not may():
         return
     modules = sys.modules
     kept = {}

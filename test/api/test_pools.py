@@ -259,6 +259,14 @@ def code_that_exits_with_any_number_runs_once():
 
 
 @test
+def a_path_on_which_there_is_no_interpreter_is_told_also_when_one_waits():
+    with Daemon(settings={"pools": [PYTHON, SHELL]}) as d:
+        for runtime in ("python3", "sh"):
+            full(d, runtime)
+            d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": runtime, "code": "exit", "env": {"PATH": "/nonexistent"}})
+
+
+@test
 def settings_keep_what_is_the_same_and_drop_the_rest():
     with Daemon() as d:
         configure(d, {**PYTHON, "size": 3})

@@ -118,6 +118,9 @@ print(r() is None); gc.collect(); print(r() is None)
 ]  # fmt: skip
 
 SOURCE = [
+    *(Case(f"cut off: {code!r}", code, exit=1) for code in (
+        "def f():\n", "for i in range(3):", "class A:\n", "if 1:\n    pass\nelse:\n", "match 1:\n", "while True:\n    # todo\n", "try:\n    print(1)\n", "class A:\r\n", "@dec(1)\r\n", "x = '''abc\r\ndef\r\n", "x = 1 + \\\r\n", "print((1,\n", "x = [\n", "def f(:\n    pass\nprint(1)\n", "  x = 1\n", "if 1:\nx = 1\n")),
+    Case("other ends of lines", "x = '''a\r\nb'''\r\nprint(repr(x), 1 + \\\r\n2)\r\n"),
     Case("no code", ""),
     Case("only a newline", "\n\n"),
     Case("only comments", "# one\n# two"),
@@ -355,6 +358,16 @@ A()()
 ]  # fmt: skip
 
 EXITS = [
+    Case("an interrupt of another kind", "class K(KeyboardInterrupt): pass\nraise K('mine')", exit=1),
+    Case("exit with a text and no stderr", "import sys\nsys.stderr = None\nsys.exit('bye')", exit=1),
+    Case("exit with a text and stderr removed", "import sys\ndel sys.stderr\nsys.exit('bye')", exit=1),
+    Case("exit with a text and stderr closed", "import sys\nsys.stderr.close()\nsys.exit('bye')", exit=1),
+    Case("exit with what has no text", "import sys\nclass V:\n    def __str__(s): raise ValueError\nsys.exit(V())", exit=1),
+    Case("exit with what looks below itself", "import sys, traceback\nclass V:\n    def __str__(s): traceback.print_stack(); return 'v'\nsys.exit(V())", exit=1),
+    Case("exit with a text to one that does not take it", "import sys\nclass S:\n    def write(s, t): print('write', repr(t)); raise OSError('no')\n    def flush(s): pass\nsys.stderr = S()\nsys.exit('x')", exit=1),
+    Case("exit with a code that cannot be had", "class X(SystemExit):\n    @property\n    def code(s): raise ValueError\nraise X(4)", exit=1),
+    Case("exit with a number of another kind", "import enum, sys\nclass N(enum.IntEnum): a = 7\nsys.exit(N.a)", exit=7),
+    Case("exit where isinstance is another", "import builtins, sys\nbuiltins.isinstance = lambda *a: print('called')\nsys.exit(3)", exit=3),
     *[Case(f"sys.exit({value})", f"import sys\nprint('x', end='')\nsys.exit({value})", exit=status) for value, status in (
         ("", 0), ("None", 0), ("0", 0), ("1", 1), ("3", 3), ("255", 255), ("256", 0), ("257", 1), ("-1", 255), ("2 ** 40", 0), ("2 ** 70", 255), ("True", 1),
         ("False", 0), ("'text'", 1), ("''", 1), ("1.5", 1), ("()", 1), ("(1, 2)", 1), ("b'x'", 1), ("object()", 1), ("ValueError('v')", 1))],
@@ -470,6 +483,14 @@ ENDINGS = [
     Case("a thread started in atexit", "import atexit, threading\natexit.register(lambda: threading.Thread(target=print, args=('thread',)).start())", exit=None, err=True),
     Case("atexit sees modules and globals", "import atexit, json, sys\nx = {'a': 1}\natexit.register(lambda: print(json.dumps(x), __name__, list(globals()), sys.argv, sys.path))"),
     Case("__file__ is gone in atexit", "import atexit\natexit.register(lambda: print(__file__))", err=True),
+    Case("__file__ is there after an exit", "import atexit, sys\natexit.register(lambda: print(__file__, __cached__))\nsys.exit(0)"),
+    Case("__file__ after unittest", "import atexit, unittest\natexit.register(lambda: print(__file__))\nunittest.main(argv=['x'])", exit=None, err=True, normal=[(r"in [0-9.]+s", "in Ns")]),
+    Case("a file is written by __del__ in a ring", "class A:\n    def __del__(s): open('o', 'w', encoding='latin-1').write('x')\na = A(); a.a = a\ndel a"),
+    Case("modules are as they were in __del__ in a ring", "import json, os, sys\njson.st = 5\nclass A:\n    def __del__(s):\n        import json, os, sys as again\n        print(getattr(json, 'st', 'lost'), 'os' in again.modules, again is sys, [frame for frame in sys._current_frames()] != [])\na = A(); a.a = a; del a"),
+    Case("nobody is below __del__ in a ring", "import traceback\nclass A:\n    def __del__(s): traceback.print_stack()\na = A(); a.a = a; del a", err=True),
+    Case("a ring stays if the collector is off", "import gc\ngc.disable()\nclass A:\n    def __del__(s): print('gone')\na = A(); a.a = a; del a"),
+    Case("warnings of a ring are shown as was asked for", "import warnings\nwarnings.showwarning = lambda m, *a, **k: print('custom', m)\nclass A:\n    def __del__(s): warnings.warn('x')\na = A(); a.a = a; del a"),
+    Case("a coroutine in a ring that nobody awaited", "async def f(): pass\nl = [f()]; l.append(l); del l", err=True),
     Case("atexit comes after the threads", "import atexit, threading, time\natexit.register(print, 'atexit')\nthreading.Thread(target=lambda: (time.sleep(.03), print('thread'))).start()"),
     Case("a daemon thread is not waited for", "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint('main')"),
     Case("a daemon thread that computes", "import threading\ndef f():\n    while True: sum(range(100))\nthreading.Thread(target=f, daemon=True).start()\nprint('main')"),

@@ -3,6 +3,9 @@
 from warm_cases import Case, base64_of
 
 NODE = [
+    Case("what two listeners of the end leave to be done", "process.on('exit', async () => { await 1; console.log('after') }); process.on('exit', () => {})"),
+    Case("a listener of the end that fails later", "process.on('exit', async () => { throw new Error('late') }); process.on('exit', () => {})", exit=1),
+    Case("a listener of the end that sets the code later", "process.on('exit', () => Promise.resolve().then(() => { process.exitCode = 7 })); process.on('exit', () => {})", exit=7),
     Case("argv", "console.log(process.argv, process.argv0, process.execArgv, process.execPath)"),
     Case("argv with arguments", "console.log(process.argv)", args=["a", "b c", "", "ü😀", "-e", "--", "--version"]),
     Case("title, versions, release", "console.log(process.title, process.version, process.release.name, process.arch, process.platform, process.features)"),
