@@ -161,7 +161,7 @@ def may_call_back(callbacks=atexit._ncallbacks, threads=_thread._count):
 
 def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
            reference=_weakref.ReferenceType, proxies=(_weakref.ProxyType, _weakref.CallableProxyType),
-           collected=gc.callbacks, debug=gc.get_debug):
+           collected=gc.callbacks, debug=gc.get_debug, asks=type.__getattribute__, hashes=type.__hash__, compares=type.__eq__):
     # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
     # and the kernel may have it all as it is.  What was there before the code is not among these.  We
     # keep no reference to the streams ourselves: they are flushed when the last is gone.
@@ -171,6 +171,11 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
     if sys.stdout is not stdout or sys.stderr is not stderr:
         return False
     objects = get_objects()
+    for kind in {id(type(o)): type(o) for o in objects}.values():  # to look at some is to call the code
+        meta = type(kind)
+        if meta is not type and (meta.__getattribute__ is not asks or meta.__hash__ is not hashes
+                                 or meta.__eq__ is not compares or hasattr(meta, "__getattr__")):
+            return False
     kinds = set(map(type, objects))
     if type(sys) not in kinds:  # not even __main__: the code, too, has told the collector to leave all alone
         return False

@@ -470,6 +470,10 @@ FLUSHED = [
 ]
 
 ENDINGS = [
+    Case("a kind of class that tells what is asked of it", "class M(type):\n    def __getattribute__(c, n): print('asked', n); return type.__getattribute__(c, n)\nclass A(metaclass=M): pass\na = A()"),
+    Case("a kind of class that answers for what it has not", "class M(type):\n    def __getattr__(c, n): print('not there', n); raise AttributeError(n)\nclass A(metaclass=M): pass\na = A()"),
+    Case("a kind of class that tells when it is hashed or compared", "class M(type):\n    def __hash__(c): print('hash'); return 1\n    def __eq__(c, o): print('eq'); return c is o\nclass A(metaclass=M): pass\nclass B(metaclass=M): pass\na, b = A(), B()"),
+    Case("abstract classes and enumerations", "import abc, enum\nclass A(abc.ABC):\n    @abc.abstractmethod\n    def f(s): ...\nclass B(A):\n    def f(s): return 1\nclass E(enum.Enum): a = 1\nb = B(); print(b.f(), E.a)"),
     Case("atexit, last first, with arguments", "import atexit\nfor i in range(3): atexit.register(print, i, sep='')\n@atexit.register\ndef f(): print('f')\natexit.unregister(print) if 0 else None\nprint('main')"),
     Case("atexit unregister", "import atexit\ndef f(): print('f')\natexit.register(f); atexit.register(print, 'g'); atexit.unregister(f)"),
     Case("atexit after an error", "import atexit\natexit.register(print, 'atexit')\n1 / 0", exit=1),
