@@ -130,7 +130,7 @@ static void end(struct run *r, enum ending ending)
 {
         if (r->facts.ending == END_BY_ITSELF)
                 r->facts.ending = ending;
-        sandbox_kill(r->sandbox);
+        sandbox_cut_off(r->sandbox);
 }
 
 /* SIGTERM to all; the last word comes after the grace time, which is no longer than the

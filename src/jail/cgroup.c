@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "jail/cgroup_home.h"
+#include "jail/cgroup_processes.h"
 #include "sys/file.h"
 
 #define NUMBERS (1u << 22) /* as many as there can be process ids */
@@ -367,6 +368,11 @@ uint64_t cgroup_cpu_us(struct cgroup *cg)
         if (!may_keep(cg))
                 let_go(cg, CPU_US);
         return used;
+}
+
+uint64_t cgroup_uncounted_cpu_us(const struct cgroup *cg)
+{
+        return cg->has[CPUACCT] || !cg->has[PIDS] ? 0 : cgroup_processes_cpu_us(cg->dir[PIDS]);
 }
 
 int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)

@@ -69,6 +69,8 @@ int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, s
 
 /* CPU time used so far, in microseconds; 0 when it is not known. */
 uint64_t cgroup_cpu_us(struct cgroup *cg);
+/* What is lost with those who are about to be killed, where no group counts it; else 0. */
+uint64_t cgroup_uncounted_cpu_us(const struct cgroup *cg);
 
 /* Sets the CPU limit.  Not part of cgroup_new(), because the first group of a host that
  * has one makes the kernel patch its own code on all CPUs, and the last one back: 1 ms

@@ -188,7 +188,7 @@ void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet
 void handle_kill(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
 {
         (void)k, (void)packet;
-        sandbox_kill(cell->sandbox);
+        sandbox_cut_off(cell->sandbox);
 }
 
 void handle_count(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)

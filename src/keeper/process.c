@@ -120,14 +120,12 @@ void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
         keeper_reply(k, &failed, sizeof failed, -1);
 }
 
-void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret)
+void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret)
 {
         struct cgroup_usage usage;
-        if (!sandbox->cgroup)
-                return;
         ret->read_us = clock_us();
-        cgroup_read_usage(sandbox->cgroup, &usage);
-        counters_tell(&usage, ret);
+        if (sandbox_usage(sandbox, &usage))
+                counters_tell(&usage, ret);
 }
 
 /* Removes a dead sandbox's groups, at once or when the kernel lets us. */

@@ -77,7 +77,7 @@ int keeper_watch_docker(struct keeper *k, int pidfd);
 void keeper_finish(struct keeper *k, struct cell *cell);
 /* Ready ones with these limits, which the caller frees; or NULL. */
 struct stock_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits);
-void keeper_count(const struct sandbox *sandbox, struct keeper_counted *ret);
+void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret);
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);
 
 #define KEEPER_TICK_US 2000

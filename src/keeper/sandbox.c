@@ -341,9 +341,21 @@ bool sandbox_usage(struct sandbox *sb, struct cgroup_usage *ret)
 {
         if (sb->remote)
                 return sb->context && sb->remote->usage(sb->context, ret);
-        if (sb->cgroup)
-                cgroup_read_usage(sb->cgroup, ret);
-        return sb->cgroup != NULL;
+        if (!sb->cgroup)
+                return false;
+        cgroup_read_usage(sb->cgroup, ret);
+        if (!ret->cpu_known) {
+                ret->cpu_us = sb->cut_off_cpu_us;
+                ret->cpu_known = ret->cpu_us > 0;
+        }
+        return true;
+}
+
+void sandbox_cut_off(struct sandbox *sb)
+{
+        if (sb->cgroup && sb->pid > 0 && !sb->cut_off_cpu_us)
+                sb->cut_off_cpu_us = cgroup_uncounted_cpu_us(sb->cgroup);
+        sandbox_kill(sb);
 }
 
 void sandbox_kill(struct sandbox *sb)

@@ -42,6 +42,9 @@ struct sandbox {
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
+        uint64_t cut_off_cpu_us; /* see sandbox_cut_off() */
+        uint64_t
+                killed_cpu_us; /* cgroup_uncounted_cpu_us() before it was killed in the middle of something */
         struct netns_kept netns; /* its network namespace, if parts.keep_netns */
         int user;                /* its user namespace, kept once it is dead if parts.keep_user; -1 */
         bool keep_user;
@@ -106,6 +109,9 @@ bool sandbox_usage(struct sandbox *sandbox, struct cgroup_usage *ret);
 
 /* Kills everything in it, now. */
 void sandbox_kill(struct sandbox *sandbox);
+/* The same, in the middle of something: nobody will tell what that has used, so it is looked up before, where
+ * no group counts it. */
+void sandbox_cut_off(struct sandbox *sandbox);
 
 /* Kills everything in it and waits, within reason, until it is gone: its counters are final
  * then. */

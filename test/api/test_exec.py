@@ -155,6 +155,22 @@ def statuses_tell_the_true_cause():
         same(r["status"], "disk_limit", "disk")
 
 
+@test(users=["root"])
+def what_was_used_is_told_also_of_what_is_killed():
+    """Nobody inside is left to tell, and those it had waited for are gone."""
+    stay = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    burn = "while time.process_time() < 0.2: pass\n"
+    codes = {"itself": burn, "a child": f"if os.fork() == 0:\n    {burn}    os._exit(0)\nos.wait()\n"}
+    with Daemon() as d:
+        for who, code in codes.items():
+            r = d.exec("python3", stay + code + "time.sleep(60)", timeout_ms=1500 * support.slack, limits={"grace_ms": 10})
+            same((r["status"], r["signal"]), ("timeout", 9), who)
+            ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"{who} used 200 ms: {r['usage']}")
+        r = d.exec("python3", stay + burn + "while True: print('x' * 1000)", on_output_limit="kill", limits={"output_bytes": 65536})
+        same(r["status"], "output_limit", "status")
+        ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"of 200 ms: {r['usage']}")
+
+
 @test(users=["root"], timing=True)
 def statuses_of_limits_that_need_control_groups():
     with Daemon() as d:
