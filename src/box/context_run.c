@@ -155,6 +155,21 @@ static void fence(struct context_run *run)
                 context_kill(c, "it could not be told to go on");
 }
 
+/* The code's own doing if we sent no signal: `raise KeyboardInterrupt`, `kill -INT $$`.  Then it ended as
+ * with any other error. */
+static void interrupted(struct context_run *run)
+{
+        if (!run->signalled) {
+                run->facts.exited.wait_status = (run->error ? 1 : 128 + SIGINT) << 8;
+                return;
+        }
+        free(run->error);
+        run->error = NULL;
+        run->facts.exited.wait_status = SIGINT;
+        if (run->interrupted && run->facts.ending == END_BY_ITSELF)
+                run->facts.ending = END_CANCELLED;
+}
+
 static void done(struct context_run *run, char *body, size_t len)
 {
         struct context *c = run->context;
@@ -184,9 +199,7 @@ static void done(struct context_run *run, char *body, size_t len)
                 run->facts.exited.wait_status = code << 8;
                 break;
         case DRIVER_INTERRUPTED:
-                run->facts.exited.wait_status = SIGINT;
-                if (run->interrupted && run->facts.ending == END_BY_ITSELF)
-                        run->facts.ending = END_CANCELLED;
+                interrupted(run);
         }
         stop_clocks(run);
         if (!run->signalled) {

@@ -17,8 +17,9 @@ import builtins
 import sys
 from _io import BufferedReader, BufferedWriter, FileIO, open as open_file
 from _signal import SIGINT, default_int_handler, signal
+from _thread import RLock
 from posix import _exit, close, dup2, fstat, register_at_fork, set_inheritable, write
-from select import select
+from select import poll, select
 from sys import getprofile, gettrace, modules, setprofile, settrace
 from time import process_time
 
@@ -36,7 +37,7 @@ except ImportError:  # an interpreter without the accelerator
 __builtins__ = dict(vars(builtins))
 
 # These are in LATE.
-after_inspect = after_pyplot = before_matplotlib = display_values = exit_code_of = name_of = report = represent = None
+after_inspect = after_pyplot = before_matplotlib = display_values = exit_code_of = report = represent = None
 show_figures = None
 
 DATA_MAX = 4 << 20  # of one representation
@@ -47,7 +48,6 @@ FRAMES_MAX = 2000  # of a traceback
 RESULTS_MAX = 64  # a run; the last are kept for the value of the run
 RESULTS_FOR_MAIN = 8
 SOURCES_MAX = 16 << 20  # of earlier runs, for tracebacks
-GONE = (5, 6, 9, 21, 22, 32, 104, 107)  # EIO ENXIO EBADF EISDIR EINVAL EPIPE ECONNRESET ENOTCONN
 SOCKET_FROM = 100  # away from what code that tidies up descriptors closes
 
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
@@ -55,6 +55,9 @@ PLAIN_TYPES = (int, str, float, bool, list, tuple, dict, set, frozenset, bytes, 
 BRACKETS = {list: "[]", tuple: "()", set: "{}", dict: "{}", frozenset: ("frozenset({", "})")}
 ORIGINAL_HOOK = sys.__excepthook__
 INTERRUPTED = '{"status":"interrupted"}'
+# Of an exception and of its class, whatever that does to attributes.
+get_traceback, set_traceback = BaseException.__traceback__.__get__, BaseException.__traceback__.__set__
+get_class_name = type.__dict__["__name__"].__get__
 WATCHED = ("inspect", "linecache", "matplotlib.pyplot")  # see after_import()
 
 
@@ -66,6 +69,8 @@ class State:
     late = False  # LATE was compiled
     forked = False  # this is a child that the code forked
     running = False  # from the message to the answer
+    due = False  # results may be sent: from the beginning of the code to the answer
+    lock = RLock()  # held to send a message, and to change `due` and what is counted; a handler may come in between
     code = None  # that was received, and not yet run
     owed = None  # the answer that is to be sent
     interrupted = False  # SIGINT came where it could not be raised
@@ -101,27 +106,30 @@ class Channel:
         data = payload.encode("utf-8", "replace")
         message = b"%s %d\n%s" % (kind, len(data), data)
         try:
-            self.writer.flush()
-            self.writer.write(message)
-            self.writer.flush()
-        except BaseException as e:
-            self.end_if_gone(e)
+            with State.lock:
+                self.writer.flush()
+                self.writer.write(message)
+                self.writer.flush()
+        except BaseException:
+            self.end_if_gone()
             raise
 
     def send_owed(self):
         """The end of the run: exactly once, whatever handlers raise.  They run at calls and jumps, so not between
-        the three lines below, and after the copy if in the last of them."""
+        the three lines below, and after the copy if in the last of them.  Threads that have something to show see
+        under the lock that it is too late."""
         while State.owed is not None:
             try:
                 data = State.owed.encode()
                 message = b"done %d\n%s" % (len(data), data)
                 process_time()  # the kernel charges us for what we used until here, and so this run and not the next
-                self.writer.flush()
-                State.owed = None
-                State.running = State.interrupted = False
-                self.writer.write(message)
-            except BaseException as e:
-                self.end_if_gone(e)
+                with State.lock:
+                    self.writer.flush()
+                    State.owed = None
+                    State.running = State.due = State.interrupted = False
+                    self.writer.write(message)
+            except BaseException:
+                self.end_if_gone()
 
     def receive(self):
         """Puts the code of the next run into State.  Without the daemon there is nothing left to do.  What
@@ -136,8 +144,8 @@ class Channel:
                 self.read_ahead = True
                 window = self.reader.peek(1)
                 break
-            except BaseException as e:
-                self.end_if_gone(e)
+            except BaseException:
+                self.end_if_gone()
         if not window:
             _exit(0)
         header, newline, data = window.partition(b"\n")
@@ -164,9 +172,12 @@ class Channel:
         except BaseException:  # out of step
             _exit(1)
 
-    def end_if_gone(self, failure):
-        """A handler of the code's may raise an OSError, too: TimeoutError is one."""
-        if isinstance(failure, OSError) and failure.errno in GONE or self.reader.closed or self.writer.closed:
+    def end_if_gone(self):
+        """Something was raised: by the socket, or by a handler of the code's, which may be an OSError, too."""
+        self.check()
+        hangup = poll()
+        hangup.register(self.fd, 0)
+        if hangup.poll(0) or self.reader.closed or self.writer.closed:
             _exit(1)
 
     def pending(self):
@@ -174,12 +185,14 @@ class Channel:
 
     def check(self):
         """That the descriptor is still the socket: never wait for an answer from something else."""
-        try:
-            if fstat(self.fd).st_ino == self.inode:
+        while True:
+            try:
+                if fstat(self.fd).st_ino != self.inode:
+                    _exit(1)
                 return
-        except OSError:
-            pass
-        _exit(1)
+            except OSError as e:
+                if get_traceback(e).tb_next is None:  # of fstat() itself, not of a handler
+                    _exit(1)
 
 
 def move_up(fd):
@@ -207,6 +220,11 @@ def hold_interrupt(signum, frame):
             State.interrupted = True
     except Exception:
         pass
+
+
+def is_a(failure, kind):
+    """isinstance() asks the exception, too, which may raise another."""
+    return issubclass(type(failure), kind)
 
 
 def let_interrupts_in():
@@ -407,6 +425,7 @@ def text_of(value):
 
 
 def send_result(mime, data, main, value):
+    """With the lock held."""
     State.sent += 1
     State.channel.send(
         b"result",
@@ -418,8 +437,10 @@ def send_result(mime, data, main, value):
 def send_value(value):
     """The value of the run."""
     if type(value) in PLAIN_TYPES:
-        send_result("text/plain", text_of(value), True, State.values)
-        State.values += 1
+        text = text_of(value)
+        with State.lock:
+            send_result("text/plain", text, True, State.values)
+            State.values += 1
     else:
         late()
         represent(value).send(True)
@@ -544,35 +565,34 @@ def send_figures(send):
 def answer(failure):
     """Tells what escaped the code; the payload of `done`."""
     late()
-    if isinstance(failure, SystemExit):
+    if is_a(failure, SystemExit):
         code, second = interruptible(exit_code_of, failure)
         return '{"status":"exit","exit_code":%d}' % (1 if second else code)
-    told, second = interruptible(report, failure)
-    if isinstance(failure, KeyboardInterrupt):
-        return INTERRUPTED
-    if told is None:  # even that failed, or somebody lost patience
-        told = (name_of(failure), "", name_of(failure) + "\n")
+    told = report(failure)
     State.channel.send(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, told)))
-    return '{"status":"error"}'
+    # The code may have raised it itself.  Only the daemon knows whether it sent a signal.
+    return INTERRUPTED if is_a(failure, KeyboardInterrupt) else '{"status":"error"}'
 
 
 def end_child(failure):
     """The code forked, and this is the child at the end of the script."""
     if failure is None:
         raise SystemExit(0)
-    if isinstance(failure, SystemExit):
+    if is_a(failure, SystemExit):
         raise failure
     late()
-    interruptible(report, failure)
-    raise SystemExit(130 if isinstance(failure, KeyboardInterrupt) else 1)
+    report(failure)
+    raise SystemExit(130 if is_a(failure, KeyboardInterrupt) else 1)
 
 
 def run(data):
     """The payload of `done`."""
     State.number += 1
-    State.values = State.sent = 0
-    State.full = False
-    State.shown = set()
+    with State.lock:
+        State.values = State.sent = 0
+        State.full = False
+        State.shown = set()
+        State.due = bool(data)  # an empty run follows an interrupt, and nobody looks at it
     name = "<run %d>" % State.number
     text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     keep_source(name, text)
@@ -582,7 +602,7 @@ def run(data):
     done = '{"status":"ok"}'
     if failure is not None:
         done = answer(failure)
-        interruptible(send_figures, not isinstance(failure, KeyboardInterrupt))
+        interruptible(send_figures, not is_a(failure, KeyboardInterrupt))
         failure = None
     interruptible(flush_streams)
     State.channel.check()
@@ -591,6 +611,8 @@ def run(data):
 
 def after_fork():
     """The child's copy of the socket would hide from the daemon that the context died."""
+    State.lock = RLock()  # another thread may have held the old one
+    State.due = False
     if not State.forked:
         State.forked = True
         try:
@@ -637,7 +659,8 @@ def serve(fd):
     State.Expr, State.Expression = _ast.Expr, _ast.Expression
     while True:
         try:
-            serve_one()
+            while True:  # in here: a handler may run at the jump back, too
+                serve_one()
         except BaseException:
             if State.forked:
                 raise
@@ -725,21 +748,20 @@ def cut(text, room):
 
 def message_of(failure):
     try:
-        if isinstance(failure, SyntaxError) and isinstance(failure.msg, str):
+        if is_a(failure, SyntaxError) and isinstance(failure.msg, str):
             return exact(failure.msg)
         return exact(str(failure))
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return "<exception str() failed>"
 
 
 def name_of(failure):
-    try:
-        return exact(type(failure).__name__)[:200]
-    except Exception:
-        return "Exception"
+    return exact(get_class_name(type(failure)))[:200]
 
 
-def format_failure(failure, tb):
+def format_failure(failure, tb, message):
     limit = None
     try:
         limit = sys.getrecursionlimit()
@@ -750,33 +772,47 @@ def format_failure(failure, tb):
         if "linecache" in modules:
             fill_linecache(modules["linecache"])
         return exact("".join(traceback.TracebackException(type(failure), failure, tb).format()))
-    except Exception:
-        return "%s: %s\n" % (name_of(failure), message_of(failure))
+    except BaseException:
+        return "%s: %s\n" % (name_of(failure), message)
     finally:
         if limit and limit < 1000:
             sys.setrecursionlimit(limit)
 
 
+def add_line(failure):
+    """To a SyntaxError: the compiler looked for a file."""
+    try:
+        if failure.text is None and failure.filename in State.sources:
+            lines = State.sources[failure.filename].split("\n")
+            if failure.lineno and failure.lineno <= len(lines):
+                failure.text = lines[failure.lineno - 1] + "\n"
+    except Exception:  # of a class of the code's
+        pass
+
+
 def describe(failure):
     """(name, message, traceback) of what escaped the code."""
-    failure.__traceback__ = tb = users_traceback(failure.__traceback__)
-    if isinstance(failure, SyntaxError) and failure.text is None and failure.filename in State.sources:
-        lines = State.sources[failure.filename].split("\n")  # the compiler looked for a file
-        if failure.lineno and failure.lineno <= len(lines):
-            failure.text = lines[failure.lineno - 1] + "\n"
+    tb = users_traceback(get_traceback(failure))
+    set_traceback(failure, tb)
+    if is_a(failure, SyntaxError):
+        add_line(failure)
     message = cut(message_of(failure), TEXT_MAX)  # first: an interrupt here gets through, in traceback it does not
-    return name_of(failure), message, cut(format_failure(failure, tb), TRACEBACK_MAX)
+    return name_of(failure), message, cut(format_failure(failure, tb, message), TRACEBACK_MAX)
 
 
 def report(failure):
-    told = describe(failure)
-    complain(failure, told[2])
+    """What describe() gives, and to stderr.  That goes through what the code may have replaced, and may fail."""
+    told = interruptible(describe, failure)[0]
+    if told is None:  # somebody lost patience
+        told = (name_of(failure), "", name_of(failure) + "\n")
+    interruptible(complain, failure, told[2])
     return told
 
 
 def complain(failure, text):
     """To stderr, as the interpreter does at the end of a script."""
-    sys.last_type, sys.last_value, sys.last_traceback = type(failure), failure, failure.__traceback__
+    tb = get_traceback(failure)
+    sys.last_type, sys.last_value, sys.last_traceback = type(failure), failure, tb
     if sys.version_info >= (3, 12):
         sys.last_exc = failure
     hook = getattr(sys, "excepthook", ORIGINAL_HOOK)
@@ -784,7 +820,7 @@ def complain(failure, text):
         print_to_stderr(text)
         return
     try:
-        hook(type(failure), failure, failure.__traceback__)
+        hook(type(failure), failure, tb)
     except Exception:
         print_to_stderr(text)
 
@@ -828,12 +864,25 @@ def json_text(value):
     from json import JSONEncoder
 
     parts, size = [], 0
-    for part in JSONEncoder(ensure_ascii=False).iterencode(value):
+    for part in JSONEncoder(ensure_ascii=False, allow_nan=False).iterencode(value):
         parts.append(part)
         size += len(part)
         if size > DATA_MAX:
             raise TooMuch
     return exact("".join(parts))
+
+
+def refuse(constant):
+    raise ValueError(constant)
+
+
+def checked_json(text):
+    """Of what says that it is JSON already."""
+    from json import loads
+
+    if len(text) <= DATA_MAX:  # or it is left out anyway
+        loads(text, parse_constant=refuse)
+    return text
 
 
 def as_text(mime, data):
@@ -844,11 +893,10 @@ def as_text(mime, data):
         return None
     if mime in BINARY:
         return base64(data)
+    is_json = mime == "application/json" or mime.endswith("+json")
     if isinstance(data, str):
-        return exact(data)
-    if mime == "application/json" or mime.endswith("+json"):
-        return json_text(data)
-    return None
+        return checked_json(exact(data)) if is_json else exact(data)
+    return json_text(data) if is_json else None
 
 
 class Bundle:
@@ -883,11 +931,19 @@ class Bundle:
             text += "\n[" + "; ".join(self.left_out) + "]"
         self.parts["text/plain"] = text
         room = RESULTS_MAX if main else RESULTS_MAX - RESULTS_FOR_MAIN
-        if State.sent >= room:
-            if not State.full:
+        with State.lock:
+            due, fits, told = State.due, State.sent < room, State.full
+            if due and fits:
+                self.send_parts(main, room)
+            elif due:
                 State.full = True
-                print_to_stderr("display: more than %d results in a run, the rest is left out\n" % room)
-            return
+        # Not with the lock held: what prints may be the code's.
+        if not due:  # the run came to its end meanwhile, or this is a child since
+            print(text)
+        elif not fits and not told:
+            print_to_stderr("display: more than %d results in a run, the rest is left out\n" % room)
+
+    def send_parts(self, main, room):
         value = State.values
         State.values += 1
         for mime, data in self.parts.items():
@@ -928,10 +984,15 @@ def add_figure(bundle, figure):
     figure.stale = False  # savefig() leaves it as if it had changed
 
 
+def is_mime(text):
+    """The daemon takes no other."""
+    return "/" in text and " " not in text and len(text) <= 100 and text.isascii() and text.isprintable()
+
+
 def add_parts(bundle, parts):
     """Of a dict from MIME type to data."""
     for mime, data in list(parts.items())[:16]:
-        if isinstance(mime, str) and "/" in mime and len(mime) <= 100 and mime.isprintable():
+        if isinstance(mime, str) and is_mime(exact(mime)):
             bundle.add(exact(mime), lambda: data)
 
 
@@ -968,7 +1029,7 @@ def represent(value):
 
 def display_values(values, raw):
     for value in values:
-        if not State.running or State.forked:  # a thread between runs, a child
+        if not State.due:  # a thread between runs, a child
             print(text_of(value))
             continue
         if raw and isinstance(value, dict):
@@ -992,13 +1053,21 @@ def open_figures():
 
 
 def show_figures(send):
-    """Sends the open ones, unless they were shown and did not change since, and closes all."""
+    """Sends the open ones, unless they were shown and did not change since, and closes all.  Then raises what the
+    first bad one raised."""
+    failure = None
     for figure in open_figures():
         try:
-            if send and State.running and not State.forked and (id(figure) not in State.shown or figure.stale):
-                represent(figure).send(False)
-        finally:
-            modules["matplotlib.pyplot"].close(figure)
+            try:
+                if send and State.due and (id(figure) not in State.shown or figure.stale):
+                    represent(figure).send(False)
+            finally:
+                modules["matplotlib.pyplot"].close(figure)
+        except BaseException as e:
+            send = send and is_a(e, Exception)  # not after an interrupt
+            failure = e if failure is None else failure
+    if failure is not None:
+        raise failure
 
 
 def before_matplotlib():
