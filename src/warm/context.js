@@ -17,6 +17,7 @@
 
 const fs = require('fs'), inspector = require('inspector'), net = require('net'), path = require('path');
 const url = require('url'), util = require('util'), vm = require('vm'), Module = require('module');
+const { Writable, Duplex } = require('stream');
 const here = module, Script = vm.Script;
 
 const SOCKET = 3;
@@ -25,13 +26,15 @@ const JSON_VALUES_MAX = 100000;
 const SHOW = { __proto__: null, depth: 4, maxArrayLength: 100, maxStringLength: 10000, breakLength: 100 };
 
 const uncurry = (method) => Function.prototype.call.bind(method);
-const { stringify } = JSON, { inspect, types } = util, { from: toBuffer, concat, alloc } = Buffer;
-const { writeSync, fstatSync } = fs, { isFinite, isSafeInteger } = Number, { wait } = Atomics;
+const { stringify, parse: fromJson } = JSON, { hasOwn } = Object;
+const { inspect, types } = util, { from: toBuffer, concat, alloc } = Buffer;
+const { writeSync, fstatSync, readdirSync } = fs, { isFinite, isSafeInteger } = Number, { wait } = Atomics;
 const indexOf = uncurry(String.prototype.indexOf), slice = uncurry(String.prototype.slice);
 const split = uncurry(String.prototype.split), startsWith = uncurry(String.prototype.startsWith);
 const trim = uncurry(String.prototype.trim), test = uncurry(RegExp.prototype.exec);
 const bytes = uncurry(Buffer.prototype.subarray), decode = uncurry(Buffer.prototype.toString);
 const findByte = uncurry(Buffer.prototype.indexOf), then = uncurry(Promise.prototype.then);
+const uncork = uncurry(Writable.prototype.uncork), { WritableState } = Writable;
 const toText = String, toBig = BigInt, toNumber = Number, parse = parseInt;
 const later = setImmediate, startTimer = setInterval, stopTimer = clearInterval;
 const reallyExit = process.reallyExit.bind(process), cwd = process.cwd;
@@ -40,10 +43,6 @@ const listenerCount = process.listenerCount.bind(process), on = process.on.bind(
 const listeners = process.listeners.bind(process);
 const fatal = typeof process._fatalException === 'function' ? process._fatalException.bind(process) : null;
 const tick = fatal && typeof process._tickCallback === 'function' ? process._tickCallback : () => {};
-
-const session = new inspector.Session();
-session.connect();
-const post = session.post.bind(session);
 
 /* The run that is going on, or null. */
 let run = null;
@@ -111,6 +110,54 @@ function cut(text, room) {
         return slice(text, 0, room / 2) + '\n[' + left + ' characters left out]\n' + slice(text, -room / 2);
 }
 
+function attempt(f, otherwise) {
+        try {
+                return f();
+        } catch {
+                return otherwise;
+        }
+}
+
+// The inspector
+
+function own(object, name) {
+        return object !== undefined && hasOwn(object, name) ? object[name] : undefined;
+}
+
+let calls = 0, waiting = { __proto__: null }; /* callbacks by number */
+
+function heard(message) {
+        const answer = fromJson(message), id = own(answer, 'id'), callback = waiting[id];
+        delete waiting[id];
+        callback?.(own(own(answer, 'error'), 'message'), own(answer, 'result'));
+}
+
+/* inspector.Session makes its messages of objects that have a prototype, which the code can have changed. */
+const dispatch = (() => {
+        try {
+                const { Connection } = process.binding('inspector');
+                const connection = new Connection(heard);
+                return connection.dispatch.bind(connection);
+        } catch {
+                const session = new inspector.Session();
+                session.connect();
+                const post = session.post.bind(session);
+                return (message) => {
+                        const { id, method, params } = fromJson(message);
+                        post(method, params, (error, result) =>
+                                heard(stringify(error ? { id, error: { message: error.message } } : { id, result })));
+                };
+        }
+})();
+
+/* The parameters are JSON. */
+function call(method, params, callback) {
+        const id = ++calls;
+        if (callback)
+                waiting[id] = callback;
+        dispatch('{"id":' + id + ',"method":"' + method + '","params":{' + params + '}}');
+}
+
 // Interrupts
 
 const hub = { __proto__: null, step: null, import: null };
@@ -119,6 +166,7 @@ const script = new vm.Script('globalThis[Symbol.for("cella")].step()', { filenam
 const runScript = script.runInThisContext.bind(script);
 const BREAK = { __proto__: null, breakOnSigint: true };
 let inside = false;
+let torn = false; /* something was cut off since the last run ended */
 
 /* Calls f() so that SIGINT ends it, whatever it does, and says whether that happened.  f() may be
  * cut off at any point, so it sends nothing.  What it throws goes to failed(). */
@@ -134,8 +182,10 @@ function interruptible(f, failed) {
         }
         inside = false;
         hub.step = null;
-        if (threw && error !== null && typeof error === 'object' && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+        if (threw && error !== null && typeof error === 'object' && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') {
+                torn = true;
                 return true;
+        }
         if (threw && failed)
                 failed(error);
         return false;
@@ -194,13 +244,72 @@ function keep_watching() {
         touched = false;
 }
 
+/* A signal goes through a thread of the watchdog, which may be late.  To stop that thread is to wait until it runs, but it
+ * leaves what it has not taken yet to the next, which gets a moment for it, three times.  In between SIGINT kills;
+ * the daemon sends none then. */
+function catch_up() {
+        if (!watching || listenerCount('SIGINT') > 0)
+                return;
+        for (let i = 0; i < 3; i++) {
+                unwatch();
+                watch();
+                wait(nap, 0, 0, 1);
+        }
+}
+
+const pid = process.pid, sendSignal = process._kill, { SIGINT } = require('os').constants.signals;
+
+/* The number of another thread of this process, which means the same to kill(2); 0 if there is none to be found. */
+function other_thread() {
+        const threads = attempt(() => readdirSync('/proc/self/task'), []);
+        if (includes(threads, toText(pid))) /* else the numbers are those of another namespace */
+                for (let i = 0; i < threads.length; i++)
+                        if (toNumber(threads[i]) !== pid)
+                                return toNumber(threads[i]);
+        return 0;
+}
+
+/* Node closes the inspector when the process sends itself what it has no listener for, as it will hardly survive that; but
+ * SIGINT it does survive here. */
+function kill(target, number) {
+        const thread = toNumber(target) === pid && number > 0 ? other_thread() : 0;
+        const failed = sendSignal(thread || target, number);
+        if (thread && number === SIGINT && inside)
+                wait(nap, 0, 0, 100); /* ends the code here, not somewhere behind */
+        return failed;
+}
+
 // The end of a run
 
-function flush(stream, next) {
-        if (stream.writableLength > 0 && !stream.destroyed)
-                stream.write('', next);
-        else
+const stdout = process.stdout, stderr = process.stderr;
+
+function options_of(stream) {
+        const { highWaterMark, decodeStrings, emitClose, autoDestroy } = stream._writableState;
+        return { __proto__: null, highWaterMark, decodeStrings, emitClose, autoDestroy };
+}
+
+const stdout_options = options_of(stdout), stderr_options = options_of(stderr);
+
+/* Whether nothing is left in it.  Both write at once: so what is left is corked, or (for a turn or two, where the pipe does
+ * not block) on its way, or was cut off in the middle of a write: that never ends, and all later ones would wait for it. */
+function is_flushed(stream, options, turns) {
+        const state = stream._writableState;
+        if (stream.destroyed || state.ending)
+                return true;
+        while (state.corked > 0)
+                uncork(stream);
+        if (state.length > 0 && turns > 0 && !torn)
+                return false;
+        if (state.length > 0 || torn)
+                stream._writableState = new WritableState(options, stream, stream instanceof Duplex);
+        return true;
+}
+
+function flush(stream, options, turns, next) {
+        if (attempt(() => is_flushed(stream, options, turns), true))
                 next();
+        else
+                later(() => flush(stream, options, turns - 1, next));
 }
 
 function finish(mine, payload) {
@@ -209,18 +318,18 @@ function finish(mine, payload) {
                         return;
                 run = null;
                 stopTimer(poll);
-                post('Runtime.releaseObjectGroup', RUN_OBJECTS);
+                torn = false;
+                waiting = { __proto__: null };
+                call('Runtime.releaseObjectGroup', '"objectGroup":"run"');
                 keep_listening();
+                if (mine.empty)
+                        catch_up();
                 check_socket();
                 charge(); /* by asking; else the next run might be charged for what this one used */
                 send('done', payload);
                 next_message();
         };
-        try {
-                flush(stdout, () => flush(stderr, done));
-        } catch {
-                done();
-        }
+        flush(stdout, stdout_options, 3, () => flush(stderr, stderr_options, 3, done));
 }
 
 /* The first that comes is how the run ended; told as soon as we are not inside the code. */
@@ -236,7 +345,7 @@ function settle(mine, how, value, place) {
 
 function conclude(mine) {
         const { how, value } = mine;
-        if (how === 'error' && !(value instanceof Exit && mine.exit_code !== undefined)) {
+        if (how === 'error' && !(Exit.is(value) && mine.exit_code !== undefined)) {
                 tell_error(value, mine.place);
                 finish(mine, '{"status":"error"}');
         } else if (mine.exit_code !== undefined && how !== 'interrupted') {
@@ -250,9 +359,16 @@ function conclude(mine) {
 
 /* process.exit() in code that goes on all the same, because it caught what is thrown here, still counts. */
 class Exit extends Error {
+        #code;
+
         constructor(code) {
                 super('process.exit(' + code + ')');
-                this.code = code;
+                this.#code = code;
+        }
+
+        /* `instanceof` would call a proxy's code. */
+        static is(error) {
+                return error !== null && typeof error === 'object' && #code in error;
         }
 }
 
@@ -266,18 +382,9 @@ function exit(code) {
         throw new Exit(status);
 }
 
-/* For when describe() fails. */
-function briefly(error) {
-        try {
-                return cut(types.isNativeError(error) ? toText(error.stack) : 'Error', TEXT_MAX);
-        } catch {
-                return 'Error';
-        }
-}
-
 function tell_error(error, place) {
-        let told = { name: 'Error', message: '', traceback: briefly(error) };
-        interruptible(() => { told = describe(error, place); });
+        const told = { __proto__: null, name: 'Error', message: '', traceback: 'Error' };
+        interruptible(() => describe(error, place, told));
         say(told.traceback + '\n');
         send('error', '{"name":' + quote(told.name) + ',"message":' + quote(told.message) + ',"traceback":' +
                 quote(told.traceback) + '}');
@@ -292,10 +399,10 @@ function uncaught(error) {
                 settle(run, 'error', error);
         } else if (++stray > STRAY_MAX) {
                 reallyExit(1); /* the code has broken something that Node needs, and it will not end */
-        } else if (!(error instanceof Exit)) {
-                let text = briefly(error);
-                interruptible(() => { text = describe(error).traceback; });
-                say(text + '\n');
+        } else if (!Exit.is(error)) {
+                const told = { __proto__: null, traceback: 'Error' };
+                interruptible(() => describe(error, undefined, told));
+                say(told.traceback + '\n');
         }
 }
 
@@ -313,26 +420,31 @@ function unwind(error) {
 function on_uncaught(error) {
         if (error === STOPPED)
                 return;
-        if (listenerCount('uncaughtException') <= 1 || error instanceof Exit) /* else the code has its own */
+        if (listenerCount('uncaughtException') <= 1 || Exit.is(error)) /* else the code has its own */
                 uncaught(error);
 }
 
 // Errors
 
-/* Without the frames of this file and of the inspector that called the code. */
-function clean(stack) {
+const CALLER = /^ *at (?:call \(\[eval\]:|.* \(node:inspector:)/; /* of the code: no frame below it is the code's */
+const OWN_FRAME = /^ *at (?:.* \()?\[eval\]:\d+:\d+\)?(?: \{)?$/;
+
+/* Without the frames of this file and of the inspector that called the code; what comes before and in the message
+ * is the code's own. */
+function clean(stack, message) {
         if (indexOf(stack, '[eval]:') < 0)
                 return stack;
-        const lines = split(stack, '\n');
-        let text = '', below = false;
-        for (let i = 0; i < lines.length; i++) {
+        const at = message ? indexOf(stack, message) : -1, from = at < 0 ? 0 : at + message.length;
+        const lines = split(slice(stack, from), '\n');
+        let text = slice(stack, 0, from) + lines[0], below = false;
+        for (let i = 1; i < lines.length; i++) {
                 const line = lines[i];
                 if (!startsWith(trim(line), 'at '))
                         below = false;
-                else if (indexOf(line, '(node:inspector:') >= 0)
+                else if (test(CALLER, line))
                         below = true;
-                if (!below && indexOf(line, '[eval]:') < 0)
-                        text += (text ? '\n' : '') + line;
+                if (!below && !test(OWN_FRAME, line))
+                        text += '\n' + line;
                 else if (line[line.length - 1] === '{') /* properties of the error follow its last frame */
                         text += ' {';
         }
@@ -350,18 +462,26 @@ function mark(place, code, name) {
         return name + ':' + (place.line + 1) + '\n' + line + '\n' + pointer + '^\n\n';
 }
 
-function describe(error, place) {
-        if (!types.isNativeError(error) && !(error instanceof Error)) {
-                const text = cut(inspect(error, SHOW), TEXT_MAX);
-                return { name: 'Uncaught', message: text, traceback: 'Uncaught ' + text };
+/* Into `told`, bit by bit: all of this is code of the error's, too, and may fail or be interrupted. */
+function describe(error, place, told) {
+        const native = types.isNativeError(error);
+        if (!native && !attempt(() => error instanceof Error, false)) {
+                const text = attempt(() => cut(inspect(error, SHOW), TEXT_MAX), '[object whose inspection failed]');
+                told.name = 'Uncaught';
+                told.message = text;
+                told.traceback = 'Uncaught ' + text;
+                return;
         }
-        const stack = toText(error.stack);
-        const text = clean(inspect(error, SHOW));
-        let traceback = text;
-        if (place && types.isNativeError(error) && error.name === 'SyntaxError' && indexOf(stack, '\n    at <run-') < 0)
-                traceback = mark(place, run.code, run.name) + text;
-        return { name: cut(toText(error.name), 200), message: cut(toText(error.message), TEXT_MAX),
-                 traceback: cut(traceback, TRACEBACK_MAX) };
+        const name = attempt(() => toText(error.name), 'Error'), message = attempt(() => toText(error.message), '');
+        told.name = cut(name, 200);
+        told.message = cut(message, TEXT_MAX);
+        told.traceback = told.message ? told.name + ': ' + told.message : told.name;
+        const stack = attempt(() => toText(error.stack), told.traceback);
+        told.traceback = cut(stack, TRACEBACK_MAX);
+        let text = attempt(() => clean(inspect(error, SHOW), message), stack);
+        if (place && native && name === 'SyntaxError' && indexOf(stack, '\n    at <run-') < 0)
+                text = mark(place, run.code, run.name) + text;
+        told.traceback = cut(text, TRACEBACK_MAX);
 }
 
 // Values
@@ -402,7 +522,9 @@ function to_json(value) {
 function represent(value) {
         let text, json;
         try {
-                text = clean(inspect(value, SHOW));
+                text = inspect(value, SHOW);
+                if (typeof value === 'object' || typeof value === 'function') /* it may have an error in it */
+                        text = clean(text);
         } catch {
                 text = '[object whose inspection failed]';
         }
@@ -414,7 +536,7 @@ function represent(value) {
         }
         if (text.length > TEXT_MAX)
                 text = slice(text, 0, TEXT_MAX) + '\n[the rest is left out]';
-        return { text, json };
+        return { __proto__: null, text, json };
 }
 
 /* False if interrupted: a toJSON(), a getter or a proxy is code, too. */
@@ -435,54 +557,70 @@ function show(value) {
 // Evaluation
 
 /* The inspector gives descriptions of objects; this is how the object itself gets here. */
-const holder = { value: undefined };
-const RUN_OBJECTS = { objectGroup: 'run' };
+const holder = { __proto__: null, value: undefined };
 let holder_id;
 
 function find_holder() {
         hub.holder = holder;
-        post('Runtime.evaluate', { expression: 'globalThis[Symbol.for("cella")].holder' },
-                (error, answer) => { holder_id = answer.result.objectId; });
+        call('Runtime.evaluate', '"expression":"globalThis[Symbol.for(\\"cella\\")].holder"',
+                (error, answer) => { holder_id = quote(own(own(answer, 'result'), 'objectId')); });
         delete hub.holder;
 }
 
 function real(remote) {
-        if (remote.objectId !== undefined) {
-                post('Runtime.callFunctionOn', { objectId: holder_id, functionDeclaration: 'function (v) { this.value = v; }',
-                        arguments: [{ objectId: remote.objectId }], silent: true });
+        const id = own(remote, 'objectId'), odd = own(remote, 'unserializableValue');
+        if (id !== undefined) {
+                call('Runtime.callFunctionOn', '"objectId":' + holder_id + ',"functionDeclaration":"function (v) { this.value = v; }",' +
+                        '"arguments":[{"objectId":' + quote(id) + '}],"silent":true');
                 const value = holder.value;
                 holder.value = undefined;
                 return value;
         }
-        const odd = remote.unserializableValue;
         if (odd === undefined)
-                return remote.type === 'object' ? null : remote.value;
+                return own(remote, 'type') === 'object' ? null : own(remote, 'value');
         return odd[odd.length - 1] === 'n' ? toBig(slice(odd, 0, -1)) : toNumber(odd);
 }
 
+/* The code made Node close the inspector. */
+function lost() {
+        say('this context can run no more code: it must be restarted\n');
+        reallyExit(1);
+}
+
 function evaluated(mine, error, answer) {
-        if (error)
-                return settle(mine, 'error', new Error(error.message));
-        const details = answer.exceptionDetails;
-        if (details)
-                return settle(mine, 'error', real(details.exception), { line: details.lineNumber, column: details.columnNumber });
-        const value = real(answer.result);
+        if (error !== undefined) {
+                if (indexOf(error, 'Cannot find ') >= 0)
+                        lost();
+                return settle(mine, 'error', new Error(error));
+        }
+        const details = own(answer, 'exceptionDetails');
+        if (details !== undefined)
+                return settle(mine, 'error', real(own(details, 'exception')),
+                        { __proto__: null, line: own(details, 'lineNumber'), column: own(details, 'columnNumber') });
+        const value = real(own(answer, 'result'));
         if (types.isPromise(value))
                 then(value, (v) => settle(mine, 'value', v), (e) => settle(mine, 'error', e));
         else
                 settle(mine, 'value', value);
 }
 
+const EVALUATE = '"replMode":true,"objectGroup":"run","silent":true,"expression":';
+
+/* With a timeout, the inspector takes an interrupt back that comes when the code has just ended by itself; else that would
+ * reach the inspector's own work, which ends the process then.  It is longer than any run.  Each takes some hundred
+ * bytes until it is due, so not every run of very many has one. */
+const TIMEOUT = '"timeout":2000000000,', TIMEOUTS_MAX = 50000;
+
 /* Braces at the start are a block; as a value an object is meant, as in Node's own REPL. */
 function is_object(code) {
         if (!startsWith(trim(code), '{'))
                 return false;
-        try {
-                new Script('(' + code + '\n)');
-                return true;
-        } catch {
-                return false;
-        }
+        return attempt(() => new Script('(' + code + '\n)'), null) !== null ||
+                attempt(() => new Script('async () => (' + code + '\n)'), null) !== null;
+}
+
+function new_run(code, empty) {
+        return { __proto__: null, code, empty, name: '', how: '', value: undefined, place: undefined, exit_code: undefined };
 }
 
 function start(code) {
@@ -493,13 +631,14 @@ function start(code) {
                 conclude(run);
                 return;
         }
-        const mine = run = { code, name: '<run-' + ++number + '>', how: '', exit_code: undefined };
+        const mine = run = new_run(code, code === '');
+        mine.name = '<run-' + ++number + '>';
         let text = indexOf(code, 'import') < 0 ? code : rewrite_imports(code);
         if (is_object(text))
                 text = '(' + text + '\n)';
         const stopped = interruptible(() => {
-                post('Runtime.evaluate', { expression: text + '\n//# sourceURL=' + mine.name, replMode: true,
-                        objectGroup: 'run', silent: true }, (error, answer) => evaluated(mine, error, answer));
+                call('Runtime.evaluate', (number <= TIMEOUTS_MAX ? TIMEOUT : '') + EVALUATE + quote(text + '\n//# sourceURL=' + mine.name),
+                        (error, answer) => evaluated(mine, error, answer));
                 tick(); /* what the code awaits may be there already: go on where SIGINT can stop it */
         }, unwind);
         if (stopped) {
@@ -520,6 +659,8 @@ const WORD = /[\p{ID_Continue}$\u200c\u200d]+/uy;
 const BEFORE_REGEX = /^(?:return|typeof|case|in|of|delete|void|throw|new|else|do|instanceof|await|yield)$/;
 const REGEX = /\/(?:[^\/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y;
 const STATEMENT = /import\s*(?:([\w$]+)\s*)?(?:,\s*)?(?:\*\s*as\s+([\w$]+)\s*|\{([^{}]*)\}\s*)?(?:\bfrom\s*)?(?:'([^'\n\\]*)'|"([^"\n\\]*)")(?:\s*(?:with|assert)\s*(\{[^{}]*\}))?[ \t]*;?/y;
+const CALL = /import\s*\(/y;
+const BODY = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/)*\{/y;
 const IMPORT = 'globalThis[Symbol.for("cella")].import';
 
 function match(pattern, text, at) {
@@ -529,7 +670,7 @@ function match(pattern, text, at) {
 
 /* What `import ... from 'x'` does, said otherwise; as many lines as before. */
 function import_statement(found) {
-        const [, first, all, some] = found;
+        const first = found[1], all = found[2], some = found[3];
         const call = 'await ' + IMPORT + '(' + stringify(found[4] ?? found[5]) + (found[6] ? ', {with: ' + found[6] + '}' : '') + ')';
         let names = first ? 'default: ' + first + ', ' : '';
         if (some !== undefined)
@@ -541,16 +682,26 @@ function import_statement(found) {
 }
 
 /* Goes through the tokens of the code, as far as needed to tell an import from one in a string, a comment,
- * a template or a regular expression.  Whether a slash divides is guessed from the token before it. */
+ * a template or a regular expression.  Whether a slash divides is guessed from the token before it.  A call that is
+ * followed by a body is a method of that name. */
 function rewrite_imports(code) {
-        let text = '', done = 0, i = 0, before = '', fresh = true;
-        const open = []; /* brackets; a template's own is '`' */
+        let i = 0, before = '', fresh = true;
+        const open = []; /* brackets; a template's own is '`', that of a call the number of its edit */
+        const edits = []; /* [from, to, text] */
+        const push = (item) => { open[open.length] = item; };
+        const pop = () => {
+                const item = open[open.length - 1];
+                if (open.length > 0)
+                        open.length--;
+                return item;
+        };
+        const is_method = () => open[open.length - 1] === '{' && match(BODY, code, i + 1);
         const template = () => {
                 for (; i < code.length && code[i] !== '`'; i++) {
                         if (code[i] === '\\')
                                 i++;
                         else if (code[i] === '$' && code[i + 1] === '{') {
-                                open.push('`');
+                                push('`');
                                 i += 2;
                                 before = '{';
                                 return;
@@ -568,21 +719,23 @@ function rewrite_imports(code) {
                         continue;
                 }
                 if (c === '/' && (code[i + 1] === '/' || code[i + 1] === '*')) {
-                        const end = code[i + 1] === '/' ? code.indexOf('\n', i) : code.indexOf('*/', i + 2);
+                        const end = code[i + 1] === '/' ? indexOf(code, '\n', i) : indexOf(code, '*/', i + 2);
                         i = end < 0 ? code.length : code[i + 1] === '/' ? end : end + 2;
                         continue;
                 }
                 const word = match(WORD, code, i);
                 if (word) {
-                        if (word[0] === 'import' && before !== '.') {
-                                const rest = /^import\s*\(/.exec(code.slice(i, i + 200));
-                                const found = !rest && fresh && open.length === 0 ? match(STATEMENT, code, i) : null;
-                                if (rest || found) {
-                                        text += code.slice(done, i) + (rest ? IMPORT : import_statement(found));
-                                        i += rest ? 6 : found[0].length;
-                                        done = i;
-                                        before = rest ? 'import' : ';';
-                                        fresh = !rest;
+                        if (word[0] === 'import' && before !== '.' && before !== '#') {
+                                const call = match(CALL, code, i);
+                                const found = !call && fresh && open.length === 0 ? match(STATEMENT, code, i) : null;
+                                if (call || found) {
+                                        const end = i + (call ?? found)[0].length;
+                                        edits[edits.length] = [i, end, call ? IMPORT + slice(call[0], 6) : import_statement(found)];
+                                        if (call)
+                                                push(edits.length - 1);
+                                        i = end;
+                                        before = call ? '(' : ';';
+                                        fresh = !call;
                                         continue;
                                 }
                         }
@@ -601,24 +754,34 @@ function rewrite_imports(code) {
                 } else if (c === '`') {
                         i++;
                         template();
-                } else if (c === '/' && (before === '' || BEFORE_REGEX.test(before) || '(,=:[!&|?{};+-*%~^<>}'.includes(before)) &&
+                } else if (c === '/' && (before === '' || test(BEFORE_REGEX, before) || indexOf('(,=:[!&|?{};+-*%~^<>}', before) >= 0) &&
                            match(REGEX, code, i)) {
                         i = REGEX.lastIndex;
                         before = ')';
                 } else {
-                        if (c === '(' || c === '[' || c === '{')
-                                open.push(c);
-                        else if ((c === ')' || c === ']' || c === '}') && open.pop() === '`') {
-                                i++;
-                                template();
-                                continue;
+                        if (c === '(' || c === '[' || c === '{') {
+                                push(c);
+                        } else if (c === ')' || c === ']' || c === '}') {
+                                const opened = pop();
+                                if (opened === '`') {
+                                        i++;
+                                        template();
+                                        continue;
+                                }
+                                if (typeof opened === 'number' && is_method())
+                                        edits[opened][2] = slice(code, edits[opened][0], edits[opened][1]);
                         }
                         fresh = c === ';' || (c === '}' && open.length === 0);
                         before = c;
                         i++;
                 }
         }
-        return text + code.slice(done);
+        let text = '', done = 0;
+        for (let k = 0; k < edits.length; k++) {
+                text += slice(code, done, edits[k][0]) + edits[k][2];
+                done = edits[k][1];
+        }
+        return text + slice(code, done);
 }
 
 let last_directory = cwd();
@@ -642,8 +805,6 @@ hub.import = function (name, options) {
 
 // The process as the code expects it
 
-const stdout = process.stdout, stderr = process.stderr;
-
 function prepare() {
         Object.defineProperty(globalThis, HUB, { value: hub, enumerable: false });
         find_holder();
@@ -651,6 +812,7 @@ function prepare() {
         stdout._handle?.setBlocking?.(true);
         stderr._handle?.setBlocking?.(true);
         process.exit = exit;
+        process._kill = kill;
         delete process._eval; /* this file */
         process.argv.length = 1;
         process.execArgv.length = 0;
@@ -706,7 +868,7 @@ function next_message() {
         input = toBuffer(bytes(input, end + 1 + length));
         stray = 0;
         was_interrupted(); /* between runs it does not count */
-        run = { code: undefined, how: '', exit_code: undefined }; /* the place is taken; from now on it does */
+        run = new_run(undefined, length === 0); /* the place is taken; from now on it does */
         later(() => start(code)); /* with arguments Node would spread them, by what the code may have replaced */
 }
 
