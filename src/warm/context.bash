@@ -1,4 +1,4 @@
-\builtin eval "${BASH_EXECUTION_STRING#*$'\n'}"; while [[ $__cella_state != over ]]; do while __cella_turn; do __cella_turn "$__cella_before" && \builtin :; \builtin eval "$__cella_prefix$__cella_code" 99<&-; { __cella_status=$? __cella_flags=$-; \builtin set +eux; } 2>/dev/null; done; done
+\builtin eval "${BASH_EXECUTION_STRING#*$'\n'}"; while [[ $__cella_state != over ]]; do while __cella_turn; do __cella_turn "$__cella_before" && \builtin :; \builtin eval "$__cella_prefix$__cella_code" 99<&-; { __cella_status=$? __cella_flags=$-; \builtin set +eux; } 2>/dev/null; done; done; \builtin exit 0
 # context.bash -- the stateful bash of a context: takes code on a socket, runs it, and keeps what it made.
 #
 # Runs inside the sandbox as `bash -c`.  The program is the line above; what follows is the text that it evaluates

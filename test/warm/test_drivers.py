@@ -980,7 +980,8 @@ def what_has_no_daemon_ends():
             c.run({"python": "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()",
                    "node": "setInterval(() => {}, 1000); 0", "bash": "sleep 60 >/dev/null 2>&1 &"}[language])  # fmt: skip
             begun = time.monotonic()
-            assert c.exit_status() == 0, language
+            status = c.exit_status()
+            assert status == 0, (language, status)
             assert time.monotonic() - begun < 5, language
 
 
