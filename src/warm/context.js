@@ -18,6 +18,7 @@
 const fs = require('fs'), inspector = require('inspector'), net = require('net'), path = require('path');
 const url = require('url'), util = require('util'), vm = require('vm'), Module = require('module');
 const { Writable, Duplex } = require('stream');
+const onPromise = require('v8').promiseHooks?.onInit;
 const here = module, Script = vm.Script;
 
 const SOCKET = 3;
@@ -125,10 +126,12 @@ function own(object, name) {
 }
 
 let calls = 0, waiting = { __proto__: null }; /* callbacks by number */
+const promises = { __proto__: null }; /* the same, of runs that have not come to their end */
 
 function heard(message) {
         const answer = fromJson(message), id = own(answer, 'id'), callback = waiting[id];
         delete waiting[id];
+        delete promises[id];
         callback?.(own(own(answer, 'error'), 'message'), own(answer, 'result'));
 }
 
@@ -156,6 +159,21 @@ function call(method, params, callback) {
         if (callback)
                 waiting[id] = callback;
         dispatch('{"id":' + id + ',"method":"' + method + '","params":{' + params + '}}');
+}
+
+/* To run code is to make a promise of its end, which the inspector waits for, but does not keep: of one that nothing can
+ * fulfil any more it wants to tell us, from within a collection of garbage, and from Node 22 on the process dies of that.
+ * It is the first that is made. */
+function keep_promise(id) {
+        let stop = onPromise?.((promise) => {
+                forget();
+                promises[id] = promise;
+        });
+        const forget = () => {
+                stop?.();
+                stop = undefined;
+        };
+        return forget;
 }
 
 // Interrupts
@@ -636,11 +654,13 @@ function start(code) {
         let text = indexOf(code, 'import') < 0 ? code : rewrite_imports(code);
         if (is_object(text))
                 text = '(' + text + '\n)';
+        const forget = keep_promise(calls + 1);
         const stopped = interruptible(() => {
                 call('Runtime.evaluate', (number <= TIMEOUTS_MAX ? TIMEOUT : '') + EVALUATE + quote(text + '\n//# sourceURL=' + mine.name),
                         (error, answer) => evaluated(mine, error, answer));
                 tick(); /* what the code awaits may be there already: go on where SIGINT can stop it */
         }, unwind);
+        forget();
         if (stopped) {
                 mine.how = 'interrupted';
                 unwind(STOPPED);
