@@ -225,8 +225,13 @@ test("axe-core finds nothing serious on any page, light and dark, wide and narro
     const all = process.env.CELLA_TEST_ALL ? [["light", 390], ["dark", 1280]] : [];
     for (const [theme, width] of [["light", 1280], ["dark", 390], ...all]) {
         const page = await t.page("/", {theme, width});
-        await run(page, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f', 'w')\n{'a': 1}");
-        await until(async () => await page.locator(".timing-row").count() === 2, "the times are there");
+        const rows = page.locator(".timing-row");
+        // The second is of a measurement that the page does once after a run, and leaves out if the daemon has no room for it.
+        for (let tries = 0; tries < 3 && await rows.count() < 2; tries++) {
+            await run(page, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f', 'w')\n{'a': 1}");
+            await rows.nth(1).waitFor({timeout: 5000}).catch(() => {});
+        }
+        same(await rows.count(), 2, "the times that are shown");
         await axe(page);
         for (const name of PAGES.slice(1)) {
             await page.evaluate((to) => { location.hash = `#/${to}`; }, name);
