@@ -43,8 +43,6 @@ struct sandbox {
         bool ready;              /* init said so */
         bool used;               /* something ran in it */
         uint64_t cut_off_cpu_us; /* see sandbox_cut_off() */
-        uint64_t
-                killed_cpu_us; /* cgroup_uncounted_cpu_us() before it was killed in the middle of something */
         struct netns_kept netns; /* its network namespace, if parts.keep_netns */
         int user;                /* its user namespace, kept once it is dead if parts.keep_user; -1 */
         bool keep_user;

@@ -226,7 +226,7 @@ test("axe-core finds nothing serious on any page, light and dark, wide and narro
     for (const [theme, width] of [["light", 1280], ["dark", 390], ...all]) {
         const page = await t.page("/", {theme, width});
         const rows = page.locator(".timing-row");
-        // The second is of a measurement that the page does once after a run, and leaves out if the daemon has no room for it.
+        // The second is of a measurement that the page does once after a run, and leaves out if that fails.
         for (let tries = 0; tries < 3 && await rows.count() < 2; tries++) {
             await run(page, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f', 'w')\n{'a': 1}");
             await rows.nth(1).waitFor({timeout: 5000}).catch(() => {});
