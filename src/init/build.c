@@ -34,7 +34,9 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
                                                 mount.tree_fd};
         }
-        if (message->n_fds != (head->view == JAIL_VIEW_OWN ? 0 : 1) ||
+        const unsigned n_view = head->view != JAIL_VIEW_OWN;
+        const unsigned n_netns = head->together && head->has_netns;
+        if (message->n_fds < n_view + n_netns || (!head->together && message->n_fds > n_view) ||
             (head->view != JAIL_VIEW_OWN &&
              (head->n_mounts > 0 || head->network || head->direct || !head->privileged)))
                 return -EPROTO;
@@ -54,19 +56,22 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .view = head->view == JAIL_VIEW_TAKES    ? JAIL_VIEW_TAKES
                         : head->view == JAIL_VIEW_LEAVES ? JAIL_VIEW_LEAVES
                                                          : JAIL_VIEW_OWN,
-                .view_fd = message->n_fds == 1 ? message->fds[0] : -1,
+                .view_fd = n_view ? message->fds[0] : -1,
                 .view_tag = message->tag,
                 .limits = head->limits,
                 .mounts = mounts + image,
                 .n_mounts = head->n_mounts - image,
                 .image = image ? mounts : NULL,
+                .together = head->together != 0,
+                .netns_fd = n_netns ? message->fds[message->n_fds - 1] : -1,
                 .proc_fd = -1,
-                .netns_fd = -1,
                 .user_fd = -1,
                 .census_fd = -1,
                 .listener_fd = -1,
         };
-        return 0;
+        return head->together ? jail_set_groups(ret, &head->groups, message->fds + n_view,
+                                                message->n_fds - n_view - n_netns)
+                              : 0;
 }
 
 int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err)

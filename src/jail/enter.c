@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "base/err.h"
@@ -36,33 +37,52 @@ static int lost_owner(struct cella_err *err)
         return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
 }
 
-/* Joins the cgroups, and learns who the code is going to be. */
+int jail_set_groups(struct jail_spec *spec, const struct init_groups *groups, const int *fds, unsigned n_fds)
+{
+        if (groups->has_user > n_fds || n_fds - (groups->has_user != 0) > JAIL_CGROUP_FDS_MAX)
+                return -EPROTO;
+        spec->walls = groups->walls;
+        spec->host_uid = groups->host_uid;
+        spec->host_gid = groups->host_gid;
+        spec->limit_processes_by_rlimit = groups->limit_processes_by_rlimit;
+        if (groups->has_user)
+                spec->user_fd = fds[--n_fds];
+        memcpy(spec->groups.fds, fds, n_fds * sizeof *fds);
+        spec->groups.n_fds = n_fds;
+        return 0;
+}
+
+/* Learns who the code is going to be, and in which cgroups. */
 static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         struct message message;
         struct init_groups groups;
+        if (spec->together)
+                return 0;
         int r = message_receive(control_fd, &message, &groups, sizeof groups);
-        if (r <= 0 || message.type != INIT_GROUPS || message.len != sizeof groups)
+        if (r <= 0 || message.type != INIT_GROUPS || message.len != sizeof groups ||
+            jail_set_groups(spec, &groups, message.fds, message.n_fds) < 0)
                 return lost_owner(err);
-        spec->walls = groups.walls;
-        spec->host_uid = groups.host_uid;
-        spec->host_gid = groups.host_gid;
-        spec->limit_processes_by_rlimit = groups.limit_processes_by_rlimit;
-        if (groups.has_user && message.n_fds > 0)
-                spec->user_fd = message.fds[--message.n_fds];
-        for (unsigned i = 0; i < message.n_fds; i++) {
-                ssize_t n = sys_write(message.fds[i], "0", 1);
+        return 0;
+}
+
+static int join_groups(const struct jail_spec *spec, struct cella_err *err)
+{
+        for (unsigned i = 0; i < spec->groups.n_fds; i++) {
+                ssize_t n = sys_write(spec->groups.fds[i], "0", 1);
                 if (n < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
-                sys_close(message.fds[i]);
+                sys_close(spec->groups.fds[i]);
         }
-        r = sys_unshare(CLONE_NEWCGROUP); /* without a group of its own, it hides that of the owner */
+        int r = sys_unshare(CLONE_NEWCGROUP); /* without a group of its own, it hides that of the owner */
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace") : 0;
 }
 
 static int take_go(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         struct message message;
+        if (spec->together)
+                return 0;
         int r = message_receive(control_fd, &message, NULL, 0);
         if (r <= 0 || message.type != INIT_GO)
                 return lost_owner(err);
@@ -148,7 +168,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
         if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, control_fd, err)) < 0 ||
-            (r = view_give(spec, err)) < 0)
+            (r = join_groups(spec, err)) < 0 || (r = view_give(spec, err)) < 0)
                 return r;
         if (spec->several && (spec->census_fd = sys_proc()) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->census_fd,

@@ -11,6 +11,12 @@
 #define JAIL_HELPERS 8 /* processes of init's own that a sandbox of several commands has room for */
 #define JAIL_CGROUP_FDS_MAX 5
 
+/* What is in it is set from the start, if the owner had all of it ready; else it comes on the way. */
+struct jail_groups {
+        int fds[JAIL_CGROUP_FDS_MAX]; /* to write 0 to, which joins a group */
+        unsigned n_fds;
+};
+
 struct jail_mount {
         const char *source; /* on the host */
         const char *target; /* inside, absolute, see options_check_target() */
@@ -49,10 +55,12 @@ struct jail_spec {
         const struct jail_mount *image;  /* the root of an image; NULL: a view of this machine */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
         size_t n_mounts;
-        /* Set on the way. */
-        int proc_fd;  /* the host's /proc */
+        bool together; /* the next three, who the code is outside, and the limit by rlimit are known */
+        struct jail_groups groups;
         int netns_fd; /* made by the owner; -1: make one */
         int user_fd;  /* a user namespace with its map; -1: make one */
+        /* Set on the way. */
+        int proc_fd; /* the host's /proc */
         int census_fd;
         int listener_fd; /* where refused calls are heard of (jail/seccomp.h); -1: nowhere */
 };

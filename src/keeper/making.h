@@ -15,6 +15,7 @@ struct making {
         int program;       /* init's */
         int own_program;   /* the same, to be closed */
         bool cloned_into_cgroup;
+        bool together; /* all is there already, and goes to init in one message */
         uint64_t signals;
 };
 

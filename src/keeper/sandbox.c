@@ -148,9 +148,58 @@ static int sent(int r, struct cella_err *err)
         return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 
+/* Returns how many of fds there are, which stay the sandbox's. */
+static int tell_groups(const struct sandbox *sb, const struct making *m, struct init_groups *ret,
+                       int fds[JAIL_CGROUP_FDS_MAX + 1], struct cella_err *err)
+{
+        *ret = (struct init_groups){
+                .walls = m->spec.walls,
+                .host_uid = m->spec.host_uid,
+                .host_gid = m->spec.host_gid,
+                .limit_processes_by_rlimit = m->spec.limit_processes_by_rlimit,
+                .has_user = sb->user >= 0,
+        };
+        int n = sb->cgroup ? cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds, err) : 0;
+        if (n >= 0 && sb->user >= 0)
+                fds[n++] = sb->user;
+        return n;
+}
+
+/* Whether the owner gives the network namespace; else init makes its own, or needs none. */
+static bool gives_netns(const struct making *m)
+{
+        return m->spec.privileged && (m->spec.walls & WALL_NET);
+}
+
+static int ready_netns(const struct making *m)
+{
+        return gives_netns(m) && m->parts->netns ? m->parts->netns->fd : -1;
+}
+
+/* The view's, and, if all is there, the rest.  Returns their number. */
+static int gather(struct sandbox *sb, const struct making *m, struct init_build *head,
+                  int fds[MESSAGE_FDS_MAX], struct cella_err *err)
+{
+        int n = 0;
+        if (m->spec.view != JAIL_VIEW_OWN)
+                fds[n++] = m->parts->view_fd;
+        if (!m->together)
+                return n;
+        int r = tell_groups(sb, m, &head->groups, fds + n, err);
+        if (r < 0)
+                return r;
+        n += r;
+        head->together = true;
+        head->has_netns = ready_netns(m) >= 0;
+        if (head->has_netns)
+                fds[n++] = ready_netns(m);
+        return n;
+}
+
 static int send_build(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
-        const struct init_build head = {
+        int fds[MESSAGE_FDS_MAX];
+        struct init_build head = {
                 .walls = m->spec.walls,
                 .privileged = m->spec.privileged,
                 .inner_uid = m->spec.inner_uid,
@@ -167,6 +216,9 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .ignored = m->parts->ignored ? *m->parts->ignored : sys_ignored_signals(),
                 .limits = m->spec.limits,
         };
+        int n_fds = gather(sb, m, &head, fds, err);
+        if (n_fds < 0)
+                return n_fds;
         struct init_mount mounts[INIT_MOUNTS_MAX];
         size_t fixed = m->spec.n_mounts * sizeof *mounts, len = fixed;
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
@@ -186,30 +238,22 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 p = stpcpy(p, m->mounts[i].source) + 1;
                 p = stpcpy(p, m->mounts[i].target) + 1;
         }
-        int r = message_send(sb->control, INIT_BUILD, m->parts->view_tag, &m->parts->view_fd,
-                             m->spec.view == JAIL_VIEW_OWN ? 0 : 1, &head, sizeof head, body, len);
+        int r = message_send(sb->control, INIT_BUILD, m->parts->view_tag, fds, (unsigned)n_fds, &head,
+                             sizeof head, body, len);
         free(body);
         return sent(r, err);
 }
 
 static int send_groups(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
-        int fds[JAIL_CGROUP_FDS_MAX + 1], n = 0;
-        const struct init_groups groups = {
-                .walls = m->spec.walls,
-                .host_uid = m->spec.host_uid,
-                .host_gid = m->spec.host_gid,
-                .limit_processes_by_rlimit = m->spec.limit_processes_by_rlimit,
-                .has_user = sb->user >= 0,
-        };
-        if (sb->cgroup && (n = cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds, err)) < 0)
+        int fds[JAIL_CGROUP_FDS_MAX + 1];
+        struct init_groups groups;
+        int n = tell_groups(sb, m, &groups, fds, err);
+        if (n < 0)
                 return n;
-        fds[n] = sb->user;
-        int r = message_send(sb->control, INIT_GROUPS, 0, fds, (unsigned)n + groups.has_user, &groups,
-                             sizeof groups, NULL, 0);
-        if (sb->cgroup)
-                cgroup_joined(sb->cgroup);
-        return sent(r, err);
+        return sent(
+                message_send(sb->control, INIT_GROUPS, 0, fds, (unsigned)n, &groups, sizeof groups, NULL, 0),
+                err);
 }
 
 static int send_netns(struct sandbox *sb, bool keep, struct cella_err *err)
@@ -233,12 +277,9 @@ static int send_netns(struct sandbox *sb, bool keep, struct cella_err *err)
 
 static int send_go(struct sandbox *sb, const struct making *m, struct cella_err *err)
 {
-        const bool gives = m->spec.privileged && (m->spec.walls & WALL_NET);
-        const int ready = gives && m->parts->netns ? m->parts->netns->fd : -1;
-        if (gives && ready < 0)
+        const int ready = ready_netns(m);
+        if (gives_netns(m) && ready < 0)
                 return send_netns(sb, m->parts->keep_netns, err);
-        if (ready >= 0 && m->parts->keep_netns)
-                sb->netns = netns_take(m->parts->netns);
         return sent(message_send(sb->control, INIT_GO, 0, &ready, ready >= 0, NULL, 0, NULL, 0), err);
 }
 
@@ -275,17 +316,24 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         /* A child that is cloned into its group, or whose mounts are made for its uid, needs
          * the group first. */
         bool v2 = parts->home ? cgroup_home_is_v2(parts->home) : cgroup_is_v2();
-        bool groups_first = v2 || options->workspace || options->n_mounts > 0 || parts->freezable;
+        const bool again = parts->cgroup && *parts->cgroup;
+        bool groups_first = v2 || again || options->workspace || options->n_mounts > 0 || parts->freezable;
         if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = making_add_mounts(&m, options, err)) < 0 || (r = nursery_spawn(sb, &m, err)) < 0 ||
-            (r = send_build(sb, &m, err)) < 0)
+        if ((r = making_add_mounts(&m, options, err)) < 0 || (r = nursery_spawn(sb, &m, err)) < 0)
+                return r;
+        m.together = again && (ready_netns(&m) >= 0 || !gives_netns(&m)) && !parts->image;
+        if ((r = send_build(sb, &m, err)) < 0)
                 return r;
         if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
                 return r;
-        if ((r = making_map_image(&m, err)) < 0 || (r = send_groups(sb, &m, err)) < 0 ||
-            (r = send_go(sb, &m, err)) < 0)
+        if (!m.together && ((r = making_map_image(&m, err)) < 0 || (r = send_groups(sb, &m, err)) < 0 ||
+                            (r = send_go(sb, &m, err)) < 0))
                 return r;
+        if (sb->cgroup)
+                cgroup_joined(sb->cgroup);
+        if (ready_netns(&m) >= 0 && parts->keep_netns)
+                sb->netns = netns_take(parts->netns);
         /* Before the command can be sent, but nobody has to wait for it. */
         if (sb->cgroup && (r = cgroup_limit_sockets(sb->cgroup, &sb->limits, err)) < 0)
                 return r;

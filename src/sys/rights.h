@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#define SYS_RIGHTS_MAX 8 /* descriptors at once */
+#define SYS_RIGHTS_MAX 10 /* descriptors at once */
 
 union sys_rights {
         struct cmsghdr align;

@@ -1,11 +1,10 @@
 /* wire/init.h -- what a sandbox's owner says to its init, and init's answers.
  *
  * First init raises the walls around itself: INIT_BUILD, INIT_GROUPS, INIT_GO, in this
- * order, and INIT_READY when it is done.  Then it serves.  Each request has a tag of the
- * owner's choice (not 0), its answers carry the same; several commands and file operations
- * go on at once.  INIT_SIGNAL has no answer.  All of it is for processes of one machine and
- * one build: native byte order.  No struct has holes: what was on the sender's stack is
- * nobody's business on the other side. */
+ * order, or all in one (`together`), and INIT_READY when it is done.  Then it serves.  Each request has a tag
+ * of the owner's choice (not 0), its answers carry the same; several commands and file operations go on at
+ * once.  INIT_SIGNAL has no answer.  All of it is for processes of one machine and one build: native byte
+ * order.  No struct has holes: what was on the sender's stack is nobody's business on the other side. */
 #pragma once
 #include <stdint.h>
 
@@ -22,9 +21,9 @@
 #define INIT_PATH_MAX 4096u
 
 enum init_request {
-        INIT_BUILD =
-                1, /* struct init_build, struct init_mount for each, their strings; descriptor: see view */
-        /* What the owner makes while the view is being built: */
+        INIT_BUILD = 1, /* struct init_build, struct init_mount for each, their strings; descriptors: see
+                         * view; if `together`, then those of INIT_GROUPS and INIT_GO, which do not come */
+        /* What the owner makes while the view is being built, unless it has it ready: */
         INIT_GROUPS, /* struct init_groups; descriptors: cgroup files to write 0 to, then the user namespace,
                       * if there is one */
         INIT_GO,     /* descriptors: the network namespace, if the owner could make one */
@@ -69,6 +68,13 @@ struct init_refused {
         char detail[80]; /* "system call refused" */
 };
 
+struct init_groups {
+        uint32_t walls;
+        uint32_t host_uid, host_gid;
+        uint32_t limit_processes_by_rlimit;
+        uint32_t has_user; /* the last descriptor is a user namespace in which host_uid is inner_uid */
+};
+
 struct init_build {
         uint32_t walls;
         uint32_t privileged;
@@ -82,6 +88,10 @@ struct init_build {
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
         uint32_t view; /* enum jail_view; unless it is the sandbox's own, the descriptor is its view_fd.  One
                         * that is left comes there as INIT_VIEW */
+        uint32_t together;         /* all of what follows is here, and so are its descriptors: */
+        uint32_t has_netns;        /* the last of all is the network namespace */
+        struct init_groups groups; /* zero unless together */
+        uint32_t reserved;
         uint64_t hold_secret; /* see seccomp_load() */
         uint64_t ignored;     /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
@@ -93,13 +103,6 @@ struct init_mount {
         int32_t tree_fd;  /* the same: the source itself, as a detached mount; -1: by its name */
         uint32_t reserved;
         /* its strings: source, target, each ending in NUL.  Target "/": an image's root */
-};
-
-struct init_groups {
-        uint32_t walls;
-        uint32_t host_uid, host_gid;
-        uint32_t limit_processes_by_rlimit;
-        uint32_t has_user; /* the last descriptor is a user namespace in which host_uid is inner_uid */
 };
 
 /* Namespaces, in the order of init_join.outside. */
@@ -126,7 +129,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 12 * 4 + 8 + 8 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 20 * 4 + 8 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MESSAGE_FDS_MAX 8
+#define MESSAGE_FDS_MAX 10
 
 struct message {
         uint32_t type;
