@@ -38,6 +38,11 @@ int view_leave(const struct jail_spec *spec, struct cella_err *err);
 int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_inodes,
                   struct cella_err *err);
 
+/* The same where it is to be, dev/shm and others, and its directories given to who the code is; see
+ * view_disk.c. */
+int view_show_disk(const struct jail_spec *spec, struct cella_err *err);
+int view_give_disk(const struct jail_spec *spec, struct cella_err *err);
+
 /* Six nodes and some links in dev, which is there. */
 int view_show_devices(const struct jail_spec *spec, struct cella_err *err);
 /* dev/pts, in dev. */

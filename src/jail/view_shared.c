@@ -7,8 +7,8 @@
  *
  * Nothing can get from one sandbox to another this way: every mount of the fixed part is read-only in each
  * copy (device nodes lead to the host's devices, as anywhere), no code has a right over any of them, and
- * nothing is ever mounted in the namespace that was left.  What is the code's own is a new tmpfs each time,
- * attached where proc covers it, with its directories bound to their places. */
+ * nothing is ever mounted in the namespace that was left.  What is the code's own is a new tmpfs each time
+ * (view_disk.c), or one in which nothing was ever written (view_again.h). */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -24,40 +24,22 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#define OWN_INODES 8
-#define PAGE_BYTES 4096
 #define COMMON_BYTES (256u << 20) /* what most sandboxes have; nobody can write there */
 #define COMMON_INODES 65536
 
-static const struct {
-        const char *name, *path, *target;
-        unsigned mode;
-} directories[] = {
-        {"tmp", "proc/tmp", "tmp", 01777},
-        {"workspace", "proc/workspace", "workspace", 0755},
-        {"run", "proc/run", "run", 0700},
-        {"shm", "proc/shm", "dev/shm", 01777},
-};
-
 static int show_own(const struct jail_spec *spec, struct cella_err *err)
 {
-        /* One page less than the limit: see view_new_root(). */
-        AUTO(sys_close) int disk = view_new_disk(spec, -PAGE_BYTES, OWN_INODES, err);
-        if (disk < 0)
-                return disk;
-        int r = 0;
-        for (size_t i = 0; i < ARRAY_LEN(directories) && r == 0; i++)
-                r = sys_mkdirat(disk, directories[i].name, directories[i].mode);
-        if (r == 0)
-                r = sys_move_mount(disk, AT_FDCWD, "proc");
-        if (r < 0)
-                return view_fail(err, r, "attach", "tmpfs");
-        for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
-                r = sys_mount(directories[i].path, directories[i].target, NULL, MS_BIND, NULL);
-                if (r < 0)
-                        return view_fail(err, r, "bind", directories[i].target);
-        }
-        return view_show_proc(spec, VIEW_EMPTY, err);
+        int r = view_show_disk(spec, err);
+        return r < 0 ? r : view_show_proc(spec, VIEW_EMPTY, err);
+}
+
+/* One that somebody had before.  Its proc is his; or there is none, because he was killed before he had one.
+ */
+static int show_again(const struct jail_spec *spec, struct cella_err *err)
+{
+        int r = sys_umount("proc", MNT_DETACH);
+        return r < 0 && r != -EINVAL ? view_fail(err, r, "unmount", "the last /proc")
+                                     : view_show_proc(spec, VIEW_EMPTY, err);
 }
 
 int view_take(struct jail_spec *spec, struct cella_err *err)
@@ -65,6 +47,8 @@ int view_take(struct jail_spec *spec, struct cella_err *err)
         int r = sys_setns(spec->view_fd, CLONE_NEWNS);
         const bool there = r == 0;
         sys_close(TAKE_FD(spec->view_fd));
+        if (there && spec->view == JAIL_VIEW_AGAIN)
+                return show_again(spec, err);
         /* From here on in a copy; or, where a security module does not let us in, in one of the host's. */
         r = sys_unshare(CLONE_NEWNS);
         if (r < 0)
@@ -72,6 +56,7 @@ int view_take(struct jail_spec *spec, struct cella_err *err)
         if (there)
                 return show_own(spec, err);
         spec->view = JAIL_VIEW_OWN;
+        sys_close(TAKE_FD(spec->ruleset_fd)); /* of another */
         return 1;
 }
 

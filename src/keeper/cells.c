@@ -32,5 +32,6 @@ void cells_drop(struct cells *cells, struct cell *cell)
 {
         cell->state = CELL_FREE;
         cell->sandbox = NULL;
+        cell->view = views_free(cell->view);
         cells->used--;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "keeper/sandbox.h"
+#include "keeper/views.h"
 #include "wire/keeper.h"
 
 enum cell_state {
@@ -24,6 +25,7 @@ struct cell {
         uint32_t number;  /* of the request whose answer waits */
         int64_t deadline; /* of the same */
         struct sandbox *sandbox;
+        struct view_kept *view; /* if its view may serve again; NULL: not */
 };
 
 struct cells {
@@ -37,5 +39,5 @@ struct cell *cells_take(struct cells *cells, struct sandbox *sandbox);
 /* The one with this handle, or NULL. */
 struct cell *cells_find(struct cells *cells, uint32_t handle);
 
-/* Forgets it; the sandbox is the caller's again. */
+/* Forgets it, and lets go of its view; the sandbox is the caller's again. */
 void cells_drop(struct cells *cells, struct cell *cell);

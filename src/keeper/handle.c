@@ -34,7 +34,9 @@ static int open_image(const struct keeper *k, const struct keeper_make *m, struc
         return r < 0 ? r : 0;
 }
 
-static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret, struct cella_err *err)
+/* ret_view: if its view may serve again when it is dead. */
+static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret,
+                struct view_kept **ret_view, struct cella_err *err)
 {
         char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], root[IMAGE_ROOT_PATH];
         struct sandbox_image image;
@@ -73,14 +75,22 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         /* All that are made for one execution, and have nothing of their own to show, look the same. */
         const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
                            !m->direct && !m->user_root;
-        int view_fd = -1;
-        const enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
         /* One that lives long has more groups. */
         struct stock_groups again = {.user = -1};
         if (!m->long_lived && !m->network && !m->direct)
                 again = keeper_take_groups(k, &m->limits);
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
+        AUTO(views_free) struct view_kept *kept = again.view;
+        bool last = true;
+        int view_fd = -1;
+        enum jail_view view = JAIL_VIEW_OWN;
+        if (plain && kept && views_serves(kept, &m->limits, &last)) {
+                view = JAIL_VIEW_AGAIN;
+                view_fd = kept->namespace;
+        } else if (plain) {
+                view = stock_view(&k->stock, &view_fd);
+        }
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
@@ -98,6 +108,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .view = view,
                 .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,
+                .ruleset_fd = view == JAIL_VIEW_AGAIN ? kept->ruleset : -1,
                 .home = k->home,
                 .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */
                 .keep_user = plain && k->privileged,
@@ -107,6 +118,8 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);
         sys_close(image.fd); /* the sandbox has one of its own */
+        if (r == 0 && view == JAIL_VIEW_AGAIN && !last)
+                *ret_view = TAKE(kept);
         return r;
 }
 
@@ -129,13 +142,15 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
 {
         struct cella_err err = {0};
         struct sandbox *sandbox = NULL;
+        struct view_kept *view = NULL;
         (void)cell;
-        if (make(k, &packet->make, &sandbox, &err) < 0 || !sandbox) {
+        if (make(k, &packet->make, &sandbox, &view, &err) < 0 || !sandbox) {
                 log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
                 keeper_fail(k, packet->number, &err);
                 return;
         }
         struct cell *new = cells_take(&k->cells, sandbox);
+        new->view = view;
         bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
         struct keeper_made made = {
                 .type = KEEPER_MADE,
@@ -179,8 +194,10 @@ void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet
         cell->number = packet->number;
         cell->deadline = clock_us() + DEATH_PATIENCE_US;
         k->ending++;
-        if (!dead)
+        if (!dead) {
+                views_look(&k->stock.views, &cell->view);
                 sandbox_kill(cell->sandbox);
+        }
         if (dead || sandbox_try_reap(cell->sandbox))
                 keeper_finish(k, cell);
 }

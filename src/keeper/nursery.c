@@ -82,7 +82,7 @@ int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err 
 static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files)
 {
         /* One that takes a view copies that, and not the host's mounts first. */
-        uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
+        uint64_t flags = spec->view == JAIL_VIEW_TAKES || spec->view == JAIL_VIEW_AGAIN ? 0 : CLONE_NEWNS;
         if (shares_files)
                 flags |= CLONE_FILES;
         if (!spec->privileged)

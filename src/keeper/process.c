@@ -183,15 +183,34 @@ void keeper_finish(struct keeper *k, struct cell *cell)
                 cell->state = CELL_LOST;
                 return;
         }
+        const struct jail_spec next = {
+                .walls = sb->walls,
+                .privileged = k->privileged,
+                .host_uid = sb->host_uid,
+                .host_gid = sb->host_uid,
+                .limits = sb->limits,
+                .view_fd = -1,
+                .ruleset_fd = -1,
+                .netns_fd = -1,
+                .user_fd = -1,
+                .proc_fd = -1,
+                .census_fd = -1,
+                .listener_fd = -1,
+        };
         struct cgroup *cgroup = TAKE(sb->cgroup);
+        int r = 0;
         stock_add_netns(&k->stock, &sb->netns);
+        views_check(&k->stock.views, &cell->view);
         /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
          * with a network, connections that the kernel is still taking leave of. */
         if (!sb->direct && !sb->network)
-                stock_add_groups(&k->stock, &cgroup, &sb->user);
+                r = stock_add_groups(&k->stock, &cgroup, &sb->user, &cell->view,
+                                     sb->keep_user ? &next : NULL);
         cells_drop(&k->cells, cell);
         sandbox_free(sb);
         bury(k, cgroup);
+        if (r < 0)
+                lost(k, "cannot come back from a view that was made ahead: everything is killed");
 }
 
 static void cell_event(struct keeper *k, uint32_t handle)

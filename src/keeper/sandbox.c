@@ -183,6 +183,9 @@ static int gather(struct sandbox *sb, const struct making *m, struct init_build 
         int n = 0;
         if (m->spec.view != JAIL_VIEW_OWN)
                 fds[n++] = m->parts->view_fd;
+        head->has_ruleset = m->spec.view == JAIL_VIEW_AGAIN && m->parts->ruleset_fd >= 0;
+        if (head->has_ruleset)
+                fds[n++] = m->parts->ruleset_fd;
         if (!m->together)
                 return n;
         int r = tell_groups(sb, m, &head->groups, fds + n, err);

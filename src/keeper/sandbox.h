@@ -78,6 +78,7 @@ struct sandbox_parts {
         enum jail_view view;     /* of a sandbox without image and mounts, by root only */
         int view_fd;             /* see jail/spec.h; borrowed */
         uint32_t view_tag;       /* of one that is to be left */
+        int ruleset_fd;          /* that goes with JAIL_VIEW_AGAIN, borrowed; -1: none */
         const struct cgroup_home *home;
         struct births *births;  /* of a keeper of many; borrowed.  NULL: the child copies what there is */
         struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
@@ -85,7 +86,8 @@ struct sandbox_parts {
                     * taken, unless it is -1 or the user is another.  NULL: none */
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
-#define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1})
+#define SANDBOX_PARTS_NONE                                                                                   \
+        ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1, .ruleset_fd = -1})
 
 /* Whether this process has the right to make network namespaces for others, and to tell who is
  * who: root's. */

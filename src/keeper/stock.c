@@ -1,5 +1,6 @@
 #include "keeper/stock.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -13,7 +14,7 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#define VIEW_US 1000000         /* the host may have changed since: ldconfig makes a new file */
+#define VIEW_US VIEWS_US        /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
 #define NETNS_US 3000000        /* what nobody needed for so long goes */
 #define DESCRIPTORS_EACH 64     /* a group has twenty at most, and most are for sandboxes that live */
@@ -53,6 +54,7 @@ void stock_init(struct stock *s, bool privileged, uint64_t files_max)
         if (s->groups_max <= STOCK_RESTING)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
+        s->views_due = INT64_MAX;
         /* To go into a mount namespace takes the right to change one's root. */
         if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && open_left(s) < 0)
                 close_left(s);
@@ -68,6 +70,7 @@ void stock_done(struct stock *s)
                 struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
                 cgroup_free(groups->cgroup);
                 sys_close(groups->user);
+                views_free(groups->view);
         }
 }
 
@@ -117,7 +120,24 @@ int64_t stock_due(const struct stock *s)
 {
         const int64_t view = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
         const int64_t netns = s->n_netns > STOCK_AHEAD ? s->netns_seen + NETNS_US : INT64_MAX;
-        return view < netns ? view : netns;
+        const int64_t first = view < netns ? view : netns;
+        return first < s->views_due ? first : s->views_due;
+}
+
+/* A few at a time: each takes the kernel some while, see views_serves(). */
+static void tidy_views(struct stock *s, int64_t now)
+{
+        int few = 4;
+        if (now < s->views_due)
+                return;
+        s->views_due = INT64_MAX;
+        for (unsigned i = 0; i < s->n_groups; i++) {
+                struct view_kept **view = &s->groups[(s->first_group + i) % STOCK_GROUPS].view;
+                if (*view && views_due(*view) <= now && few-- > 0)
+                        *view = views_free(*view);
+                if (*view && views_due(*view) < s->views_due)
+                        s->views_due = views_due(*view);
+        }
 }
 
 static void tidy_netns(struct stock *s, int64_t now)
@@ -135,6 +155,7 @@ void stock_tidy(struct stock *s, int64_t now)
         if (!is_fresh(s, now))
                 drop_view(s);
         tidy_netns(s, now);
+        tidy_views(s, now);
 }
 
 enum jail_view stock_view(struct stock *s, int *ret_fd)
@@ -189,15 +210,24 @@ struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits
                 return groups;
         *ret_useless = groups.cgroup;
         sys_close(groups.user);
+        views_free(groups.view);
         return none;
 }
 
-void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user)
+int stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user, struct view_kept **view,
+                     const struct jail_spec *spec)
 {
+        bool lost = false;
         if (!*cgroup || s->n_groups >= s->groups_max)
-                return;
+                return 0;
         cgroup_unthrottle(*cgroup);
-        if (cgroup_may_serve_again(*cgroup))
-                s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
-                        (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user)};
+        if (!cgroup_may_serve_again(*cgroup))
+                return 0;
+        if (!*view && spec && *user >= 0 && is_fresh(s, clock_us()))
+                *view = views_make(&s->views, s->view, s->view_built, spec, &lost);
+        if (*view && views_due(*view) < s->views_due)
+                s->views_due = views_due(*view);
+        s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
+                (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user), TAKE(*view)};
+        return lost ? -ENOTRECOVERABLE : 0;
 }

@@ -10,16 +10,19 @@
 #include "jail/cgroup.h"
 #include "jail/netns.h"
 #include "jail/spec.h"
+#include "keeper/views.h"
 
 #define STOCK_NETNS 64
 #define STOCK_AHEAD 16 /* network namespaces that are made before anybody needs one */
 #define STOCK_GROUPS 64
 #define STOCK_RESTING 8 /* groups that are not taken: the kernel is still freeing what was in them */
 
-/* Control groups, and with them goes a uid; and the user namespace in which it is the code's. */
+/* Control groups, and with them goes a uid; the user namespace in which it is the code's; and a view whose
+ * directories are its own. */
 struct stock_groups {
         struct cgroup *cgroup;
-        int user; /* -1: none yet */
+        int user;               /* -1: none yet */
+        struct view_kept *view; /* NULL: none */
 };
 
 struct stock {
@@ -30,9 +33,11 @@ struct stock {
         struct netns_record fresh;                /* what a new one says of itself */
         struct stock_groups groups[STOCK_GROUPS]; /* a ring: the one that has rested longest goes first */
         unsigned first_group, n_groups, groups_max;
-        int view;    /* a mount namespace, see jail/view_shared.c; -1: none */
-        int left[2]; /* a socket: where new ones come (stock_hear()), and what those who leave them
-                      * are given; -1: not here */
+        struct views views;
+        int64_t views_due; /* when one of those that rest may be good for nothing; INT64_MAX: there is none */
+        int view;          /* a mount namespace, see jail/view_shared.c; -1: none */
+        int left[2];       /* a socket: where new ones come (stock_hear()), and what those who leave them
+                            * are given; -1: not here */
         int64_t view_asked, view_built; /* when somebody was given that; who left this one */
         uint32_t view_tag;              /* of the last who was */
 };
@@ -64,4 +69,7 @@ struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits
 
 /* Of a sandbox that is dead.  Takes what is as good as new (then there is none), and leaves the rest. */
 void stock_add_netns(struct stock *s, struct netns_kept *netns);
-void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user);
+/* spec: what the next sandbox with these groups is going to be, if it may have a view that serves again.
+ * *view: what is left of one.  -ENOTRECOVERABLE: as view_keep(). */
+int stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user, struct view_kept **view,
+                     const struct jail_spec *spec);

@@ -91,7 +91,7 @@ struct init_build {
         uint32_t together;         /* all of what follows is here, and so are its descriptors: */
         uint32_t has_netns;        /* the last of all is the network namespace */
         struct init_groups groups; /* zero unless together */
-        uint32_t reserved;
+        uint32_t has_ruleset; /* with a view that serves again: the next descriptor is Landlock's for it */
         uint64_t hold_secret; /* see seccomp_load() */
         uint64_t ignored;     /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
