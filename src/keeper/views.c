@@ -41,14 +41,14 @@ struct view_kept *views_make(struct views *v, int fixed, int64_t built, const st
 bool views_serves(const struct view_kept *view, const struct cella_limits *limits, bool *ret_last)
 {
         const int64_t age = clock_us() - view->built;
-        *ret_last = age >= VIEWS_US;
-        return age < 2 * VIEWS_US && view->disk_bytes == limits->disk_bytes &&
+        *ret_last = age >= VIEWS_LAST_US;
+        return age < VIEWS_US && view->disk_bytes == limits->disk_bytes &&
                view->disk_inodes == limits->disk_inodes;
 }
 
 int64_t views_due(const struct view_kept *view)
 {
-        return view->built + 2 * VIEWS_US;
+        return view->built + VIEWS_US;
 }
 
 static void written(struct views *v, struct view_kept **view)
