@@ -60,8 +60,10 @@ struct jail_spec {
         size_t n_mounts;
         bool together; /* the next three, who the code is outside, and the limit by rlimit are known */
         struct jail_groups groups;
-        int netns_fd; /* made by the owner; -1: make one */
-        int user_fd;  /* a user namespace with its map; -1: make one */
+        int netns_fd;         /* made by the owner; -1: make one */
+        int user_fd;          /* a user namespace with its map; -1: make one */
+        uint32_t not_in_proc; /* of what is masked there, what this kernel has not: bits, see view_parts.c.
+                               * Known from who left the view; else it is found out */
         /* Set on the way. */
         int proc_fd; /* the host's /proc */
         int census_fd;

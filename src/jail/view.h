@@ -10,7 +10,7 @@ int view_build(struct jail_spec *spec, struct cella_err *err);
 int view_build_host(const struct jail_spec *spec, struct cella_err *err);
 
 /* And for an image's: what can be made before the code's uid is known, and the rest; see view_image.c. */
-int view_build_image(const struct jail_spec *spec, struct cella_err *err);
+int view_build_image(struct jail_spec *spec, struct cella_err *err);
 int view_give_image(const struct jail_spec *spec, struct cella_err *err);
 
 /* Gives the code what is its own, once its uid is known. */

@@ -84,7 +84,7 @@ static int make_dev(const struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? view_fail(err, r, "write-protect", "/dev") : 0;
 }
 
-int view_build_image(const struct jail_spec *spec, struct cella_err *err)
+int view_build_image(struct jail_spec *spec, struct cella_err *err)
 {
         int r;
         /* Not on "/": what covers that is all that the one unmount in view_enter() would reach, and the

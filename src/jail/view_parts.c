@@ -164,18 +164,23 @@ int view_protect_empty(const struct jail_spec *spec, const char *empty, struct c
 
 /* By plain bind mounts: a detached mount that finds no place to go is dissolved when it is
  * closed, and the kernel waits a grace period (0.4 ms) for that. */
-static int mask_proc(const char *empty, struct cella_err *err)
+static int mask_proc(struct jail_spec *spec, const char *empty, struct cella_err *err)
 {
+        _Static_assert(ARRAY_LEN(masked) <= 32, "a bit for each");
         for (size_t i = 0; i < ARRAY_LEN(masked); i++) {
+                if (spec->not_in_proc & 1u << i)
+                        continue;
                 int r = sys_mount(masked[i].directory ? empty : "dev/null", masked[i].path, NULL, MS_BIND,
                                   NULL);
-                if (r < 0 && r != -ENOENT)
+                if (r == -ENOENT)
+                        spec->not_in_proc |= 1u << i;
+                else if (r < 0)
                         return view_fail(err, r, "mask", masked[i].path);
         }
         return 0;
 }
 
-int view_show_proc(const struct jail_spec *spec, const char *empty, struct cella_err *err)
+int view_show_proc(struct jail_spec *spec, const char *empty, struct cella_err *err)
 {
         unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
         /* hidepid: what the code may not trace, it does not see; that is init. */
@@ -187,7 +192,7 @@ int view_show_proc(const struct jail_spec *spec, const char *empty, struct cella
         }
         if (!(spec->walls & WALL_PROC))
                 return 0;
-        if ((r = mask_proc(empty, err)) < 0)
+        if ((r = mask_proc(spec, empty, err)) < 0)
                 return r;
         r = sys_mount_setattr(AT_FDCWD, "proc", MOUNT_ATTR_RDONLY, 0, false);
         return r < 0 ? view_fail(err, r, "write-protect", "/proc") : 0;

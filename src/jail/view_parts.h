@@ -32,7 +32,7 @@ int view_pivot(const struct jail_spec *spec, struct cella_err *err);
 /* See view_shared.c.  view_take() returns 1 where there is none to be had after all: the caller stands in a
  * mount namespace of its own then, and has to build one. */
 int view_take(struct jail_spec *spec, struct cella_err *err);
-int view_leave(const struct jail_spec *spec, struct cella_err *err);
+int view_leave(struct jail_spec *spec, struct cella_err *err);
 
 /* The tmpfs of all that the code writes, not attached yet; own_bytes and own_inodes on top of its limits. */
 int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_inodes,
@@ -50,7 +50,7 @@ int view_show_terminals(struct cella_err *err);
 /* An empty directory that is to cover others: what is bound from a read-only mount is read-only too. */
 int view_protect_empty(const struct jail_spec *spec, const char *empty, struct cella_err *err);
 /* Mounts and masks proc, which is there; after the devices and that. */
-int view_show_proc(const struct jail_spec *spec, const char *empty, struct cella_err *err);
+int view_show_proc(struct jail_spec *spec, const char *empty, struct cella_err *err);
 
 /* Those the caller asked for. */
 int view_show_mounts(const struct jail_spec *spec, struct cella_err *err);

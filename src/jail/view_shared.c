@@ -27,7 +27,7 @@
 #define COMMON_BYTES (256u << 20) /* what most sandboxes have; nobody can write there */
 #define COMMON_INODES 65536
 
-static int show_own(const struct jail_spec *spec, struct cella_err *err)
+static int show_own(struct jail_spec *spec, struct cella_err *err)
 {
         int r = view_show_disk(spec, err);
         return r < 0 ? r : view_show_proc(spec, VIEW_EMPTY, err);
@@ -35,7 +35,7 @@ static int show_own(const struct jail_spec *spec, struct cella_err *err)
 
 /* One that somebody had before.  Its proc is his; or there is none, because he was killed before he had one.
  */
-static int show_again(const struct jail_spec *spec, struct cella_err *err)
+static int show_again(struct jail_spec *spec, struct cella_err *err)
 {
         int r = sys_umount("proc", MNT_DETACH);
         return r < 0 && r != -EINVAL ? view_fail(err, r, "unmount", "the last /proc")
@@ -60,15 +60,7 @@ int view_take(struct jail_spec *spec, struct cella_err *err)
         return 1;
 }
 
-/* Nobody needs it: if it does not get there, the next one builds another. */
-static void hand_over(const struct jail_spec *spec)
-{
-        AUTO(sys_close) int namespace = sys_openat(spec->proc_fd, "self/ns/mnt", O_RDONLY, 0);
-        if (namespace >= 0)
-                message_send(spec->view_fd, INIT_VIEW, spec->view_tag, &namespace, 1, NULL, 0, NULL, 0);
-}
-
-int view_leave(const struct jail_spec *spec, struct cella_err *err)
+int view_leave(struct jail_spec *spec, struct cella_err *err)
 {
         struct jail_spec common = *spec;
         int r;
@@ -77,7 +69,15 @@ int view_leave(const struct jail_spec *spec, struct cella_err *err)
         common.limits.disk_inodes = COMMON_INODES;
         if ((r = view_build_fixed(&common, err)) < 0 || (r = view_pivot(spec, err)) < 0)
                 return r; /* now it is read-only, and so is what covers parts of proc */
-        hand_over(spec);
+        AUTO(sys_close) int namespace = sys_openat(spec->proc_fd, "self/ns/mnt", O_RDONLY, 0);
         r = sys_unshare(CLONE_NEWNS);
-        return r < 0 ? view_fail(err, r, "leave", "the view") : show_own(spec, err);
+        if (r < 0)
+                return view_fail(err, r, "leave", "the view");
+        if ((r = show_own(spec, err)) < 0)
+                return r;
+        /* Nobody needs it: if it does not get there, the next one builds another. */
+        if (namespace >= 0)
+                message_send(spec->view_fd, INIT_VIEW, spec->view_tag, &namespace, 1, &spec->not_in_proc,
+                             sizeof spec->not_in_proc, NULL, 0);
+        return 0;
 }

@@ -108,6 +108,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .view = view,
                 .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,
+                .not_in_proc = view == JAIL_VIEW_AGAIN   ? kept->not_in_proc
+                               : view == JAIL_VIEW_TAKES ? k->stock.not_in_proc
+                                                         : 0,
                 .ruleset_fd = view == JAIL_VIEW_AGAIN ? kept->ruleset : -1,
                 .home = k->home,
                 .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */

@@ -54,8 +54,8 @@ enum init_reply {
         /* Not asked for; tag 0: */
         INIT_NETWORK, /* descriptors: the TCP listener that every connection ends at, and the UDP socket that
                        * every DNS question ends at; see wire/egress.h */
-        INIT_VIEW,    /* on the socket that came with INIT_BUILD, with its tag; descriptor: a mount namespace
-                       * that    nothing is changed in any more.  No data, so that no half of it can be there */
+        INIT_VIEW,    /* on the socket that came with INIT_BUILD, with its tag: uint32_t, see jail_spec's
+                       * not_in_proc; descriptor: a mount namespace that nothing is changed in any more */
         INIT_REFUSED, /* struct init_refused: a system call that the filter refused and that matters.  At most
                        * INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
                        * INIT_EXITED. Whose it was nobody knows, with several commands at once */
@@ -91,6 +91,8 @@ struct init_build {
         uint32_t together;         /* all of what follows is here, and so are its descriptors: */
         uint32_t has_netns;        /* the last of all is the network namespace */
         struct init_groups groups; /* zero unless together */
+        uint32_t not_in_proc;      /* with a view that somebody left: what he said of it */
+        uint32_t reserved;
         uint32_t has_ruleset; /* with a view that serves again: the next descriptor is Landlock's for it */
         uint64_t hold_secret; /* see seccomp_load() */
         uint64_t ignored;     /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
@@ -129,7 +131,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 20 * 4 + 8 + 8 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 22 * 4 + 8 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */
