@@ -25,6 +25,7 @@
 struct nursery {
         struct sys_stack stack;
         struct jail_spec spec;
+        bool fixed; /* see making.h */
         int control, program;
         int last;  /* of what it leaves the keeper's table with; -1: it has a copy */
         bool left; /* it has */
@@ -126,6 +127,8 @@ static void become_init(void *arg)
                 if (n->trees[i] >= 0)
                         sys_call3(SYS_fcntl, n->trees[i], F_SETFD, 0);
         }
+        if (n->fixed)
+                sys_set_random_addresses(false);
         if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
                 r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
         if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
@@ -143,6 +146,7 @@ int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
         struct nursery *n = sb->nursery;
         n->spec = m->spec;
+        n->fixed = m->fixed = sys_has_random_addresses();
         n->control = m->control;
         n->last = sb->births ? births_last(sb->births) : -1;
         n->program = m->program;

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from support import Skip, expect, is_root, prints, run, script, test, write
+from support import Skip, expect, is_root, prints, run, same, script, test, write
 
 
 def python(name, *lines, out="ok\n", options=(), **kwargs):
@@ -356,3 +356,15 @@ def java_compiles_threads_and_hashes():
     options = ("--memory", "1G") if is_root() else ()
     prints("42\n32\n", *options, "--processes", "200", "--workspace", "w", "sh", "-c",
            "javac -d /tmp Main.java && java -cp /tmp Main")
+
+
+@test()
+def addresses_are_random():
+    """Those of init are not, which is quicker to start; those of the code are."""
+    seen = set()
+    for _ in range(3):
+        r = run("--", "/bin/sh", "-c", "cat /proc/self/personality; grep -E 'stack|vdso' /proc/self/maps")
+        lines = r.out.splitlines()
+        same((r.rc, lines[0], len(lines)), (0, "00000000", 3), "personality, and where it is", r)
+        seen.update(lines[1:])
+    same(len(seen), 6, "different places", seen)
