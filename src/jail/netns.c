@@ -57,10 +57,21 @@ int netns_leave(struct netns_visit *visit)
 /* What is in these is zero in a new namespace, and every packet, every refused packet and every lookup
  * of a route that failed adds to one.  (What is in netstat counts what happens to packets, which loopback has
  * counted before, and takes as long to read as all of these.)  What else could stay behind (neighbours,
- * metrics of TCP, ports in TIME_WAIT, routes learned) comes of packets; sockets do not outlive their
- * processes. */
-static const char *const files[NETNS_FILES] = {"/proc/thread-self/net/dev", "/proc/thread-self/net/snmp",
-                                               "/proc/thread-self/net/snmp6"};
+ * metrics of TCP, ports in TIME_WAIT, routes learned) comes of packets.
+ *
+ * A socket can outlive its processes, and has its name or port until then: as a descriptor on its way through
+ * another that nobody can receive it from any more, until the kernel comes to look for such.  So they are
+ * counted, too; only the first line of that file is about this namespace. */
+static const struct {
+        const char *path;
+        size_t most; /* bytes of it that are compared; 0: all */
+        bool may_lack;
+} files[NETNS_FILES] = {
+        {"/proc/thread-self/net/dev", 0, false},
+        {"/proc/thread-self/net/snmp", 0, false},
+        {"/proc/thread-self/net/snmp6", 0, true}, /* no IPv6 here */
+        {"/proc/thread-self/net/sockstat", sizeof "sockets: used 0\n" - 1, false},
+};
 
 /* They stay open: to open one costs more than to read it. */
 static int open_files(struct netns_kept *kept)
@@ -74,8 +85,8 @@ static int open_files(struct netns_kept *kept)
         if (r < 0)
                 return r;
         for (size_t i = 0; i < NETNS_FILES && r >= 0; i++) {
-                r = kept->files[i] = sys_openat(AT_FDCWD, files[i], O_RDONLY, 0);
-                if (r == -ENOENT && i == 2) /* no IPv6 here */
+                r = kept->files[i] = sys_openat(AT_FDCWD, files[i].path, O_RDONLY, 0);
+                if (r == -ENOENT && files[i].may_lack)
                         r = 0;
         }
         for (size_t i = 0; i < NETNS_FILES && r < 0; i++) /* all of them, or none */
@@ -89,10 +100,11 @@ int netns_record(struct netns_kept *kept, struct netns_record *ret)
         int r = open_files(kept);
         ret->len = 0;
         for (size_t i = 0; i < NETNS_FILES && r >= 0; i++) {
+                const size_t room = sizeof ret->text - ret->len;
+                const size_t most = files[i].most > 0 && files[i].most < room ? files[i].most : room;
                 if (kept->files[i] < 0)
                         continue;
-                r = (int)sys_call4(SYS_pread64, kept->files[i], ret->text + ret->len,
-                                   sizeof ret->text - ret->len, 0);
+                r = (int)sys_call4(SYS_pread64, kept->files[i], ret->text + ret->len, most, 0);
                 ret->len += r > 0 ? (size_t)r : 0;
         }
         return r < 0 ? r : 0;

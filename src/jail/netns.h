@@ -24,12 +24,12 @@ int netns_visit(struct netns_visit *visit);
 int netns_leave(struct netns_visit *visit);
 
 /* One that may be used again, and what it counts in, once somebody has asked. */
-#define NETNS_FILES 3
+#define NETNS_FILES 4
 struct netns_kept {
         int fd; /* -1: none */
         int files[NETNS_FILES];
 };
-#define NETNS_NONE ((struct netns_kept){-1, {-1, -1, -1}})
+#define NETNS_NONE ((struct netns_kept){-1, {-1, -1, -1, -1}})
 
 void netns_let_go(struct netns_kept *kept);
 static inline void netns_let_go_auto(struct netns_kept *kept)
@@ -51,7 +51,8 @@ struct netns_record {
 
 /* Reads it; the first time it needs privilege, as netns_visit() does. */
 int netns_record(struct netns_kept *kept, struct netns_record *ret);
-/* Whether nothing was ever sent in it, nor tried to: it is as it was when *fresh was read. */
+/* Whether nothing was ever sent in it, nor tried to, and no socket is left of it: it is as it was when *fresh
+ * was read. */
 bool netns_is_as_new(struct netns_kept *kept, const struct netns_record *fresh);
 
 /* Without privilege over the host: starts a helper in the caller's user namespace
