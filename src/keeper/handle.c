@@ -77,8 +77,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                            !m->direct && !m->user_root;
         /* One that lives long has more groups. */
         struct stock_groups again = {.user = -1};
-        if (!m->long_lived && !m->network && !m->direct)
+        AUTO(ipcns_let_go) struct ipcns_kept ipc = IPCNS_NONE;
+        if (!m->long_lived && !m->network && !m->direct) {
                 again = keeper_take_groups(k, &m->limits);
+                ipc = stock_take_ipc(&k->stock);
+        }
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
         AUTO(views_free) struct view_kept *kept = again.view;
@@ -95,6 +98,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .id = m->id,
                 .program = k->program,
                 .netns = &netns,
+                .ipc = &ipc,
                 .workspace_fd = workspace,
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,

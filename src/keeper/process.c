@@ -8,7 +8,7 @@
  * What is made ahead:
  *  - one empty group with a CPU limit.  The first one of a host makes the kernel patch itself on
  *    all CPUs, and so does the end of the last: 1 ms, which no sandbox has to pay meanwhile;
- *  - network namespaces, in idle moments; see stock.h for what is used again. */
+ *  - network and IPC namespaces, in idle moments; see stock.h for what is used again. */
 #include "keeper/process.h"
 
 #include <errno.h>
@@ -201,6 +201,7 @@ void keeper_finish(struct keeper *k, struct cell *cell)
         struct cgroup *cgroup = TAKE(sb->cgroup);
         int r = 0;
         stock_add_netns(&k->stock, &sb->netns);
+        stock_add_ipc(&k->stock, &sb->ipc);
         views_check(&k->stock.views, &cell->view);
         /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
          * with a network, connections that the kernel is still taking leave of. */

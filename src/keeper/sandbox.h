@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "cella.h"
 #include "jail/cgroup.h"
+#include "jail/ipcns.h"
 #include "jail/netns.h"
 #include "jail/spec.h"
 
@@ -44,6 +45,7 @@ struct sandbox {
         bool used;               /* something ran in it */
         uint64_t cut_off_cpu_us; /* see sandbox_cut_off() */
         struct netns_kept netns; /* its network namespace, if parts.keep_netns */
+        struct ipcns_kept ipc;   /* its IPC namespace, if that was parts.ipc */
         int user;                /* its user namespace, kept once it is dead if parts.keep_user; -1 */
         bool keep_user;
         bool direct;                         /* it is none: the code is run on the host */
@@ -65,6 +67,8 @@ struct sandbox_parts {
         int program;              /* init's, see program_open_init(); borrowed.  -1: one of its own */
         struct netns_kept *netns; /* an unused network namespace, its loopback up; is taken if it is to be
                                    * kept. NULL or none: a new one */
+        struct ipcns_kept *ipc;   /* an unused IPC namespace; is taken if it is to have one.  NULL or none: a
+                                   * new one */
         int workspace_fd;        /* what options->workspace is the name of; borrowed.  -1: the name decides */
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
         bool freezable;          /* see cgroup_new() */

@@ -16,8 +16,10 @@
 
 #define VIEW_US VIEWS_US        /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
-#define NETNS_US 3000000        /* what nobody needed for so long goes */
-#define DESCRIPTORS_EACH 64     /* a group has twenty at most, and most are for sandboxes that live */
+#define SHELF_US 3000000        /* what nobody needed for so long goes */
+/* A group has twenty at most, its user namespace one and its view six, a network namespace five and an IPC
+ * namespace five; and most are for sandboxes that live. */
+#define DESCRIPTORS_EACH 80
 
 static void drop_view(struct stock *s)
 {
@@ -46,11 +48,12 @@ static void close_left(struct stock *s)
 void stock_init(struct stock *s, bool privileged, uint64_t files_max)
 {
         const uint64_t share = files_max / DESCRIPTORS_EACH;
-        s->makes = privileged;
+        s->makes = s->makes_ipc = privileged;
         s->groups_max = share < STOCK_GROUPS ? (unsigned)share : STOCK_GROUPS;
-        s->netns_max = share < STOCK_AHEAD   ? STOCK_AHEAD
-                       : share < STOCK_NETNS ? (unsigned)share
-                                             : STOCK_NETNS;
+        s->netns_shelf.max = share < STOCK_AHEAD   ? STOCK_AHEAD
+                             : share < STOCK_NETNS ? (unsigned)share
+                                                   : STOCK_NETNS;
+        s->ipc_shelf.max = share < STOCK_IPC ? (unsigned)share : STOCK_IPC;
         if (s->groups_max <= STOCK_RESTING)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
@@ -64,8 +67,10 @@ void stock_done(struct stock *s)
 {
         drop_view(s);
         close_left(s);
-        while (s->n_netns > 0)
-                netns_let_go(&s->netns[--s->n_netns]);
+        while (s->netns_shelf.n > 0)
+                netns_let_go(&s->netns[--s->netns_shelf.n]);
+        while (s->ipc_shelf.n > 0)
+                ipcns_let_go(&s->ipc[--s->ipc_shelf.n]);
         for (; s->n_groups > 0; s->n_groups--) {
                 struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
                 cgroup_free(groups->cgroup);
@@ -74,12 +79,27 @@ void stock_done(struct stock *s)
         }
 }
 
-bool stock_wants(const struct stock *s)
+static bool has_room(const struct stock_shelf *shelf)
 {
-        return s->makes && s->n_netns < STOCK_AHEAD;
+        return shelf->n < STOCK_AHEAD && shelf->n < shelf->max;
 }
 
-void stock_make(struct stock *s)
+static bool wants_netns(const struct stock *s)
+{
+        return s->makes && has_room(&s->netns_shelf);
+}
+
+static bool wants_ipc(const struct stock *s)
+{
+        return s->makes_ipc && has_room(&s->ipc_shelf);
+}
+
+bool stock_wants(const struct stock *s)
+{
+        return wants_netns(s) || wants_ipc(s);
+}
+
+static void make_netns(struct stock *s)
 {
         struct netns_visit visit;
         struct netns_kept made = NETNS_NONE;
@@ -92,7 +112,23 @@ void stock_make(struct stock *s)
         }
         if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
                 s->fresh.len = 0; /* none is used twice then */
-        s->netns[s->n_netns++] = made;
+        s->netns[s->netns_shelf.n++] = made;
+}
+
+static void make_ipc(struct stock *s)
+{
+        if (ipcns_make(&s->ipc[s->ipc_shelf.n]) < 0)
+                s->makes_ipc = false; /* the clone makes one for each sandbox, and none is used twice */
+        else
+                s->ipc_shelf.n++;
+}
+
+void stock_make(struct stock *s)
+{
+        if (wants_netns(s))
+                make_netns(s);
+        else if (wants_ipc(s))
+                make_ipc(s);
 }
 
 void stock_hear(struct stock *s)
@@ -119,12 +155,19 @@ static bool is_fresh(const struct stock *s, int64_t now)
         return s->view >= 0 && now - s->view_built < VIEW_US;
 }
 
+static int64_t shelf_due(const struct stock_shelf *shelf)
+{
+        return shelf->n > STOCK_AHEAD ? shelf->seen + SHELF_US : INT64_MAX;
+}
+
 int64_t stock_due(const struct stock *s)
 {
-        const int64_t view = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
-        const int64_t netns = s->n_netns > STOCK_AHEAD ? s->netns_seen + NETNS_US : INT64_MAX;
-        const int64_t first = view < netns ? view : netns;
-        return first < s->views_due ? first : s->views_due;
+        int64_t due = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
+        if (shelf_due(&s->netns_shelf) < due)
+                due = shelf_due(&s->netns_shelf);
+        if (shelf_due(&s->ipc_shelf) < due)
+                due = shelf_due(&s->ipc_shelf);
+        return s->views_due < due ? s->views_due : due;
 }
 
 /* A few at a time: each takes the kernel some while, see views_serves(). */
@@ -143,21 +186,25 @@ static void tidy_views(struct stock *s, int64_t now)
         }
 }
 
-static void tidy_netns(struct stock *s, int64_t now)
+/* How many are to stay. */
+static unsigned shelf_needs(struct stock_shelf *shelf, int64_t now)
 {
-        if (now - s->netns_seen < NETNS_US)
-                return;
-        for (; s->least_netns > STOCK_AHEAD; s->least_netns--)
-                netns_let_go(&s->netns[--s->n_netns]);
-        s->least_netns = s->n_netns;
-        s->netns_seen = now;
+        if (now - shelf->seen < SHELF_US)
+                return shelf->n;
+        const unsigned needed = shelf->n - (shelf->least > STOCK_AHEAD ? shelf->least - STOCK_AHEAD : 0);
+        shelf->least = needed;
+        shelf->seen = now;
+        return needed;
 }
 
 void stock_tidy(struct stock *s, int64_t now)
 {
         if (!is_fresh(s, now))
                 drop_view(s);
-        tidy_netns(s, now);
+        for (unsigned needed = shelf_needs(&s->netns_shelf, now); s->netns_shelf.n > needed;)
+                netns_let_go(&s->netns[--s->netns_shelf.n]);
+        for (unsigned needed = shelf_needs(&s->ipc_shelf, now); s->ipc_shelf.n > needed;)
+                ipcns_let_go(&s->ipc[--s->ipc_shelf.n]);
         tidy_views(s, now);
 }
 
@@ -180,21 +227,41 @@ enum jail_view stock_view(struct stock *s, int *ret_fd)
         return JAIL_VIEW_LEAVES;
 }
 
+/* The place of the one that is taken. */
+static unsigned shelf_take(struct stock_shelf *shelf)
+{
+        if (--shelf->n < shelf->least)
+                shelf->least = shelf->n;
+        return shelf->n;
+}
+
 struct netns_kept stock_take_netns(struct stock *s)
 {
-        if (s->n_netns == 0)
+        if (s->netns_shelf.n == 0)
                 return NETNS_NONE;
-        if (--s->n_netns < s->least_netns)
-                s->least_netns = s->n_netns;
-        return s->netns[s->n_netns];
+        return s->netns[shelf_take(&s->netns_shelf)];
+}
+
+struct ipcns_kept stock_take_ipc(struct stock *s)
+{
+        if (s->ipc_shelf.n == 0)
+                return IPCNS_NONE;
+        return s->ipc[shelf_take(&s->ipc_shelf)];
 }
 
 /* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right
  * over it. */
 void stock_add_netns(struct stock *s, struct netns_kept *netns)
 {
-        if (netns->fd >= 0 && s->n_netns < s->netns_max && netns_is_as_new(netns, &s->fresh))
-                s->netns[s->n_netns++] = netns_take(netns);
+        if (netns->fd >= 0 && s->netns_shelf.n < s->netns_shelf.max && netns_is_as_new(netns, &s->fresh))
+                s->netns[s->netns_shelf.n++] = netns_take(netns);
+}
+
+/* The same goes for one in which nothing was made. */
+void stock_add_ipc(struct stock *s, struct ipcns_kept *ipc)
+{
+        if (ipc->fd >= 0 && s->ipc_shelf.n < s->ipc_shelf.max && ipcns_is_as_new(ipc))
+                s->ipc[s->ipc_shelf.n++] = ipcns_take(ipc);
 }
 
 /* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes

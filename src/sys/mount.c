@@ -47,16 +47,27 @@ int sys_mount_device(const char *type, const char *device, unsigned attributes)
         return (int)sys_call3(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
 }
 
-int sys_proc(void)
+/* Of what the caller's namespaces say. */
+static int mount_own(const char *type, unsigned attributes)
 {
-        AUTO(sys_close) int fs = (int)sys_call2(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
+        AUTO(sys_close) int fs = (int)sys_call2(SYS_fsopen, type, FSOPEN_CLOEXEC);
         if (fs < 0)
                 return fs;
         long r = sys_call5(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, 0, 0, 0);
         if (r < 0)
                 return (int)r;
         return (int)sys_call3(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
-                              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+                              attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+int sys_proc(void)
+{
+        return mount_own("proc", MOUNT_ATTR_RDONLY);
+}
+
+int sys_mqueue(void)
+{
+        return mount_own("mqueue", 0);
 }
 
 int sys_umount(const char *target, int flags)

@@ -11,6 +11,9 @@ int sys_tmpfs(const char *size, const char *inodes, const char *mode, unsigned a
 /* A new view of the caller's process namespace, not attached anywhere.  Returns its descriptor. */
 int sys_proc(void);
 
+/* The directory of POSIX message queues of the caller's IPC namespace, likewise. */
+int sys_mqueue(void);
+
 /* The file system on a block device, not attached anywhere yet. */
 int sys_mount_device(const char *type, const char *device, unsigned attributes);
 

@@ -87,7 +87,7 @@ bool fake_group_exists(const char *name);
 /* Descriptors of a process: of namespaces and control groups, which it may have in stock, and all others; its
  * mounts. */
 struct fake_held {
-        int networks, counters, views, users, groups, others;
+        int networks, counters, ipc, views, users, groups, others;
 };
 struct fake_held fake_held(pid_t pid);
 int fake_mounts(pid_t pid);

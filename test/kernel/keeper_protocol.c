@@ -230,6 +230,7 @@ TEST(two_hundred_leave_nothing)
         CHECK(fake_held(d.pid).groups <= GROUP_FILES * (STOCK_GROUPS + 1));
         CHECK(fake_held(d.pid).users <= STOCK_GROUPS);
         CHECK(fake_held(d.pid).counters <= NETNS_FILES * STOCK_NETNS);
+        CHECK(fake_held(d.pid).ipc <= IPCNS_FDS * STOCK_IPC);
         CHECK_INT(fake_mounts(d.pid), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
         CHECK(SOON(existing(groups, n_groups) <= STOCK_GROUPS, 1000));
@@ -238,7 +239,7 @@ TEST(two_hundred_leave_nothing)
         fake_done(&d);
 }
 
-TEST(network_namespaces_are_kept_while_they_are_needed)
+TEST(namespaces_are_kept_while_they_are_needed)
 {
         struct fake_sandbox s[2 * STOCK_AHEAD];
         if (!is_root())
@@ -258,6 +259,7 @@ TEST(network_namespaces_are_kept_while_they_are_needed)
                 usleep(1000000);
         }
         CHECK(SOON(fake_held(d.pid).networks == STOCK_AHEAD + 1, 8000));
+        CHECK(SOON(fake_held(d.pid).ipc == IPCNS_FDS * STOCK_AHEAD || fake_held(d.pid).ipc == 0, 8000));
         stop();
         fake_done(&d);
 }

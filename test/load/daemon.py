@@ -272,14 +272,16 @@ class Daemon:
         return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
 
     def descriptors(self, pid):
-        """How many, those of control groups and network namespaces aside; those; and these."""
+        """How many, those of control groups, network and IPC namespaces aside; and each of these."""
         links = []
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         groups = [link for link in links if re.search(r"/cella-\d+(/|$)|^user:", link)]  # a user namespace goes with them
         networks = [link for link in links if re.match(r"net:|/proc/\d+/task/\d+/net/", link)]
-        return len(links) - len(groups) - len(networks), len(groups), len(networks)
+        # A detached mount, of message queues, has no other name.
+        ipc = [link for link in links if re.match(r"ipc:|/$|/proc/sys/kernel/\w+_next_id$", link)]
+        return len(links) - len(groups) - len(networks) - len(ipc), len(groups), len(networks), len(ipc)
 
     def holds(self):
         """Everything that must not grow; and how many groups rest for the next sandboxes, with the descriptors of all groups."""
@@ -287,7 +289,7 @@ class Daemon:
         groups = self.cgroups()
         names = {os.path.basename(g) for g in groups}
         live = [g for g in groups if read(g + "/cgroup.procs").strip()]
-        fds, group_fds, network_fds = self.descriptors(keeper)
+        fds, group_fds, network_fds, ipc_fds = self.descriptors(keeper)
         return {
             "server_kb": self.memory(server) // 1024,
             "keeper_kb": self.memory(keeper) // 1024,
@@ -299,6 +301,7 @@ class Daemon:
             "resting": len(names - {os.path.basename(g) for g in live}),
             "group_fds": group_fds,
             "network_fds": network_fds,
+            "ipc_fds": ipc_fds,
             "mounts": self.mounts(),
             "workspaces": len(os.listdir(f"{self.state}/workspaces")),
         }

@@ -174,6 +174,7 @@ def main():
         t.check(last["resting"] <= 64 + 1, "few control groups rest", last["resting"])
         t.check(last["group_fds"] <= 14 * (last["resting"] + last["processes"]), "and few of their files are open", last["group_fds"])
         t.check(last["network_fds"] <= 5 * (64 + last["processes"]) + 2, "few network namespaces rest", last["network_fds"])
+        t.check(last["ipc_fds"] <= 5 * (64 + last["processes"]), "few IPC namespaces rest", last["ipc_fds"])
         for name in ("server_fds", "keeper_fds", "threads", "processes", "cgroups", "mounts", "workspaces"):
             t.check(last[name] <= first[name], f"no more {name}", f"{first[name]} -> {last[name]}")
         verdict = d.call("GET", "/v1/executions/verify").json()
