@@ -175,3 +175,96 @@ int message_read(struct message_reader *r, int socket, struct message *ret)
                 }
         }
 }
+
+/* ---- reading ahead ---- */
+
+void message_ahead_init(struct message_ahead *reader, void *data, size_t size)
+{
+        *reader = (struct message_ahead){.data = data, .size = size};
+}
+
+void message_ahead_done(struct message_ahead *reader)
+{
+        message_close_fds(&reader->first);
+        message_close_fds(&reader->last);
+}
+
+/* The length of the frame at that place, with its header; 0: not all of the header is there. */
+static size_t frame_bytes(const struct message_ahead *r, size_t at, struct header *ret)
+{
+        if (r->end - at < sizeof *ret)
+                return 0;
+        memcpy(ret, r->data + at, sizeof *ret);
+        return sizeof *ret + (size_t)ret->len;
+}
+
+/* Where the last frame begins of those of which there is something. */
+static size_t last_begin(const struct message_ahead *r)
+{
+        struct header header;
+        size_t at = r->at, n;
+        while ((n = frame_bytes(r, at, &header)) > 0 && n < r->end - at)
+                at += n;
+        return at;
+}
+
+int message_ahead_next(struct message_ahead *r, struct message *ret, const char **ret_data)
+{
+        struct header header;
+        const size_t n = frame_bytes(r, r->at, &header);
+        if (n > r->size)
+                return -EPROTO;
+        if (n == 0 || n > r->end - r->at)
+                return 0;
+        *ret = r->first;
+        ret->type = header.type;
+        ret->tag = header.tag;
+        ret->len = header.len;
+        *ret_data = r->data + r->at + sizeof header;
+        r->first = (struct message){0};
+        r->at += n;
+        if (r->last.n_fds > 0 && r->last_at == r->at) {
+                r->first = r->last;
+                r->last = (struct message){0};
+        }
+        return 1;
+}
+
+/* They are for the frame that nothing of had come before, or for the rest of the one that had begun. */
+static int sort_in(struct message_ahead *r, struct message *came)
+{
+        const size_t begin = last_begin(r);
+        struct message *to = begin == r->at ? &r->first : &r->last;
+        if (came->n_fds > MESSAGE_FDS_MAX - to->n_fds) {
+                message_close_fds(came);
+                return -EPROTO;
+        }
+        for (unsigned i = 0; i < came->n_fds; i++)
+                to->fds[to->n_fds++] = came->fds[i];
+        r->last_at = begin;
+        return 1;
+}
+
+int message_ahead_read(struct message_ahead *r, int socket)
+{
+        struct message came = {0};
+        if (r->at > 0) {
+                memmove(r->data, r->data + r->at, r->end - r->at);
+                r->end -= r->at;
+                r->at = 0;
+        }
+        const size_t room = r->size - r->end;
+        const long n = receive_some(socket, r->data + r->end, room, MSG_DONTWAIT, &came);
+        if (n <= 0) {
+                message_close_fds(&came);
+                return n < 0 ? (int)n : r->end == 0 ? 0 : -EPROTO;
+        }
+        r->end += (size_t)n;
+        r->drained = (size_t)n < room && came.n_fds == 0;
+        return came.n_fds > 0 ? sort_in(r, &came) : 1;
+}
+
+bool message_ahead_drained(const struct message_ahead *r)
+{
+        return r->drained;
+}

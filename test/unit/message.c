@@ -104,3 +104,130 @@ TEST(sending_to_nobody_is_an_error_not_a_signal)
         CHECK_INT(message_send(fds[0], 1, 9, NULL, 0, "x", 1, NULL, 0), -EPIPE);
         close(fds[0]);
 }
+
+/* ---- reading ahead ---- */
+
+static int descriptor_at(off_t at)
+{
+        int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        lseek(fd, at, SEEK_SET);
+        return fd;
+}
+
+/* Closes it. */
+static long where_it_is(const struct message *m)
+{
+        if (m->n_fds != 1)
+                return -1;
+        const long at = (long)lseek(m->fds[0], 0, SEEK_CUR);
+        close(m->fds[0]);
+        return at;
+}
+
+TEST(frames_read_ahead_have_their_own_descriptors)
+{
+        int fds[2];
+        char room[MESSAGE_AHEAD_BYTES(64)];
+        const char *data;
+        struct message_ahead reader;
+        struct message m;
+        pair(fds);
+        message_ahead_init(&reader, room, sizeof room);
+        const int before = count_fds();
+        /* Every third has one; of the others nobody may get it. */
+        for (uint32_t i = 1; i <= 9; i++) {
+                int fd = descriptor_at((off_t)i);
+                CHECK_INT(message_send(fds[0], 5, i, &fd, i % 3 == 0, "abcdefgh", i % 8, NULL, 0), 0);
+                close(fd);
+        }
+        uint32_t tag = 0;
+        int r, readings = 0;
+        while ((r = message_ahead_read(&reader, fds[1])) > 0) {
+                readings++;
+                while ((r = message_ahead_next(&reader, &m, &data)) > 0) {
+                        CHECK_INT(m.tag, ++tag);
+                        CHECK_INT(m.len, tag % 8);
+                        CHECK(!memcmp(data, "abcdefgh", m.len));
+                        CHECK_INT(m.n_fds, tag % 3 == 0);
+                        CHECK_INT(where_it_is(&m), tag % 3 == 0 ? (long)tag : -1);
+                }
+                CHECK_INT(r, 0);
+        }
+        CHECK_INT(r, -EAGAIN);
+        CHECK_INT(tag, 9);
+        CHECK(readings < 9);
+        CHECK_INT(count_fds(), before);
+        close(fds[0]);
+        CHECK_INT(message_ahead_read(&reader, fds[1]), 0);
+        message_ahead_done(&reader);
+        close(fds[1]);
+}
+
+/* The rest of a frame that has one, and the next that has another, in one reading. */
+TEST(a_frame_that_was_cut_keeps_its_descriptor)
+{
+        int fds[2], first = descriptor_at(1), second = descriptor_at(2);
+        char room[MESSAGE_AHEAD_BYTES(30)];
+        const char *data;
+        struct message_ahead reader;
+        struct message m;
+        pair(fds);
+        message_ahead_init(&reader, room, sizeof room);
+        CHECK_INT(message_send(fds[0], 5, 1, NULL, 0, "123456789012345678", 18, NULL, 0), 0);
+        CHECK_INT(message_send(fds[0], 5, 2, &first, 1, "1234", 4, NULL, 0), 0);
+        CHECK_INT(message_send(fds[0], 5, 3, &second, 1, NULL, 0, NULL, 0), 0);
+        CHECK_INT(message_ahead_read(&reader, fds[1]), 1); /* the first, and the second's header */
+        CHECK_INT(message_ahead_next(&reader, &m, &data), 1);
+        CHECK_INT(m.n_fds, 0);
+        CHECK_INT(message_ahead_next(&reader, &m, &data), 0);
+        CHECK(!message_ahead_drained(&reader));
+        CHECK_INT(message_ahead_read(&reader, fds[1]), 1);
+        CHECK_INT(message_ahead_next(&reader, &m, &data), 1);
+        CHECK_INT(m.tag, 2);
+        CHECK_INT(where_it_is(&m), 1);
+        CHECK(!memcmp(data, "1234", 4));
+        CHECK_INT(message_ahead_next(&reader, &m, &data), 1);
+        CHECK_INT(m.tag, 3);
+        CHECK_INT(where_it_is(&m), 2);
+        CHECK_INT(message_ahead_next(&reader, &m, &data), 0);
+        close(first);
+        close(second);
+        message_ahead_done(&reader);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(a_frame_read_ahead_over_the_maximum_is_refused_and_its_descriptors_closed)
+{
+        int fds[2], null = open("/dev/null", O_RDONLY);
+        char room[MESSAGE_AHEAD_BYTES(8)];
+        const char *data;
+        struct message_ahead reader;
+        struct message m;
+        pair(fds);
+        const int before = count_fds();
+        message_ahead_init(&reader, room, sizeof room);
+        CHECK_INT(message_send(fds[0], 5, 1, &null, 1, "123456789", 9, NULL, 0), 0);
+        CHECK_INT(message_ahead_read(&reader, fds[1]), 1);
+        CHECK_INT(message_ahead_next(&reader, &m, &data), -EPROTO);
+        message_ahead_done(&reader);
+        CHECK_INT(count_fds(), before);
+        close(null);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(an_end_within_a_frame_read_ahead_is_not_clean)
+{
+        int fds[2];
+        char room[MESSAGE_AHEAD_BYTES(8)];
+        struct message_ahead reader;
+        pair(fds);
+        message_ahead_init(&reader, room, sizeof room);
+        CHECK_INT(write(fds[0], "\1\0\0", 3), 3);
+        close(fds[0]);
+        CHECK_INT(message_ahead_read(&reader, fds[1]), 1);
+        CHECK_INT(message_ahead_read(&reader, fds[1]), -EPROTO);
+        message_ahead_done(&reader);
+        close(fds[1]);
+}
