@@ -11,6 +11,7 @@
 #include "box/settings.h"
 #include "engine/keeper_link.h"
 #include "engine/violation.h"
+#include "engine/watch.h"
 #include "secret/store.h"
 #include "state/state.h"
 
@@ -43,6 +44,7 @@ struct box_watch {
 
 struct box {
         uv_loop_t *loop;
+        struct watch *fds; /* the short-lived descriptors of its executions */
         struct keeper_link *keeper;
         struct egress *egress;
         struct images *images;

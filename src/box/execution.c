@@ -21,7 +21,8 @@
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define PROCESSES_KEPT 64
 
-/* ---- who holds it: the one who asked, the machinery until it is done, each open handle ---- */
+/* ---- who holds it: the one who asked, the machinery until it is done (it has closed the pipes then), its
+ * timer ---- */
 
 void execution_ref(struct execution *ex)
 {

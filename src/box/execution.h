@@ -48,7 +48,7 @@ enum execution_clock {
 };
 
 struct stream_in {
-        uv_poll_t poll;
+        struct watched watched;
         int fd; /* our end; -1: closed */
         char *data;
         size_t len, at;
@@ -56,9 +56,8 @@ struct stream_in {
 };
 
 struct stream_out {
-        uv_poll_t poll;
+        struct watched watched;
         int fd;
-        bool watched;
         struct keep keep;
         struct ring ring;         /* of a background process */
         struct mask_stream *mask; /* takes secrets out of it; NULL: there are none */

@@ -19,25 +19,26 @@
 
 static char buffer[64 * 1024]; /* one thread, and nobody keeps it across calls */
 
-static void on_readable(uv_poll_t *poll, int status, int events);
+static void on_stdout(struct watched *watched, uint32_t events);
+static void on_stderr(struct watched *watched, uint32_t events);
 
 static enum cella_stream stream_of(const struct execution *ex, const struct stream_out *out)
 {
         return out == &ex->out[0] ? CELLA_STDOUT : CELLA_STDERR;
 }
 
-static void watch_output(struct execution *ex)
+static int watch_output(struct execution *ex)
 {
-        for (int i = 0; i < 2; i++) {
+        static const watch_callback callbacks[] = {on_stdout, on_stderr};
+        int r = 0;
+        for (int i = 0; i < 2 && r == 0; i++) {
                 struct stream_out *out = &ex->out[i];
-                if (out->fd < 0 || out->watched == !ex->waits)
-                        continue;
-                out->watched = !ex->waits;
-                if (out->watched)
-                        uv_poll_start(&out->poll, UV_READABLE, on_readable);
-                else
-                        uv_poll_stop(&out->poll);
+                if (ex->waits)
+                        watch_stop(&out->watched);
+                else if (out->fd >= 0)
+                        r = watch_start(&out->watched, ex->box->fds, out->fd, EPOLLIN, callbacks[i]);
         }
+        return r;
 }
 
 /* What came, without the secrets in it. */
@@ -68,10 +69,7 @@ static void close_output(struct execution *ex, struct stream_out *out)
         if (out->fd < 0)
                 return;
         flush_output(ex, out);
-        uv_poll_stop(&out->poll);
-        close(out->fd);
-        out->fd = -1;
-        execution_drop_handle((uv_handle_t *)&out->poll);
+        watch_close(&out->watched, TAKE_FD(out->fd));
         if (ex->out[0].fd < 0 && ex->out[1].fd < 0)
                 execution_output_ended(ex);
 }
@@ -100,17 +98,27 @@ static bool read_once(struct execution *ex, struct stream_out *out)
         return false;
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void hear_output(struct execution *ex, struct stream_out *out, uint32_t events)
 {
-        struct execution *ex = poll->data;
-        struct stream_out *out = poll == &ex->out[0].poll ? &ex->out[0] : &ex->out[1];
-        (void)status;
-        (void)events;
         execution_ref(ex);
+        if (!(events & EPOLLIN)) /* empty, and nobody has its other end */
+                close_output(ex, out);
         for (int i = 0; i < READS_AT_ONCE && out->fd >= 0 && !ex->waits; i++)
                 if (!read_once(ex, out))
                         break;
         execution_unref(ex);
+}
+
+static void on_stdout(struct watched *watched, uint32_t events)
+{
+        struct execution *ex = list_entry(watched, struct execution, out[0].watched);
+        hear_output(ex, &ex->out[0], events);
+}
+
+static void on_stderr(struct watched *watched, uint32_t events)
+{
+        struct execution *ex = list_entry(watched, struct execution, out[1].watched);
+        hear_output(ex, &ex->out[1], events);
 }
 
 void execution_drain(struct execution *ex)
@@ -126,13 +134,14 @@ void execution_drain(struct execution *ex)
 void execution_wait(struct execution *ex)
 {
         ex->waits = true;
-        watch_output(ex);
+        (void)watch_output(ex); /* which cannot fail */
 }
 
 void execution_go_on(struct execution *ex)
 {
         ex->waits = false;
-        watch_output(ex);
+        if (watch_output(ex) < 0) /* the kernel is out of room, and nothing more of it could be told */
+                execution_cancel(ex);
 }
 
 /* ---- input ---- */
@@ -141,13 +150,10 @@ static void close_input(struct execution *ex)
 {
         if (ex->in.fd < 0)
                 return;
-        uv_poll_stop(&ex->in.poll);
-        close(ex->in.fd);
-        ex->in.fd = -1;
-        execution_drop_handle((uv_handle_t *)&ex->in.poll);
+        watch_close(&ex->in.watched, TAKE_FD(ex->in.fd));
 }
 
-static void on_writable(uv_poll_t *poll, int status, int events);
+static void on_writable(struct watched *watched, uint32_t events);
 
 /* Writes what it takes; at the end of all that will come, closes it. */
 static void push_input(struct execution *ex)
@@ -158,7 +164,9 @@ static void push_input(struct execution *ex)
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN) {
-                        uv_poll_start(&in->poll, UV_WRITABLE, on_writable);
+                        if (watch_start(&in->watched, ex->box->fds, in->fd, EPOLLOUT, on_writable) < 0)
+                                close_input(
+                                        ex); /* it gets an end where more was to come, and does not wait */
                         return;
                 }
                 if (n < 0) { /* nobody reads it */
@@ -168,16 +176,15 @@ static void push_input(struct execution *ex)
                 in->at += (size_t)n;
         }
         in->at = in->len = 0;
-        uv_poll_stop(&in->poll);
+        watch_stop(&in->watched);
         if (!in->open_ended)
                 close_input(ex);
 }
 
-static void on_writable(uv_poll_t *poll, int status, int events)
+static void on_writable(struct watched *watched, uint32_t events)
 {
-        (void)status;
         (void)events;
-        push_input(poll->data);
+        push_input(list_entry(watched, struct execution, in.watched));
 }
 
 static int add_input(struct stream_in *in, const char *data, size_t len)
@@ -239,20 +246,17 @@ static int take_pipe(int pair[2])
         return 0;
 }
 
-static int open_pipe(struct execution *ex, uv_poll_t *poll, int ours, int pair[2], int *ret_ours,
-                     int *ret_theirs)
+static int open_pipe(int ours, int *ret_ours, int *ret_theirs)
 {
-        int r = take_pipe(pair);
+        int pair[2], r = take_pipe(pair);
         if (r < 0)
                 return r;
-        r = uv_poll_init(ex->box->loop, poll, pair[ours]); /* makes it non-blocking */
-        if (r < 0) {
+        if (fcntl(pair[ours], F_SETFL, O_NONBLOCK) < 0) {
+                r = -errno;
                 close(pair[0]);
                 close(pair[1]);
                 return r;
         }
-        poll->data = ex;
-        execution_ref(ex);
         *ret_ours = pair[ours];
         *ret_theirs = pair[!ours];
         return 0;
@@ -264,16 +268,18 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
         theirs[0] = theirs[1] = theirs[2] = -1;
         int r = 0;
         if (ex->kind == EXECUTION_BACKGROUND || ex->request.input_len > 0)
-                r = open_pipe(ex, &ex->in.poll, 1, pair, &ex->in.fd, &theirs[0]);
+                r = open_pipe(1, &ex->in.fd, &theirs[0]);
         else if ((r = take_pipe(pair)) == 0) { /* nothing will ever come */
                 close(pair[1]);
                 theirs[0] = pair[0];
         }
         for (int i = 0; i < 2 && r == 0; i++)
-                r = open_pipe(ex, &ex->out[i].poll, 0, pair, &ex->out[i].fd, &theirs[i + 1]);
+                r = open_pipe(0, &ex->out[i].fd, &theirs[i + 1]);
         ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
         if (r == 0 && ex->request.input_len > 0)
                 r = add_input(&ex->in, ex->request.input, ex->request.input_len);
+        if (r == 0)
+                r = watch_output(ex);
         if (r < 0) {
                 for (int i = 0; i < 3; i++)
                         if (theirs[i] >= 0)
@@ -282,7 +288,6 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
         }
         if (ex->in.fd >= 0)
                 push_input(ex);
-        watch_output(ex);
         return 0;
 }
 

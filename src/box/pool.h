@@ -46,8 +46,8 @@ struct waiting {
         int pid;
         uint64_t cpu_us; /* that it took to get ready */
         int control;
-        uv_poll_t poll;
-        bool polls, said, ready, soon; /* said: that it waits */
+        struct watched watched; /* of the control */
+        bool said, ready, soon; /* said: that it waits */
         int64_t begun_us;
 };
 

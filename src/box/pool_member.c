@@ -15,11 +15,6 @@
 #define BACKOFF_DOUBLINGS 8
 #define TRIES 3 /* before a program is taken for one that cannot wait */
 
-static void on_poll_closed(uv_handle_t *handle)
-{
-        free(handle->data);
-}
-
 void waiting_free(struct waiting *w)
 {
         struct box_sandbox *sb = w->sandbox;
@@ -36,14 +31,9 @@ void waiting_free(struct waiting *w)
         w->pool = NULL;
         if (w->task.sandbox)
                 sandbox_detach(&w->task);
-        if (w->polls) {
-                uv_poll_stop(&w->poll);
-                uv_close((uv_handle_t *)&w->poll, on_poll_closed);
-        }
+        watch_stop(&w->watched);
         sys_close(w->control);
-        w->control = -1;
-        if (!w->polls)
-                free(w);
+        free(w);
 }
 
 void pool_drop(struct waiting *w)
@@ -93,17 +83,16 @@ static void waits_now(struct waiting *w)
         pools_refill(pool->box);
 }
 
-static void on_said(uv_poll_t *poll, int status, int events)
+static void on_said(struct watched *watched, uint32_t events)
 {
-        struct waiting *w = poll->data;
+        struct waiting *w = list_entry(watched, struct waiting, watched);
         struct pool *pool = w->pool;
         struct warm_ready said = {0};
-        (void)status;
         (void)events;
         ssize_t n = recv(w->control, &said, sizeof said, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        uv_poll_stop(poll);
+        watch_stop(&w->watched);
         if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
                 w->cpu_us = said.cpu_us;
                 w->said = true;
@@ -149,19 +138,11 @@ static void on_channel(struct task *task)
         if (w->how.kind == WAITING_NOT)
                 return;
         w->tag = channel_open_tag(sb->channel, on_message, w);
-        if (w->tag == 0 || waiting_spawn(sb, w->tag, &w->how, &w->control, &err) < 0) {
+        if (w->tag == 0 || waiting_spawn(sb, w->tag, &w->how, &w->control, &err) < 0 ||
+            watch_start(&w->watched, sb->box->fds, w->control, EPOLLIN, on_said) < 0) {
                 pool_failed(w->pool);
                 pool_drop(w);
-                return;
         }
-        if (uv_poll_init(sb->box->loop, &w->poll, w->control) < 0) {
-                pool_failed(w->pool);
-                pool_drop(w);
-                return;
-        }
-        w->poll.data = w;
-        w->polls = true;
-        uv_poll_start(&w->poll, UV_READABLE, on_said);
 }
 
 static void on_ready(struct task *task)

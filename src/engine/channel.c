@@ -1,15 +1,17 @@
 #include "engine/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/list.h"
 #include "sys/rights.h"
 
-#define FRAMES_AT_ONCE 64 /* then it is others' turn */
+#define READS_AT_ONCE 64 /* then it is others' turn */
 
 /* A frame that waits for room in the socket. */
 struct parcel {
@@ -29,8 +31,9 @@ struct listener {
 
 struct channel {
         int fd;
-        uv_poll_t poll;
-        struct message_reader reader;
+        struct watch *watch;
+        struct watched watched;
+        struct message_ahead reader;
         struct parcel *first, **last;
         size_t waiting;
         struct listener *listeners;
@@ -38,16 +41,18 @@ struct channel {
         channel_handler on_zero;
         channel_closed closed;
         void *context;
-        bool over; /* closed, or being freed */
-        char data[INIT_REPLY_MAX];
+        bool over;  /* closed, or being freed */
+        bool busy;  /* a callback is under way, */
+        bool freed; /* which frees it at its end */
+        char data[MESSAGE_AHEAD_BYTES(INIT_REPLY_MAX)];
 };
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void on_event(struct watched *watched, uint32_t events);
 
-static void watch(struct channel *c)
+static int watch(struct channel *c)
 {
-        if (!c->over)
-                uv_poll_start(&c->poll, UV_READABLE | (c->first ? UV_WRITABLE : 0), on_poll);
+        const uint32_t events = c->first ? EPOLLIN | EPOLLOUT : EPOLLIN;
+        return c->over ? 0 : watch_start(&c->watched, c->watch, c->fd, events, on_event);
 }
 
 static void parcel_free(struct parcel *p)
@@ -88,46 +93,79 @@ static int send_waiting(struct channel *c)
         return 0;
 }
 
-static struct parcel *wrap(enum init_request type, uint32_t tag, const int *fds, unsigned n_fds,
-                           const void *data, size_t len, const void *more, size_t more_len)
+/* What is left of a frame, with descriptors of its own: who sent it keeps theirs. */
+static struct parcel *wrap(const struct iovec parts[3], size_t whole, size_t sent, const int *fds,
+                           unsigned n_fds)
 {
-        const uint32_t header[3] = {type, tag, (uint32_t)(len + more_len)};
-        struct parcel *p = malloc(sizeof *p + sizeof header + len + more_len);
+        struct parcel *p = malloc(sizeof *p + whole);
         if (!p)
                 return NULL;
-        *p = (struct parcel){.n_fds = n_fds, .len = sizeof header + len + more_len};
-        if (n_fds > 0)
-                memcpy(p->fds, fds, sizeof(int) * n_fds);
-        memcpy(p->data, header, sizeof header);
-        if (len > 0)
-                memcpy(p->data + sizeof header, data, len);
-        if (more_len > 0)
-                memcpy(p->data + sizeof header + len, more, more_len);
+        *p = (struct parcel){.len = whole, .at = sent};
+        char *to = p->data;
+        for (int i = 0; i < 3; i++)
+                if (parts[i].iov_len > 0)
+                        to = mempcpy(to, parts[i].iov_base, parts[i].iov_len);
+        for (; p->n_fds < n_fds; p->n_fds++)
+                if ((p->fds[p->n_fds] = fcntl(fds[p->n_fds], F_DUPFD_CLOEXEC, 0)) < 0) {
+                        parcel_free(p);
+                        return NULL;
+                }
         return p;
+}
+
+/* How many bytes went at once, or why none did.  A peer that is gone shows when we read. */
+static long send_now(struct channel *c, const struct iovec parts[3], size_t whole, const int *fds,
+                     unsigned n_fds)
+{
+        union sys_rights rights;
+        struct msghdr msg = {.msg_iov = (struct iovec *)parts, .msg_iovlen = 3};
+        if (c->first)
+                return -EAGAIN;
+        sys_rights_put(&msg, &rights, fds, n_fds);
+        long n = sys_rights_send_msg(c->fd, &msg, MSG_DONTWAIT);
+        return n == -EPIPE || n == -ECONNRESET ? (long)whole : n;
+}
+
+int channel_lend(struct channel *c, enum init_request type, uint32_t tag, const int *fds, unsigned n_fds,
+                 const void *data, size_t len, const void *more, size_t more_len)
+{
+        const uint32_t header[3] = {type, tag, (uint32_t)(len + more_len)};
+        const struct iovec parts[3] = {
+                {(void *)header, sizeof header}, {(void *)data, len}, {(void *)more, more_len}};
+        const size_t whole = sizeof header + len + more_len;
+        if (c->over)
+                return -EPIPE;
+        if (n_fds > MESSAGE_FDS_MAX)
+                return -EINVAL;
+        if (c->waiting + len + more_len > CHANNEL_WAITING_MAX)
+                return -ENOBUFS;
+        long n = send_now(c, parts, whole, fds, n_fds);
+        if (n == (long)whole)
+                return 0;
+        /* The kernel has no room, or too many of our descriptors are on their way: not here, and so nothing
+         * here would tell when there are fewer. */
+        if (n < 0 && n != -EAGAIN)
+                return -ENOBUFS;
+        struct parcel *p = wrap(parts, whole, n > 0 ? (size_t)n : 0, fds, n > 0 ? 0 : n_fds);
+        if (!p) {
+                if (n > 0) /* nothing can follow half a frame: reading finds its end */
+                        shutdown(c->fd, SHUT_RDWR);
+                return -ENOMEM;
+        }
+        *c->last = p;
+        c->last = &p->next;
+        c->waiting += p->len;
+        watch(c);
+        return 0;
 }
 
 int channel_send(struct channel *c, enum init_request type, uint32_t tag, const int *fds, unsigned n_fds,
                  const void *data, size_t len, const void *more, size_t more_len)
 {
-        int r = c->over ? -EPIPE : c->waiting + len + more_len > CHANNEL_WAITING_MAX ? -ENOBUFS : 0;
-        struct parcel *p = r == 0 ? wrap(type, tag, fds, n_fds, data, len, more, more_len) : NULL;
-        if (!p) {
-                for (unsigned i = 0; i < n_fds; i++)
-                        close(fds[i]);
-                return r < 0 ? r : -ENOMEM;
-        }
-        *c->last = p;
-        c->last = &p->next;
-        c->waiting += p->len;
-        /* The kernel has no room, or too many of our descriptors are on their way: not here, and so nothing
-         * here would tell when there are fewer. */
-        if (c->first == p && (r = send_waiting(c)) < 0 && r != -EAGAIN && p->at == 0) {
-                drop_first(c);
-                return -ENOBUFS;
-        }
-        if (c->first)
-                watch(c);
-        return 0;
+        int r = channel_lend(c, type, tag, fds, n_fds, data, len, more, more_len);
+        for (unsigned i = 0; i < n_fds; i++)
+                close(fds[i]);
+        return r;
 }
 
 uint32_t channel_open_tag(struct channel *c, channel_handler handler, void *context)
@@ -162,72 +200,92 @@ void channel_forget(struct channel *c, uint32_t tag)
                 }
 }
 
-static void deliver(struct channel *c, struct message *m)
+static void deliver(struct channel *c, struct message *m, const char *data)
 {
         if (m->tag == 0) {
-                c->on_zero(c->context, m, c->data);
+                c->on_zero(c->context, m, data);
                 return;
         }
         for (struct listener *l = c->listeners; l; l = l->next)
                 if (l->tag == m->tag) {
-                        l->handler(l->context, m, c->data);
+                        l->handler(l->context, m, data);
                         return;
                 }
         message_close_fds(m); /* an answer that nobody waits for any more */
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+/* All that was read: what is left here, nothing would tell of again.  0, or -EPROTO. */
+static int deliver_all(struct channel *c)
 {
-        struct channel *c = poll->data;
         struct message m;
-        int r = -EAGAIN;
+        const char *data;
+        int r = 0;
+        while (!c->over && (r = message_ahead_next(&c->reader, &m, &data)) > 0)
+                deliver(c, &m, data);
+        return r;
+}
+
+/* 1 when there may be more, -EAGAIN when there is not for now, 0 or -errno at the end. */
+static int read_some(struct channel *c)
+{
+        int r = 1;
+        for (int i = 0; i < READS_AT_ONCE && r > 0 && !c->over; i++) {
+                r = message_ahead_read(&c->reader, c->fd);
+                if (r > 0) {
+                        const int sense = deliver_all(c);
+                        r = sense < 0 ? sense : message_ahead_drained(&c->reader) ? -EAGAIN : 1;
+                }
+        }
+        return r;
+}
+
+static void hear(struct channel *c, uint32_t events)
+{
         int sent = 0;
-        if (status >= 0 && (events & UV_WRITABLE)) {
+        if (events & EPOLLOUT) {
                 sent = send_waiting(c);
                 watch(c);
         }
-        for (int i = 0; i < FRAMES_AT_ONCE && !c->over; i++) {
-                if ((r = message_read(&c->reader, c->fd, &m)) <= 0)
-                        break;
-                deliver(c, &m);
-        }
-        if (c->over)
+        const int r = read_some(c);
+        if (c->over || ((r > 0 || r == -EAGAIN) && (sent == 0 || sent == -EAGAIN)))
                 return;
-        if ((r > 0 || r == -EAGAIN) && (sent == 0 || sent == -EAGAIN)) {
-                if (status < 0) /* an error makes libuv stop watching, and there may be more to read */
-                        watch(c);
-                return;
-        }
         c->over = true;
-        uv_poll_stop(&c->poll);
+        watch_stop(&c->watched);
         c->closed(c->context);
 }
 
-int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
-                struct channel **ret, struct cella_err *err)
+static void on_event(struct watched *watched, uint32_t events)
+{
+        struct channel *c = list_entry(watched, struct channel, watched);
+        c->busy = true;
+        hear(c, events);
+        c->busy = false;
+        if (c->freed)
+                free(c);
+}
+
+int channel_new(struct watch *watch_set, int fd, channel_handler on_zero, channel_closed closed,
+                void *context, struct channel **ret, struct cella_err *err)
 {
         struct channel *c = calloc(1, sizeof *c);
-        int r = c ? uv_poll_init(loop, &c->poll, fd) : -ENOMEM;
+        int r = -ENOMEM;
+        if (c) {
+                c->fd = fd;
+                c->watch = watch_set;
+                c->last = &c->first;
+                c->on_zero = on_zero;
+                c->closed = closed;
+                c->context = context;
+                message_ahead_init(&c->reader, c->data, sizeof c->data);
+                r = watch(c);
+        }
         if (r < 0) {
                 close(fd);
                 free(c);
                 return err_set(err, CELLA_INTERNAL, r, "cannot watch a sandbox");
         }
-        c->fd = fd;
-        c->poll.data = c;
-        c->last = &c->first;
-        c->on_zero = on_zero;
-        c->closed = closed;
-        c->context = context;
-        message_reader_init(&c->reader, c->data, sizeof c->data);
-        watch(c);
         *ret = c;
         return 0;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-        free(handle->data);
 }
 
 struct channel *channel_free(struct channel *c)
@@ -242,9 +300,10 @@ struct channel *channel_free(struct channel *c)
         }
         while (c->listeners)
                 channel_forget(c, c->listeners->tag);
-        message_reader_done(&c->reader);
-        uv_poll_stop(&c->poll);
-        close(c->fd);
-        uv_close((uv_handle_t *)&c->poll, on_closed);
+        message_ahead_done(&c->reader);
+        watch_close(&c->watched, c->fd);
+        c->freed = c->busy;
+        if (!c->freed)
+                free(c);
         return NULL;
 }

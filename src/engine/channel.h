@@ -3,9 +3,8 @@
  * Sending never blocks: what a stopped or hostile init does not take waits here, within a bound.
  * What comes is hostile: whole frames of bounded size, handed to whoever owns the tag. */
 #pragma once
-#include <uv.h>
-
 #include "cella.h"
+#include "engine/watch.h"
 #include "wire/init.h"
 #include "wire/message.h"
 
@@ -20,7 +19,7 @@ typedef void (*channel_handler)(void *context, const struct message *message, co
 typedef void (*channel_closed)(void *context);
 
 /* Takes fd.  Frames with tag 0 (INIT_READY, INIT_FAILED) go to on_zero. */
-int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
+int channel_new(struct watch *watch, int fd, channel_handler on_zero, channel_closed closed, void *context,
                 struct channel **ret, struct cella_err *err);
 /* No callback comes after it. */
 struct channel *channel_free(struct channel *channel);
@@ -31,6 +30,9 @@ uint32_t channel_open_tag(struct channel *channel, channel_handler handler, void
 void channel_hand_over(struct channel *channel, uint32_t tag, channel_handler handler, void *context);
 void channel_forget(struct channel *channel, uint32_t tag);
 
-/* Copies the data; takes the descriptors, on failure too. */
+/* Copies the data; borrows the descriptors for the call. */
+int channel_lend(struct channel *channel, enum init_request type, uint32_t tag, const int *fds,
+                 unsigned n_fds, const void *data, size_t len, const void *more, size_t more_len);
+/* The same, but takes the descriptors, on failure too. */
 int channel_send(struct channel *channel, enum init_request type, uint32_t tag, const int *fds,
                  unsigned n_fds, const void *data, size_t len, const void *more, size_t more_len);

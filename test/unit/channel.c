@@ -17,12 +17,14 @@ static void on_closed(void *context)
 static int ask(void)
 {
         uv_loop_t loop;
+        struct watch *watch = NULL;
         struct channel *channel = NULL;
         struct cella_err err = {0};
         char data[64];
         int pair[2], fd = open("/dev/null", O_RDONLY);
         if (uv_loop_init(&loop) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 ||
-            channel_new(&loop, pair[0], on_zero, on_closed, NULL, &channel, &err) < 0)
+            watch_new(&loop, &watch, &err) < 0 ||
+            channel_new(watch, pair[0], on_zero, on_closed, NULL, &channel, &err) < 0)
                 return 10;
         int r = send_too_many();
         if (r != 0)
@@ -45,4 +47,121 @@ static int ask(void)
 TEST(what_cannot_be_sent_is_told)
 {
         AS_SOMEBODY(ask());
+}
+
+/* ---- what comes, and goes ---- */
+
+struct ends {
+        uv_loop_t loop;
+        struct watch *watch;
+        struct channel *channel;
+        int peer;
+        unsigned heard, closed, with_fds;
+        uint32_t free_at; /* the frame within which the channel is freed; 0: none */
+        char last;
+};
+
+static void hear(void *context, const struct message *message, const char *data)
+{
+        struct ends *e = context;
+        struct message m = *message;
+        e->heard++;
+        e->with_fds += m.n_fds > 0;
+        if (m.len > 0)
+                e->last = data[m.len - 1];
+        message_close_fds(&m);
+        if (e->heard == e->free_at)
+                e->channel = channel_free(e->channel);
+}
+
+static void hear_end(void *context)
+{
+        ((struct ends *)context)->closed++;
+}
+
+static void set_up(struct ends *e, uint32_t free_at)
+{
+        struct cella_err err = {0};
+        int pair[2];
+        *e = (struct ends){.free_at = free_at};
+        CHECK_INT(uv_loop_init(&e->loop), 0);
+        CHECK_INT(watch_new(&e->loop, &e->watch, &err), 0);
+        CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        CHECK_INT(channel_new(e->watch, pair[0], hear, hear_end, e, &e->channel, &err), 0);
+        e->peer = pair[1];
+}
+
+static void tear_down(struct ends *e)
+{
+        e->channel = channel_free(e->channel);
+        if (e->peer >= 0)
+                close(e->peer);
+        watch_free(e->watch);
+        uv_run(&e->loop, UV_RUN_NOWAIT);
+        CHECK_INT(uv_loop_close(&e->loop), 0);
+}
+
+TEST(many_frames_that_came_at_once_are_all_heard)
+{
+        struct ends e;
+        static uint32_t frames[1000][3];
+        set_up(&e, 0);
+        for (int i = 0; i < 1000; i++)
+                frames[i][0] = INIT_READY;
+        CHECK_INT(send(e.peer, frames, sizeof frames, 0), sizeof frames);
+        uv_run(&e.loop, UV_RUN_NOWAIT);
+        CHECK_INT(e.heard, 1000);
+        close(e.peer);
+        e.peer = -1;
+        uv_run(&e.loop, UV_RUN_NOWAIT);
+        CHECK_INT(e.closed, 1);
+        uv_run(&e.loop, UV_RUN_NOWAIT);
+        CHECK_INT(e.closed, 1);
+        tear_down(&e);
+}
+
+TEST(who_frees_it_within_a_frame_hears_no_other)
+{
+        struct ends e;
+        const uint32_t frame[] = {INIT_READY, 0, 0};
+        set_up(&e, 2);
+        for (int i = 0; i < 5; i++)
+                CHECK_INT(send(e.peer, frame, sizeof frame, 0), sizeof frame);
+        close(e.peer);
+        e.peer = -1;
+        uv_run(&e.loop, UV_RUN_NOWAIT);
+        uv_run(&e.loop, UV_RUN_NOWAIT);
+        CHECK_INT(e.heard, 2);
+        CHECK_INT(e.closed, 0);
+        tear_down(&e);
+}
+
+/* The peer reads when the socket is full: everything gets there, in order, with what was lent for it. */
+TEST(what_waits_keeps_what_was_lent)
+{
+        static char much[300 * 1024], data[INIT_REQUEST_MAX];
+        struct ends e;
+        struct message m;
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        set_up(&e, 0);
+        for (uint32_t i = 1; i <= 4; i++)
+                CHECK_INT(channel_lend(e.channel, INIT_SPAWN, i, &fd, 1, much, sizeof much, "x", 1), 0);
+        CHECK(fcntl(fd, F_GETFD) >= 0);
+        close(fd);
+        struct message_reader reader;
+        message_reader_init(&reader, data, sizeof data);
+        uint32_t tag = 0;
+        for (int turns = 0; turns < 1000 && tag < 4; turns++) {
+                if (message_read(&reader, e.peer, &m) > 0) {
+                        CHECK_INT(m.tag, ++tag);
+                        CHECK_INT(m.n_fds, 1);
+                        CHECK_INT(m.len, sizeof much + 1);
+                        CHECK(data[m.len - 1] == 'x');
+                        message_close_fds(&m);
+                }
+                uv_run(&e.loop, UV_RUN_NOWAIT);
+        }
+        CHECK_INT(tag, 4);
+        message_reader_done(&reader);
+        tear_down(&e);
 }

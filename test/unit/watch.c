@@ -1,0 +1,252 @@
+#include "engine/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "test.h"
+
+/* A pipe whose reading end is watched, and what its callback does. */
+struct subject {
+        struct watched watched;
+        int ours, theirs;
+        unsigned called;
+        uint32_t events;
+        void (*act)(struct subject *subject);
+};
+
+static uv_loop_t loop;
+static struct watch *watch;
+static struct subject a, b, c;
+
+static void on_event(struct watched *watched, uint32_t events)
+{
+        struct subject *s = list_entry(watched, struct subject, watched);
+        s->called++;
+        s->events = events;
+        if (s->act)
+                s->act(s);
+}
+
+static void begin(struct subject *s, void (*act)(struct subject *subject))
+{
+        int pair[2];
+        CHECK_INT(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
+        *s = (struct subject){.ours = pair[0], .theirs = pair[1], .act = act};
+        CHECK_INT(watch_start(&s->watched, watch, s->ours, EPOLLIN, on_event), 0);
+}
+
+static void ready(struct subject *s)
+{
+        CHECK_INT(write(s->theirs, "x", 1), 1);
+}
+
+static void turn(void)
+{
+        uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static void end(struct subject *s)
+{
+        if (s->ours >= 0)
+                watch_close(&s->watched, TAKE_FD(s->ours));
+        close(s->theirs);
+}
+
+static void set_up(void)
+{
+        struct cella_err err = {0};
+        CHECK_INT(uv_loop_init(&loop), 0);
+        CHECK_INT(watch_new(&loop, &watch, &err), 0);
+}
+
+static void tear_down(void)
+{
+        watch = watch_free(watch);
+        turn();
+        CHECK_INT(uv_loop_close(&loop), 0);
+}
+
+static void close_others(struct subject *s)
+{
+        for (struct subject *other[] = {&a, &b, &c}, **at = other; at < other + ARRAY_LEN(other); at++)
+                if (*at != s && (*at)->ours >= 0)
+                        watch_close(&(*at)->watched, TAKE_FD((*at)->ours));
+}
+
+static void stop_others(struct subject *s)
+{
+        for (struct subject *other[] = {&a, &b, &c}, **at = other; at < other + ARRAY_LEN(other); at++)
+                if (*at != s)
+                        watch_stop(&(*at)->watched);
+}
+
+static void close_own(struct subject *s)
+{
+        watch_close(&s->watched, TAKE_FD(s->ours));
+        memset(&s->watched, 0x5a, sizeof s->watched); /* as if it were freed */
+}
+
+/* Another one with the number of each that is closed. */
+static struct subject again[2];
+
+static void close_others_and_begin_again(struct subject *s)
+{
+        close_others(s);
+        for (int i = 0; i < 2; i++)
+                begin(&again[i], NULL);
+}
+
+static void free_all(struct subject *s)
+{
+        (void)s;
+        watch = watch_free(watch);
+}
+
+TEST(what_holds_is_told_until_it_does_not)
+{
+        char byte;
+        set_up();
+        begin(&a, NULL);
+        turn();
+        CHECK_INT(a.called, 0);
+        ready(&a);
+        turn();
+        turn();
+        CHECK_INT(a.called, 2);
+        CHECK_INT(a.events, EPOLLIN);
+        CHECK_INT(read(a.ours, &byte, 1), 1);
+        turn();
+        CHECK_INT(a.called, 2);
+        close(TAKE_FD(a.theirs));
+        turn();
+        CHECK_INT(a.called, 3);
+        CHECK_INT(a.events, EPOLLHUP);
+        end(&a);
+        turn();
+        CHECK_INT(a.called, 3);
+        tear_down();
+}
+
+/* All three are ready at once; whoever is first ends the others. */
+static void ends_others(void (*act)(struct subject *))
+{
+        set_up();
+        begin(&a, act);
+        begin(&b, act);
+        begin(&c, act);
+        ready(&a);
+        ready(&b);
+        ready(&c);
+        turn();
+        CHECK_INT(a.called + b.called + c.called, 1);
+}
+
+TEST(one_that_was_closed_within_the_batch_is_not_told)
+{
+        ends_others(close_others);
+        turn();
+        CHECK_INT(a.called + b.called + c.called, 2);
+        end(&a);
+        end(&b);
+        end(&c);
+        tear_down();
+}
+
+TEST(one_that_was_stopped_within_the_batch_is_not_told_and_can_be_started_again)
+{
+        ends_others(stop_others);
+        turn();
+        CHECK_INT(a.called + b.called + c.called, 2);
+        for (struct subject *all[] = {&a, &b, &c}, **at = all; at < all + 3; at++) {
+                (*at)->act = NULL;
+                CHECK_INT(watch_start(&(*at)->watched, watch, (*at)->ours, EPOLLIN, on_event), 0);
+        }
+        turn();
+        CHECK_INT(a.called + b.called + c.called, 5);
+        end(&a);
+        end(&b);
+        end(&c);
+        tear_down();
+}
+
+TEST(a_number_used_again_within_the_batch_is_not_told_of_what_was_before)
+{
+        ends_others(close_others_and_begin_again);
+        const int numbers = again[0].ours + again[1].ours;
+        CHECK_INT(again[0].called + again[1].called, 0);
+        CHECK(numbers > 0);
+        ready(&again[0]);
+        ready(&again[1]);
+        for (struct subject *all[] = {&a, &b, &c}, **at = all; at < all + 3; at++)
+                (*at)->act = NULL;
+        turn();
+        CHECK_INT(again[0].called, 1);
+        CHECK_INT(again[1].called, 1);
+        end(&again[0]);
+        end(&again[1]);
+        end(&a);
+        end(&b);
+        end(&c);
+        tear_down();
+}
+
+TEST(one_may_end_in_its_own_callback)
+{
+        set_up();
+        begin(&a, close_own);
+        begin(&b, close_own);
+        ready(&a);
+        ready(&b);
+        turn();
+        turn();
+        CHECK_INT(a.called, 1);
+        CHECK_INT(b.called, 1);
+        end(&a);
+        end(&b);
+        tear_down();
+}
+
+TEST(all_may_end_in_a_callback)
+{
+        set_up();
+        begin(&a, free_all);
+        begin(&b, free_all);
+        ready(&a);
+        ready(&b);
+        turn();
+        CHECK_INT(a.called + b.called, 1);
+        end(&a);
+        end(&b);
+        tear_down();
+}
+
+TEST(what_is_asked_for_can_be_changed)
+{
+        int pair[2];
+        set_up();
+        CHECK_INT(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
+        a = (struct subject){.ours = pair[1], .theirs = pair[0]};
+        CHECK_INT(watch_start(&a.watched, watch, a.ours, EPOLLIN, on_event), 0);
+        turn();
+        CHECK_INT(a.called, 0);
+        CHECK_INT(watch_start(&a.watched, watch, a.ours, EPOLLOUT, on_event), 0);
+        turn();
+        CHECK_INT(a.called, 1);
+        CHECK_INT(a.events, EPOLLOUT);
+        end(&a);
+        tear_down();
+}
+
+TEST(what_cannot_be_watched_is_told)
+{
+        set_up();
+        int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        a = (struct subject){0};
+        CHECK_INT(watch_start(&a.watched, watch, file, EPOLLIN, on_event), -EPERM);
+        CHECK_INT(watch_start(&a.watched, watch, -1, EPOLLIN, on_event), -EBADF);
+        CHECK(!a.watched.watch);
+        close(file);
+        tear_down();
+}
