@@ -119,7 +119,8 @@ static void release(struct execution *ex, bool waited)
         coarse_now(&ex->since);
         int r = execution_open_io(ex, theirs, &err);
         if (r == 0 && !waited) {
-                r = waiting_spawn_released(sb, ex->tag, &ex->how, &ex->request, theirs, &ex->control, &err);
+                r = waiting_spawn_released(sb, ex->tag, &ex->how, &ex->request, ex->kind != EXECUTION_PLAIN,
+                                           theirs, &ex->control, &err);
         } else if (r == 0) {
                 r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
                 /* It has died; init is about to say so, and it is started again. */
@@ -144,8 +145,8 @@ static void release(struct execution *ex, bool waited)
 }
 
 /* What was to be restored has ended, or could not be started, before it said that it waits; or what
- * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: the handles
- * of its pipes have to be closed first. */
+ * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: this one
+ * is about what has ended. */
 bool execution_start_again(struct execution *ex)
 {
         bool unread = false;

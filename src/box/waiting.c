@@ -231,7 +231,7 @@ static int make_control(int ret[2], struct cella_err *err)
         return 0;
 }
 
-/* Sends INIT_SPAWN with copies of these descriptors. */
+/* Sends INIT_SPAWN with these descriptors, which stay the caller's. */
 static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_command *command,
                       uint32_t flags, const int *given, unsigned n_given, struct cella_err *err)
 {
@@ -239,24 +239,15 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
                                             .network = sb->network.tier != TIER_RESTRICTED,
                                             .image = used_image_get(sb->image)};
-        int fds[MESSAGE_FDS_MAX];
-        unsigned n = 0;
         int r = command_fill(&form, &place, command, err);
         if (r < 0)
                 return r;
-        for (; n < n_given && r == 0; n++) {
-                fds[n] = given[n] < 0 ? given[n] : dup(given[n]);
-                if (fds[n] < 0)
-                        r = given[n] < 0 ? given[n] : -errno;
-        }
-        if (r < 0) {
-                for (unsigned i = 0; i < n; i++)
-                        sys_close(fds[i]);
-                return err_set(err, CELLA_INTERNAL, r, "cannot hand a file to the sandbox");
-        }
+        for (unsigned i = 0; i < n_given; i++)
+                if (given[i] < 0)
+                        return err_set(err, CELLA_INTERNAL, given[i], "cannot hand a file to the sandbox");
         form.head.flags = flags;
-        r = channel_send(sb->channel, INIT_SPAWN, tag, fds, n, &form.head, sizeof form.head, form.data,
-                         form.len);
+        r = channel_lend(sb->channel, INIT_SPAWN, tag, given, n_given, &form.head, sizeof form.head,
+                         form.data, form.len);
         return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
                                "cannot talk to the sandbox")
                      : 0;
@@ -299,9 +290,9 @@ static int spawn_template(struct box_sandbox *sb, uint32_t tag, const struct wai
         return send_spawn(sb, tag, command, flags | INIT_PROGRAM, given, ARRAY_LEN(given), err);
 }
 
-static uint32_t spawn_flags(const struct box_sandbox *sb)
+static uint32_t spawn_flags(const struct box_sandbox *sb, bool tell_started)
 {
-        return INIT_ALONE | INIT_TELL_STARTED | INIT_LIST_ADDED |
+        return INIT_ALONE | INIT_LIST_ADDED | (tell_started ? INIT_TELL_STARTED : 0) |
                (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
 }
 
@@ -321,12 +312,12 @@ int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how
                 return r;
         AUTO(sys_close) int control = pair[0], theirs = pair[1];
         if (how->kind == WAITING_TEMPLATE) {
-                r = spawn_template(sb, tag, how, &command, spawn_flags(sb), standard, theirs, err);
+                r = spawn_template(sb, tag, how, &command, spawn_flags(sb, true), standard, theirs, err);
         } else {
                 const int hold = program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
                 const int given[] = {null, null, null, theirs, hold};
                 command.env = how->kind == WAITING_SCRIPT ? node_env : shell_environment();
-                r = send_spawn(sb, tag, &command, spawn_flags(sb), given, ARRAY_LEN(given), err);
+                r = send_spawn(sb, tag, &command, spawn_flags(sb, true), given, ARRAY_LEN(given), err);
         }
         if (r == 0)
                 *ret_control = TAKE_FD(control);
@@ -527,13 +518,15 @@ static int make_release(const struct exec_request *r, bool network)
 }
 
 int waiting_spawn_released(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how,
-                           const struct exec_request *r, int fds[3], int *ret_control, struct cella_err *err)
+                           const struct exec_request *r, bool tell_started, int fds[3], int *ret_control,
+                           struct cella_err *err)
 {
         const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
         AUTO(sys_close) int release = make_release(r, sb->network.tier != TIER_RESTRICTED);
         int e = release < 0 ? err_set(err, CELLA_INTERNAL, release, "cannot make a file of the code")
-                            : spawn_template(sb, tag, how, &command, spawn_flags(sb), fds, release, err);
+                            : spawn_template(sb, tag, how, &command, spawn_flags(sb, tell_started), fds,
+                                             release, err);
         for (int i = 0; i < 3; i++)
                 close(fds[i]);
         if (e == 0)

@@ -38,10 +38,11 @@ int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waitin
 int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err);
 /* Restores one from its template for code that is there already, with these descriptors, which are taken also
- * when it fails.  *ret_control is a file then: see release.h. */
+ * when it fails.  *ret_control is a file then: see release.h.  Only where it is asked for, init tells that it
+ * has started. */
 int waiting_spawn_released(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how,
-                           const struct exec_request *request, int fds[3], int *ret_control,
-                           struct cella_err *err);
+                           const struct exec_request *request, bool tell_started, int fds[3],
+                           int *ret_control, struct cella_err *err);
 
 /* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
