@@ -5,6 +5,7 @@
  * bench_daemon.c  daemons of our own
  * bench_cases.c   what is measured for its latency
  * bench_rounds.c  running the cases in turns
+ * bench_crowd.c   many connections at once
  * bench_load.c    executions a second; many sandboxes at once
  * bench_memory.c  what a sandbox that waits takes
  * bench_report.c  the table and the JSON */
@@ -39,6 +40,24 @@ char *bench_request(const char *method, const char *path, const char *body);
 int bench_ask(int fd, const char *request, size_t len, struct bench_answer *answer);
 /* An execution that must exit with 0 and print this line. */
 int bench_execute(int fd, const char *request, size_t len, const char *line, struct bench_answer *answer);
+
+/* Reads what has come of an answer, of which there are *got bytes.  The HTTP status once it is whole,
+ * -EAGAIN before, or -errno. */
+int bench_hear(int fd, struct bench_answer *answer, size_t *got);
+/* Whether an answer is that of such an execution: 0, or -EBADMSG. */
+int bench_judge(int status, const struct bench_answer *answer, const char *line);
+
+/* ---- many at once ---- */
+
+struct bench_crowd {
+        const char *socket, *request, *line;
+        long long left;        /* executions to do */
+        unsigned done, failed; /* of them */
+};
+
+/* So many at once, until all is done or the time is over (0: there is none) and what was asked is answered.
+ * The seconds that it took. */
+double bench_crowd_run(struct bench_crowd *crowd, unsigned connections, int64_t us);
 
 /* ---- a daemon ---- */
 

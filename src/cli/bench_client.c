@@ -52,22 +52,29 @@ static bool whole(const struct bench_answer *answer, size_t got, size_t *ret_hea
         return got >= *ret_head + *ret_len;
 }
 
+int bench_hear(int fd, struct bench_answer *answer, size_t *got)
+{
+        size_t head;
+        ssize_t more = read(fd, answer->text + *got, sizeof answer->text - 1 - *got);
+        if (more <= 0)
+                return more == 0 ? -EPIPE : errno == EAGAIN ? -ETIMEDOUT : -errno;
+        *got += (size_t)more;
+        answer->text[*got] = '\0';
+        if (!whole(answer, *got, &head, &answer->len))
+                return *got < sizeof answer->text - 1 ? -EAGAIN : -EFBIG;
+        answer->body = answer->text + head;
+        return atoi(answer->text + strcspn(answer->text, " "));
+}
+
 int bench_ask(int fd, const char *request, size_t len, struct bench_answer *answer)
 {
+        size_t got = 0;
+        int r;
         if (fd < 0 || write(fd, request, len) != (ssize_t)len)
                 return -EIO;
-        for (size_t got = 0, head; got < sizeof answer->text - 1;) {
-                ssize_t more = read(fd, answer->text + got, sizeof answer->text - 1 - got);
-                if (more <= 0)
-                        return more < 0 ? -errno : -EPIPE;
-                got += (size_t)more;
-                answer->text[got] = '\0';
-                if (!whole(answer, got, &head, &answer->len))
-                        continue;
-                answer->body = answer->text + head;
-                return atoi(answer->text + strcspn(answer->text, " "));
-        }
-        return -EFBIG;
+        while ((r = bench_hear(fd, answer, &got)) == -EAGAIN)
+                continue;
+        return r;
 }
 
 /* Whether the member has this value, however it is spaced. */
@@ -82,15 +89,18 @@ static bool has(const char *body, const char *name, const char *value)
         return !strncmp(at, value, len) && strchr(",} ", at[len]);
 }
 
-int bench_execute(int fd, const char *request, size_t len, const char *line, struct bench_answer *answer)
+int bench_judge(int status, const struct bench_answer *answer, const char *line)
 {
         char expected[40];
-        int status = bench_ask(fd, request, len, answer);
-        if (status < 0)
-                return status;
         snprintf(expected, sizeof expected, "\"%s\\n\"", line);
         return status == 200 && has(answer->body, "\"stdout\"", expected) &&
                                has(answer->body, "\"exit_code\"", "0")
                        ? 0
                        : -EBADMSG;
+}
+
+int bench_execute(int fd, const char *request, size_t len, const char *line, struct bench_answer *answer)
+{
+        int status = bench_ask(fd, request, len, answer);
+        return status < 0 ? status : bench_judge(status, answer, line);
 }

@@ -27,54 +27,39 @@
 
 static const char *const bare[] = {"python3", "-c", CODE, NULL};
 
-/* ---- workers ---- */
+/* ---- the bare interpreter, so many at once ---- */
 
-struct crowd {
-        const char *socket;  /* NULL: bare */
-        const char *program; /* bare */
-        const char *request;
-        atomic_llong left; /* executions to do; then they stop */
+struct workers {
+        const char *program;
         atomic_uint done, failed;
         atomic_bool stop;
 };
 
 static void *work(void *context)
 {
-        struct crowd *c = context;
-        struct bench_answer *answer = c->socket ? malloc(sizeof *answer) : NULL;
-        int fd = c->socket ? bench_connect(c->socket) : -1;
-        size_t len = strlen(c->request);
-        while (!c->stop && !bench_interrupted && atomic_fetch_sub(&c->left, 1) > 0) {
-                int r = !c->socket ? bench_run_spawn(c->program, bare, LINE)
-                        : answer   ? bench_execute(fd, c->request, len, LINE, answer)
-                                   : -ENOMEM;
-                if (r == 0) {
-                        c->done++;
+        struct workers *w = context;
+        while (!w->stop && !bench_interrupted) {
+                if (bench_run_spawn(w->program, bare, LINE) == 0) {
+                        w->done++;
                         continue;
                 }
-                c->failed++;
-                if (fd >= 0)
-                        close(fd);
+                w->failed++;
                 usleep(10000);
-                fd = c->socket ? bench_connect(c->socket) : -1;
         }
-        if (fd >= 0)
-                close(fd);
-        free(answer);
         return NULL;
 }
 
-/* So many at once, until all is done or the time is over (0: there is none).  The seconds that it took. */
-static double run_crowd(struct crowd *c, unsigned workers, int64_t us)
+/* The seconds that it took. */
+static double run_workers(struct workers *w, unsigned wanted, int64_t us)
 {
         pthread_t threads[WORKERS_MAX];
         unsigned n = 0;
         int64_t begun = clock_us();
-        while (n < workers && n < WORKERS_MAX && pthread_create(&threads[n], NULL, work, c) == 0)
+        while (n < wanted && n < WORKERS_MAX && pthread_create(&threads[n], NULL, work, w) == 0)
                 n++;
-        while (us > 0 && clock_us() - begun < us && !bench_interrupted)
+        while (clock_us() - begun < us && !bench_interrupted)
                 usleep((useconds_t)(us - (clock_us() - begun)));
-        c->stop = us > 0;
+        w->stop = true;
         while (n > 0)
                 pthread_join(threads[--n], NULL);
         return (double)(clock_us() - begun) / 1e6;
@@ -88,22 +73,22 @@ struct sums {
 
 static void bare_slice(struct bench_throughput *t, const char *program, struct sums *sums)
 {
-        struct crowd c = {.program = program, .request = "", .left = INT64_MAX};
-        sums->seconds[0] += run_crowd(&c, t->processes, SLICE_US);
-        sums->done[0] += c.done;
-        t->failures += c.failed;
+        struct workers w = {.program = program};
+        sums->seconds[0] += run_workers(&w, t->processes, SLICE_US);
+        sums->done[0] += w.done;
+        t->failures += w.failed;
 }
 
 /* It begins with a full pool, and what it only takes from that is not counted. */
 static int warm_slice(struct bench_throughput *t, struct bench_daemon *d, const char *request,
                       struct sums *sums, struct cella_err *err)
 {
-        struct crowd c = {.socket = d->socket, .request = request, .left = INT64_MAX};
+        struct bench_crowd c = {.socket = d->socket, .request = request, .line = LINE, .left = INT64_MAX};
         int r = bench_daemon_settle(d, err);
         const struct bench_pool begun = d->pools[0];
         if (r < 0)
                 return r;
-        double seconds = run_crowd(&c, t->connections, SLICE_US);
+        double seconds = bench_crowd_run(&c, t->connections, SLICE_US);
         r = bench_daemon_pools(d, err);
         if (r < 0)
                 return r;
@@ -262,8 +247,9 @@ static int answer_all(struct bench_live *l, struct bench_daemon *d, struct cella
         uint64_t hits = sum_hits(d);
         if (!request)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "bench");
-        struct crowd c = {.socket = d->socket, .request = request, .left = (long long)l->alive};
-        l->answer_s = run_crowd(&c, LIVE_CONNECTIONS, 0);
+        struct bench_crowd c = {
+                .socket = d->socket, .request = request, .line = LINE, .left = (long long)l->alive};
+        l->answer_s = bench_crowd_run(&c, LIVE_CONNECTIONS, 0);
         free(request);
         l->answered = c.done;
         l->failures = c.failed;
