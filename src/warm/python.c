@@ -86,13 +86,14 @@ static struct {
         PyObject *main, *sys; /* their dictionaries */
         PyObject *started;    /* see python.py; NULL: there is nothing to do */
         PyObject *path, *out, *err, *flush, *file, *cached;
+        const char *directory; /* where modules are looked for first */
 } known;
 
 static int exit_code, interrupted, exited; /* the last: by SystemExit */
 static uint32_t how;                       /* enum release_mode */
 static int code_runs;                      /* that is somebody's */
 static uint32_t one_thread;                /* bare_threads() */
-static int plain;                          /* plain_code() */
+static int plain;                          /* plain_code(), and nothing else was run */
 static long self;
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
@@ -307,11 +308,12 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (!tried)
                 sys_call1(SYS_close, WARM_TEMPLATE_FD);
         snapshot_forget();
-        plain = plain_code(code);
+        plain = plain_code(code, head.code_length);
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
                                 PyBytes_FromStringAndSize(body, words))) ||
-            (head.mode != RELEASE_CONTEXT && script_give(path, code, head.code_length, plain) < 0)) {
+            (head.mode != RELEASE_CONTEXT &&
+             script_give(path, known.directory, code, head.code_length, plain) < 0)) {
                 PyErr_Print();
                 leave(RESTORE_FAILED);
         }
@@ -336,12 +338,14 @@ static int know(const char *path)
         known.sys = PyModule_GetDict(PyImport_AddModule("sys"));
         known.started = PyDict_GetItemString(names, "started");
         known.path = PyUnicode_DecodeFSDefault(path);
+        known.directory = PyUnicode_AsUTF8AndSize(PyDict_GetItemString(names, "DIRECTORY"), 0);
         known.out = PyUnicode_InternFromString("stdout");
         known.err = PyUnicode_InternFromString("stderr");
         known.flush = PyUnicode_InternFromString("flush");
         known.file = PyUnicode_InternFromString("__file__");
         known.cached = PyUnicode_InternFromString("__cached__");
-        return known.path && known.out && known.err && known.flush && known.file && known.cached ? 0 : -1;
+        const int found = known.path && known.directory && known.out && known.err && known.flush;
+        return found && known.file && known.cached ? 0 : -1;
 }
 
 /* In a child of the interpreter: it has one thread, and every library knows that it was forked. */
@@ -356,6 +360,7 @@ static __attribute__((noreturn)) void write_down(void)
         one_thread = bare_threads();
         if (know(path) < 0)
                 leave(1);
+        plain_prepare();
         plug_holes();
         if (&__curbrk) {
                 last_break = __curbrk;
@@ -442,6 +447,11 @@ void script_wanted(const char *path)
                 return;
         seen = 1;
         make_template();
+}
+
+void script_searched(void)
+{
+        plain = 0;
 }
 
 /* Nothing that the child of vfork() could change is in a register of ours. */

@@ -10,6 +10,7 @@ import os
 import sys
 
 SCRIPT = os.path.join(os.getcwd(), "main.py")
+DIRECTORY = sys.path[0]
 
 
 def preload(names):

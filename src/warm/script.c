@@ -11,25 +11,41 @@ extern void *dlsym(void *, const char *) __attribute__((weak));
 
 static struct {
         const char *path, *code; /* NULL: it is written */
+        const char *directory;   /* NULL: nobody wants to know */
         size_t length;
 } unwritten;
 
-int script_give(const char *path, const char *code, size_t length, int later)
+int script_give(const char *path, const char *directory, const char *code, size_t length, int later)
 {
         if (!later)
                 return bare_write_script(path, code, length);
         unwritten.path = path;
+        unwritten.directory = directory;
         unwritten.code = code;
         unwritten.length = length;
         return 0;
 }
 
+static void write_now(void)
+{
+        const char *path = unwritten.path;
+        unwritten.path = 0;
+        if (path)
+                bare_write_script(path, unwritten.code, unwritten.length);
+}
+
+/* Whoever looks for a module asks for the directory first: whether it is one, or has changed. */
 static void looked_at(const char *path)
 {
-        if (!unwritten.path || !path || !bare_same(path, unwritten.path))
+        if (!unwritten.directory || !path)
                 return;
-        unwritten.path = 0;
-        bare_write_script(path, unwritten.code, unwritten.length);
+        if (bare_same(path, unwritten.directory)) {
+                unwritten.directory = 0;
+                write_now();
+                script_searched();
+        } else if (unwritten.path && bare_same(path, unwritten.path)) {
+                write_now();
+        }
 }
 
 /* The function of this name that we stand before.

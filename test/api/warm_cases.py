@@ -558,3 +558,65 @@ WITH_LIBRARIES = [
     Case("gc: callbacks at the end", "import gc\ngc.callbacks.append(lambda phase, info: phase == 'stop' and info['generation'] == 2 and print('collected'))\nprint('end')", err=True),
     Case("gc: frozen, and an open file", "import gc\nf = open('x', 'w'); f.write('text')\ngc.freeze()\nprint('end')"),
 ]
+
+# What a module beside main.py may do, in place of one of the library's that plain code imports, or that others import for it.
+LOOKS = """
+import atexit, os, sys, threading
+print(__name__, sorted(os.listdir('.')), len(open('main.py').read()), os.path.exists(sys.modules['__main__'].__file__))
+class A:
+    def __del__(self): print('gone', flush=True)
+a = A(); a.a = a
+atexit.register(print, 'atexit of', __name__)
+threading.Thread(target=print, args=('thread',)).start()
+def nlargest(n, x, key=None): return ['mine']
+def mean(x): return 'mine'
+def loads(x): return 'mine'
+"""
+
+# Code that is plain (src/warm/plain.c), or is nearly: of the quick way that it takes nothing is to be seen.
+HARMLESS = [
+    Case("json", "import json\nprint(json.dumps({'a': [1, 2.5, None, 'ü']}, indent=2, sort_keys=True))\nprint(json.loads('[1, {\"a\": 2}]'))"),
+    Case("json: an error in it", "import json\ndef f(x): return json.loads(x)\nf('{')", exit=1),
+    Case("json: an error that is caught", "import json\ntry: json.loads('{')\nexcept json.JSONDecodeError as e: print(e, e.doc, e.pos)"),
+    Case("json: a class that encodes", "import json\nclass P:\n    def __init__(self, x): self.x = x\nclass E(json.JSONEncoder):\n    def default(self, o): return o.x\nprint(json.dumps([P(1), P(2)], cls=E))"),
+    Case("re, math, itertools, functools, operator", "import re, math, itertools, functools, operator\nprint(re.compile(r'(\\d+)').findall('a1b22'), math.sqrt(2), list(itertools.chain([1], [2])), functools.reduce(operator.add, [1, 2, 3]))"),
+    Case("collections", "from collections import Counter, defaultdict, deque, namedtuple, OrderedDict\nP = namedtuple('P', 'x y')\nd = defaultdict(list); d['a'].append(1)\nprint(Counter('abca'), P(1, 2), d, deque([1]), OrderedDict(a=1))"),
+    Case("collections: what imports another", "from collections import Counter\nprint(Counter('abcab').most_common(2))"),
+    Case("collections: what imports another, beside main.py", "from collections import Counter\nprint(Counter('abcab').most_common(2))", files={"heapq.py": LOOKS}, warm=False),
+    Case("a codec that imports a module, beside main.py", "print('ü.example'.encode('idna'))", files={"stringprep.py": LOOKS}, exit=1),
+    Case("datetime", "from datetime import datetime, timedelta\nimport time\nd = datetime(2024, 2, 28) + timedelta(days=2)\nprint(d, d.strftime('%A'), datetime.strptime('2024-01-02', '%Y-%m-%d'), time.gmtime(0).tm_year)"),
+    Case("random", "import random\nrandom.seed(42)\nprint(random.random(), random.randint(1, 6), random.choice('abc'), random.sample(range(9), 3))"),
+    Case("statistics, fractions, decimal", "from statistics import mean, stdev\nfrom fractions import Fraction\nfrom decimal import Decimal, getcontext\ngetcontext().prec = 5\nprint(mean([1, 2]), stdev([1, 2, 4]), Fraction(1, 3), Decimal(1) / Decimal(7))"),
+    Case("string, textwrap, heapq, bisect, copy, base64, hashlib", "import string, textwrap, heapq, bisect, copy, base64, hashlib\nprint(string.digits, textwrap.fill('a b c', 3), heapq.nlargest(1, [1, 2]), bisect.bisect([1, 2], 1), copy.deepcopy([[1]]), base64.b64encode(b'a'), hashlib.sha256(b'a').hexdigest())"),
+    Case("dataclasses and typing", "from dataclasses import dataclass, field, asdict\nfrom typing import List, Optional\n@dataclass(order=True)\nclass A:\n    x: int\n    y: List[int] = field(default_factory=list)\n    z: Optional[str] = None\nprint(A(1), asdict(A(2, [3])), A(1) < A(2))"),
+    Case("pprint and uuid", "from pprint import pprint\nimport uuid\npprint({'b': list(range(40)), 'a': 1})\nprint(len(str(uuid.uuid4())))"),
+    Case("a module that hides one of the table", "from statistics import mean\nprint(mean([1]))", files={"statistics.py": LOOKS}, warm=False),
+    Case("a package that hides one of the table", "import statistics\nprint(statistics.mean([1]))", files={"statistics/__init__.py": LOOKS}, warm=False),
+    Case("a module that hides one that is imported by one of the table", "from statistics import mean\nprint(mean([1, 2]))", files={"fractions.py": LOOKS}, exit=1, warm=False),
+    Case("a module that is not there", "import json\nfrom json import nothing", exit=1),
+    Case("a name that is not there", "import math\nprint(math.sqrt(4))\nprint(math.nothing)", exit=1),
+    Case("a module by an exception", "import json\ndel json.dumps\ntry: json.dumps\nexcept AttributeError as e: m = e.obj\nm.codecs.builtins.open('main.py').close()"),
+    Case("a module by an attribute of a class", "class A:\n    import json\nA.json.codecs.builtins.open('main.py').close()"),
+    Case("a module by a pattern", "import json\ndel json.dumps\ntry: json.dumps\nexcept AttributeError as e:\n    match e:\n        case AttributeError(obj=m): m.codecs.builtins.open('main.py').close()"),
+    Case("a file by a number that a word follows", "x = 0.jor open('main.py')\nprint(x.read())", err=True),
+    Case("a class and an error in it", "class A:\n    def __init__(self, x): self.__x = x\n    def f(self): return 1 / self.__x\nA(0).f()", exit=1),
+    Case("a class of errors", "class E(ValueError):\n    def __str__(self): return 'mine'\nraise E(1)", exit=1),
+    Case("a class of errors whose text is an error", "class E(ValueError):\n    def __str__(self): return 1 / 0\nraise E(1)", exit=1),
+    Case("a class of exits", "class E(SystemExit):\n    def __init__(self): self.code = 7\nprint('x')\nraise E", exit=7),
+    Case("a class of exits with a text", "class T:\n    def __str__(self): return 'bye'\nraise SystemExit(T())", exit=1),
+    Case("a class of interrupts", "class E(KeyboardInterrupt): pass\nraise E", exit=None),
+    Case("abstract classes", "from abc import ABC, abstractmethod\nclass A(ABC):\n    @abstractmethod\n    def f(self): ...\nclass B(A):\n    def f(self): return self.__class__.__name__\nprint(B().f(), type(B()).__name__)\nA()", exit=1),
+    Case("a class with operators, a context and a call", "class V:\n    def __init__(self, x): self.x = x\n    def __add__(self, o): return V(self.x + o.x)\n    def __repr__(self): return f'V({self.x})'\n    def __enter__(self): return self\n    def __exit__(self, *a): print('exit')\n    def __call__(self, y): return y\nwith V(1) as v: print(v + V(2), v(3))"),
+    Case("a class in a ring", "class A: pass\na = A(); a.a = a\ndel a\nprint(A.__name__)"),
+    Case("a class with an end", "class A:\n    def __del__(self): print('gone')\na = A()\nprint('main')"),
+    Case("a class with an end that is put together", "class A: pass\nfor n in ['_' + '_del_' + '_']: setattr(A, n, lambda s: print('gone'))\na = A()"),
+    Case("a class with an end by a dictionary", "def m(n, b, d): d['_' + '_del_' + '_'] = lambda s: print('gone'); return type(n, b, d)\nclass A(metaclass=m): pass\na = A()"),
+    Case("a class with an end by an enumeration", "from enum import Enum\nE = Enum('E', {'_' + '_del_' + '_': lambda s: print('gone'), 'a': 1})\nprint(E.a)"),
+    Case("a stream of one's own is closed at the end", "import io\nclass S(io.StringIO):\n    def close(self): print('closed', flush=True)\ns = S()"),
+    Case("a generator at the end", "def g():\n    n = 0\n    while True:\n        yield n\n        n += 1\nx = g(); print(next(x), next(x))"),
+    Case("a generator of another's at the end", "class I:\n    def __iter__(self): return self\n    def __next__(self): return 1\n    def close(self): print('closed', flush=True)\ndef g(): yield from I()\nx = g(); print(next(x))"),
+    Case("a class and standard input", "class R:\n    def read(self): return [input(), input()]\nprint(R().read())", stdin="a\nb\n"),
+    Case("if it is the main program", "import math\ndef main():\n    print(math.pi)\nif __name__ == '__main__':\n    main()"),
+    Case("a warning about code", "import json\nprint(json.dumps(1) is '1')", err=True),
+    Case("a warning, and what shows it beside main.py", "import random\nprint(bool(NotImplemented))", files={"linecache.py": LOOKS}, err=True, warm=False),
+]  # fmt: skip
