@@ -8,6 +8,8 @@
  *   functools.wraps      copies attributes by their names; so does singledispatch, and keeps weak references
  *   operator.attrgetter  is getattr(), as are methodcaller, and string.Formatter's get_field()
  *   typing.get_type_hints  evaluates texts
+ *   heapq.merge          is a generator of others', whose close() it calls; so are the keys of a ChainMap
+ *                        and of what is made of typing.Mapping
  *   contextlib           is about what has to be ended
  * test/warm/test_harmless.py asks an interpreter for what can be asked. */
 #pragma once
@@ -21,7 +23,7 @@ static const struct harmless_module harmless_modules[] = {
         {"base64", "b64encode b64decode urlsafe_b64encode urlsafe_b64decode standard_b64encode "
                    "standard_b64decode b32encode b32decode b16encode b16decode b85encode b85decode"},
         {"bisect", "bisect bisect_left bisect_right insort insort_left insort_right"},
-        {"collections", "ChainMap Counter OrderedDict defaultdict deque namedtuple"},
+        {"collections", "Counter OrderedDict defaultdict deque namedtuple"},
         {"copy", "copy deepcopy"},
         {"dataclasses", "asdict astuple dataclass field fields is_dataclass replace"},
         {"datetime", "MAXYEAR MINYEAR UTC date datetime time timedelta timezone"},
@@ -30,7 +32,7 @@ static const struct harmless_module harmless_modules[] = {
         {"fractions", "Fraction"},
         {"functools", "cache cmp_to_key lru_cache partial reduce total_ordering"},
         {"hashlib", "blake2b blake2s md5 sha1 sha224 sha256 sha384 sha3_256 sha3_512 sha512"},
-        {"heapq", "heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"},
+        {"heapq", "heapify heappop heappush heappushpop heapreplace nlargest nsmallest"},
         {"itertools", "accumulate batched chain combinations combinations_with_replacement compress count "
                       "cycle dropwhile filterfalse groupby islice pairwise permutations product repeat "
                       "starmap takewhile tee zip_longest"},
@@ -53,7 +55,7 @@ static const struct harmless_module harmless_modules[] = {
         {"textwrap", "dedent fill indent shorten wrap"},
         {"time", "asctime ctime gmtime localtime mktime monotonic monotonic_ns perf_counter perf_counter_ns "
                  "process_time process_time_ns sleep strftime strptime time time_ns"},
-        {"typing", "Any Callable Dict FrozenSet Generator Generic Iterable Iterator List Mapping Optional "
+        {"typing", "Any Callable Dict FrozenSet Generator Generic Iterable Iterator List Optional "
                    "Sequence Set Tuple TypeVar Union cast"},
         {"uuid", "UUID uuid4"},
 };

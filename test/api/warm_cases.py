@@ -615,6 +615,8 @@ HARMLESS = [
     Case("a stream of one's own is closed at the end", "import io\nclass S(io.StringIO):\n    def close(self): print('closed', flush=True)\ns = S()"),
     Case("a generator at the end", "def g():\n    n = 0\n    while True:\n        yield n\n        n += 1\nx = g(); print(next(x), next(x))"),
     Case("a generator of another's at the end", "class I:\n    def __iter__(self): return self\n    def __next__(self): return 1\n    def close(self): print('closed', flush=True)\ndef g(): yield from I()\nx = g(); print(next(x))"),
+    Case("a generator of the library's at the end", "import heapq\nclass I:\n    def __iter__(self): return self\n    def __next__(self): return 1\n    def close(self): print('closed', flush=True)\nx = heapq.merge(I()); print(next(x), next(x))"),
+    Case("keys of the library's at the end", "from collections import ChainMap\nclass I:\n    def __iter__(self): return self\n    def __next__(self): return 1\n    def close(self): print('closed', flush=True)\nclass M(ChainMap):\n    def __iter__(self): return I()\nx = iter(M().keys()); print(next(x))"),
     Case("a class and standard input", "class R:\n    def read(self): return [input(), input()]\nprint(R().read())", stdin="a\nb\n"),
     Case("if it is the main program", "import math\ndef main():\n    print(math.pi)\nif __name__ == '__main__':\n    main()"),
     Case("a warning about code", "import json\nprint(json.dumps(1) is '1')", err=True),

@@ -98,7 +98,9 @@ TEST(what_is_not_in_the_table_is_not)
                   "from string import Formatter", "from typing import get_type_hints", "import importlib",
                   "from time import", "import", "import ", "import ,", "import json,", "import json, ",
                   "from math import pi,", "from math import pi e", "import json math", "import math.pi",
-                  "from collections import abc", "from datetime import sys", "from random import _os",
+                  "from collections import abc", "from heapq import merge", "import heapq\nheapq.merge(a)",
+                  "from collections import ChainMap", "from typing import Mapping",
+                  "from datetime import sys", "from random import _os",
                   "from re import compile\ncompile('1', '', 'eval')", "from __future__ import annotations");
 }
 
