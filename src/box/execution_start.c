@@ -152,7 +152,7 @@ bool execution_start_again(struct execution *ex)
         bool unread = false;
         if (ex->control < 0)
                 return false;
-        const bool said = waiting_said(ex->control, &ex->cpu_before_us, &unread);
+        const bool said = waiting_said(ex->control, !ex->waited, &ex->cpu_before_us, &unread);
         const bool took = !unread && !ex->undelivered && (ex->waited || said);
         if (ex->facts.ending != END_BY_ITSELF || took)
                 return false; /* the code's own doing */

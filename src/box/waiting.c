@@ -534,10 +534,9 @@ int waiting_spawn_released(struct box_sandbox *sb, uint32_t tag, const struct wa
         return e;
 }
 
-bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread)
+static bool said_in_socket(int control, uint64_t *ret_cpu_us, bool *ret_unread)
 {
         struct warm_ready said;
-        struct stat st;
         bool ready = false;
         ssize_t n;
         while ((n = recv(control, &said, sizeof said, MSG_DONTWAIT)) == sizeof said &&
@@ -546,14 +545,26 @@ bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread)
                 ready = true;
         }
         *ret_unread = n < 0 && errno == ECONNRESET;
-        if (n < 0 && errno == ENOTSOCK && pread(control, &said, sizeof said, 0) == sizeof said &&
-            said.ready == WARM_READY) {
-                *ret_cpu_us = said.cpu_us;
-                ready = true;
-                /* Where it has read to is in what both of us have open. */
-                *ret_unread = fstat(control, &st) == 0 && lseek(control, 0, SEEK_CUR) < st.st_size;
-        }
         return ready;
+}
+
+static bool said_in_file(int control, uint64_t *ret_cpu_us, bool *ret_unread)
+{
+        struct warm_ready said;
+        struct stat st;
+        if (pread(control, &said, sizeof said, 0) != sizeof said || said.ready != WARM_READY)
+                return false;
+        *ret_cpu_us = said.cpu_us;
+        /* Where it has read to is in what both of us have open. */
+        *ret_unread = fstat(control, &st) == 0 && lseek(control, 0, SEEK_CUR) < st.st_size;
+        return true;
+}
+
+bool waiting_said(int control, bool file, uint64_t *ret_cpu_us, bool *ret_unread)
+{
+        *ret_unread = false;
+        return file ? said_in_file(control, ret_cpu_us, ret_unread)
+                    : said_in_socket(control, ret_cpu_us, ret_unread);
 }
 
 void waiting_soon(int control)

@@ -47,9 +47,10 @@ int waiting_spawn_released(struct box_sandbox *sandbox, uint32_t tag, const stru
 /* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
                     const struct box_sandbox *sandbox, int fds[3], struct cella_err *err);
-/* Whether it has said that it waits, and what CPU time it had used by then; it may have said so again when it
- * had got ready in earnest.  *ret_unread: it has ended without taking its release, or not all of it. */
-bool waiting_said(int control, uint64_t *ret_cpu_us, bool *ret_unread);
+/* Whether it has said that it waits (file: it was spawned released), and what CPU time it had used by then;
+ * it may have said so again when it had got ready in earnest.  *ret_unread: it has ended without taking its
+ * release, or not all of it. */
+bool waiting_said(int control, bool file, uint64_t *ret_cpu_us, bool *ret_unread);
 /* It is going to be next. */
 void waiting_soon(int control);
 /* Makes it the driver of a context (driver.h), which keeps the socket and what descriptors it has. */
