@@ -164,9 +164,9 @@ static void push_input(struct execution *ex)
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN) {
+                        /* Else it gets an end where more was to come, and does not wait for it. */
                         if (watch_start(&in->watched, ex->box->fds, in->fd, EPOLLOUT, on_writable) < 0)
-                                close_input(
-                                        ex); /* it gets an end where more was to come, and does not wait */
+                                close_input(ex);
                         return;
                 }
                 if (n < 0) { /* nobody reads it */
