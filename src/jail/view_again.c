@@ -15,6 +15,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
+#include "wire/message.h"
 
 /* Where the process came from. */
 struct home {
@@ -176,4 +177,25 @@ void view_let_go(struct view_kept *view)
         for (size_t i = 0; i < VIEW_DIRECTORIES; i++)
                 sys_close(view->directories[i]);
         *view = VIEW_NONE;
+}
+
+/* All but Landlock's, which has nothing to do with what is in there. */
+static int send_away(const struct view_kept *view, const int sockets[2])
+{
+        int fds[VIEW_DIRECTORIES + 2] = {view->namespace, sockets[1]};
+        memcpy(fds + 2, view->directories, sizeof view->directories);
+        return message_send(sockets[0], 0, 0, fds, ARRAY_LEN(fds), NULL, 0, NULL, 0);
+}
+
+void view_give_up(struct view_kept *view)
+{
+        int sockets[2];
+        const bool sent = message_pair(sockets) == 0;
+        if (sent) {
+                send_away(view, sockets); /* if it was not, the rest is as without it */
+                sys_close(sockets[1]);
+        }
+        view_let_go(view);
+        if (sent)
+                sys_close(sockets[0]); /* now the kernel looks for what nobody can receive */
 }

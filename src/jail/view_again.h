@@ -40,6 +40,10 @@ bool view_was_written(const struct view_kept *view);
 bool view_is_as_new(struct view_kept *view);
 
 void view_let_go(struct view_kept *view);
+/* The same where we may be the last who has it, and there may be much in it: to remove a hundred thousand
+ * files takes the kernel a tenth of a second, and everybody waits for this process.  What is on its way to a
+ * socket that is itself on that way only is received by nobody, and a thread of the kernel takes it apart. */
+void view_give_up(struct view_kept *view);
 static inline void view_let_go_auto(struct view_kept *view)
 {
         view_let_go(view);

@@ -51,8 +51,10 @@ int64_t views_due(const struct view_kept *view)
         return view->built + VIEWS_US;
 }
 
+/* Its sandbox may be dead, or die at this moment. */
 static void written(struct views *v, struct view_kept **view)
 {
+        view_give_up(*view);
         *view = views_free(*view);
         v->written += v->written < WRITTEN_MAX;
 }
