@@ -31,6 +31,7 @@ struct cell {
 struct cells {
         struct cell all[KEEPER_SANDBOXES_MAX];
         unsigned used, next;
+        int64_t views_due; /* when one of their views may be good for nobody any more; 0: there is none */
 };
 
 /* A free one, LIVE from now on, with a new handle; NULL when there is none. */
@@ -38,6 +39,11 @@ struct cell *cells_take(struct cells *cells, struct sandbox *sandbox);
 
 /* The one with this handle, or NULL. */
 struct cell *cells_find(struct cells *cells, uint32_t handle);
+
+/* Its view may serve again when it is dead: now it is the cell's. */
+void cells_keep_view(struct cells *cells, struct cell *cell, struct view_kept *view);
+/* Lets go of those that cannot any more, of sandboxes that live on: each has six descriptors. */
+void cells_tidy(struct cells *cells, int64_t now);
 
 /* Forgets it, and lets go of its view; the sandbox is the caller's again. */
 void cells_drop(struct cells *cells, struct cell *cell);

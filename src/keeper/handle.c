@@ -157,7 +157,7 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
                 return;
         }
         struct cell *new = cells_take(&k->cells, sandbox);
-        new->view = view;
+        cells_keep_view(&k->cells, new, view);
         bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
         struct keeper_made made = {
                 .type = KEEPER_MADE,

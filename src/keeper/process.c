@@ -342,6 +342,7 @@ static void tick(struct keeper *k, int64_t now)
 {
         bury_remains(k, now);
         stock_tidy(&k->stock, now);
+        cells_tidy(&k->cells, now);
         if (k->freezing > 0 || k->ending > 0)
                 for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                         handle_look(k, &k->cells.all[i], now);
@@ -358,6 +359,8 @@ static int patience(struct keeper *k, bool idle)
                        : k->ending > 0 || k->stop_by > 0                        ? SLOW_TICK_US
                                                                                 : -1;
         int64_t due = stock_due(&k->stock);
+        if (k->cells.views_due != 0 && k->cells.views_due < due)
+                due = k->cells.views_due;
         if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
                 due = k->egress.start_at;
         const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();

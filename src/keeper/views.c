@@ -51,11 +51,9 @@ int64_t views_due(const struct view_kept *view)
         return view->built + VIEWS_US;
 }
 
-/* Its sandbox may be dead, or die at this moment. */
 static void written(struct views *v, struct view_kept **view)
 {
-        view_give_up(*view);
-        *view = views_free(*view);
+        *view = views_give_up(*view);
         v->written += v->written < WRITTEN_MAX;
 }
 
@@ -73,6 +71,13 @@ void views_check(struct views *v, struct view_kept **view)
                 v->written = 0;
         else
                 written(v, view);
+}
+
+struct view_kept *views_give_up(struct view_kept *view)
+{
+        if (view)
+                view_give_up(view);
+        return views_free(view);
 }
 
 struct view_kept *views_free(struct view_kept *view)

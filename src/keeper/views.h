@@ -36,4 +36,6 @@ void views_look(struct views *v, struct view_kept **view);
 void views_check(struct views *v, struct view_kept **view);
 
 struct view_kept *views_free(struct view_kept *view);
+/* One that may not be as new: its sandbox may be dead, or die at this moment. */
+struct view_kept *views_give_up(struct view_kept *view);
 DEFINE_AUTO(struct view_kept *, views_free)
