@@ -272,7 +272,7 @@ class Daemon:
         return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
 
     def descriptors(self, pid):
-        """How many, those of control groups, network and IPC namespaces aside; and each of these."""
+        """How many, those of control groups, network and IPC namespaces and views aside; and of each of these."""
         links = []
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
@@ -281,7 +281,9 @@ class Daemon:
         networks = [link for link in links if re.match(r"net:|/proc/\d+/task/\d+/net/", link)]
         # A detached mount, of message queues, has no other name.
         ipc = [link for link in links if re.match(r"ipc:|/$|/proc/sys/kernel/\w+_next_id$", link)]
-        return len(links) - len(groups) - len(networks) - len(ipc), len(groups), len(networks), len(ipc)
+        views = [link for link in links if re.match(r"mnt:|/(tmp|workspace|run|dev/shm)$|anon_inode:\[landlock", link)]
+        known = groups, networks, ipc, views
+        return len(links) - sum(map(len, known)), *map(len, known)
 
     def holds(self):
         """Everything that must not grow; and how many groups rest for the next sandboxes, with the descriptors of all groups."""
@@ -289,7 +291,7 @@ class Daemon:
         groups = self.cgroups()
         names = {os.path.basename(g) for g in groups}
         live = [g for g in groups if read(g + "/cgroup.procs").strip()]
-        fds, group_fds, network_fds, ipc_fds = self.descriptors(keeper)
+        fds, group_fds, network_fds, ipc_fds, view_fds = self.descriptors(keeper)
         return {
             "server_kb": self.memory(server) // 1024,
             "keeper_kb": self.memory(keeper) // 1024,
@@ -302,6 +304,7 @@ class Daemon:
             "group_fds": group_fds,
             "network_fds": network_fds,
             "ipc_fds": ipc_fds,
+            "view_fds": view_fds,
             "mounts": self.mounts(),
             "workspaces": len(os.listdir(f"{self.state}/workspaces")),
         }

@@ -175,6 +175,7 @@ def main():
         t.check(last["group_fds"] <= 14 * (last["resting"] + last["processes"]), "and few of their files are open", last["group_fds"])
         t.check(last["network_fds"] <= 5 * (64 + last["processes"]) + 2, "few network namespaces rest", last["network_fds"])
         t.check(last["ipc_fds"] <= 5 * (64 + last["processes"]), "few IPC namespaces rest", last["ipc_fds"])
+        t.check(last["view_fds"] <= 6 * (64 + last["processes"]) + 1, "few views are kept", last["view_fds"])
         for name in ("server_fds", "keeper_fds", "threads", "processes", "cgroups", "mounts", "workspaces"):
             t.check(last[name] <= first[name], f"no more {name}", f"{first[name]} -> {last[name]}")
         verdict = d.call("GET", "/v1/executions/verify").json()
