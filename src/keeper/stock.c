@@ -58,6 +58,8 @@ void stock_init(struct stock *s, bool privileged, uint64_t files_max)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
         s->views_due = INT64_MAX;
+        /* Each has six, also while its sandbox lives: where descriptors are few, sandboxes have them. */
+        s->views.off = share < STOCK_GROUPS;
         /* To go into a mount namespace takes the right to change one's root. */
         if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && open_left(s) < 0)
                 close_left(s);
