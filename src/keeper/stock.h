@@ -2,8 +2,8 @@
  * dead.
  *
  * Network and IPC namespaces, control groups and user namespaces: together they are most of what a sandbox
- * costs the keeper, and the kernel as much again when they go.  And a view to copy.  No process, no memory,
- * and nothing that code can write to is ever used twice. */
+ * costs the keeper, and the kernel as much again when they go.  And a view to copy, or one that is as it was.
+ * No process, no memory, and nothing that code has written to is ever used twice. */
 #pragma once
 #include <stdbool.h>
 
