@@ -88,7 +88,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         bool last = true;
         int view_fd = -1;
         enum jail_view view = JAIL_VIEW_OWN;
-        if (plain && kept && views_serves(kept, &m->limits, &last)) {
+        if (plain && kept && !stock_wants_view(&k->stock) && views_serves(kept, &m->limits, &last)) {
                 view = JAIL_VIEW_AGAIN;
                 view_fd = kept->namespace;
         } else if (plain) {

@@ -210,23 +210,34 @@ void stock_tidy(struct stock *s, int64_t now)
         tidy_views(s, now);
 }
 
+/* Whether what is made of it now would soon be too old. */
+static bool is_old(const struct stock *s, int64_t now)
+{
+        return s->view < 0 || now - s->view_built >= VIEWS_LAST_US;
+}
+
+bool stock_wants_view(const struct stock *s)
+{
+        const int64_t now = clock_us();
+        return s->left[0] >= 0 && is_old(s, now) && now - s->view_asked >= VIEW_PATIENCE_US;
+}
+
 enum jail_view stock_view(struct stock *s, int *ret_fd)
 {
         const int64_t now = clock_us();
         *ret_fd = -1;
         if (s->left[0] < 0)
                 return JAIL_VIEW_OWN;
-        if (is_fresh(s, now)) {
-                *ret_fd = s->view;
-                return JAIL_VIEW_TAKES;
+        if (stock_wants_view(s)) {
+                s->view_asked = now;
+                s->view_tag++; /* one that comes later than the next was asked for is too old */
+                *ret_fd = s->left[1];
+                return JAIL_VIEW_LEAVES;
         }
-        drop_view(s);
-        if (now - s->view_asked < VIEW_PATIENCE_US)
+        if (!is_fresh(s, now))
                 return JAIL_VIEW_OWN;
-        s->view_asked = now;
-        s->view_tag++; /* one that comes later than the next was asked for is too old */
-        *ret_fd = s->left[1];
-        return JAIL_VIEW_LEAVES;
+        *ret_fd = s->view;
+        return JAIL_VIEW_TAKES;
 }
 
 /* The place of the one that is taken. */
@@ -295,7 +306,7 @@ int stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user, struct 
         cgroup_unthrottle(*cgroup);
         if (!cgroup_may_serve_again(*cgroup))
                 return 0;
-        if (!*view && spec && *user >= 0 && is_fresh(s, clock_us()))
+        if (!*view && spec && *user >= 0 && !is_old(s, clock_us()))
                 *view = views_make(&s->views, s->view, s->view_built, spec, &lost);
         if (*view && views_due(*view) < s->views_due)
                 s->views_due = views_due(*view);

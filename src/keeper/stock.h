@@ -59,6 +59,8 @@ void stock_done(struct stock *s);
 bool stock_wants(const struct stock *s);
 void stock_make(struct stock *s);
 
+/* Whether the next sandbox should leave one, though there may be others for it. */
+bool stock_wants_view(const struct stock *s);
 /* Where the next sandbox has its view from, with its descriptor, which stays ours. */
 enum jail_view stock_view(struct stock *s, int *ret_fd);
 /* left[0] can be read. */
