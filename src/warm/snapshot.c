@@ -21,8 +21,10 @@
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
-#define ZERO_RUN 512                   /* pages; shorter runs are not worth a mapping of their own */
-#define GAP_MAX (UINT64_C(128) * 1024) /* the same, of what nobody may look at */
+#define ZERO_RUN 512                    /* pages; shorter runs are not worth a mapping of their own */
+#define GAP_MAX (UINT64_C(128) * 1024)  /* the same, of what nobody may look at */
+#define HOLE_MAX (UINT64_C(64) * 1024)  /* of what is not there */
+#define FIXED_MAX (UINT64_C(64) * 1024) /* and of data that nobody is to change */
 #define NEG_EFAULT (-14)
 #define PR_GET_TID_ADDRESS 40
 #define MAPS_MAX (1024u * 1024)
@@ -52,26 +54,49 @@ static int has_pages(unsigned source)
         return source == TEMPLATE_PAGES || source == TEMPLATE_STACK;
 }
 
+/* Whether they become one mapping: to make one and to take it down again costs as much as a page that is
+ * copied. */
+static int belong_together(const struct template_piece *last, const struct template_piece *next)
+{
+        const unsigned both = last->protection & next->protection, any = last->protection | next->protection;
+        const uint64_t hole = next->address - last->address - last->length;
+        if (last->source != next->source || last->source == TEMPLATE_STACK)
+                return 0;
+        if (last->protection == next->protection && hole == 0)
+                return 1;
+        if (last->source != TEMPLATE_PAGES)
+                return 0;
+        /* A program's text and its constants. */
+        if (hole == 0 && !(any & PROT_WRITE))
+                return 1;
+        /* Data, with what little lies between that was not to be changed (tables of the linker and of libc),
+         * or where there was nothing: all of it is the code's own. */
+        if (any & PROT_EXEC || !(both & PROT_READ))
+                return 0;
+        if (hole > 0)
+                return both & PROT_WRITE && hole <= HOLE_MAX;
+        return (next->protection & PROT_WRITE ? last->length : next->length) <= FIXED_MAX;
+}
+
 static int add_piece(uint64_t address, uint64_t length, unsigned source, const struct bare_map *map)
 {
-        unsigned protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
-                              (map->executable ? PROT_EXEC : 0u);
+        const struct template_piece next = {
+                .address = address,
+                .length = length,
+                .protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
+                              (map->executable ? PROT_EXEC : 0u),
+                .source = source,
+        };
         struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
-        const int joins = last && last->source == source && source != TEMPLATE_STACK &&
-                          last->address + last->length == address;
-        /* A program's text and its constants become one mapping: to make one and to take it down again costs
-         * as much as a page that is copied. */
-        const int constant =
-                joins && source == TEMPLATE_PAGES && !((protection | last->protection) & PROT_WRITE);
-        if (joins && (constant || last->protection == protection)) {
-                last->protection |= protection;
-                last->length += length;
+        if (last && belong_together(last, &next)) {
+                has_gaps[head.n_pieces - 1] |= last->address + last->length != address;
+                last->protection |= next.protection;
+                last->length = address + length - last->address;
                 return 0;
         }
         if (head.n_pieces == TEMPLATE_PIECES_MAX)
                 return problem("it has too many mappings");
-        pieces[head.n_pieces++] = (struct template_piece){
-                .address = address, .length = length, .protection = protection, .source = source};
+        pieces[head.n_pieces++] = next;
         return 0;
 }
 
@@ -283,7 +308,7 @@ static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
         return at + ((piece->address - at) & (LARGE_PAGE - 1));
 }
 
-/* A gap cannot be read, and stays a hole. */
+/* A gap cannot be read, and stays a hole, in the file: in memory it is zeros then. */
 static int write_piece(int fd, uint32_t i)
 {
         const struct template_piece *piece = &pieces[i];
