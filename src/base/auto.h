@@ -33,3 +33,7 @@
         })
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof(*(a)))
+
+/* Of variables that are large and rarely used: behind all others, which are few pages then.  Init is started
+ * so often that each page it touches counts. */
+#define BULKY __attribute__((section(".bss.zz_large")))

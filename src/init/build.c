@@ -78,7 +78,7 @@ static int parse(const struct message *message, char *data, struct init_build *h
 
 int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err)
 {
-        static struct jail_mount mounts[INIT_MOUNTS_MAX];
+        static BULKY struct jail_mount mounts[INIT_MOUNTS_MAX];
         struct init_build head;
         struct jail_spec spec;
         int r = parse(message, data, &head, mounts, &spec);

@@ -7,7 +7,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-static char buffer[DATA_CHUNK];
+static BULKY char buffer[DATA_CHUNK];
 static size_t used;
 
 /* Not a descriptor that the peer made non-blocking for its own use. */

@@ -129,7 +129,7 @@ void files_look_ahead(void)
 
 static struct walk walk(uint32_t tag, const struct init_list *request, bool hurry)
 {
-        static char path[PATH_BYTES]; /* its pages are there only if there is something to tell */
+        static BULKY char path[PATH_BYTES]; /* its pages are there only if there is something to tell */
         struct walk w = {.request = request,
                          .tag = tag,
                          .path = path,

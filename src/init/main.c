@@ -29,7 +29,7 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-static char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
+static BULKY char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
 
 void reply(enum init_reply type, uint32_t tag, const void *data, size_t len)
 {

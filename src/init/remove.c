@@ -78,7 +78,7 @@ static int remove_some(struct removal *r)
 
 static int empty(int top)
 {
-        static struct removal r;
+        static BULKY struct removal r;
         r.dirs[r.depth++] = top;
         int e = directory_seek(&r.entries, top, 0);
         while (e >= 0 && r.depth > 0) {
@@ -101,7 +101,7 @@ static bool is_workspace(const struct statx *st)
 
 static int is_empty(int dir)
 {
-        static struct directory entries;
+        static BULKY struct directory entries;
         const struct directory_entry *e;
         entries.fd = dir;
         int r = directory_next(&entries, &e);

@@ -167,7 +167,7 @@ void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int m
 
 int spawn(const struct message *message, char *data)
 {
-        static char *strings[REQUEST_STRINGS];
+        static BULKY char *strings[REQUEST_STRINGS];
         struct request_spawn what;
         struct task *task;
         int r = request_spawn(data, message->len, strings, &what);

@@ -29,7 +29,7 @@
 /* Whose a process is. */
 enum side { UNKNOWN, STRANGE, OURS };
 
-static struct {
+static BULKY struct {
         pid_t pid, parent;
         enum side side;
 } census[CENSUS_MAX]; /* in the order of their numbers, as /proc lists them */
@@ -120,7 +120,7 @@ static pid_t parent_of(int proc, const char *pid)
 
 static void take_census(int proc)
 {
-        static struct directory entries;
+        static BULKY struct directory entries;
         const struct directory_entry *e;
         n_census = 0;
         if (directory_seek(&entries, proc, 0) < 0)

@@ -42,7 +42,7 @@ static int put(struct packing *p, const void *data, size_t len)
 
 static int put_zeros(struct packing *p, uint64_t len)
 {
-        static char zeros[4096]; /* never written; const would be in the file that init is */
+        static BULKY char zeros[4096]; /* never written; const would be in the file that init is */
         int r = 0;
         for (; len > 0 && r == 0;) {
                 size_t n = len < sizeof zeros ? (size_t)len : sizeof zeros;
@@ -213,7 +213,7 @@ static int pack_directory(struct packing *p)
 
 int operate_tar(const struct request_operate *request)
 {
-        static struct packing p;
+        static BULKY struct packing p;
         struct statx st;
         const char *slash = strrchr(request->path, '/');
         p.max = request->head.offset;

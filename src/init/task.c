@@ -14,7 +14,7 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-static struct task tasks[INIT_TASKS_MAX];
+static BULKY struct task tasks[INIT_TASKS_MAX];
 static unsigned n_slots; /* those ever used; the rest need not be looked at */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */

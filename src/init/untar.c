@@ -49,7 +49,7 @@ static int set_times(int dir, const char *name, int64_t mtime)
 
 static int fill(struct tar_reader *reader, int fd)
 {
-        static char chunk[DATA_CHUNK];
+        static BULKY char chunk[DATA_CHUNK];
         ssize_t n;
         while ((n = tar_read(reader, chunk, sizeof chunk)) > 0) {
                 int r = sys_write_all(fd, chunk, (size_t)n);
@@ -114,7 +114,7 @@ static int unpack(struct tar_reader *reader, struct tar_entry *e, int root)
 /* Who writes the archive should not fail for the zeros at its end. */
 static void drain(void)
 {
-        static char waste[4096];
+        static BULKY char waste[4096];
         ssize_t n;
         for (size_t got = 0; got < TRAILER_MAX && (n = data_get(waste, sizeof waste)) > 0;)
                 got += (size_t)n;
@@ -122,8 +122,8 @@ static void drain(void)
 
 int operate_untar(const struct request_operate *request)
 {
-        static struct tar_reader reader; /* not in the file that init is: it is copied at each start */
-        static struct tar_entry entry;
+        static BULKY struct tar_reader reader; /* not in the file that init is: it is copied at each start */
+        static BULKY struct tar_entry entry;
         uint64_t total = 0, max = request->head.offset;
         int r = path_make(request->path, true);
         AUTO(sys_close) int root = r < 0 ? r : sys_openat(AT_FDCWD, request->path, O_PATH | O_DIRECTORY, 0);

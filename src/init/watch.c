@@ -34,13 +34,14 @@ struct watch {
         char name[256];
 };
 
-static struct watch watches[WATCHES_MAX]; /* the first is the top */
-static int n_watches;                     /* slots ever used */
+static BULKY struct watch watches[WATCHES_MAX]; /* the first is the top */
+static int n_watches;                           /* slots ever used */
 static int notify;
 static const char *top_path;
 static bool recursive, lost;
-static int queue[WATCHES_MAX], queued; /* directories that are watched, and not looked into yet */
-static uint64_t seen[SEEN_MAX];        /* hashes of what was told in this burst */
+static BULKY int queue[WATCHES_MAX]; /* directories that are watched, and not looked into yet */
+static int queued;
+static BULKY uint64_t seen[SEEN_MAX]; /* hashes of what was told in this burst */
 
 static int find(int wd)
 {
@@ -175,7 +176,7 @@ static int add(int parent, const char *name)
 /* Adds what is in a directory that is watched since now; aloud: and tells of it. */
 static int look_into(int at, bool aloud)
 {
-        static struct directory entries;
+        static BULKY struct directory entries;
         const struct directory_entry *e;
         char buffer[FULL_PATH_MAX];
         const char *path = full_path_of(at, "", buffer);
@@ -207,7 +208,7 @@ static bool is_below(int i, int top)
 
 static void forget(int top)
 {
-        static bool below[WATCHES_MAX];
+        static BULKY bool below[WATCHES_MAX];
         for (int i = 0; i < n_watches; i++)
                 below[i] = watches[i].wd != NONE && is_below(i, top);
         memset(seen, 0, sizeof seen); /* it names slots */
@@ -285,7 +286,7 @@ static int handle(const struct inotify_event *e)
 /* All that is there now. */
 static int handle_burst(void)
 {
-        static char buffer[16384] __attribute__((aligned(8)));
+        static BULKY char buffer[16384] __attribute__((aligned(8)));
         ssize_t n;
         int r = 0;
         memset(seen, 0, sizeof seen);

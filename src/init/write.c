@@ -70,7 +70,7 @@ static int put_in_place(struct place *p, int fd)
 /* Copies length bytes (~0: all that come).  -ENODATA: they ended early. */
 static int receive(int fd, uint64_t length, uint64_t max)
 {
-        static char chunk[DATA_CHUNK];
+        static BULKY char chunk[DATA_CHUNK];
         uint64_t got = 0;
         while (got < length) {
                 ssize_t n =

@@ -156,7 +156,7 @@ static int load_filter(const struct jail_spec *spec, struct cella_err *err)
 
 static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
-        static struct netns own; /* its helper needs it to stay */
+        static BULKY struct netns own; /* its helper needs it to stay */
         int r;
         if (!spec->privileged) {
                 r = spec->walls & WALL_NET ? netns_start(&own, spec->proc_fd) : 0;

@@ -112,7 +112,7 @@ int netns_record(struct netns_kept *kept, struct netns_record *ret)
 
 bool netns_is_as_new(struct netns_kept *kept, const struct netns_record *fresh)
 {
-        static struct netns_record now;
+        static BULKY struct netns_record now;
         return fresh->len > 0 && netns_record(kept, &now) == 0 && now.len == fresh->len &&
                memcmp(now.text, fresh->text, now.len) == 0;
 }
