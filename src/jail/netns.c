@@ -61,7 +61,10 @@ int netns_leave(struct netns_visit *visit)
  *
  * A socket can outlive its processes, and has its name or port until then: as a descriptor on its way through
  * another that nobody can receive it from any more, until the kernel comes to look for such.  So they are
- * counted, too; only the first line of that file is about this namespace. */
+ * counted, too; only the first line of that file is about this namespace.
+ *
+ * Labels of flows are left without a packet, by asking for an option of a socket: for some seconds, each with
+ * whatever address its maker named. */
 static const struct {
         const char *path;
         size_t most; /* bytes of it that are compared; 0: all */
@@ -71,6 +74,7 @@ static const struct {
         {"/proc/thread-self/net/snmp", 0, false},
         {"/proc/thread-self/net/snmp6", 0, true}, /* no IPv6 here */
         {"/proc/thread-self/net/sockstat", sizeof "sockets: used 0\n" - 1, false},
+        {"/proc/thread-self/net/ip6_flowlabel", 0, true},
 };
 
 /* They stay open: to open one costs more than to read it. */
