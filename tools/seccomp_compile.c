@@ -60,6 +60,9 @@ enum target {
         TO_SOCKET_INET_PROTOCOL,
         TO_SOCKET_NETLINK,
         TO_SOCKETPAIR,
+        TO_SOCKET_OPTION,
+        TO_IP_OPTION,
+        TO_IPV6_OPTION,
         TO_IOCTL,
         TO_MODE_1,
         TO_MODE_2,
@@ -108,6 +111,15 @@ enum {
         PROTOCOL_TCP = 6,
         PROTOCOL_UDP = 17,
         PROTOCOL_NETFILTER = 12, /* NETLINK_NETFILTER */
+        LEVEL_IP = 0,
+        LEVEL_IPV6 = 41,
+        IP_JOIN = 35, /* IP_ADD_MEMBERSHIP */
+        IP_JOIN_SOURCE = 39,
+        IPV6_JOIN = 20,     /* IPV6_ADD_MEMBERSHIP */
+        IPV6_JOIN_ONE = 27, /* IPV6_JOIN_ANYCAST */
+        IPV6_LABELS = 32,   /* IPV6_FLOWLABEL_MGR */
+        ANY_JOIN = 42,      /* MCAST_JOIN_GROUP, of both */
+        ANY_JOIN_SOURCE = 46,
         SET_ID = S_ISUID | S_ISGID,
         NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
                      CLONE_NEWCGROUP | CLONE_NEWTIME,
@@ -143,6 +155,23 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                                {IF_EQUAL, PROTOCOL_NETFILTER, TO_TELL_EAFNOSUPPORT},
                                {ELSE, 0, TO_EAFNOSUPPORT}},
         [TO_SOCKETPAIR] = {{LOAD, 0, 0}, {IF_EQUAL, AF_UNIX, TO_ALLOW}, {ELSE, 0, TO_EAFNOSUPPORT}},
+        [TO_SOCKET_OPTION] = {{LOAD, 1, 0},
+                              {IF_EQUAL, LEVEL_IP, TO_IP_OPTION},
+                              {IF_EQUAL, LEVEL_IPV6, TO_IPV6_OPTION},
+                              {ELSE, 0, TO_ALLOW}},
+        [TO_IP_OPTION] = {{LOAD, 2, 0},
+                          {IF_EQUAL, IP_JOIN, TO_EPERM},
+                          {IF_EQUAL, IP_JOIN_SOURCE, TO_EPERM},
+                          {IF_EQUAL, ANY_JOIN, TO_EPERM},
+                          {IF_EQUAL, ANY_JOIN_SOURCE, TO_EPERM},
+                          {ELSE, 0, TO_ALLOW}},
+        [TO_IPV6_OPTION] = {{LOAD, 2, 0},
+                            {IF_EQUAL, IPV6_JOIN, TO_EPERM},
+                            {IF_EQUAL, IPV6_JOIN_ONE, TO_EPERM},
+                            {IF_EQUAL, IPV6_LABELS, TO_EPERM},
+                            {IF_EQUAL, ANY_JOIN, TO_EPERM},
+                            {IF_EQUAL, ANY_JOIN_SOURCE, TO_EPERM},
+                            {ELSE, 0, TO_ALLOW}},
 
         [TO_IOCTL] = {{LOAD, 1, 0},
                       {IF_EQUAL, TIOCSTI, TO_TELL_EPERM},

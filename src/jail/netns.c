@@ -63,8 +63,9 @@ int netns_leave(struct netns_visit *visit)
  * another that nobody can receive it from any more, until the kernel comes to look for such.  So they are
  * counted, too; only the first line of that file is about this namespace.
  *
- * Labels of flows are left without a packet, by asking for an option of a socket: for some seconds, each with
- * whatever address its maker named. */
+ * Without a packet, by options of a socket, labels of flows are left for some seconds, each with whatever
+ * address its maker named; and routes of IPv6 that were looked up are counted.  (Members of groups are
+ * announced when it is too late to look: the filter refuses to join one.) */
 static const struct {
         const char *path;
         size_t most; /* bytes of it that are compared; 0: all */
@@ -75,6 +76,7 @@ static const struct {
         {"/proc/thread-self/net/snmp6", 0, true}, /* no IPv6 here */
         {"/proc/thread-self/net/sockstat", sizeof "sockets: used 0\n" - 1, false},
         {"/proc/thread-self/net/ip6_flowlabel", 0, true},
+        {"/proc/thread-self/net/rt6_stats", 0, true},
 };
 
 /* They stay open: to open one costs more than to read it. */

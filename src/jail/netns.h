@@ -24,12 +24,12 @@ int netns_visit(struct netns_visit *visit);
 int netns_leave(struct netns_visit *visit);
 
 /* One that may be used again, and what it counts in, once somebody has asked. */
-#define NETNS_FILES 5
+#define NETNS_FILES 6
 struct netns_kept {
         int fd; /* -1: none */
         int files[NETNS_FILES];
 };
-#define NETNS_NONE ((struct netns_kept){-1, {-1, -1, -1, -1, -1}})
+#define NETNS_NONE ((struct netns_kept){-1, {-1, -1, -1, -1, -1, -1}})
 
 void netns_let_go(struct netns_kept *kept);
 static inline void netns_let_go_auto(struct netns_kept *kept)

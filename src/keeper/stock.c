@@ -17,7 +17,7 @@
 #define VIEW_US VIEWS_US        /* the host may have changed since: ldconfig makes a new file */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
 #define SHELF_US 3000000        /* what nobody needed for so long goes */
-/* A group has twenty at most, its user namespace one and its view six, a network namespace six and an IPC
+/* A group has twenty at most, its user namespace one and its view six, a network namespace seven and an IPC
  * namespace five; and most are for sandboxes that live. */
 #define DESCRIPTORS_EACH 80
 

@@ -231,7 +231,7 @@ def many_at_once_while_views_come_and_go():
 
 
 COUNTERS = """
-for name in ('dev', 'snmp', 'netstat', 'snmp6', 'route', 'igmp', 'if_inet6', 'ip6_flowlabel', 'tcp', 'udp'):
+for name in ('dev', 'snmp', 'netstat', 'snmp6', 'route', 'igmp', 'if_inet6', 'ip6_flowlabel', 'rt6_stats', 'ipv6_route', 'igmp6', 'tcp', 'udp'):
     print(name, open('/proc/net/' + name).read())
 """
 ON_THE_NETWORK = {
@@ -245,6 +245,9 @@ ON_THE_NETWORK = {
     "a group": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 35, socket.inet_aton('239.1.2.3') + socket.inet_aton('127.0.0.1')); s.sendto(b'x', ('239.1.2.3', 9))",
     "a broadcast": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(1, 6, 1); s.sendto(b'x', ('255.255.255.255', 9))",
     "a connection that stays in TIME_WAIT": "a = socket.create_server(('127.0.0.1', 0)); b = socket.create_connection(a.getsockname()); c, _ = a.accept(); c.sendall(b'x'); c.close(); b.recv(9); b.close()",
+    "a route of IPv6": "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.connect(('::1', 9))",
+    "a group of IPv6": "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.setsockopt(41, 20, socket.inet_pton(socket.AF_INET6, 'ff15::1') + bytes([1, 0, 0, 0]))",
+    "a group and who sends to it": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 39, b''.join(map(socket.inet_aton, ('239.1.2.9', '127.0.0.1', '1.2.3.4'))))",
     "a label of a flow": "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.setsockopt(41, 32, socket.inet_pton(socket.AF_INET6, '::1') + bytes([0, 1, 0x23, 0x45, 0, 1, 1, 0, 6, 0, 6, 0, 0, 0, 0, 0]))",
     "names of sockets": "s = socket.socket(socket.AF_UNIX); s.bind('\\0name'); s.listen()",
 }  # fmt: skip

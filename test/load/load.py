@@ -69,7 +69,7 @@ def main():
         # As in keeper/stock.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
         t.check(after["resting"] <= 64 + 1, "few control groups rest", after["resting"])
         t.check(after["group_fds"] <= 14 * (after["resting"] + after["processes"]), "and few of their files are open", after["group_fds"])
-        t.check(after["network_fds"] <= 6 * (64 + after["processes"]) + 2, "few network namespaces rest", after["network_fds"])
+        t.check(after["network_fds"] <= 7 * (64 + after["processes"]) + 2, "few network namespaces rest", after["network_fds"])
         t.check(after["ipc_fds"] <= 5 * (64 + after["processes"]), "few IPC namespaces rest", after["ipc_fds"])
         t.check(after["view_fds"] <= 6 * (64 + after["processes"]) + 1, "few views are kept", after["view_fds"])
         for name in ("server_fds", "keeper_fds", "processes", "cgroups", "mounts", "threads", "workspaces"):

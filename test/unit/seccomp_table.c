@@ -253,6 +253,12 @@ static uint32_t expect_rule(const char *name, const uint64_t args[6])
                 return expect_socket(a[0], a[1], a[2]);
         if (strcmp(name, "socketpair") == 0)
                 return reject_if(a[0] != 1, NO_FAMILY);
+        if (strcmp(name, "setsockopt") == 0)
+                return reject_if((a[1] == 0 || a[1] == 41) &&
+                                         (a[2] == 42 || a[2] == 46 ||
+                                          (a[1] == 0 ? a[2] == 35 || a[2] == 39
+                                                     : a[2] == 20 || a[2] == 27 || a[2] == 32)),
+                                 REFUSED);
         if (strcmp(name, "ioctl") == 0)
                 return reject_if(a[1] == 0x5412 || a[1] == 0x541c || a[1] == 0x5423,
                                  a[1] == 0x5412 ? TOLD : REFUSED);
@@ -679,6 +685,20 @@ static const struct hand_case hand_cases[] = {
         {"rename exchanging", 316, 276, ALLOWED, {0, 0, 0, 0, HIGH | 2}},
         {"rename leaving a whiteout", 316, 276, REFUSED, {0, 0, 0, 0, 4}},
         {"rename leaving a whiteout, high bit", 316, 276, REFUSED, {0, 0, 0, 0, HIGH | 5}},
+
+        /* groups and labels */
+        {"a lifetime of packets", 54, 208, ALLOWED, {3, 0, 2}},
+        {"an option of TCP of a number that joins by IP", 54, 208, ALLOWED, {3, 6, 35}},
+        {"an option of IP of a number that joins by IPv6", 54, 208, ALLOWED, {3, 0, 20}},
+        {"a group", 54, 208, REFUSED, {3, 0, 35}},
+        {"a group, high bits", 54, 208, REFUSED, {3, HIGH, HIGH | 35}},
+        {"a group of one sender", 54, 208, REFUSED, {3, 0, 39}},
+        {"a group of any family", 54, 208, REFUSED, {3, 0, 42}},
+        {"a group of IPv6", 54, 208, REFUSED, {3, 41, 20}},
+        {"a group of IPv6, one sender", 54, 208, REFUSED, {3, 41, 46}},
+        {"an address of many", 54, 208, REFUSED, {3, 41, 27}},
+        {"a label of a flow", 54, 208, REFUSED, {3, 41, 32}},
+        {"only IPv6", 54, 208, ALLOWED, {3, 41, 26}},
 
         /* init's limits and scheduling, personality, prctl, seccomp */
         {"prlimit of oneself", 302, 261, ALLOWED, {0, 7}},
