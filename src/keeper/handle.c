@@ -34,6 +34,32 @@ static int open_image(const struct keeper *k, const struct keeper_make *m, struc
         return r < 0 ? r : 0;
 }
 
+/* Where its view comes from. */
+struct choice {
+        enum jail_view view;
+        int fd, ruleset;
+        uint32_t not_in_proc;
+        bool last; /* of one that serves again */
+};
+
+/* kept: one that goes with its groups; or NULL. */
+static struct choice choose_view(struct keeper *k, const struct view_kept *kept,
+                                 const struct cella_limits *limits)
+{
+        struct choice choice = {.fd = -1, .ruleset = -1};
+        if (kept && !stock_wants_view(&k->stock) && views_serves(kept, limits, &choice.last)) {
+                choice.view = JAIL_VIEW_AGAIN;
+                choice.fd = kept->namespace;
+                choice.ruleset = kept->ruleset;
+                choice.not_in_proc = kept->not_in_proc;
+                return choice;
+        }
+        choice.view = stock_view(&k->stock, &choice.fd);
+        if (choice.view == JAIL_VIEW_TAKES)
+                choice.not_in_proc = k->stock.not_in_proc;
+        return choice;
+}
+
 /* ret_view: if its view may serve again when it is dead. */
 static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret,
                 struct view_kept **ret_view, struct cella_err *err)
@@ -85,15 +111,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
         AUTO(views_free) struct view_kept *kept = again.view;
-        bool last = true;
-        int view_fd = -1;
-        enum jail_view view = JAIL_VIEW_OWN;
-        if (plain && kept && !stock_wants_view(&k->stock) && views_serves(kept, &m->limits, &last)) {
-                view = JAIL_VIEW_AGAIN;
-                view_fd = kept->namespace;
-        } else if (plain) {
-                view = stock_view(&k->stock, &view_fd);
-        }
+        struct choice choice = {.view = JAIL_VIEW_OWN, .fd = -1, .ruleset = -1};
+        if (plain)
+                choice = choose_view(k, kept, &m->limits);
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
@@ -109,13 +129,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .hold_secret = m->hold_secret,
                 .privileged = &k->privileged,
                 .ignored = &k->ignored,
-                .view = view,
-                .view_fd = view_fd,
+                .view = choice.view,
+                .view_fd = choice.fd,
                 .view_tag = k->stock.view_tag,
-                .not_in_proc = view == JAIL_VIEW_AGAIN   ? kept->not_in_proc
-                               : view == JAIL_VIEW_TAKES ? k->stock.not_in_proc
-                                                         : 0,
-                .ruleset_fd = view == JAIL_VIEW_AGAIN ? kept->ruleset : -1,
+                .not_in_proc = choice.not_in_proc,
+                .ruleset_fd = choice.ruleset,
                 .home = k->home,
                 .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */
                 .keep_user = plain && k->privileged,
@@ -125,7 +143,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);
         sys_close(image.fd); /* the sandbox has one of its own */
-        if (r == 0 && view == JAIL_VIEW_AGAIN && !last)
+        if (r == 0 && choice.view == JAIL_VIEW_AGAIN && !choice.last)
                 *ret_view = TAKE(kept);
         return r;
 }

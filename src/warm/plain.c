@@ -67,7 +67,7 @@ struct scan {
 static int is_letter(char c)
 {
         static const uint64_t letters[] = {0x03ff000000000000u, 0x07fffffe87fffffeu, ~0ull, ~0ull};
-        return letters[(unsigned char)c >> 6] >> ((unsigned char)c & 63) & 1;
+        return (letters[(unsigned char)c >> 6] >> ((unsigned char)c & 63) & 1) != 0;
 }
 
 static int is_quote(char c)
