@@ -16,9 +16,9 @@ static void on_closed(void *context)
 
 static int ask(void)
 {
-        uv_loop_t loop;
-        struct watch *watch = NULL;
-        struct channel *channel = NULL;
+        static uv_loop_t loop; /* these go with the process */
+        static struct watch *watch;
+        static struct channel *channel;
         struct cella_err err = {0};
         char data[64];
         int pair[2], fd = open("/dev/null", O_RDONLY);

@@ -277,7 +277,8 @@ static bool make_ipc(struct ipcns_kept *ret)
         CHECK(stat("/proc/thread-self/ns/ipc", &before) == 0);
         const int r = ipcns_make(ret);
         CHECK(stat("/proc/thread-self/ns/ipc", &after) == 0 && before.st_ino == after.st_ino);
-        CHECK(r == 0 || access("/proc/sys/kernel/shm_next_id", F_OK) < 0 || r == -ENOTSUP);
+        CHECK(r == 0 || access("/proc/sys/kernel/shm_next_id", F_OK) < 0 || r == -ENOTSUP ||
+              r == -ENOSYS); /* the last: valgrind does not know how to mount queues */
         CHECK_INT(ret->fd >= 0, r == 0);
         return r == 0;
 }
