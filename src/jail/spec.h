@@ -11,7 +11,7 @@
 #define JAIL_HELPERS 8 /* processes of init's own that a sandbox of several commands has room for */
 #define JAIL_CGROUP_FDS_MAX 5
 
-/* What is in it is set from the start, if the owner had all of it ready; else it comes on the way. */
+/* The control groups that the code is in. */
 struct jail_groups {
         int fds[JAIL_CGROUP_FDS_MAX]; /* to write 0 to, which joins a group */
         unsigned n_fds;
@@ -58,7 +58,9 @@ struct jail_spec {
         const struct jail_mount *image;  /* the root of an image; NULL: a view of this machine */
         const struct jail_mount *mounts; /* one with target /workspace replaces the private one */
         size_t n_mounts;
-        bool together; /* the next three, who the code is outside, and the limit by rlimit are known */
+        /* The next three, who the code is outside, and the limit by rlimit are known from the start, if the
+         * owner had all of it ready; else they come on the way. */
+        bool together;
         struct jail_groups groups;
         int netns_fd;         /* made by the owner; -1: make one */
         int user_fd;          /* a user namespace with its map; -1: make one */

@@ -92,7 +92,7 @@ struct init_build {
         uint32_t has_netns;        /* the last of all is the network namespace */
         struct init_groups groups; /* zero unless together */
         uint32_t not_in_proc;      /* with a view that somebody left: what he said of it */
-        uint32_t fixed; /* its owner saw to it that init's addresses are not random: no code's are to be */
+        uint32_t fixed; /* init was executed without random addresses; what it executes is to have them */
         uint32_t has_ruleset; /* with a view that serves again: the next descriptor is Landlock's for it */
         uint64_t hold_secret; /* see seccomp_load() */
         uint64_t ignored;     /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
