@@ -296,7 +296,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (r < 0)
                 leave(RESTORE_FAILED);
         const int tried = head.mode == RELEASE_TRIAL || head.mode == RELEASE_PLAIN;
-        if (!tried && !touched) /* before anything is written to */
+        if (!tried && !touched && !receive_from_file()) /* or restore.c has done it */
                 snapshot_touch(0);
         char *body = malloc(head.length + 1);
         if (!body || receive_all(body, head.length) < 0)

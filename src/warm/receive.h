@@ -32,6 +32,12 @@ struct receive_rights {
         int32_t fds[4];
 };
 
+/* Whether what we are to do is there already (release.h). */
+static inline int receive_from_file(void)
+{
+        return sys_call3(SYS_lseek, WARM_CONTROL_FD, 0, 1) >= 0; /* SEEK_CUR: a socket has no place in it */
+}
+
 static inline int receive_all(void *data, size_t length)
 {
         char *to = data;

@@ -13,6 +13,7 @@
 #include <linux/prctl.h>
 
 #include "warm/bare.h"
+#include "warm/receive.h"
 
 #define PROT_READ 1
 #define PROT_WRITE 2
@@ -137,6 +138,15 @@ static void map_pieces(const struct template_head *head)
         }
 }
 
+/* Who waits has each page copied when its code comes (snapshot_touch()): until then it is memory of its own
+ * for nothing.  Whose code is there already does it now, when all of them are as they are in the template. */
+static void copy_first(const struct template_head *head)
+{
+        const struct template_first *first = part(head, head->first);
+        for (uint32_t i = 0; i < head->n_first; i++)
+                *(volatile uint64_t *)first[i].address = first[i].word;
+}
+
 /* What the kernel put onto the stack: the number of arguments, pointers to them, to the variables and, behind
  * another NULL, what else it tells. */
 static uint64_t find_vdso(const uint64_t *at)
@@ -202,6 +212,8 @@ __attribute__((used)) static void restore(const uint64_t *kernels_stack)
                 give_up("Aits number is that of the template");
         move_specials(head, find_vdso(kernels_stack));
         map_pieces(head);
+        if (receive_from_file())
+                copy_first(head);
         restore_kernel(head);
         jump(head);
 }

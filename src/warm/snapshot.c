@@ -35,6 +35,8 @@ static struct template_piece pieces[TEMPLATE_PIECES_MAX];
 static unsigned char has_gaps[TEMPLATE_PIECES_MAX]; /* such that are part of it */
 static struct template_range hot[TEMPLATE_HOT_MAX];
 static uint32_t n_hot;
+static struct template_first first[TEMPLATE_FIRST_MAX];
+static uint32_t n_first;
 static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
 static unsigned n_droppable;
 static char maps[MAPS_MAX];
@@ -333,8 +335,7 @@ static int write_pages(int fd)
         return 0;
 }
 
-_Static_assert(sizeof head + sizeof pieces + TEMPLATE_FIRST_MAX * sizeof *hot + sizeof hot + TEMPLATE_PAGE <=
-                       TEMPLATE_HEAD_MAX,
+_Static_assert(sizeof head + sizeof pieces + sizeof first + sizeof hot + TEMPLATE_PAGE <= TEMPLATE_HEAD_MAX,
                "restore.c maps so much of it");
 
 static int write_template(int fd)
@@ -343,7 +344,7 @@ static int write_template(int fd)
         head.magic = TEMPLATE_MAGIC;
         place(&at, sizeof head);
         head.pieces = place(&at, head.n_pieces * sizeof *pieces);
-        head.first = place(&at, TEMPLATE_FIRST_MAX * sizeof *hot); /* filled in later, as the next */
+        head.first = place(&at, sizeof first); /* filled in later, as the next */
         head.hot = place(&at, sizeof hot);
         at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
@@ -402,27 +403,43 @@ void snapshot_pack(int fd)
 
 static uint64_t entries[512];
 
-static void note_touched(uint64_t address, unsigned written, uint32_t max)
+static void note_touched(uint64_t address, unsigned written)
 {
         struct template_range *last = n_hot ? &hot[n_hot - 1] : 0;
         if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address &&
             last->length % 2 == written)
                 last->length += 2;
-        else if (n_hot < max)
+        else if (n_hot < TEMPLATE_HOT_MAX)
                 hot[n_hot++] = (struct template_range){address, 2 + written};
 }
 
+/* What the page began with, before anything was written. */
+static void note_written(int fd, const struct template_piece *piece, uint64_t address)
+{
+        struct template_first *next = &first[n_first];
+        if (n_first == TEMPLATE_FIRST_MAX || !(piece->protection & PROT_WRITE))
+                return;
+        next->address = address;
+        if (sys_call4(SYS_pread64, fd, &next->word, sizeof next->word,
+                      piece->offset + (address - piece->address)) == sizeof next->word)
+                n_first++;
+}
+
 /* A page is our own when something was written there, and the file's when it was looked at. */
-static void find_touched(int pagemap, const struct template_piece *piece, int all)
+static void find_touched(int fd, int pagemap, const struct template_piece *piece, int all)
 {
         uint64_t end = piece->address + piece->length;
         for (uint64_t at = piece->address; at < end; at += sizeof entries / 8 * TEMPLATE_PAGE) {
                 long n = sys_call4(SYS_pread64, pagemap, entries, sizeof entries, at / TEMPLATE_PAGE * 8);
                 for (long i = 0; i < n / 8 && at + (uint64_t)i * TEMPLATE_PAGE < end; i++) {
+                        const uint64_t address = at + (uint64_t)i * TEMPLATE_PAGE;
                         const int written = !(entries[i] & PAGEMAP_FILE);
-                        if (entries[i] & PAGEMAP_PRESENT && (all || written))
-                                note_touched(at + (uint64_t)i * TEMPLATE_PAGE, (unsigned)written,
-                                             all ? TEMPLATE_HOT_MAX : TEMPLATE_FIRST_MAX);
+                        if (!(entries[i] & PAGEMAP_PRESENT))
+                                continue;
+                        if (all)
+                                note_touched(address, (unsigned)written);
+                        else if (written)
+                                note_written(fd, piece, address);
                 }
         }
 }
@@ -436,13 +453,18 @@ int snapshot_touched(int fd, int all)
             head.n_pieces > TEMPLATE_PIECES_MAX ||
             sys_call4(SYS_pread64, fd, pieces, head.n_pieces * sizeof *pieces, head.pieces) < 0)
                 return problem("the template cannot be read");
-        n_hot = 0;
+        n_hot = n_first = 0;
         for (uint32_t i = 0; i < head.n_pieces; i++)
                 if (pieces[i].source == TEMPLATE_PAGES)
-                        find_touched((int)pagemap, &pieces[i], all);
+                        find_touched(fd, (int)pagemap, &pieces[i], all);
         sys_call1(SYS_close, pagemap);
-        *(all ? &head.n_hot : &head.n_first) = n_hot;
-        sys_call4(SYS_pwrite64, fd, hot, n_hot * sizeof *hot, all ? head.hot : head.first);
+        if (all) {
+                head.n_hot = n_hot;
+                sys_call4(SYS_pwrite64, fd, hot, n_hot * sizeof *hot, head.hot);
+        } else {
+                head.n_first = n_first;
+                sys_call4(SYS_pwrite64, fd, first, n_first * sizeof *first, head.first);
+        }
         sys_call4(SYS_pwrite64, fd, &head, sizeof head, 0);
         return 0;
 }
@@ -451,15 +473,41 @@ int snapshot_touched(int fd, int all)
 
 static const struct template_head *const restored = (const void *)RESTORE_HEAD; /* restore.c left it there */
 
+/* Before Linux 5.14 the kernel says no: it will be slower. */
+static int populate(uint64_t address, uint64_t length, int written)
+{
+        return sys_call3(SYS_madvise, address, length, written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0
+                       ? -1
+                       : 0;
+}
+
+static void touch_all(void)
+{
+        const struct template_range *r = (const void *)((const char *)restored + restored->hot);
+        for (uint32_t i = 0; i < restored->n_hot; i++)
+                if (populate(r[i].address, r[i].length / 2 * TEMPLATE_PAGE, r[i].length % 2) < 0)
+                        break;
+}
+
+/* Not by writing, as in restore.c: some of them have been written to by now. */
+static void touch_first(void)
+{
+        const struct template_first *f = (const void *)((const char *)restored + restored->first);
+        for (uint32_t i = 0, n = 1; i < restored->n_first; i += n) {
+                for (n = 1; i + n < restored->n_first; n++)
+                        if (f[i + n].address != f[i].address + n * (uint64_t)TEMPLATE_PAGE)
+                                break;
+                if (populate(f[i].address, n * (uint64_t)TEMPLATE_PAGE, 1) < 0)
+                        break;
+        }
+}
+
 void snapshot_touch(int all)
 {
-        const struct template_range *ranges =
-                (const void *)((const char *)restored + (all ? restored->hot : restored->first));
-        const uint32_t n = all ? restored->n_hot : restored->n_first;
-        for (uint32_t i = 0; i < n; i++)
-                if (sys_call3(SYS_madvise, ranges[i].address, ranges[i].length / 2 * TEMPLATE_PAGE,
-                              ranges[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
-                        break; /* before Linux 5.14: it will be slower */
+        if (all)
+                touch_all();
+        else
+                touch_first();
 }
 
 void snapshot_forget(void)

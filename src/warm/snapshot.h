@@ -13,9 +13,9 @@ void snapshot_pack(int fd);
  * code that does what is usual; or those that were written to, by code that does next to nothing. */
 int snapshot_touched(int fd, int all);
 
-/* In others, before snapshot_forget(): has those pages at hand before they are needed, copied or mapped.  All
- * of them is for who waits anyway.  Those that are written to by whatever code there is would be copied one
- * by one as it runs, which costs twice as much. */
+/* In others that waited, before snapshot_forget(): has those pages at hand before they are needed, copied or
+ * mapped.  All of them is for who waits anyway.  Those that are written to by whatever code there is would be
+ * copied one by one as it runs, and most be mapped before, which costs twice as much. */
 void snapshot_touch(int all);
 
 /* Lets go of what is known about the template. */

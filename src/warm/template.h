@@ -4,17 +4,17 @@
  * it.  Both run behind all walls, as any other command does: a template is bytes, and whoever made it
  * has no say over who starts from it.  One machine, one boot, one kernel: native byte order.
  *
- *   head | pieces | ranges that are touched | pages
+ *   head | pieces | pages that are written to | ranges that are touched | pages
  *
  * Both are built without a libc, because the one in the image is not known. */
 #pragma once
 #include <stdint.h>
 
-#define TEMPLATE_MAGIC 0x336574616c706d74u /* "tmplate3" */
+#define TEMPLATE_MAGIC 0x346574616c706d74u /* "tmplate4" */
 #define TEMPLATE_PAGE 4096u
 #define TEMPLATE_PIECES_MAX 8192u
 #define TEMPLATE_HOT_MAX 4096u
-#define TEMPLATE_FIRST_MAX 512u
+#define TEMPLATE_FIRST_MAX 1024u
 #define TEMPLATE_HEAD_MAX 0x60000u /* all of these */
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
@@ -58,6 +58,13 @@ struct template_range {
         uint64_t length; /* in pages, times two; odd: written to */
 };
 
+/* A page that whatever code there is writes to.  To write what is there already copies it, and costs less
+ * than to ask the kernel for the copy; but it is there only as long as nothing else was written. */
+struct template_first {
+        uint64_t address;
+        uint64_t word; /* its first one */
+};
+
 struct template_registers {
         uint64_t saved[24]; /* see capture() */
 };
@@ -65,7 +72,7 @@ struct template_registers {
 struct template_head {
         uint64_t magic;
         uint32_t n_pieces, n_specials, n_hot, n_first;
-        uint64_t pieces, hot, first; /* offsets: see snapshot_touch() */
+        uint64_t pieces, hot, first; /* offsets */
         struct template_registers registers;
         uint64_t maker, writer; /* numbers of processes that a restored one must not have: see python.c */
         uint64_t thread_pointer;
