@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "cli/bench.h"
 
-#define SLICE_US 1000000
+#define SLICE 3 /* seconds: what begins and ends with each is no part of being kept busy */
 #define LIVE_CONNECTIONS 8
 #define WORKERS_MAX BENCH_CONNECTIONS_MAX
 #define POOL "16"
@@ -71,16 +71,16 @@ struct sums {
         double done[2], seconds[2]; /* bare, warm */
 };
 
-static void bare_slice(struct bench_throughput *t, const char *program, struct sums *sums)
+static void bare_slice(struct bench_throughput *t, const char *program, int64_t us, struct sums *sums)
 {
         struct workers w = {.program = program};
-        sums->seconds[0] += run_workers(&w, t->processes, SLICE_US);
+        sums->seconds[0] += run_workers(&w, t->processes, us);
         sums->done[0] += w.done;
         t->failures += w.failed;
 }
 
 /* It begins with a full pool, and what it only takes from that is not counted. */
-static int warm_slice(struct bench_throughput *t, struct bench_daemon *d, const char *request,
+static int warm_slice(struct bench_throughput *t, struct bench_daemon *d, const char *request, int64_t us,
                       struct sums *sums, struct cella_err *err)
 {
         struct bench_crowd c = {.socket = d->socket, .request = request, .line = LINE, .left = INT64_MAX};
@@ -88,7 +88,7 @@ static int warm_slice(struct bench_throughput *t, struct bench_daemon *d, const 
         const struct bench_pool begun = d->pools[0];
         if (r < 0)
                 return r;
-        double seconds = bench_crowd_run(&c, t->connections, SLICE_US);
+        double seconds = bench_crowd_run(&c, t->connections, us);
         r = bench_daemon_pools(d, err);
         if (r < 0)
                 return r;
@@ -135,10 +135,11 @@ int bench_load(struct bench *b, struct cella_err *err)
         char *request = python_request();
         int r = request ? bench_daemon_change(d, "{\"pools\": [{" PYTHON ", \"size\": " POOL "}]}", err)
                         : -ENOMEM;
-        for (unsigned i = 0; i < t->seconds && r == 0; i++) {
-                r = warm_slice(t, d, request, &sums, err);
+        for (unsigned left = t->seconds, n; left > 0 && r == 0; left -= n) {
+                n = left < SLICE ? left : SLICE;
+                r = warm_slice(t, d, request, n * INT64_C(1000000), &sums, err);
                 if (r == 0)
-                        bare_slice(t, program, &sums);
+                        bare_slice(t, program, n * INT64_C(1000000), &sums);
                 if (bench_interrupted)
                         r = -EINTR;
         }
