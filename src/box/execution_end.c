@@ -213,6 +213,12 @@ void execution_list_given_up(struct execution *ex)
         finish(ex);
 }
 
+bool execution_had_nothing(const struct execution *ex)
+{
+        const struct box_sandbox *sb = ex->task.sandbox;
+        return sb->one_shot && sb->workspace == WORKSPACE_NONE && ex->request.n_files == 0;
+}
+
 /* Which files changed, if that was asked for and there is still an init to ask. */
 static void list_or_finish(struct execution *ex)
 {
@@ -223,7 +229,7 @@ static void list_or_finish(struct execution *ex)
         }
         const struct init_list list = {
                 .since_ns = (uint64_t)ex->since.tv_sec * 1000000000u + (uint64_t)ex->since.tv_nsec,
-                .all_added = sb->one_shot && sb->workspace == WORKSPACE_NONE && ex->request.n_files == 0,
+                .all_added = execution_had_nothing(ex),
         };
         channel_forget(sb->channel, ex->tag);
         ex->tag = channel_open_tag(sb->channel, on_listed, ex);

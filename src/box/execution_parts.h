@@ -10,6 +10,8 @@ void execution_lost(struct task *task, struct box_sandbox *sandbox, const struct
 void execution_hear_file(struct execution *ex, const struct message *message, const char *data); /* unasked */
 void execution_output_ended(struct execution *ex);
 void execution_list_given_up(struct execution *ex);
+/* Whether its workspace was empty when it began, so that every file in it is the code's. */
+bool execution_had_nothing(const struct execution *ex);
 void execution_counted(struct observer *observer); /* what it did on the network */
 struct audit_begin execution_log(const struct execution *ex);
 

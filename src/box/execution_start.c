@@ -11,6 +11,7 @@
 #include "box/pool.h"
 #include "engine/command.h"
 #include "engine/runtime.h"
+#include "sys/stamp.h"
 
 #define SPAWN_TICK_US 1000
 #define CONTROL_GIVEN_UP (-2)
@@ -84,10 +85,12 @@ static int send_file(struct execution *ex, const struct command_form *form)
                             sizeof head + head.name_len, r->code, r->code_len);
 }
 
-/* The clock that files are stamped with. */
-static void coarse_now(struct timespec *ret)
+/* From when on what changes is the code's doing. */
+static void mark_time(struct execution *ex)
 {
-        clock_gettime(CLOCK_REALTIME_COARSE, ret);
+        if (execution_had_nothing(ex)) /* nobody is going to ask */
+                return;
+        sys_stamp_now(&ex->since);
 }
 
 /* A script of the request's own with that name stays what it is. */
@@ -116,7 +119,7 @@ static void release(struct execution *ex, bool waited)
         const char *script = waiting_script(&ex->how);
         struct cella_err err = {0};
         int theirs[3];
-        coarse_now(&ex->since);
+        mark_time(ex);
         int r = execution_open_io(ex, theirs, &err);
         if (r == 0 && !waited) {
                 r = waiting_spawn_released(sb, ex->tag, &ex->how, &ex->request, ex->kind != EXECUTION_PLAIN,
@@ -196,7 +199,7 @@ static void spawn(struct execution *ex, bool file_is_there)
                 return;
         }
         if (r == 0) {
-                coarse_now(&ex->since);
+                mark_time(ex);
                 r = send_spawn(ex, &form, &err);
         }
         if (r < 0) {
@@ -238,9 +241,9 @@ static void file_was_put(struct execution *ex, const char *data)
                 execution_fail(ex, &err);
         } else if (++ex->files_put < ex->request.n_files) {
                 put_next(ex);
-        } else if (ex->request.list_files) { /* what it changes must not look as old as what we wrote */
-                coarse_now(&ex->since);
-                execution_clock_spawn(ex, SPAWN_TICK_US);
+        } else if (ex->request.list_files && !sys_stamp_now(&ex->since)) {
+                execution_clock_spawn(ex,
+                                      SPAWN_TICK_US); /* or what it changes looks as old as what we wrote */
         } else {
                 spawn(ex, false);
         }
@@ -249,7 +252,7 @@ static void file_was_put(struct execution *ex, const char *data)
 void execution_spawn(struct execution *ex)
 {
         struct timespec now;
-        coarse_now(&now);
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
         /* It goes in steps of some milliseconds, and on an idle machine of more. */
         if (now.tv_sec == ex->since.tv_sec && now.tv_nsec == ex->since.tv_nsec)
                 execution_clock_spawn(ex, SPAWN_TICK_US);

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import os
 import re
 import resource
 import socket
@@ -117,6 +118,30 @@ def files_are_written_before_the_run():
         same(r["stdout"], "ABC256\n644\n", "stdout")
         r = d.exec("sh", "echo more >> a.txt; echo new > b.txt", files={"a.txt": "A"})
         same({(f["path"], f["change"]) for f in r["files"]}, {("a.txt", "modified"), ("b.txt", "added")}, "files")
+
+
+@test
+def what_came_with_the_request_is_no_change_however_little_time_passed():
+    """Files are stamped with a clock that goes in steps, and since Linux 6.13 with a finer one where somebody looks."""
+
+    def changes(r):
+        return {(f["path"], f["change"]) for f in r["files"]}
+
+    look = "import os; [os.stat(f) for f in os.listdir()]"
+    finer = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 13)
+    with Daemon() as d:
+        session = d.sandbox()
+        for i in range(40):
+            files = {"a.txt": "A", "sub/../b.txt": "B", "main.py": look}
+            r = d.post("/v1/exec", {"command": ["python3", "main.py"], "files": files})
+            same(changes(r), set(), f"nothing was changed, turn {i}")
+            r = d.exec("sh", "echo more >> a.txt; echo new > c.txt", files=files)
+            same(changes(r), {("a.txt", "modified"), ("c.txt", "added")}, f"one was changed, and one is new, turn {i}")
+            if not finer:
+                continue
+            d.put(session, f"x{i}", "x")
+            r = d.post(f"/v1/sandboxes/{session}/exec", {"command": ["sh", "-c", f"stat x{i} > /dev/null; echo > y{i}"], "list_files": True})
+            same(changes(r), {(f"y{i}", "added")}, f"in a sandbox that lives, turn {i}")
 
 
 @test
