@@ -21,13 +21,9 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 /* A file of our own: changed, so that it has the newest stamp there is, seen, and changed again. */
 static int change_twice(struct timespec *ret)
 {
-        static int fd = -1;
+        AUTO(sys_close) int fd = sys_memfd_create("stamp", MFD_CLOEXEC);
         struct statx st = {0};
-        int r = 0;
-        if (fd < 0)
-                fd = sys_memfd_create("stamp", MFD_CLOEXEC);
-        if (fd < 0)
-                return fd;
+        int r = fd < 0 ? fd : 0;
         for (int i = 0; i < 2 && r == 0; i++) {
                 r = (int)sys_call2(SYS_fchmod, fd, 0600);
                 if (r == 0)
