@@ -9,6 +9,7 @@
 #include "box/image_policy.h"
 #include "box/network.h"
 #include "image/store.h"
+#include "warm/preload.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -293,8 +294,8 @@ static struct field all_fields[] = {
          .type = FIELD_ARRAY,
          .item = &pool,
          .max = 100,
-         .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": [\"json\", \"re\", "
-                     "\"math\"]}, {\"runtime\": \"sh\", \"size\": 4}]",
+         .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": " PRELOAD_STANDARD
+                     "}, {\"runtime\": \"sh\", \"size\": 4}]",
          .help = "sandboxes made ahead of time, each with an interpreter that waits in it"},
         {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
         {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},

@@ -144,6 +144,10 @@ extern const size_t bench_groups_len;
 
 /* ---- the rest ---- */
 
+/* How long one of both is kept busy before it is the other's turn: what begins and ends with each turn is no
+ * part of being busy. */
+#define BENCH_SLICE_S 3u
+
 struct bench_throughput {
         bool done;
         unsigned seconds, connections, processes;

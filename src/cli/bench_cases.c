@@ -11,13 +11,14 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli/bench.h"
+#include "warm/preload.h"
 
 #define SH_CODE "echo hi"
 #define PYTHON_CODE "print(1+1)"
 #define PANDAS_CODE "import pandas; print(pandas.DataFrame({'a':[1,2]}).a.sum())"
 #define NODE_CODE "console.log(1)"
 #define BODY(runtime, code) "{\"runtime\": \"" runtime "\", \"code\": \"" code "\"}"
-#define PRELOAD "\"preload\": [\"json\", \"re\", \"math\"]"
+#define PRELOAD "\"preload\": " PRELOAD_STANDARD
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 /* The least with which it runs an interpreter; bench/compare has one with a view like ours. */

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/bench.h"
+#include "warm/preload.h"
 
-#define SLICE 3 /* seconds: what begins and ends with each is no part of being kept busy */
 #define LIVE_CONNECTIONS 8
 #define WORKERS_MAX BENCH_CONNECTIONS_MAX
 #define POOL "16"
@@ -21,7 +21,7 @@
 #define IDLE 50
 #define IDLE_US 200000 /* some get their pages ready when nothing has run for a moment */
 #define FILES_EACH 5   /* descriptors of the keeper for a sandbox, and some more */
-#define PYTHON "\"runtime\": \"python3\", \"preload\": [\"json\", \"re\", \"math\"]"
+#define PYTHON "\"runtime\": \"python3\", \"preload\": " PRELOAD_STANDARD
 #define LINE "2"
 #define CODE "print(1+1)"
 
@@ -136,7 +136,7 @@ int bench_load(struct bench *b, struct cella_err *err)
         int r = request ? bench_daemon_change(d, "{\"pools\": [{" PYTHON ", \"size\": " POOL "}]}", err)
                         : -ENOMEM;
         for (unsigned left = t->seconds, n; left > 0 && r == 0; left -= n) {
-                n = left < SLICE ? left : SLICE;
+                n = left < BENCH_SLICE_S ? left : BENCH_SLICE_S;
                 r = warm_slice(t, d, request, n * INT64_C(1000000), &sums, err);
                 if (r == 0)
                         bare_slice(t, program, n * INT64_C(1000000), &sums);

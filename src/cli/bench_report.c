@@ -157,8 +157,9 @@ static void print_load(const struct bench_throughput *t)
                "x\n",
                t->warm, t->connections, t->bare, t->processes, t->bare > 0 ? t->warm / t->bare : 0);
         printf("  at least %.0f x, aim %.0f x  %s\n", LOAD_AT_LEAST, LOAD_AIM, word(judge_load(t)));
-        printf("  %u s each, in turns of 1 s; %llu from the pool, %llu on demand, %llu wrong\n", t->seconds,
-               (unsigned long long)t->hits, (unsigned long long)t->misses, (unsigned long long)t->failures);
+        printf("  %u s each, in turns of %u s; %llu from the pool, %llu on demand, %llu wrong\n", t->seconds,
+               BENCH_SLICE_S, (unsigned long long)t->hits, (unsigned long long)t->misses,
+               (unsigned long long)t->failures);
 }
 
 static void print_memory(const struct bench_memory *m)

@@ -23,7 +23,7 @@ from daemon import Daemon
 from support import Skip, ensure, same, shorten, test, until
 
 POOLS = {
-    "python3": {"runtime": "python3", "size": 3, "preload": ["json", "re", "math"]},
+    "python3": {"runtime": "python3", "size": 3, "preload": ["json", "re", "math", "datetime", "collections", "itertools", "functools", "string", "copy"]},  # as the daemon has it by itself
     "node": {"runtime": "node", "size": 2},
     "sh": {"runtime": "sh", "size": 2},
     "bash": {"runtime": "bash", "size": 2},
