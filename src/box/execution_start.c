@@ -14,6 +14,7 @@
 #include "sys/stamp.h"
 
 #define SPAWN_TICK_US 1000
+#define SPAWN_STEP_NS_MAX 200000000
 #define CONTROL_GIVEN_UP (-2)
 
 static void spawn(struct execution *ex, bool file_is_there);
@@ -85,12 +86,23 @@ static int send_file(struct execution *ex, const struct command_form *form)
                             sizeof head + head.name_len, r->code, r->code_len);
 }
 
+/* Whether the kernel stamps what is written there, and knows what was stamped before: a tmpfs of the
+ * sandbox's own.  A directory of the host's may be of any kind: by the clock that goes in steps, or by that
+ * of another. */
+static bool is_stamped_well(const struct box_sandbox *sb)
+{
+        return sb->workspace == WORKSPACE_NONE && !sb->directory[0];
+}
+
 /* From when on what changes is the code's doing. */
 static void mark_time(struct execution *ex)
 {
         if (execution_had_nothing(ex)) /* nobody is going to ask */
                 return;
-        sys_stamp_now(&ex->since);
+        if (is_stamped_well(ex->task.sandbox))
+                sys_stamp_now(&ex->since);
+        else
+                clock_gettime(CLOCK_REALTIME_COARSE, &ex->since);
 }
 
 /* A script of the request's own with that name stays what it is. */
@@ -241,9 +253,12 @@ static void file_was_put(struct execution *ex, const char *data)
                 execution_fail(ex, &err);
         } else if (++ex->files_put < ex->request.n_files) {
                 put_next(ex);
-        } else if (ex->request.list_files && !sys_stamp_now(&ex->since)) {
-                execution_clock_spawn(ex,
-                                      SPAWN_TICK_US); /* or what it changes looks as old as what we wrote */
+        } else if (ex->request.list_files &&
+                   (!is_stamped_well(ex->task.sandbox) || !sys_stamp_now(&ex->since))) {
+                /* What we wrote is stamped with no later time, by whatever clock; what the code changes must
+                 * be. */
+                clock_gettime(CLOCK_REALTIME, &ex->since);
+                execution_clock_spawn(ex, SPAWN_TICK_US);
         } else {
                 spawn(ex, false);
         }
@@ -253,8 +268,10 @@ void execution_spawn(struct execution *ex)
 {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        /* It goes in steps of some milliseconds, and on an idle machine of more. */
-        if (now.tv_sec == ex->since.tv_sec && now.tv_nsec == ex->since.tv_nsec)
+        const int64_t ahead_ns =
+                (ex->since.tv_sec - now.tv_sec) * INT64_C(1000000000) + ex->since.tv_nsec - now.tv_nsec;
+        /* It goes in steps of some milliseconds, and on an idle machine of more.  Not if it was set back. */
+        if (ahead_ns >= 0 && ahead_ns < SPAWN_STEP_NS_MAX)
                 execution_clock_spawn(ex, SPAWN_TICK_US);
         else if (!ex->over && ex->task.sandbox && ex->task.sandbox->channel && !ex->task.sandbox->died)
                 spawn(ex, false); /* if it has died, on_lost() is on its way */

@@ -405,6 +405,17 @@ def an_agents_directory_is_its_workspace():
 
 
 @test
+def what_changes_in_an_agents_directory_is_told_and_what_was_sent_is_not():
+    """Its files may be stamped by any clock (test_exec.py has the same for a sandbox's own)."""
+    with Daemon() as d:
+        workspace_root(d)
+        for i in range(15):
+            code = f"stat sent-{i} a > /dev/null; echo > new-{i}; echo >> a"
+            r = d.exec("sh", code, agent="robot", workspace="rw", scope="execution", files={f"sent-{i}": "x", "a": "A"}, list_files=True)
+            same({(f["path"], f["change"]) for f in r["files"]}, {(f"new-{i}", "added"), ("a", "modified")}, f"turn {i}")
+
+
+@test
 def bad_agents_have_no_workspace():
     with Daemon() as d:
         root = workspace_root(d)
