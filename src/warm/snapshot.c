@@ -180,10 +180,10 @@ static int add_map(const struct bare_map *map)
         return add_pages(map);
 }
 
-static int has_flag(const char *line, char first, char second)
+static int has_flag(const char *line, char a, char b)
 {
         for (; *line && *line != '\n'; line++)
-                if (line[0] == ' ' && line[1] == first && line[2] == second)
+                if (line[0] == ' ' && line[1] == a && line[2] == b)
                         return 1;
         return 0;
 }
@@ -485,7 +485,7 @@ static void touch_all(void)
 {
         const struct template_range *r = (const void *)((const char *)restored + restored->hot);
         for (uint32_t i = 0; i < restored->n_hot; i++)
-                if (populate(r[i].address, r[i].length / 2 * TEMPLATE_PAGE, r[i].length % 2) < 0)
+                if (populate(r[i].address, r[i].length / 2 * TEMPLATE_PAGE, r[i].length % 2 != 0) < 0)
                         break;
 }
 
