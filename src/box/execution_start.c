@@ -14,7 +14,7 @@
 #include "sys/stamp.h"
 
 #define SPAWN_TICK_US 1000
-#define SPAWN_STEP_NS_MAX 200000000
+#define SPAWN_STEP_NS_MAX 200000000 /* no clock of files goes in longer steps */
 #define CONTROL_GIVEN_UP (-2)
 
 static void spawn(struct execution *ex, bool file_is_there);

@@ -23,7 +23,7 @@ from daemon import Daemon
 from support import Skip, ensure, same, shorten, test, until
 
 POOLS = {
-    "python3": {"runtime": "python3", "size": 3, "preload": ["json", "re", "math", "datetime", "collections", "itertools", "functools", "string", "copy"]},  # as the daemon has it by itself
+    "python3": {"runtime": "python3", "size": 3, "preload": ["json", "re", "math", "datetime", "collections", "itertools", "functools", "string", "copy"]},
     "node": {"runtime": "node", "size": 2},
     "sh": {"runtime": "sh", "size": 2},
     "bash": {"runtime": "bash", "size": 2},
@@ -105,6 +105,13 @@ class Pool:
 def daemon_with(*pools, **kwargs):
     limits = {"output_bytes": 8 << 20}  # in the settings: a request with limits of its own is none for the pool
     return Daemon(settings={"pools": list(pools), "limits": limits}, **kwargs)
+
+
+@test
+def the_tables_are_about_the_pool_that_the_daemon_has_by_itself():
+    with Daemon() as d:
+        own = [p for p in d.get("/v1/settings")["pools"] if p["runtime"] == "python3"]
+        same(own[0]["preload"], POOLS["python3"]["preload"], "what is imported ahead")
 
 
 # Fidelity.

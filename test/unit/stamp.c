@@ -16,7 +16,7 @@ static int64_t nanoseconds(const struct timespec *t)
         return t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
 }
 
-static char directory[] = "/tmp/cella-stamp-XXXXXX";
+static char directory[] = "/dev/shm/cella-stamp-XXXXXX"; /* a tmpfs, as a sandbox's own workspace */
 
 /* Writes a file, the same one again and again or a new one, as code would, and says how it was stamped. */
 static int64_t write_file(const char *name)
