@@ -156,10 +156,15 @@ bool exec_request_warn(const struct box *box, struct exec_request *r)
 {
         static struct scan_report report;
         struct cella_err err;
-        if (r->scanned || box->settings.scan == ACTION_OFF || exec_request_scan_len(r) == 0)
+        const struct source s = source_of(r);
+        if (r->scanned || box->settings.scan == ACTION_OFF || s.language == SCAN_UNKNOWN || s.len == 0)
                 return false;
-        if (exec_request_scan_len(r) > SCAN_AT_ONCE)
+        if (s.len > SCAN_AT_ONCE)
                 return true;
+        if (scan_is_dull(s.language, s.text, s.len)) { /* that it is no Python, Python says */
+                r->scanned = true;
+                return false;
+        }
         scan_and_keep(r, &report, &err); /* without memory there is no advice */
         return false;
 }

@@ -15,12 +15,13 @@ static size_t hash(const char *text, size_t len)
 static uint32_t part_hash(const char *word, size_t len)
 {
         size_t h = hash(word, len);
-        return (uint32_t)(h ^ h >> 32) | 1;
+        uint32_t part = (uint32_t)(h ^ h >> 32);
+        return part ? part : 1;
 }
 
 static size_t find_part(const struct names *names, uint32_t h)
 {
-        size_t mask = names->parts_size - 1, at = h >> 1 & mask;
+        size_t mask = names->parts_size - 1, at = h & mask;
         while (names->parts[at] && names->parts[at] != h)
                 at = (at + 1) & mask;
         return at;
@@ -96,8 +97,8 @@ const struct known *names_find(const struct names *names, const char *name, size
 
 bool names_list_has(const char *const *list, size_t n, const char *name, size_t len)
 {
-        for (size_t i = 0; i < n; i++)
-                if (strlen(list[i]) == len && !memcmp(list[i], name, len))
+        for (size_t i = 0; i < n; i++) /* most differ in the first byte */
+                if (len > 0 && list[i][0] == name[0] && strlen(list[i]) == len && !memcmp(list[i], name, len))
                         return true;
         return false;
 }

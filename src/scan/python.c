@@ -20,9 +20,20 @@ static void prepare(void)
                 prepared = python_names_init();
 }
 
-int python_scan(const struct program_job *job)
+static int prepare_once(void)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
+        pthread_once(&once, prepare);
+        return prepared;
+}
+
+bool python_is_dull(const char *text, size_t len)
+{
+        return prepare_once() == 0 && python_is_dull_text(text, len);
+}
+
+int python_scan(const struct program_job *job)
+{
         static const struct thin_language thin = {SCAN_PYTHON, '0', python_classify};
         static const struct program_language language = {
                 .grammar = &grammar,
@@ -33,6 +44,6 @@ int python_scan(const struct program_job *job)
                 .add_member = python_add_member,
                 .is_builtin = python_is_builtin,
         };
-        pthread_once(&once, prepare);
-        return prepared < 0 ? prepared : program_scan(&language, job);
+        const int r = prepare_once();
+        return r < 0 ? r : program_scan(&language, job);
 }

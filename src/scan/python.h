@@ -77,6 +77,10 @@
 #define PYTHON_KIND_ID(id, name) PY_##id,
 enum python_kind { PY_BEFORE = KIND_OWN - 1, PYTHON_KINDS(PYTHON_KIND_ID) };
 
+/* See scan_is_dull(); the second needs what the first prepares. */
+bool python_is_dull(const char *text, size_t len);
+bool python_is_dull_text(const char *text, size_t len);
+
 int python_scan(const struct program_job *job);
 
 /* ---- python_names.c ---- */

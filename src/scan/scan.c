@@ -214,6 +214,11 @@ int inside_scan(enum scan_language language, const struct program_job *job)
         return r;
 }
 
+bool scan_is_dull(enum scan_language language, const char *text, size_t len)
+{
+        return language == SCAN_PYTHON && python_is_dull(text, len);
+}
+
 int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
          struct scan_report *ret)
 {

@@ -528,6 +528,119 @@ TEST(long_lists_are_worked_out_as_before)
         }
 }
 
+/* Whether it is taken for dull; then nothing but that it cannot be parsed may be found. */
+static bool check_dull(const char *text, size_t len)
+{
+        static struct scan_report report;
+        bool more = false;
+        CHECK_INT(scan(SCAN_PYTHON, text, len, NULL, &report), 0);
+        for (size_t i = 0; i < report.n_findings; i++)
+                more |= strcmp(report.findings[i].rule, "unparsable") != 0;
+        const bool dull = scan_is_dull(SCAN_PYTHON, text, len);
+        if (dull && more && test_fail(__FILE__, __LINE__))
+                printf("%s in what is said to be dull: %.*s\n", report.findings[0].rule, (int)len, text);
+        return dull;
+}
+
+TEST(nothing_is_found_in_dull_python)
+{
+        static const char *const words[] = {"q",      "w1",
+                                            "import", "from",
+                                            "as",     "def",
+                                            "return", "lambda",
+                                            "for",    "in",
+                                            "if",     "else",
+                                            ":",      "=",
+                                            "+",      "(",
+                                            ")",      "[",
+                                            "]",      "{",
+                                            "}",      ".",
+                                            ",",      "*",
+                                            "**",     "@",
+                                            ";",      "\n",
+                                            "\n  ",   "1",
+                                            "0x1f",   "'s'",
+                                            "f'{q}'", "b'\\x6f\\x73'",
+                                            "#",      "class",
+                                            "with",   "yield",
+                                            "raise",  "await",
+                                            "print",  "json",
+                                            "math",   "str",
+                                            "len",    "range",
+                                            "list",   "join",
+                                            "bytes",  "numpy",
+                                            "pandas", "time",
+                                            "tuple",  "object",
+                                            "\\\n",   "-",
+                                            "..."};
+        static const char *const known[] = {"os",         "open",   "eval", "getattr",
+                                            "__import__", "socket", "sys",  "vars"};
+        static char text[TEXT_MAX];
+        unsigned dull = 0;
+        read_snippets("python");
+        for (size_t i = 0; i < n_snippets; i++) {
+                check_dull(snippets[i], strlen(snippets[i]));
+                for (const char *line = snippets[i]; *line;
+                     line += strcspn(line, "\n"), line += *line == '\n')
+                        dull += check_dull(line, strcspn(line, "\n"));
+        }
+        CHECK(dull > 20); /* or nothing was shown */
+        free_snippets();
+        state = 1;
+        dull = 0;
+        for (unsigned i = 0; i < (slow() ? 200u : 20000u); i++) {
+                size_t len = 0;
+                for (uint32_t n = 1 + dice(12); n > 0; n--)
+                        len += (size_t)sprintf(text + len, "%s ",
+                                               dice(12) == 0 ? known[dice(sizeof known / sizeof *known)]
+                                                             : words[dice(sizeof words / sizeof *words)]);
+                dull += check_dull(text, len);
+        }
+        CHECK(dull > (slow() ? 20 : 2000));
+}
+
+TEST(dull_python_is_told_from_other)
+{
+        static const char *const dull[] = {"print(1+1)",
+                                           "",
+                                           "import json\nprint(json.dumps({'a': [1, 2.5e3]}))\n",
+                                           "x = 'a\\n'  # says it\n",
+                                           "def f(a, *b, **c):\n\treturn [q for q in a if q]\n",
+                                           "print((",
+                                           "raise ValueError('x') from e"};
+        static const char *const others[] = {"import os",
+                                             "open('x')",
+                                             "x.__class__",
+                                             "'eval'",
+                                             "# os",
+                                             "from . import a",
+                                             "from x import *",
+                                             "from q import (\na)",
+                                             "import\\\nq",
+                                             "caf\303\251",
+                                             "a\rb",
+                                             "a\0b",
+                                             "# coding: rot13",
+                                             "vars()",
+                                             "_os"};
+        static char text[TEXT_MAX];
+        for (size_t i = 0; i < sizeof dull / sizeof *dull; i++)
+                if (!check_dull(dull[i], strlen(dull[i])) && test_fail(__FILE__, __LINE__))
+                        printf("not taken for dull: %s\n", dull[i]);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+                if (check_dull(others[i], strcmp(others[i], "a") ? strlen(others[i]) : 3) &&
+                    test_fail(__FILE__, __LINE__))
+                        printf("taken for dull: %s\n", others[i]);
+        /* RULE_LONG_LITERAL, and an import of more than anybody looks at. */
+        memset(text, 'q', sizeof text);
+        CHECK(check_dull(text, 900));
+        CHECK(!check_dull(text, 1001));
+        size_t len = (size_t)sprintf(text, "import q");
+        while (len < 200)
+                len += (size_t)sprintf(text + len, ", q");
+        CHECK(!check_dull(text, len));
+}
+
 TEST(python_texts_say_the_same)
 {
         run(SCAN_PYTHON, python, sizeof python / sizeof *python);
