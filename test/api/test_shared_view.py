@@ -202,21 +202,21 @@ print(done >> 20)
 
 
 @test(users=["root"])
-def a_view_is_shared_for_a_second():
+def a_view_is_shared_for_three_seconds():
     """What the host shows may have been replaced since, as by ldconfig."""
     look = "import os; r = os.stat('/'); print(r.st_dev, os.stat('/tmp').st_dev, r.st_ctime_ns)"
     with Daemon() as d:
         shared(d)
         seen = {}
         begun = time.monotonic()
-        while time.monotonic() < begun + 3.5:
+        while time.monotonic() < begun + 7:
             root, own, made = d.exec("python3", look)["stdout"].split()
             if root != own:  # else it was built while another was to leave one, and is all of a piece
                 seen.setdefault(made, []).append(time.monotonic())
             time.sleep(0.02)
         ensure(any(len(times) > 3 for times in seen.values()), f"shared: {seen}")
         for times in seen.values():
-            ensure(times[-1] - times[0] < 1.2 * support.slack, f"not for long: {times[-1] - times[0]}")
+            ensure(times[-1] - times[0] < 3.2 * support.slack, f"not for long: {times[-1] - times[0]}")
 
 
 @test(users=["root"])
@@ -227,7 +227,7 @@ def many_at_once_while_views_come_and_go():
         for _ in range(3):
             for r in pool.map(lambda _: d.exec("python3", code), range(24)):
                 same((r["status"], r["stdout"]), ("exited", first), "what each sees", r)
-            time.sleep(1.05)
+            time.sleep(3.05)
 
 
 COUNTERS = """
