@@ -14,15 +14,13 @@ DIRECTORY = sys.path[0]
 
 
 def preload(names):
-    import importlib
-
     seen = set(sys.path_importer_cache)
     holders = sys.getrefcount(sys.stdout)
 
     for name in names.decode().split("\0"):
         try:
             if name:
-                importlib.import_module(name)
+                __import__(name)  # importlib may bring warnings along, by which more is told at the end
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
     global stdout_is_held
@@ -149,6 +147,9 @@ def drive():
 # Of C, without a __del__, and what they do when they go is seen: a database removes its journal.
 CLOSING = ("sqlite3", "_gdbm", "_dbm")
 
+# Whose objects the collector does not know of: that they are imported has to do.
+UNSEEN = ("_sqlite3", "_gdbm", "_dbm") if sys.version_info < (3, 11) else ()
+
 
 # What modules that were imported ahead registered: logging flushes what it has, and so do many.  This is what the
 # interpreter does next; to let it do that would be to have it take everything apart afterwards.  Called with nothing
@@ -162,7 +163,8 @@ def may_call_back(callbacks=atexit._ncallbacks, threads=_thread._count):
 
 def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
            reference=_weakref.ReferenceType, proxies=(_weakref.ProxyType, _weakref.CallableProxyType),
-           collected=gc.callbacks, debug=gc.get_debug, asks=type.__getattribute__, hashes=type.__hash__, compares=type.__eq__):
+           collected=gc.callbacks, debug=gc.get_debug, asks=type.__getattribute__, hashes=type.__hash__, compares=type.__eq__,
+           unseen=UNSEEN):
     # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
     # and the kernel may have it all as it is.  What was there before the code is not among these.  We
     # keep no reference to the streams ourselves: they are flushed when the last is gone.
@@ -171,6 +173,9 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
         return False
     if sys.stdout is not stdout or sys.stderr is not stderr:
         return False
+    for name in unseen:
+        if name in sys.modules:
+            return False
     objects = get_objects()
     for kind in {id(type(o)): type(o) for o in objects}.values():  # to look at some is to call the code
         meta = type(kind)
@@ -195,10 +200,21 @@ def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_th
     return True
 
 
-def may_hide(callbacks=atexit._ncallbacks, threads=_thread._count):
+async def nothing():
+    pass
+
+
+coroutine = nothing()
+coroutine.close()
+
+
+def may_hide(callbacks=atexit._ncallbacks, threads=_thread._count, get_objects=gc.get_objects, coroutine=type(coroutine)):
     # Not if something of the code's is still going to run that may want what was imported ahead.
     # Nor if something of its own is: logging has a say in what others tell of at the end.
-    return not (registered or callbacks() or threads())
+    if registered or callbacks() or threads():
+        return False
+    # Nor if there may be one that nobody awaited: to tell of it the interpreter imports warnings, but not at its end.
+    return "warnings" in sys.modules or not any(type(o) is coroutine for o in get_objects())
 
 
 def hide(may=may_hide):
