@@ -9,8 +9,8 @@
 #include "base/auto.h"
 #include "jail/view_again.h"
 
-/* As long as a fixed part is good: the host may have changed since.  Thirty views are made anew each time when
- * many run: with a second, that was 1.5 % of all. */
+/* As long as a fixed part is good: the host may have changed since.  Thirty views are made anew each time
+ * when many run: with a second, that was 1.5 % of all. */
 #define VIEWS_US 3000000
 #define VIEWS_LAST_US 2500000 /* from when on a view is given out once more, and not kept */
 

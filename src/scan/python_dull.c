@@ -12,6 +12,7 @@
 
 #define LITERAL_MAX 900 /* bytes in a row without a blank: less than RULE_LONG_LITERAL is about */
 #define NAMES_MAX 30    /* in an import: fewer than check_import() looks at */
+#define LINE_MAX 400    /* behind it: a line of nothing but imports is not to be read once for each */
 
 static bool is_word_byte(char c)
 {
@@ -29,8 +30,9 @@ static bool is_harmless(const char *word, size_t len)
 }
 
 /* Whether what follows "import" or "from" are names, and not too many: "*" and "." may be anything. */
-static bool names_follow(const char *at, const char *end)
+static bool names_follow(const char *from, const char *text_end)
 {
+        const char *at = from, *end = text_end - from > LINE_MAX ? from + LINE_MAX : text_end;
         unsigned names = 1;
         while (at < end && (*at == ' ' || *at == '\t'))
                 at++;
@@ -38,7 +40,7 @@ static bool names_follow(const char *at, const char *end)
                 return false;
         for (; at < end && *at != '\n'; at++)
                 names += *at == ',';
-        return names < NAMES_MAX;
+        return at - from < LINE_MAX && names < NAMES_MAX;
 }
 
 static bool is_word(const char *word, size_t len, const char *other)

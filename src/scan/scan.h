@@ -64,8 +64,8 @@ struct scan_rules {
 int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
          struct scan_report *ret);
 
-/* Whether no rule would say more of it than that it is unparsable.  For who runs the text anyway, and hears of
- * that from the interpreter: a look at its words takes a twentieth of the time of a parser. */
+/* Whether no rule would say more of it than that it is unparsable.  For who runs the text anyway, and hears
+ * of that from the interpreter: a look at its words takes a twentieth of the time of a parser. */
 bool scan_is_dull(enum scan_language language, const char *text, size_t len);
 
 /* By the name of a runtime or language ("python3.11", "/bin/sh", "node"), by the end of a file's name
