@@ -20,16 +20,11 @@ static void prepare(void)
                 prepared = python_names_init();
 }
 
-static int prepare_once(void)
+int python_prepare(void)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
         pthread_once(&once, prepare);
         return prepared;
-}
-
-bool python_is_dull(const char *text, size_t len)
-{
-        return prepare_once() == 0 && python_is_dull_text(text, len);
 }
 
 int python_scan(const struct program_job *job)
@@ -44,6 +39,6 @@ int python_scan(const struct program_job *job)
                 .add_member = python_add_member,
                 .is_builtin = python_is_builtin,
         };
-        const int r = prepare_once();
+        const int r = python_prepare();
         return r < 0 ? r : program_scan(&language, job);
 }

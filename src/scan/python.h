@@ -77,11 +77,11 @@
 #define PYTHON_KIND_ID(id, name) PY_##id,
 enum python_kind { PY_BEFORE = KIND_OWN - 1, PYTHON_KINDS(PYTHON_KIND_ID) };
 
-/* See scan_is_dull(); the second needs what the first prepares. */
-bool python_is_dull(const char *text, size_t len);
-bool python_is_dull_text(const char *text, size_t len);
-
+int python_prepare(void); /* grammar and tables, once */
 int python_scan(const struct program_job *job);
+
+/* ---- python_dull.c ---- */
+bool python_is_dull(const char *text, size_t len); /* see scan_is_dull() */
 
 /* ---- python_names.c ---- */
 const struct known *python_known(const char *name, size_t len);

@@ -43,21 +43,23 @@ static bool names_follow(const char *from, const char *text_end)
         return at - from < LINE_MAX && names < NAMES_MAX;
 }
 
-static bool is_word(const char *word, size_t len, const char *other)
+static bool begins_import(const char *word, size_t len)
 {
-        return len == strlen(other) && !memcmp(word, other, len);
+        return names_list_has((const char *const[]){"import", "from"}, 2, word, len);
 }
 
-bool python_is_dull_text(const char *text, size_t len)
+bool python_is_dull(const char *text, size_t len)
 {
         const char *end = text + len;
         size_t row = 0;
+        if (python_prepare() < 0)
+                return false;
         for (const char *at = text; at < end;) {
                 const char *word = at;
                 while (at < end && is_word_byte(*at))
                         at++;
                 const size_t n = (size_t)(at - word);
-                if (n > 0 && (is_word(word, n, "import") || is_word(word, n, "from"))) {
+                if (begins_import(word, n)) {
                         if (!names_follow(at, end))
                                 return false;
                 } else if (n > 0 && !(thin_kinds[(unsigned char)*word] & BYTE_DIGIT)) {

@@ -527,7 +527,7 @@ bool python_is_inner(const char *name, size_t len)
                                             "f_builtins",     "f_locals",    "f_back",       "gi_frame",
                                             "cr_frame",       "ag_frame",    "tb_frame",     "gi_code",
                                             "cr_code",        "co_code",     "__reduce__",   "__reduce_ex__"};
-        return len > 6 && names_list_has(inner, ARRAY_LEN(inner), name, len);
+        return names_list_has(inner, ARRAY_LEN(inner), name, len);
 }
 
 bool python_is_root(const char *name, size_t len)
@@ -535,7 +535,7 @@ bool python_is_root(const char *name, size_t len)
         static const char *const roots[] = {
                 "os",    "sys",     "subprocess", "socket", "builtins",        "ctypes",          "importlib",
                 "posix", "_socket", "shutil",     "pty",    "multiprocessing", "_posixsubprocess"};
-        return len >= 2 && names_list_has(roots, ARRAY_LEN(roots), name, len);
+        return names_list_has(roots, ARRAY_LEN(roots), name, len);
 }
 
 bool python_is_builtin(const char *name, size_t len)
