@@ -39,7 +39,14 @@ struct audit_begin {
         const char *input;  /* the code, or the command as JSON */
         size_t input_len;   /* cut at 64 KiB in the log; audit_record.input_bytes tells the whole */
         int64_t started_ms; /* realtime */
+        /* What else is known of the request, as the text of a JSON object: see audit_about_names.  Longer
+         * than AUDIT_ABOUT_MAX: left out of the row; longer than AUDIT_ABOUT_SLOT_MAX: of the slot. */
+        const char *about;
+        size_t about_len;
 };
+
+#define AUDIT_ABOUT_MAX 32768
+#define AUDIT_ABOUT_SLOT_MAX 4096
 
 /* And when it ends. */
 struct audit_end {

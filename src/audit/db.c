@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "sys/file.h"
 
-#define APPLICATION 0x43656c41 /* "CelA" */
 /* Up to this size all pages are looked at when it is opened. */
 #define CHECK_BYTES_MAX (16 << 20)
 
@@ -28,9 +27,8 @@ static const char sql_pragmas[] = "PRAGMA auto_vacuum=INCREMENTAL;"
                                   "PRAGMA cell_size_check=ON;"
                                   "PRAGMA journal_size_limit=67108864;";
 
-/* The index of each filter holds the row numbers in order, so it pages as well as finds. */
+/* Version 1.  The index of each filter holds the row numbers in order, so it pages as well as finds. */
 static const char sql_make[] =
-        "BEGIN IMMEDIATE;"
         "CREATE TABLE executions ("
         " seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
         " started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,"
@@ -50,60 +48,26 @@ static const char sql_make[] =
         " base BLOB NOT NULL, removed INTEGER NOT NULL, why TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
         "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL,"
         " hash BLOB NOT NULL, cuts INTEGER NOT NULL, cut_hash BLOB NOT NULL) STRICT;"
-        "INSERT INTO head VALUES (1, 0, zeroblob(32), 0, zeroblob(32));"
-        "PRAGMA application_id = 0x43656c41;"
-        "PRAGMA user_version = 1;"
-        "COMMIT";
+        "INSERT INTO head VALUES (1, 0, zeroblob(32), 0, zeroblob(32));";
+
+/* Version 2: what is known of the request besides its code.  Rows of version 1 keep their hashes. */
+static const char sql_add_about[] = "ALTER TABLE executions ADD COLUMN about TEXT;";
+
+static const char *const steps[] = {sql_make, sql_add_about};
+const struct sqlite_schema db_schema = {
+        .application = 0x43656c41 /* "CelA" */, .version = sizeof steps / sizeof *steps, .steps = steps};
+
+static int hint_damaged(struct cella_err *err)
+{
+        err_hint(err, "the audit log is damaged: keep the file, put back a copy, or move it away to begin a "
+                      "new log");
+        return -EBADMSG;
+}
 
 int db_fail(sqlite3 *sqlite, const char *path, const char *what, struct cella_err *err)
 {
-        int code = sqlite3_errcode(sqlite);
-        int num = code == SQLITE_FULL                               ? -ENOSPC
-                  : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? -EBADMSG
-                  : code == SQLITE_NOMEM                            ? -ENOMEM
-                  : code == SQLITE_BUSY || code == SQLITE_LOCKED    ? -EBUSY
-                                                                    : -EIO;
-        err_say(err, CELLA_INTERNAL, num, "cannot %s %s: %s", what, path, sqlite3_errmsg(sqlite));
-        if (num == -EBADMSG)
-                err_hint(err, "the audit log is damaged: keep the file, put back a copy, or move it away to "
-                              "begin a new log");
-        else if (num == -ENOSPC)
-                err_hint(err, "make room on the disk that has the state directory");
-        return num;
-}
-
-static int integer_of(sqlite3 *sqlite, const char *sql, int64_t *ret)
-{
-        sqlite3_stmt *statement = NULL;
-        int r = sqlite3_prepare_v2(sqlite, sql, -1, &statement, NULL);
-        if (r == SQLITE_OK && (r = sqlite3_step(statement)) == SQLITE_ROW)
-                *ret = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        return r == SQLITE_ROW ? 0 : -EIO;
-}
-
-int db_check_version(sqlite3 *sqlite, const char *path, bool *ret_empty, struct cella_err *err)
-{
-        int64_t version = 0, application = 0, tables = 0;
-        if (integer_of(sqlite, "PRAGMA user_version", &version) < 0 ||
-            integer_of(sqlite, "PRAGMA application_id", &application) < 0 ||
-            integer_of(sqlite, "SELECT count(*) FROM sqlite_schema", &tables) < 0)
-                return db_fail(sqlite, path, "open", err);
-        *ret_empty = tables == 0 && version == 0;
-        if (*ret_empty)
-                return 0;
-        if (application != APPLICATION) {
-                err_say(err, CELLA_INTERNAL, -EBADMSG, "%s is the database of another program", path);
-                err_hint(err, "move it away, or use another state directory");
-                return -EBADMSG;
-        }
-        if (version > DB_VERSION) {
-                err_say(err, CELLA_INTERNAL, -EPROTO, "%s is of version %lld, this program knows up to %d",
-                        path, (long long)version, DB_VERSION);
-                err_hint(err, "use the Cella that wrote it, or a newer one");
-                return -EPROTO;
-        }
-        return 0;
+        int num = sqlite_fail(sqlite, what, path, err);
+        return num == -EBADMSG ? hint_damaged(err) : num;
 }
 
 /* Before SQLite makes it: its own files take the mode of this one. */
@@ -123,7 +87,7 @@ static int prepare(struct db *db)
 {
         static const char insert[] =
                 "INSERT INTO executions (" ROW_COLUMNS ", hash) VALUES "
-                "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING";
+                "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING";
         static const char head[] = "UPDATE head SET seq = ?1, hash = ?2, cuts = ?3, cut_hash = ?4";
         int64_t page_size = 0;
         if (sqlite3_prepare_v3(db->sqlite, insert, -1, SQLITE_PREPARE_PERSISTENT, &db->insert, NULL) ||
@@ -132,7 +96,7 @@ static int prepare(struct db *db)
                                NULL) ||
             sqlite3_prepare_v3(db->sqlite, "PRAGMA freelist_count", -1, SQLITE_PREPARE_PERSISTENT,
                                &db->free_pages, NULL) ||
-            integer_of(db->sqlite, "PRAGMA page_size", &page_size) < 0)
+            sqlite_integer(db->sqlite, "PRAGMA page_size", &page_size) < 0)
                 return -EIO;
         db->page_size = (uint64_t)page_size;
         return 0;
@@ -188,16 +152,13 @@ static int check_small(struct db *db, const char *path, struct cella_err *err)
 
 static int open_and_check(struct db *db, const char *path, struct cella_err *err)
 {
-        bool empty = false;
         int r;
         if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
             sqlite3_busy_timeout(db->sqlite, 1000) || sqlite3_exec(db->sqlite, sql_pragmas, NULL, NULL, NULL))
                 return db_fail(db->sqlite, path, "open", err);
-        r = db_check_version(db->sqlite, path, &empty, err);
+        r = sqlite_schema_migrate(db->sqlite, path, &db_schema, err);
         if (r < 0)
-                return r;
-        if (empty && sqlite3_exec(db->sqlite, sql_make, NULL, NULL, NULL))
-                return db_fail(db->sqlite, path, "make", err);
+                return r == -EBADMSG && err && !err->hint[0] ? hint_damaged(err) : r;
         r = read_head(db, path, err);
         if (r < 0)
                 return r;
@@ -252,7 +213,7 @@ static int insert(struct db *db, struct record *record)
 {
         unsigned char hash[HASH_SIZE];
         record->cells[COLUMN_SEQ] = cell_integer(db->seq + 1);
-        row_hash(db->hash, record->cells, COLUMNS, hash);
+        row_hash(db->hash, record->cells, row_columns(record->cells), hash);
         int r = row_bind(db->insert, record->cells, COLUMNS);
         if (r == SQLITE_OK)
                 r = sqlite3_bind_blob(db->insert, COLUMNS + 1, hash, HASH_SIZE, SQLITE_STATIC);

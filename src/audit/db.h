@@ -8,8 +8,7 @@
  * end by the cuts, at the new end by the head. */
 #pragma once
 #include "audit/row.h"
-
-#define DB_VERSION 1
+#include "sqlite/migrate.h"
 
 struct db {
         sqlite3 *sqlite;
@@ -43,7 +42,6 @@ bool db_exceeds(struct db *db, uint64_t bytes);
 extern const unsigned char db_no_hash[HASH_SIZE];
 /* Puts `seq`, `hash`, `cuts`, `cut_hash` of db into the table; in a transaction.  An SQLite code. */
 int db_put_head(struct db *db);
-/* Whether the file is one we can read.  Says in *err what it is otherwise. */
-int db_check_version(sqlite3 *sqlite, const char *path, bool *ret_empty, struct cella_err *err);
+extern const struct sqlite_schema db_schema;
 /* Turns what SQLite said into an error with a hint. */
 int db_fail(sqlite3 *sqlite, const char *path, const char *what, struct cella_err *err);

@@ -154,9 +154,9 @@ static bool takes_too_long(struct search *s)
 }
 
 /* A row of the list: what reader_summary() has, and how the code begins. */
-static json_t *listed(const struct cell *cells, const void *input, size_t len)
+static json_t *listed(const struct cell *cells, const struct cell *about, const void *input, size_t len)
 {
-        json_t *row = reader_summary(cells);
+        json_t *row = reader_summary(cells, about->data, about->len);
         json_t *preview = reader_text(input, len < PREVIEW_BYTES ? len : PREVIEW_BYTES);
         if (row && preview)
                 json_object_set(row, "preview", preview);
@@ -167,7 +167,10 @@ static json_t *listed(const struct cell *cells, const void *input, size_t len)
 static json_t *listed_from(sqlite3_stmt *statement, const struct cell *cells)
 {
         const void *input = sqlite3_column_blob(statement, COLUMN_INPUT);
-        return listed(cells, input, input ? (size_t)sqlite3_column_bytes(statement, COLUMN_INPUT) : 0);
+        size_t len = input ? (size_t)sqlite3_column_bytes(statement, COLUMN_INPUT) : 0;
+        struct cell about = {.data = sqlite3_column_text(statement, COLUMN_ABOUT)};
+        about.len = about.data ? (size_t)sqlite3_column_bytes(statement, COLUMN_ABOUT) : 0;
+        return listed(cells, &about, input, len);
 }
 
 /* Fills the list; *ret_cursor is where the next page begins, NULL if there is none. */
@@ -258,7 +261,8 @@ json_t *audit_row(const struct audit_filter *filter, const struct audit_begin *b
                 found = record->cells[i].len > 0 &&
                         match_text(&match, record->cells[i].data, record->cells[i].len);
         const struct cell *input = &record->cells[COLUMN_INPUT];
-        json_t *row = found ? listed(record->cells, input->data, input->len) : NULL;
+        json_t *row =
+                found ? listed(record->cells, &record->cells[COLUMN_ABOUT], input->data, input->len) : NULL;
         free(record);
         return row;
 }

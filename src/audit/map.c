@@ -17,6 +17,9 @@
 #define MAGIC UINT64_C(0x31706d616c6c6563) /* "cellamp1" on the disk */
 #define FILE_SIZE ((MAP_SLOTS + 1) * (size_t)SLOT_SIZE)
 
+#define ABOUT_SHIFT 16
+_Static_assert(AUDIT_ABOUT_SLOT_MAX < 1 << ABOUT_SHIFT, "its length has 16 bits");
+
 enum { SLOT_FREE = 0, SLOT_RUNNING = 1, SLOT_ENDED = 2 };
 
 struct head {
@@ -33,12 +36,14 @@ struct slot_fixed {
         int32_t exit_code, signal;
         uint64_t duration_us, cpu_us, memory_peak_bytes, output_total[2];
         uint32_t processes_peak;
-        uint32_t present; /* which names are not NULL, a bit each */
+        uint32_t present; /* the low 16 bits: which names are not NULL; the others: the length of `about` */
         char status[32];
         char id[64], sandbox[64], runtime[64], key[64];
         char session[256], agent[256];
 };
 
+/* `about` follows the input in the same bytes, without a gap.  A file of the version without `about` has a
+ * length of 0 there, and is read like any other. */
 struct slot {
         struct slot_fixed fixed;
         char input[SLOT_SIZE - sizeof(struct slot_fixed)];
@@ -167,9 +172,9 @@ int map_begin(struct map *map, const struct audit_begin *begin)
         struct slot *s = &map->slots[slot];
         struct slot_fixed *f = &s->fixed;
         uint32_t present = 0;
-        size_t kept = !begin->input                        ? 0
-                      : begin->input_len < sizeof s->input ? begin->input_len
-                                                           : sizeof s->input;
+        size_t about = begin->about && begin->about_len <= AUDIT_ABOUT_SLOT_MAX ? begin->about_len : 0;
+        size_t room = sizeof s->input - about;
+        size_t kept = !begin->input ? 0 : begin->input_len < room ? begin->input_len : room;
         put_name(f->id, sizeof f->id, begin->id, &present, 0);
         put_name(f->sandbox, sizeof f->sandbox, begin->sandbox, &present, 1);
         put_name(f->runtime, sizeof f->runtime, begin->runtime, &present, 2);
@@ -177,8 +182,11 @@ int map_begin(struct map *map, const struct audit_begin *begin)
         put_name(f->session, sizeof f->session, begin->session, &present, 4);
         put_name(f->agent, sizeof f->agent, begin->agent, &present, 5);
         present |= begin->input ? 1u << 6 : 0;
+        present |= (uint32_t)about << ABOUT_SHIFT;
         if (kept > 0)
                 memcpy(s->input, begin->input, kept);
+        if (about > 0)
+                memcpy(s->input + kept, begin->about, about);
         f->input_kept = (uint32_t)kept;
         f->input_bytes = begin->input_len;
         f->started_ms = begin->started_ms;
@@ -246,11 +254,21 @@ static bool is_word(const char *text)
         return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
 }
 
+/* Whether what the disk brought back is still the text of a JSON object. */
+static bool is_object(const char *text, size_t len, size_t room)
+{
+        json_t *object = len > 0 && len <= room ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+        bool is = json_is_object(object);
+        json_decref(object);
+        return is;
+}
+
 /* f is a copy that nobody else writes. */
 static struct record *recover(struct slot *s, uint32_t state, bool *ret_interrupted)
 {
         struct slot_fixed *f = &s->fixed;
         size_t kept = f->input_kept < sizeof s->input ? f->input_kept : sizeof s->input;
+        size_t about = f->present >> ABOUT_SHIFT;
         f->status[sizeof f->status - 1] = '\0';
         bool ended = state == SLOT_ENDED && is_word(f->status);
         struct audit_begin begin = {
@@ -263,6 +281,8 @@ static struct record *recover(struct slot *s, uint32_t state, bool *ret_interrup
                 .input = f->present & (1u << 6) ? s->input : NULL,
                 .input_len = kept,
                 .started_ms = f->started_ms,
+                .about = is_object(s->input + kept, about, sizeof s->input - kept) ? s->input + kept : NULL,
+                .about_len = about,
         };
         struct audit_end end = {.status = "interrupted"};
         if (ended)

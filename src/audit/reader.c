@@ -19,7 +19,7 @@ int audit_reader_open(const char *directory, struct audit_reader **ret, struct c
 {
         AUTO(audit_reader_close) struct audit_reader *reader = NULL;
         char path[PATH_MAX];
-        bool empty = false;
+        int version = 0;
         if (sodium_init() < 0)
                 return err_say(err, CELLA_INTERNAL, -EIO, "libsodium cannot start");
         if (snprintf(path, sizeof path, "%s/audit.db", directory) >= (int)sizeof path)
@@ -37,11 +37,16 @@ int audit_reader_open(const char *directory, struct audit_reader **ret, struct c
                         return err_say(err, CELLA_NOT_FOUND, -ENOENT, "cannot open %s", path);
                 return db_fail(reader->db, path, "open", err);
         }
-        int r = db_check_version(reader->db, path, &empty, err);
+        int r = sqlite_schema_version(reader->db, path, &db_schema, &version, err);
         if (r < 0)
                 return r;
-        if (empty)
+        if (version == 0)
                 return err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s is empty", path);
+        if (version < db_schema.version) {
+                err_say(err, CELLA_INTERNAL, -EPROTO, "%s is of version %d, not %d", path, version,
+                        db_schema.version);
+                return err_hint(err, "the daemon migrates it when it starts");
+        }
         *ret = TAKE(reader);
         return 0;
 }
@@ -116,7 +121,23 @@ static bool is_text(const struct cell *cell, const char *text)
                memcmp(cell->data, text, cell->len) == 0;
 }
 
-json_t *reader_summary(const struct cell *cells)
+/* Of `about`, what lists show and what only a whole row has. */
+static const char *const about_listed[] = {"mode", "engine", "image", "tier", "key_name", "error", NULL};
+static const char *const about_whole[] = {"reason",    "args", "cwd",        "stdin", "input_files",
+                                          "env_names", "scan", "unrecorded", NULL};
+
+/* The file may have been changed: only these members are taken. */
+static void add_about(json_t *row, const void *about, size_t len, const char *const *names)
+{
+        json_t *all = about ? json_loadb(about, len, JSON_ALLOW_NUL, NULL) : NULL;
+        for (; *names; names++) {
+                json_t *value = json_object_get(all, *names);
+                json_object_set_new(row, *names, value ? json_incref(value) : json_null());
+        }
+        json_decref(all);
+}
+
+static json_t *summary_of(const struct cell *cells)
 {
         return json_pack("{so so so so so so so so so so so sb so so so so s{so so so}}", /* */
                          "id", text_of(&cells[COLUMN_ID]), "sandbox", text_of(&cells[COLUMN_SANDBOX]),
@@ -134,6 +155,14 @@ json_t *reader_summary(const struct cell *cells)
                          milliseconds_of(&cells[COLUMN_CPU]), "memory_peak_bytes",
                          integer_of(&cells[COLUMN_MEMORY_PEAK]), "processes_peak",
                          integer_of(&cells[COLUMN_PROCESSES_PEAK]));
+}
+
+json_t *reader_summary(const struct cell *cells, const void *about, size_t about_len)
+{
+        json_t *row = summary_of(cells);
+        if (row)
+                add_about(row, about, about_len, about_listed);
+        return row;
 }
 
 /* ---- one, whole ---- */
@@ -156,7 +185,8 @@ static bool is_cut(const struct cell *kept, const struct cell *total)
 static json_t *whole_of(const struct cell *cells, const unsigned char *hash)
 {
         char hex[2 * HASH_SIZE + 1];
-        json_t *row = reader_summary(cells);
+        const struct cell *about = &cells[COLUMN_ABOUT];
+        json_t *row = reader_summary(cells, about->data, about->len);
         json_t *more =
                 json_pack("{so so so sb sb sb so so}", /* */
                           "input", text_of(&cells[COLUMN_INPUT]), "stdout", text_of(&cells[COLUMN_STDOUT]),
@@ -172,6 +202,8 @@ static json_t *whole_of(const struct cell *cells, const unsigned char *hash)
                 row = NULL;
         }
         json_decref(more);
+        if (row)
+                add_about(row, about->data, about->len, about_whole);
         return row;
 }
 

@@ -39,6 +39,11 @@ static void put_number(unsigned char *to, uint64_t value)
                 to[i] = (unsigned char)(value >> (8 * i));
 }
 
+size_t row_columns(const struct cell *cells)
+{
+        return cells[COLUMN_ABOUT].type == SQLITE_NULL ? COLUMN_ABOUT : COLUMNS;
+}
+
 void row_hash(const unsigned char before[HASH_SIZE], const struct cell *cells, size_t n,
               unsigned char ret[HASH_SIZE])
 {
@@ -170,8 +175,9 @@ static void put_numbers(struct record *record, const struct audit_begin *begin, 
         cells[COLUMN_STARTED] = (struct cell){.type = SQLITE_INTEGER, .integer = begin->started_ms};
         cells[COLUMN_FINISHED] = (struct cell){.type = SQLITE_INTEGER, .integer = finished_ms};
         cells[COLUMN_EXIT_CODE] = (struct cell){.type = SQLITE_INTEGER, .integer = end->exit_code};
-        if (strcmp(end->status, "interrupted") == 0 || strcmp(end->status, "lost") == 0)
-                cells[COLUMN_EXIT_CODE] = cell_text(NULL); /* nobody knows */
+        if (strcmp(end->status, "interrupted") == 0 || strcmp(end->status, "lost") == 0 ||
+            strcmp(end->status, "refused") == 0)
+                cells[COLUMN_EXIT_CODE] = cell_text(NULL); /* unknown, or it never ran */
         cells[COLUMN_SIGNAL] = end->signal != 0 ? cell_integer((uint64_t)end->signal) : cell_text(NULL);
         cells[COLUMN_DURATION] = cell_integer(end->duration_us);
         cells[COLUMN_CPU] = cell_integer(end->cpu_us);
@@ -202,7 +208,8 @@ struct record *record_new(const struct audit_begin *given, const struct audit_en
         struct cut output[2] = {{.first = 0}, {.first = 0}};
         bool kept[2] = {false, false};
         size_t input = !begin.input ? 0 : begin.input_len < KEPT_MAX ? begin.input_len : KEPT_MAX;
-        size_t need = input + (violations ? strlen(violations) : 0);
+        size_t about = begin.about && begin.about_len <= AUDIT_ABOUT_MAX ? begin.about_len : 0;
+        size_t need = input + about + (violations ? strlen(violations) : 0);
         if (!begin.id) {
                 if (id_make("exe_", id) < 0)
                         return NULL;
@@ -232,6 +239,7 @@ struct record *record_new(const struct audit_begin *given, const struct audit_en
         at = put(at, begin.input, input);
         record->cells[COLUMN_STDOUT] = kept[0] ? put_cut(&at, &output[0]) : cell_text(NULL);
         record->cells[COLUMN_STDERR] = kept[1] ? put_cut(&at, &output[1]) : cell_text(NULL);
+        record->cells[COLUMN_ABOUT] = put_text(&at, about > 0 ? begin.about : NULL, about);
         return record;
 }
 

@@ -41,13 +41,14 @@ enum column {
         COLUMN_INPUT,
         COLUMN_STDOUT,
         COLUMN_STDERR,
-        COLUMNS, /* the hash comes after these */
+        COLUMN_ABOUT, /* since version 2 */
+        COLUMNS,      /* the hash comes after these */
 };
 
 #define ROW_COLUMNS                                                                                          \
         "seq, id, started_ms, finished_ms, sandbox, runtime, \"key\", session, agent, status, exit_code, "   \
         "signal, duration_us, cpu_us, memory_peak, processes_peak, input_bytes, stdout_bytes, "              \
-        "stderr_bytes, violations, input, stdout, stderr"
+        "stderr_bytes, violations, input, stdout, stderr, about"
 
 /* Of the table of cuts. */
 enum cut_column { CUT_N, CUT_AT, CUT_UP_TO, CUT_BASE, CUT_REMOVED, CUT_WHY, CUT_COLUMNS };
@@ -64,6 +65,10 @@ struct cell cell_integer(uint64_t value); /* what does not fit becomes the large
 struct cell cell_text(const char *text);  /* NULL is NULL */
 struct cell cell_blob(const void *data, size_t len);
 
+/* How many of the columns of a row its hash covers.  A row without `about` has the form of version 1, which
+ * had no such column.  The text that is hashed tells the forms apart: adding or removing `about` changes the
+ * hash. */
+size_t row_columns(const struct cell *cells);
 void row_hash(const unsigned char before[HASH_SIZE], const struct cell *cells, size_t n,
               unsigned char ret[HASH_SIZE]);
 /* Parameters 1 to n; the data must stay until the statement is reset.  0 or an SQLite code. */

@@ -94,7 +94,7 @@ static void look_at_row(struct verdict *v, sqlite3_stmt *row)
                       begins ? ", at the old end, and retention did not remove them" : "");
                 return;
         }
-        row_hash(v->hash, cells, COLUMNS, hash);
+        row_hash(v->hash, cells, row_columns(cells), hash);
         if (!same(&cells[COLUMNS], hash)) {
                 found(v, expected, "row %llu is not what was written, or does not follow the row before it",
                       N(expected));

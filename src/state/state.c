@@ -15,10 +15,9 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "sqlite/migrate.h"
 #include "sys/file.h"
 
-#define VERSION 1
-#define APPLICATION 0x43656c53 /* "CelS" */
 #define HASH_SIZE 32
 #define SECRET_PREFIX "cella_"
 #define SECRET_BYTES 32
@@ -48,52 +47,14 @@ static int fail(const struct state *state, struct cella_err *err, const char *wh
 
 /* ---- opening ---- */
 
-static int integer_of(struct state *state, const char *sql, int64_t *ret)
-{
-        sqlite3_stmt *statement = NULL;
-        int r = sqlite3_prepare_v2(state->db, sql, -1, &statement, NULL);
-        if (r == SQLITE_OK && (r = sqlite3_step(statement)) == SQLITE_ROW)
-                *ret = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        return r == SQLITE_ROW ? 0 : -EIO;
-}
-
-static int set_up(struct state *state)
-{
-        static const char make[] = "BEGIN IMMEDIATE;"
-                                   "CREATE TABLE settings (one INTEGER PRIMARY KEY CHECK (one = 1),"
-                                   " document TEXT NOT NULL) STRICT;"
-                                   "CREATE TABLE keys (id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE,"
-                                   " created_ms INTEGER NOT NULL, about TEXT NOT NULL) STRICT;"
-                                   "CREATE TABLE sandboxes (id TEXT PRIMARY KEY, about TEXT NOT NULL) STRICT;"
-                                   "PRAGMA application_id = 0x43656c53;"
-                                   "PRAGMA user_version = 1;"
-                                   "COMMIT";
-        return sqlite3_exec(state->db, make, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
-}
-
-static int check_version(struct state *state, const char *path, struct cella_err *err)
-{
-        int64_t version = 0, application = 0, tables = 0;
-        if (integer_of(state, "PRAGMA user_version", &version) < 0 ||
-            integer_of(state, "PRAGMA application_id", &application) < 0 ||
-            integer_of(state, "SELECT count(*) FROM sqlite_schema", &tables) < 0)
-                return -EIO;
-        if (version > VERSION) {
-                err_say(err, CELLA_INTERNAL, -EPROTO, "%s is of version %lld, this program knows up to %d",
-                        path, (long long)version, VERSION);
-                err_hint(err, "use the Cella that wrote it, or a newer one");
-                return -EPROTO;
-        }
-        if (version == 0 && tables == 0)
-                return set_up(state);
-        if (application != APPLICATION) {
-                err_say(err, CELLA_INTERNAL, -EBADMSG, "%s is the database of another program", path);
-                err_hint(err, "move it away, or use another state directory");
-                return -EBADMSG;
-        }
-        return 0;
-}
+static const char *const steps[] = {
+        "CREATE TABLE settings (one INTEGER PRIMARY KEY CHECK (one = 1), document TEXT NOT NULL) STRICT;"
+        "CREATE TABLE keys (id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE,"
+        " created_ms INTEGER NOT NULL, about TEXT NOT NULL) STRICT;"
+        "CREATE TABLE sandboxes (id TEXT PRIMARY KEY, about TEXT NOT NULL) STRICT;",
+};
+static const struct sqlite_schema schema = {
+        .application = 0x43656c53 /* "CelS" */, .version = sizeof steps / sizeof *steps, .steps = steps};
 
 /* Before SQLite makes it: its own files take the mode of this one. */
 static int make_file(const char *path, struct cella_err *err)
@@ -195,14 +156,14 @@ int state_open(const char *directory, struct state **ret, struct cella_err *err)
                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
                     "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA journal_size_limit=4194304",
                     NULL, NULL, NULL) != SQLITE_OK ||
-            (r = check_version(state, path, err)) < 0 || (r = load_keys(state, path, err)) < 0) {
-                if (err && err->kind != CELLA_OK)
-                        return r;
+            (r = sqlite_schema_migrate(state->db, path, &schema, err)) < 0 ||
+            (r = load_keys(state, path, err)) < 0) {
+                bool set = err && err->kind != CELLA_OK;
                 int code = sqlite3_errcode(state->db);
-                bool damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
-                int num = damaged ? -EBADMSG : code == SQLITE_FULL ? -ENOSPC : -EIO;
-                err_say(err, CELLA_INTERNAL, num, "cannot open %s: %s", path, sqlite3_errmsg(state->db));
-                if (damaged)
+                int num = set ? r : sqlite_fail(state->db, "open", path, err);
+                if (!set && code == SQLITE_ERROR) /* a table or a column is missing */
+                        num = -EBADMSG;
+                if (num == -EBADMSG && err && !err->hint[0])
                         err_hint(err, "it is damaged: put back a copy, or move it away to start without "
                                       "settings and keys");
                 return num;
@@ -451,7 +412,7 @@ int state_sandbox_put(struct state *state, const char *id, const json_t *about, 
         r = text_of(about, "sandbox", &text, err);
         if (r < 0)
                 return r;
-        if (integer_of(state, "SELECT count(*) FROM sandboxes", &rows) < 0)
+        if (sqlite_integer(state->db, "SELECT count(*) FROM sandboxes", &rows) < 0)
                 r = fail(state, err, "count the sandboxes");
         else if (rows >= STATE_ROWS_MAX)
                 r = run(state, "UPDATE sandboxes SET about = ?2 WHERE id = ?1", id, text, err,

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import sqlite3
 import time
 
@@ -233,3 +234,29 @@ def questions_that_wait_do_not_hold_up_the_end():
         d.stop()  # looks at how it ended
         for c in asked:
             c.close()
+
+
+FIXTURE = os.path.join(os.path.dirname(__file__), "..", "fixture", "state-1")
+
+
+@test
+def the_state_of_version_1_is_taken_over():
+    """Written by the version before migrations, whose daemon was killed while a command ran."""
+    with Daemon() as d:
+        d.ok("PUT", "/v1/secrets/any", {"value": "makes the files"}, 201)
+    for name in ("audit.db", "state.db", "running.map", "secrets", "secret.key"):  # the files keep their owner
+        shutil.copyfile(os.path.join(FIXTURE, name), os.path.join(d.state, name))
+    os.truncate(os.path.join(d.state, "running.map"), 1025 * 8192)  # the fixture lacks the zeros at its end
+    with Daemon(state=d.state) as d:
+        same(d.get("/v1/settings", unix=True)["limits"]["timeout_ms"], 20000, "the settings")
+        same(d.get("/v1/executions/verify", unix=True), {"rows": 7, "ok": True, "last": 7, "hash": d.get("/v1/executions/exe_aqfmy3wlweyacfixe6cd", unix=True)["hash"]}, "the chain")
+        same([(r["id"], r["status"]) for r in d.get("/v1/executions", unix=True)["executions"]],
+             [("exe_aqfmy3wlweyacfixe6cd", "interrupted"), ("exe_ry642zz4wh6iwz4vzixk", "timeout"), ("exe_ld4u3uowcheskplkg2hr", "exited"),
+              ("exe_22xjp7aic2kxjowk62jm", "exited"), ("exe_nsyukkorvdp2ef6gevpt", "exited"), ("exe_b3r76qawyfw7637aepcs", "exited"), ("exe_wsjm4odvqqjts42i2xk2", "exited")], "the rows")  # fmt: skip
+        d.key = "cella_YzaCM4oGrIGTNml6U5s6tA-Cnwn9T8BZGtAcnGrVPmU"
+        same(d.exec("sh", "echo key")["stdout"], "key\n", "the key")
+        same([s["name"] for s in d.get("/v1/secrets", unix=True)["secrets"]], ["token"], "the secrets")
+        new = d.get("/v1/executions?limit=1", unix=True)["executions"][0]
+        same((new["key"], d.get("/v1/executions/verify", unix=True)["rows"]), ("key_52zurfqan4b65lmivagc", 8), "a new row")
+        sandboxes = d.get("/v1/sandboxes", unix=True)["sandboxes"]
+        same({(s["session"], s["agent"]) for s in sandboxes if s["state"] == "stopped"}, {("kept", None), (None, "one")}, "the sandboxes")

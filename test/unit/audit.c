@@ -690,6 +690,11 @@ TEST(every_kind_of_tampering_is_found)
                 {"UPDATE executions SET stdout_bytes = 7 WHERE seq = 5", 5, changed5},
                 {"UPDATE executions SET stderr_bytes = 1 WHERE seq = 5", 5, changed5},
                 {"UPDATE executions SET violations = '[]' WHERE seq = 5", 5, changed5},
+                {"UPDATE executions SET about = '{}' WHERE seq = 5", 5, changed5},
+                {"UPDATE executions SET about = NULL WHERE seq = 8", 8,
+                 "row 8 is not what was written, or does not follow the row before it"},
+                {"UPDATE executions SET about = replace(about, 'host', 'sandbox') WHERE seq = 8", 8,
+                 "row 8 is not what was written, or does not follow the row before it"},
                 {"UPDATE executions SET hash = zeroblob(32) WHERE seq = 5", 5, changed5},
                 {"UPDATE executions SET hash = x'' WHERE seq = 5", 5, changed5},
                 {"DELETE FROM executions WHERE seq = 5", 5, "1 row is missing before row 6"},
@@ -705,7 +710,7 @@ TEST(every_kind_of_tampering_is_found)
                  "runtime,"
                  "\"key\", session, agent, status, exit_code, signal, duration_us, cpu_us, memory_peak,"
                  "processes_peak, input_bytes, stdout_bytes, stderr_bytes, violations, input, stdout, "
-                 "stderr, hash "
+                 "stderr, hash, about "
                  "FROM executions WHERE seq = 4",
                  5, changed5},
                 /* Two in another order. */
@@ -721,7 +726,7 @@ TEST(every_kind_of_tampering_is_found)
                 {"INSERT INTO executions SELECT 11, 'exe_new', started_ms, finished_ms, sandbox, runtime,"
                  "\"key\", session, agent, status, exit_code, signal, duration_us, cpu_us, memory_peak,"
                  "processes_peak, input_bytes, stdout_bytes, stderr_bytes, violations, input, stdout, "
-                 "stderr, hash "
+                 "stderr, hash, about "
                  "FROM executions WHERE seq = 10",
                  11, "row 11 is not what was written, or does not follow the row before it"},
                 {"UPDATE executions SET seq = 0 WHERE seq = 1", 0,
@@ -744,7 +749,12 @@ TEST(every_kind_of_tampering_is_found)
                 {"DROP TABLE head", 11, "the database is damaged: no such table: head"},
         };
         struct audit *audit = fresh();
-        log_many(audit, 10);
+        log_many(audit, 7);
+        struct audit_begin eighth = begin_of("exe_8");
+        eighth.about = "{\"mode\":\"host\"}";
+        eighth.about_len = strlen(eighth.about);
+        audit_end(audit, audit_begin(audit, &eighth), &eighth, &exited);
+        log_many(audit, 2);
         audit_close(audit);
         check_ok(10);
         char copy[160];
@@ -761,6 +771,63 @@ TEST(every_kind_of_tampering_is_found)
         }
         check_ok(10);
         remove_directory();
+}
+
+/* Writes the content of a row anew, with a hash that is right for it: what only the next row's hash shows. */
+static void forge_row(int64_t seq)
+{
+        sqlite3 *db = NULL;
+        sqlite3_stmt *statement = NULL;
+        struct cell cells[COLUMNS + 1];
+        unsigned char before[HASH_SIZE], hash[HASH_SIZE];
+        CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
+        CHECK_INT(sqlite3_prepare_v2(db, "SELECT hash FROM executions WHERE seq = ?", -1, &statement, NULL),
+                  0);
+        sqlite3_bind_int64(statement, 1, seq - 1);
+        CHECK_INT(sqlite3_step(statement), SQLITE_ROW);
+        memcpy(before, sqlite3_column_blob(statement, 0), HASH_SIZE);
+        sqlite3_finalize(statement);
+        CHECK_INT(sqlite3_prepare_v2(db, "SELECT " ROW_COLUMNS ", hash FROM executions WHERE seq = ?", -1,
+                                     &statement, NULL),
+                  0);
+        sqlite3_bind_int64(statement, 1, seq);
+        CHECK_INT(sqlite3_step(statement), SQLITE_ROW);
+        row_read(statement, cells, COLUMNS + 1);
+        cells[COLUMN_RUNTIME] = cell_text("node");
+        row_hash(before, cells, row_columns(cells), hash);
+        sqlite3_stmt *update = NULL;
+        CHECK_INT(sqlite3_prepare_v2(db, "UPDATE executions SET runtime = 'node', hash = ? WHERE seq = ?", -1,
+                                     &update, NULL),
+                  0);
+        sqlite3_finalize(statement);
+        sqlite3_bind_blob(update, 1, hash, HASH_SIZE, SQLITE_STATIC);
+        sqlite3_bind_int64(update, 2, seq);
+        CHECK_INT(sqlite3_step(update), SQLITE_DONE);
+        sqlite3_finalize(update);
+        sqlite3_close(db);
+}
+
+TEST(a_row_that_was_forged_with_a_right_hash_breaks_the_next_row)
+{
+        struct audit *audit = fresh();
+        log_many(audit, 10);
+        audit_close(audit);
+        check_ok(10);
+        forge_row(5);
+        check_bad(6, "row 6 is not what was written, or does not follow the row before it");
+        remove_directory();
+}
+
+TEST(equal_rows_after_different_rows_have_different_hashes)
+{
+        const unsigned char one[HASH_SIZE] = {1}, two[HASH_SIZE] = {2};
+        unsigned char after_one[HASH_SIZE], after_two[HASH_SIZE], again[HASH_SIZE];
+        const struct cell cells[2] = {cell_integer(7), cell_text("same")};
+        row_hash(one, cells, 2, after_one);
+        row_hash(two, cells, 2, after_two);
+        row_hash(one, cells, 2, again);
+        CHECK(memcmp(after_one, after_two, HASH_SIZE) != 0);
+        CHECK(memcmp(after_one, again, HASH_SIZE) == 0);
 }
 
 static json_t *verdict_in_slices(struct audit *audit, unsigned *ret_slices)
@@ -1039,8 +1106,8 @@ TEST(another_version_or_program_is_refused)
 {
         audit_close(fresh());
         run_sql("PRAGMA user_version = 7");
-        check_refused(-EPROTO, "audit.db is of version 7, this program knows up to 1", "newer");
-        run_sql("PRAGMA user_version = 1; PRAGMA application_id = 1");
+        check_refused(-EPROTO, "audit.db is of version 7, this program knows up to 2", "newer");
+        run_sql("PRAGMA user_version = 2; PRAGMA application_id = 1");
         check_refused(-EBADMSG, "of another program", "move it away");
         run_sql("PRAGMA application_id = 0x43656c41; DELETE FROM head");
         check_refused(-EBADMSG, "does not say where it ends", "tampered");
@@ -1049,6 +1116,69 @@ TEST(another_version_or_program_is_refused)
         check_refused(-ENOENT, "/nonexistent/running.map", "");
         struct audit_reader *reader = NULL;
         CHECK_INT(audit_reader_open(directory, &reader, &err), -ENOENT);
+}
+
+/* ---- what an older version wrote ---- */
+
+static void copy_fixture(const char *name)
+{
+        char command[256];
+        snprintf(command, sizeof command, "cp " FIXTURES "/state-1/%s %s/", name, directory);
+        CHECK_INT(system(command), 0);
+}
+
+/* Written by the version before migrations: six executions, one that ran when the daemon was killed. */
+static void take_fixture(void)
+{
+        make_directory();
+        copy_fixture("audit.db");
+        copy_fixture("running.map"); /* without the zeros at its end */
+        CHECK_INT(truncate(in_directory("running.map"), 1025 * 8192), 0);
+        CHECK_INT(count_sql("PRAGMA user_version"), 1);
+}
+
+TEST(the_log_of_version_1_is_migrated_and_verifies)
+{
+        take_fixture();
+        struct audit *audit = opened();
+        CHECK_INT(interrupted, 1);
+        flush(audit);
+        CHECK_INT(count_sql("PRAGMA user_version"), 2);
+        json_t *said = verdict();
+        CHECK(json_is_true(json_object_get(said, "ok")));
+        CHECK_INT(number(said, "rows"), 7);
+        json_decref(said);
+        CHECK_INT(count_sql("SELECT count(*) FROM executions WHERE seq = 6 AND hex(hash) = "
+                            "'F66B1E7A949056B5C46CDE8CD605E462177F2D69A99551A6A690050C3B6BB131'"),
+                  1);
+        json_t *row = got("exe_b3r76qawyfw7637aepcs");
+        CHECK_STR(word(row, "status"), "exited");
+        CHECK_STR(word(row, "input"), "print(6*7)");
+        CHECK_STR(word(row, "stdout"), "42\n");
+        CHECK_STR(word(row, "key"), "key_52zurfqan4b65lmivagc");
+        json_decref(row);
+        row = got("exe_aqfmy3wlweyacfixe6cd");
+        CHECK_STR(word(row, "status"), "interrupted");
+        CHECK_STR(word(row, "input"), "sleep 100 # cut off");
+        json_decref(row);
+        log_one(audit, "exe_new");
+        flush(audit);
+        check_ok(8);
+        audit_close(audit);
+        /* Old rows stay protected: by their own form of the hash, and by the next row. */
+        run_sql("UPDATE executions SET stdout_bytes = 99 WHERE seq = 2");
+        check_bad(2, "row 2 is not what was written, or does not follow the row before it");
+        remove_directory();
+}
+
+TEST(a_reader_does_not_read_a_log_that_was_not_migrated)
+{
+        struct audit_reader *reader = NULL;
+        take_fixture();
+        CHECK_INT(audit_reader_open(directory, &reader, &err), -EPROTO);
+        CHECK(strstr(err.msg, "audit.db is of version 1, not 2") != NULL);
+        CHECK(strstr(err.hint, "migrates it when it starts") != NULL);
+        remove_directory();
 }
 
 TEST(a_second_process_is_refused)

@@ -269,6 +269,30 @@ TEST(a_newer_file_is_refused)
         gone(NULL);
 }
 
+TEST(the_state_of_an_older_version_is_read)
+{
+        char command[256];
+        json_t *settings = NULL, *key = NULL, *list = NULL;
+        strcpy(directory, "/tmp/cella-state-XXXXXX");
+        CHECK(mkdtemp(directory) != NULL);
+        snprintf(command, sizeof command, "cp " FIXTURES "/state-1/state.db %s/", directory);
+        CHECK_INT(system(command), 0);
+        struct state *state = opened();
+        CHECK_INT(state_settings_get(state, &settings, &err), 0);
+        CHECK_INT(json_integer_value(json_object_get(json_object_get(settings, "limits"), "timeout_ms")),
+                  20000);
+        CHECK_INT(state_key_find(state, "cella_YzaCM4oGrIGTNml6U5s6tA-Cnwn9T8BZGtAcnGrVPmU", &key), 0);
+        CHECK_STR(json_string_value(json_object_get(key, "name")), "ci");
+        CHECK_STR(json_string_value(json_object_get(key, "id")), "key_52zurfqan4b65lmivagc");
+        CHECK_INT(state_sandbox_list(state, &list, &err), 0);
+        CHECK_INT(json_array_size(list), 2);
+        CHECK_STR(json_string_value(json_object_get(json_array_get(list, 0), "session")), "kept");
+        json_decref(settings);
+        json_decref(key);
+        json_decref(list);
+        gone(state);
+}
+
 TEST(a_damaged_file_is_refused_and_kept)
 {
         state_close(fresh());
