@@ -48,6 +48,7 @@ enum target {
         TO_NONE,
         TO_ALLOW,
         TO_KILL,
+        TO_ZERO, /* returns 0, and nothing is done */
         TO_EPERM,
         TO_ENOSYS,
         TO_EAFNOSUPPORT,
@@ -55,6 +56,8 @@ enum target {
         TO_TELL_EPERM, /* the same, but init is asked */
         TO_TELL_EAFNOSUPPORT,
         TO_CLONE,
+        TO_FILE_ADVICE,
+        TO_MEMORY_ADVICE,
         TO_SOCKET,
         TO_SOCKET_INET,
         TO_SOCKET_INET_PROTOCOL,
@@ -106,6 +109,11 @@ enum {
         FLAG_TMPFILE = 020000000,     /* __O_TMPFILE, the same on both machines */
         FLAG_WHITEOUT = 4,            /* RENAME_WHITEOUT */
         OPTION_SCHED_CORE = 62,       /* PR_SCHED_CORE */
+        OPTION_MEMORY_MERGE = 67,     /* PR_SET_MEMORY_MERGE */
+        FILE_DONT_NEED = 4,           /* POSIX_FADV_DONTNEED, the same on both machines */
+        MEMORY_MERGEABLE = 12,        /* MADV_MERGEABLE */
+        MEMORY_COLD = 20,             /* MADV_COLD */
+        MEMORY_PAGEOUT = 21,          /* MADV_PAGEOUT */
         VALUE_NO_RANDOMIZE = 0x40000, /* ADDR_NO_RANDOMIZE */
         SOCKET_TYPE_MASK = 0xf,       /* the rest of the type is SOCK_CLOEXEC and the like */
         PROTOCOL_TCP = 6,
@@ -129,6 +137,14 @@ _Static_assert(O_CREAT == 0100, "O_CREAT is the same on both machines");
 
 static const struct step rules[N_TARGETS][MAX_STEPS] = {
         [TO_CLONE] = {{LOAD, 0, 0}, {IF_ANY, NAMESPACES, TO_TELL_EPERM}, {ELSE, 0, TO_ALLOW}},
+
+        /* Offset and length are 64 bits wide on both machines: one argument each. */
+        [TO_FILE_ADVICE] = {{LOAD, 3, 0}, {IF_EQUAL, FILE_DONT_NEED, TO_ZERO}, {ELSE, 0, TO_ALLOW}},
+        [TO_MEMORY_ADVICE] = {{LOAD, 2, 0},
+                              {IF_EQUAL, MEMORY_MERGEABLE, TO_EPERM},
+                              {IF_EQUAL, MEMORY_COLD, TO_EPERM},
+                              {IF_EQUAL, MEMORY_PAGEOUT, TO_EPERM},
+                              {ELSE, 0, TO_ALLOW}},
 
         [TO_SOCKET] = {{LOAD, 0, 0},
                        {IF_EQUAL, AF_UNIX, TO_ALLOW},
@@ -209,6 +225,7 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
         [TO_PRCTL] = {{LOAD, 0, 0},
                       {IF_EQUAL, PR_SET_MM, TO_SET_MM},
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
+                      {IF_EQUAL, OPTION_MEMORY_MERGE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
         /* What else it does needs privilege; this lets a shell that waited say what its arguments are, by a
          * number that nobody else knows, where the kernel does not look (jail/seccomp.h). */
@@ -234,6 +251,8 @@ static uint32_t return_value(enum target target)
         switch (target) {
         case TO_ALLOW:
                 return SECCOMP_RET_ALLOW;
+        case TO_ZERO:
+                return SECCOMP_RET_ERRNO; /* errno 0: the call returns 0 */
         case TO_EPERM:
                 return SECCOMP_RET_ERRNO | EPERM;
         case TO_ENOSYS:

@@ -283,7 +283,7 @@ OF_A_USER = {
     "signals that wait": "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [40])\nfor _ in range(1000): os.kill(os.getpid(), 40)",
     "memory that is locked": "import mmap\nm = mmap.mmap(-1, 1 << 20)\nctypes.CDLL(None).mlock(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), ctypes.c_size_t(1 << 20))",
     "instances of inotify": "for _ in range(100): ctypes.CDLL(None).inotify_init()",
-    "a queue of messages": "ctypes.CDLL(None).mq_open(b'/left', 0o102, 0o600, None)",
+    "a queue of messages": "ctypes.CDLL(None).msgget(77, 0o1600)",
     "a segment of memory": "ctypes.CDLL(None).shmget(77, 4096, 0o1600)",
     "keys": "ctypes.CDLL(None).syscall({'x86_64': 248, 'aarch64': 217}[os.uname().machine], b'user', b'left', b'x', 1, -4)",
     "another namespace": "ctypes.CDLL(None).unshare(0x10000000)",

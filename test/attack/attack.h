@@ -14,7 +14,8 @@
  *    taken down.  So for these it is shown that each wall holds without the other, and
  *    another attack that only one of them stops shows that this one is there at all:
  *    kernel_calls and capabilities for kernel_control, leaked_dir and device_ioctl for
- *    leaked_dir_read, signal_process and init_environ for process_environ.
+ *    leaked_dir_read, signal_process and init_environ for process_environ, sysv_shm and
+ *    posix_queue_create for posix_queue.
  *  - Two walls count processes, the cgroup exactly and the rlimit with some to spare.  A bomb
  *    succeeds when it gets more than its limit; without the cgroup the rlimit must still
  *    end it.  raise_limits shows the rlimit by itself.

@@ -181,6 +181,30 @@ python(
 )
 
 
+python(
+    "advice_about_files_returns_without_error",
+    "import os",
+    "fd = os.open('/usr/lib/os-release', os.O_RDONLY)",
+    "for advice in range(6): os.posix_fadvise(fd, 0, 0, advice)",
+    "print('ok')",
+)
+
+# libnuma's numa_available() takes EPERM from get_mempolicy for a machine without NUMA; a queue that could not be opened is not made.
+python(
+    "calls_that_are_closed_fail_cleanly",
+    "import ctypes, errno, mmap, os",
+    "libc = ctypes.CDLL(None, use_errno=True)",
+    "def call(name, *words): return 0 if getattr(libc, name)(*words) >= 0 else errno.errorcode[ctypes.get_errno()]",
+    "number = {'x86_64': (239, 238, 237), 'aarch64': (236, 237, 235)}[os.uname().machine]",
+    "print(*(call('syscall', n, 0, 0, 0, 0, 0, 0) for n in number))",
+    "print(call('mq_open', b'/q', 0o302, 0o600, None), call('mq_open', b'/q', 0o302, 0o600, None), call('mq_unlink', b'/q'))",
+    "m = mmap.mmap(-1, 4096)",
+    "at = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m)))",
+    "print(*(call('madvise', at, ctypes.c_size_t(4096), advice) for advice in (12, 20, 21, 4)), call('prctl', 67, 1, 0, 0, 0))",
+    out="EPERM EPERM EPERM\nENOSYS ENOSYS ENOSYS\nEPERM EPERM EPERM 0 EPERM\n",
+)
+
+
 @test
 def numpy_works():
     if subprocess.run(["/usr/bin/python3", "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode:
