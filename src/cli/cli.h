@@ -18,6 +18,7 @@ enum cli_field {
         CLI_TEXT,  /* const char * */
         CLI_TIME,  /* uint64_t, milliseconds, more than 0 */
         CLI_COUNT, /* uint64_t, more than 0 */
+        CLI_SIZE,  /* uint64_t, bytes, more than 0 */
         CLI_LIST,  /* struct cli_list: may be given again */
 };
 

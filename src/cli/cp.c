@@ -1,6 +1,9 @@
 /* cli/cp.c -- `cella cp`: files and directories into a sandbox and out of it.
  *
- * A file is put in place whole or not at all, on both sides; a directory goes as a tar (tar.h). */
+ * A file is put in place whole or not at all, on both sides; a directory goes as a tar (tar.h).
+ *
+ * What a sandbox sends is hostile.  On the host, the path that the user typed is resolved as any path is; the
+ * name that is added to it, and everything below, is only ever opened without following links. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,16 +15,29 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/id.h"
 #include "cli/api.h"
+#include "cli/new_file.h"
 #include "cli/tar.h"
 #include "sys/file.h"
 
+#define BYTES_MAX_DEFAULT UINT64_C(1073741824)
+#define ENTRIES_MAX_DEFAULT 100000
+
 struct cp_options {
         const char *socket;
+        uint64_t bytes_max, entries_max;
+        bool keep_links;
 };
 
-static const struct cli_option options[] = {API_SOCKET_OPTION(struct cp_options)};
+static const struct cli_option options[] = {
+        {"max-bytes", "SIZE", "out of a sandbox, copy at most so many bytes (1G)",
+         CLI_INTO(CLI_SIZE, struct cp_options, bytes_max)},
+        {"max-entries", "N", "out of a sandbox, at most so many files, directories and links (100000)",
+         CLI_INTO(CLI_COUNT, struct cp_options, entries_max)},
+        {"keep-links", NULL, "out of a sandbox, also symbolic links that lead out of the copied directory",
+         CLI_INTO(CLI_FLAG, struct cp_options, keep_links)},
+        API_SOCKET_OPTION(struct cp_options),
+};
 
 struct place {
         char sandbox[64]; /* "": here */
@@ -31,7 +47,8 @@ struct place {
 struct copy {
         struct client *client;
         struct place from, to;
-        unsigned skipped;
+        const struct cp_options *options;
+        struct tar_left_out left_out;
         char buffer[65536];
 };
 
@@ -211,7 +228,7 @@ static int send_directory(struct copy *c, int fd, struct cella_err *err)
         };
         r = client_send(c->client, &request, err);
         if (r == 0)
-                r = tar_pack(fd, send_piece, c->client, &c->skipped, err);
+                r = tar_pack(fd, send_piece, c->client, &c->left_out.special, err);
         return r < 0 && r != -EPIPE ? r : end_upload(c, err);
 }
 
@@ -244,12 +261,11 @@ static int copy_in(struct copy *c, struct cella_err *err)
 
 /* ---- out of the sandbox ---- */
 
-static char unfinished[PATH_MAX + 64]; /* a file that must not stay when we end */
-
-static void remove_unfinished(void)
+static int too_large(const struct copy *c, struct cella_err *err)
 {
-        if (unfinished[0])
-                unlink(unfinished);
+        err_say(err, CELLA_TOO_LARGE, -EFBIG, "'%.100s' has more than %llu bytes", c->from.path,
+                (unsigned long long)c->options->bytes_max);
+        return err_hint(err, "--max-bytes allows more");
 }
 
 /* Asks for it; the body is to be read. */
@@ -262,13 +278,19 @@ static int ask_for(struct copy *c, const char *what, const char *type, struct ce
                 return r;
         const struct client_request request = {.method = "GET", .url = &url, .accept = type};
         r = client_send(c->client, &request, err);
-        return r < 0 ? r : client_answer(c->client, &head, err);
+        if (r < 0 || (r = client_answer(c->client, &head, err)) < 0)
+                return r;
+        return head.length != CLIENT_UNKNOWN && head.length > c->options->bytes_max ? too_large(c, err) : 0;
 }
 
 static int receive_into(struct copy *c, int fd, struct cella_err *err)
 {
+        uint64_t left = c->options->bytes_max;
         ssize_t n;
         while ((n = client_read(c->client, c->buffer, sizeof c->buffer, err)) > 0) {
+                if ((uint64_t)n > left)
+                        return too_large(c, err);
+                left -= (uint64_t)n;
                 int r = sys_write_all(fd, c->buffer, (size_t)n);
                 if (r < 0)
                         return err_set(err, CELLA_INTERNAL, r, "cannot write '%.150s'", c->to.path);
@@ -276,58 +298,93 @@ static int receive_into(struct copy *c, int fd, struct cella_err *err)
         return (int)n;
 }
 
-/* Beside its place first, so that what is there stays until all has come. */
-static int receive_file(struct copy *c, unsigned mode, struct cella_err *err)
+/* The directory of the host that gets the copy, and the name that the copy has there ("": what is copied is
+ * the content of a directory, and this is where it goes).  Only what the user typed is resolved here. */
+static int open_target(struct copy *c, bool directory, char name[NAME_MAX + 1], struct cella_err *err)
 {
+        char *path = c->to.path, parent[PATH_MAX];
+        int dir = sys_openat(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+        if (dir >= 0) {
+                last_part(c->from.path, name);
+                int r = go_inside(c, err); /* for messages, and to find a path that is too long */
+                if (r < 0)
+                        sys_close(dir);
+                return r < 0 ? r : dir;
+        }
+        if (!directory && ends_in_slash(path))
+                return err_set(err, CELLA_INVALID_REQUEST, dir, "cannot write to '%.150s'", path);
+        last_part(path, name);
+        size_t len = strlen(path);
+        while (len > 1 && path[len - 1] == '/')
+                len--;
+        while (len > 0 && path[len - 1] != '/')
+                len--;
+        snprintf(parent, sizeof parent, "%.*s", len ? (int)len : 1, len ? path : ".");
+        if (name[0])
+                dir = sys_openat(AT_FDCWD, parent, O_PATH | O_DIRECTORY, 0);
+        return dir < 0 ? err_set(err, CELLA_INVALID_REQUEST, dir, "cannot write to '%.150s'", path) : dir;
+}
+
+/* A regular file is replaced, and so is a link to one: not what it leads to.  Takes dir. */
+static int receive_file(struct copy *c, int dir, const char *name, unsigned mode, struct cella_err *err)
+{
+        AUTO(new_file_done) struct new_file file = NEW_FILE_NONE;
         struct stat st;
-        char id[ID_SIZE];
-        bool exists = stat(c->to.path, &st) == 0;
-        if (exists && !S_ISREG(st.st_mode)) {
-                AUTO(sys_close) int device = sys_openat(AT_FDCWD, c->to.path, O_WRONLY, 0);
-                return device < 0 ? err_set(err, CELLA_INVALID_REQUEST, device, "cannot write '%.150s'",
-                                            c->to.path)
-                                  : receive_into(c, device, err);
+        if (fstatat(dir, name, &st, 0) == 0 && !S_ISREG(st.st_mode)) {
+                sys_close(dir);
+                err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "'%.150s' is not a regular file: not written to",
+                        c->to.path);
+                return err_hint(err, "DST - writes to standard output");
         }
-        if (id_make(".cella_", id) < 0)
-                return err_say(err, CELLA_INTERNAL, -EIO, "no random numbers");
-        const char *slash = strrchr(c->to.path, '/');
-        snprintf(unfinished, sizeof unfinished, "%.*s%s", slash ? (int)(slash - c->to.path) + 1 : 0,
-                 c->to.path, id);
-        AUTO(sys_close) int fd = sys_openat(AT_FDCWD, unfinished, O_WRONLY | O_CREAT | O_EXCL, mode);
-        if (fd < 0) {
-                unfinished[0] = '\0';
-                return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot write '%.150s'", c->to.path);
-        }
-        int r = receive_into(c, fd, err);
-        if (r == 0 && rename(unfinished, c->to.path) < 0)
-                r = err_set(err, CELLA_INTERNAL, -errno, "cannot write '%.150s'", c->to.path);
+        int r = new_file_begin(&file, dir, name, mode);
         if (r < 0)
-                remove_unfinished();
-        unfinished[0] = '\0';
+                return err_set(err, CELLA_INVALID_REQUEST, r, "cannot write '%.150s'", c->to.path);
+        r = receive_into(c, file.fd, err);
+        if (r == 0 && (r = new_file_commit(&file)) < 0)
+                err_set(err, CELLA_INTERNAL, r, "cannot write '%.150s'", c->to.path);
         return r;
 }
 
-static int receive_directory(struct copy *c, struct cella_err *err)
+/* Opens the directory that the archive is unpacked into, and makes it if it is missing. */
+static int open_unpacked(struct copy *c, int parent, const char *name, struct cella_err *err)
 {
+        int r = name[0] ? sys_mkdirat(parent, name, 0755) : 0;
+        int dir = sys_openat(parent, name[0] ? name : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        struct stat st;
+        if (dir >= 0)
+                return dir;
+        if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
+                err_say(err, CELLA_INVALID_REQUEST, -ELOOP, "'%.150s' is a symbolic link: not followed",
+                        c->to.path);
+                return err_hint(err, "name the directory that it leads to, or remove it");
+        }
+        return err_set(err, CELLA_INVALID_REQUEST, r < 0 && r != -EEXIST ? r : dir,
+                       "cannot write to '%.150s'", c->to.path);
+}
+
+/* Takes parent. */
+static int receive_directory(struct copy *c, int parent, const char *name, struct cella_err *err)
+{
+        const struct tar_unpack_options limits = {.bytes_max = c->options->bytes_max,
+                                                  .entries_max = c->options->entries_max,
+                                                  .keep_links = c->options->keep_links};
         AUTO(tar_unpack_free) struct tar_unpack *tar = NULL;
-        int r = sys_mkdirat(AT_FDCWD, c->to.path, 0755);
-        AUTO(sys_close) int dir = sys_openat(AT_FDCWD, c->to.path, O_RDONLY | O_DIRECTORY, 0);
-        if (dir < 0)
-                return err_set(err, CELLA_INVALID_REQUEST, r < 0 && r != -EEXIST ? r : dir,
-                               "cannot write to '%.150s'", c->to.path);
-        if ((r = tar_unpack_new(dir, &tar, err)) < 0)
+        AUTO(sys_close) int dir = open_unpacked(c, parent, name, err);
+        sys_close(parent);
+        int r = dir < 0 ? dir : tar_unpack_new(dir, &limits, &tar, err);
+        if (r < 0)
                 return r;
         ssize_t n;
         while ((n = client_read(c->client, c->buffer, sizeof c->buffer, err)) > 0)
                 if ((r = tar_unpack_feed(tar, c->buffer, (size_t)n, err)) < 0)
                         return r;
-        return n < 0 ? (int)n : tar_unpack_end(tar, &c->skipped, err);
+        return n < 0 ? (int)n : tar_unpack_end(tar, &c->left_out, err);
 }
 
 static int copy_out(struct copy *c, struct cella_err *err)
 {
         bool standard = !strcmp(c->to.path, "-");
-        struct stat st;
+        char name[NAME_MAX + 1] = "";
         unsigned mode = 0644;
         int kind = remote_kind(c, &c->from, &mode, err), r;
         if (kind <= 0)
@@ -341,11 +398,25 @@ static int copy_out(struct copy *c, struct cella_err *err)
                 return r;
         if (standard)
                 return receive_into(c, STDOUT_FILENO, err);
-        bool into = stat(c->to.path, &st) == 0 && S_ISDIR(st.st_mode);
-        if ((into || (!directory && ends_in_slash(c->to.path))) && (r = go_inside(c, err)) < 0)
-                return r;
-        cli_on_signal(remove_unfinished);
-        return directory ? receive_directory(c, err) : receive_file(c, mode, err);
+        int dir = open_target(c, directory, name, err);
+        if (dir < 0)
+                return dir;
+        cli_on_signal(new_file_abandon);
+        return directory ? receive_directory(c, dir, name, err) : receive_file(c, dir, name, mode, err);
+}
+
+static int tell_left_out(const struct tar_left_out *left_out, struct cella_err *err)
+{
+        if (left_out->links > 0 && cli_stderr_ready())
+                fprintf(stderr,
+                        "cella: left out %u symbolic link%s that lead%s out of the copied directory; "
+                        "--keep-links copies such links too\n",
+                        left_out->links, left_out->links == 1 ? "" : "s", left_out->links == 1 ? "s" : "");
+        if (left_out->special == 0)
+                return 0;
+        return err_say(err, CELLA_INTERNAL, -ENOTSUP,
+                       "%u entries were left out: only files, directories and symbolic links are copied",
+                       left_out->special);
 }
 
 static int cp(const struct cli_command *self, int argc, char **argv, struct cp_options *o,
@@ -365,18 +436,14 @@ static int cp(const struct cli_command *self, int argc, char **argv, struct cp_o
         if ((r = client_new(o->socket, &client, err)) < 0)
                 return r;
         c.client = client;
+        c.options = o;
         r = c.to.sandbox[0] ? copy_in(&c, err) : copy_out(&c, err);
-        if (r == 0 && c.skipped > 0)
-                return err_say(
-                        err, CELLA_INTERNAL, -ENOTSUP,
-                        "%u entries were left out: only files, directories and symbolic links are copied",
-                        c.skipped);
-        return r;
+        return r < 0 ? r : tell_left_out(&c.left_out, err);
 }
 
 static int cp_main(const struct cli_command *self, int argc, char **argv)
 {
-        struct cp_options o = {0};
+        struct cp_options o = {.bytes_max = BYTES_MAX_DEFAULT, .entries_max = ENTRIES_MAX_DEFAULT};
         struct cella_err err = {0};
         return cli_finish(cp(self, argc, argv, &o, &err), &err, false);
 }
@@ -387,7 +454,8 @@ const struct cli_command cli_cp = {
         .summary = "copy a file or directory into a sandbox or out of it",
         .text = "A path in a sandbox is absolute or below /workspace. A directory that exists gets SRC into "
                 "it;\n"
-                "SRC/. stands for what is in SRC.",
+                "SRC/. stands for what is in SRC. An SRC that is a symbolic link stands for what it leads "
+                "to.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = cp_main,

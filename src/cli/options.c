@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/text.h"
 
 static const char *const unit_names[] = {
         [LIMIT_BYTES] = "SIZE", [LIMIT_TIME] = "TIME", [LIMIT_CORES] = "N", [LIMIT_COUNT] = "N"};
@@ -99,10 +100,15 @@ static int set_field(const struct cli_option *o, void *target, const char *value
         case CLI_COUNT:
                 r = parse_count(value, number);
                 break;
+        case CLI_SIZE:
+                r = parse_bytes(value, number);
+                break;
         }
         if (r < 0 || *number == 0)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--%s takes %s, not '%.40s'", o->name,
-                               o->field == CLI_TIME ? "a time like 30s, 10m or 1h" : "a number above 0",
+                               o->field == CLI_TIME   ? "a time like 30s, 10m or 1h"
+                               : o->field == CLI_SIZE ? "a size like 512M or 4G"
+                                                      : "a number above 0",
                                value);
         return 0;
 }
@@ -224,10 +230,13 @@ bool cli_stderr_ready(void)
 int cli_fail(const struct cella_err *err, int status)
 {
         bool colour = isatty(STDERR_FILENO);
+        char msg[sizeof err->msg], hint[sizeof err->hint];
         if (!cli_stderr_ready())
                 return status;
-        fprintf(stderr, "%scella:%s %s%s%s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", err->msg,
-                err->hint[0] ? "; " : "", err->hint);
+        text_safe(msg, sizeof msg, err->msg); /* it may quote a name or text of a sandbox */
+        text_safe(hint, sizeof hint, err->hint);
+        fprintf(stderr, "%scella:%s %s%s%s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", msg,
+                hint[0] ? "; " : "", hint);
         return status;
 }
 

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "cli/new_file.h"
 #include "cli/tar.h"
 #include "sys/file.h"
+
+#define METAS_MAX 8 /* headers about one entry */
 
 enum state {
         HEADER, /* collecting a block */
@@ -29,13 +32,16 @@ struct tar_unpack {
         uint64_t padding; /* after it */
         size_t have;      /* of block, or of meta */
         bool zero_block;  /* the one before was all zeros */
-        unsigned skipped;
+        unsigned metas;   /* headers about the next entry so far */
+        struct tar_unpack_options options;
+        uint64_t bytes, entries; /* so far; see options */
+        struct tar_left_out left_out;
 
         bool has_path, has_link, has_size; /* by a header before */
         uint64_t size;
         char path[PATH_MAX], link[PATH_MAX];
 
-        int file; /* that is being written */
+        struct new_file file; /* that is being written */
         struct timespec mtime;
         union {
                 struct tar_header header;
@@ -56,13 +62,15 @@ static int refuse(struct cella_err *err, const char *name, const char *why)
                        name, why);
 }
 
-int tar_unpack_new(int dir, struct tar_unpack **ret, struct cella_err *err)
+int tar_unpack_new(int dir, const struct tar_unpack_options *options, struct tar_unpack **ret,
+                   struct cella_err *err)
 {
         struct tar_unpack *u = calloc(1, sizeof *u);
         if (!u)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "tar");
         u->dir = dir;
-        u->file = -1;
+        u->options = *options;
+        u->file = NEW_FILE_NONE;
         u->left = TAR_BLOCK;
         *ret = u;
         return 0;
@@ -71,7 +79,7 @@ int tar_unpack_new(int dir, struct tar_unpack **ret, struct cella_err *err)
 struct tar_unpack *tar_unpack_free(struct tar_unpack *u)
 {
         if (u)
-                sys_close(u->file);
+                new_file_done(&u->file);
         free(u);
         return NULL;
 }
@@ -105,6 +113,28 @@ static int number(const char *field, size_t size, uint64_t *ret)
         return 0;
 }
 
+/* ---- limits ---- */
+
+static int count_entry(struct tar_unpack *u, struct cella_err *err)
+{
+        if (u->entries++ < u->options.entries_max)
+                return 0;
+        err_say(err, CELLA_TOO_LARGE, -EFBIG, "the copy has more than %llu files, directories and links",
+                (unsigned long long)u->options.entries_max);
+        return err_hint(err, "what came before was copied; --max-entries allows more");
+}
+
+static int count_bytes(struct tar_unpack *u, uint64_t size, struct cella_err *err)
+{
+        if (size <= u->options.bytes_max - u->bytes) {
+                u->bytes += size;
+                return 0;
+        }
+        err_say(err, CELLA_TOO_LARGE, -EFBIG, "the copy has more than %llu bytes",
+                (unsigned long long)u->options.bytes_max);
+        return err_hint(err, "what came before was copied; --max-bytes allows more");
+}
+
 /* ---- places ---- */
 
 /* Opens the directory that holds the last part of path, making those that are missing; *ret_leaf
@@ -116,7 +146,7 @@ static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, 
         snprintf(whole, sizeof whole, "%s", path);
         if (path[0] == '/')
                 return refuse(err, whole, "an absolute name");
-        int dir = sys_openat(u->dir, ".", O_RDONLY | O_DIRECTORY, 0);
+        int dir = sys_openat(u->dir, ".", O_PATH | O_DIRECTORY, 0);
         const char *leaf = "";
         for (char *part = path, *next; dir >= 0 && part; part = next) {
                 next = strchr(part, '/');
@@ -132,9 +162,13 @@ static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, 
                 }
                 if (*leaf) {
                         int r = sys_mkdirat(dir, leaf, 0755);
+                        if (r == 0 && (r = count_entry(u, err)) < 0) {
+                                sys_close(dir);
+                                return r;
+                        }
                         int below = r < 0 && r != -EEXIST
                                             ? r
-                                            : sys_openat(dir, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+                                            : sys_openat(dir, leaf, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
                         sys_close(dir);
                         dir = below;
                 }
@@ -148,14 +182,15 @@ static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, 
         return dir;
 }
 
-/* Whatever has the name gives it up, unless it is a directory. */
-static int make_room(int dir, const char *leaf, struct cella_err *err)
+static int cannot_replace(struct cella_err *err, int r, const char *leaf)
 {
-        int r = sys_unlinkat(dir, leaf, 0);
-        if (r == -EISDIR || r == -EPERM)
+        if (r == -EISDIR)
                 return err_say(err, CELLA_INTERNAL, r,
                                "'%.150s' is a directory here, and none in the archive", leaf);
-        return r < 0 && r != -ENOENT ? err_set(err, CELLA_INTERNAL, r, "cannot replace '%.150s'", leaf) : 0;
+        if (r == -EEXIST)
+                return err_say(err, CELLA_INTERNAL, r,
+                               "'%.150s' is a device, FIFO or socket here: not replaced", leaf);
+        return err_set(err, CELLA_INTERNAL, r, "cannot write '%.150s'", leaf);
 }
 
 static int make_directory(struct tar_unpack *u, unsigned mode, struct cella_err *err)
@@ -175,34 +210,79 @@ static int make_directory(struct tar_unpack *u, unsigned mode, struct cella_err 
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot make '%.150s'", leaf) : 0;
 }
 
+static unsigned count_names(const char *path)
+{
+        unsigned n = 0;
+        for (size_t len; *path; path += len + (path[len] == '/')) {
+                len = strcspn(path, "/");
+                n += len > 0 && !(len == 1 && path[0] == '.');
+        }
+        return n;
+}
+
+bool tar_link_leads_out(const char *path, const char *target)
+{
+        unsigned names = count_names(path), above = names > 0 ? names - 1 : 0;
+        bool below = false; /* after the first name */
+        if (target[0] == '/')
+                return true;
+        for (size_t len; *target; target += len + (target[len] == '/')) {
+                len = strcspn(target, "/");
+                if (len == 2 && !memcmp(target, "..", 2)) {
+                        if (below || above-- == 0)
+                                return true;
+                } else if (len > 0 && !(len == 1 && target[0] == '.')) {
+                        below = true;
+                }
+        }
+        return false;
+}
+
 static int make_link(struct tar_unpack *u, struct cella_err *err)
 {
         const char *leaf;
+        bool leads_out = tar_link_leads_out(u->path, u->link);
         AUTO(sys_close) int dir = open_parent(u, u->path, &leaf, err);
         if (dir < 0)
                 return dir;
         if (!*leaf || !u->link[0])
                 return wrong(err, "a link without a name");
-        int r = make_room(dir, leaf, err);
-        if (r < 0)
-                return r;
-        r = sys_symlinkat(u->link, dir, leaf);
-        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot make '%.150s'", leaf) : 0;
+        if (leads_out && !u->options.keep_links) {
+                u->left_out.links++;
+                return 0;
+        }
+        int r = new_file_check(dir, leaf);
+        if (r == 0 && (r = sys_unlinkat(dir, leaf, 0)) == -ENOENT)
+                r = 0;
+        if (r == 0)
+                r = sys_symlinkat(u->link, dir, leaf);
+        return r < 0 ? cannot_replace(err, r, leaf) : 0;
 }
 
 static int make_file(struct tar_unpack *u, unsigned mode, struct cella_err *err)
 {
         const char *leaf;
-        AUTO(sys_close) int dir = open_parent(u, u->path, &leaf, err);
+        int dir = open_parent(u, u->path, &leaf, err);
         if (dir < 0)
                 return dir;
-        if (!*leaf)
+        if (!*leaf) {
+                sys_close(dir);
                 return wrong(err, "a file without a name");
-        int r = make_room(dir, leaf, err);
+        }
+        int r = new_file_begin(&u->file, dir, leaf, mode);
+        return r < 0 ? cannot_replace(err, r, leaf) : 0;
+}
+
+static int end_file(struct tar_unpack *u, struct cella_err *err)
+{
+        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, u->mtime};
+        if (u->mtime.tv_sec > 0)
+                futimens(u->file.fd, times); /* a file system without such times is no reason to fail */
+        int r = new_file_commit(&u->file);
         if (r < 0)
-                return r;
-        u->file = sys_openat(dir, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-        return u->file < 0 ? err_set(err, CELLA_INTERNAL, u->file, "cannot make '%.150s'", leaf) : 0;
+                cannot_replace(err, r, u->file.name);
+        new_file_done(&u->file);
+        return r;
 }
 
 /* ---- headers ---- */
@@ -293,8 +373,11 @@ static void name_from_header(struct tar_unpack *u)
 /* An entry of its own: not one that tells about the next. */
 static int begin_entry(struct tar_unpack *u, uint64_t size, unsigned mode, struct cella_err *err)
 {
-        int r = 0;
+        int r = count_entry(u, err);
+        if (r < 0 || (u->block.header.type != '2' && (r = count_bytes(u, size, err)) < 0))
+                return r;
         name_from_header(u);
+        u->metas = 0;
         u->state = SKIP;
         switch (u->block.header.type) {
         case '\0':
@@ -317,7 +400,7 @@ static int begin_entry(struct tar_unpack *u, uint64_t size, unsigned mode, struc
                 size = 0;
                 break;
         default:
-                u->skipped++;
+                u->left_out.special++;
         }
         u->has_path = u->has_link = u->has_size = false;
         u->left = size;
@@ -353,7 +436,7 @@ static int take_header(struct tar_unpack *u, struct cella_err *err)
                 u->mtime.tv_sec = (time_t)mtime;
         int r = 0;
         if (h->type == 'x' || h->type == 'g' || h->type == 'L' || h->type == 'K') {
-                if (size > TAR_META_MAX)
+                if (size > TAR_META_MAX || ++u->metas > METAS_MAX)
                         return wrong(err, "a header that is too long");
                 u->state = META;
                 u->meta_type = h->type;
@@ -380,16 +463,9 @@ static int advance(struct tar_unpack *u, struct cella_err *err)
         case META:
                 r = end_meta(u, err);
                 break;
-        case CONTENT: {
-                const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, u->mtime};
-                if (u->mtime.tv_sec > 0)
-                        futimens(u->file, times); /* as well as it can be done */
-                r = sys_close(u->file);
-                u->file = -1;
-                if (r < 0)
-                        err_set(err, CELLA_INTERNAL, r, "cannot write a file of the archive");
+        case CONTENT:
+                r = end_file(u, err);
                 break;
-        }
         default:
                 break;
         }
@@ -422,7 +498,7 @@ int tar_unpack_feed(struct tar_unpack *u, const char *data, size_t len, struct c
                 else if (u->state == META)
                         memcpy(u->meta + u->have, data, n);
                 else if (u->state == CONTENT)
-                        r = sys_write_all(u->file, data, n);
+                        r = sys_write_all(u->file.fd, data, n);
                 if (r < 0)
                         return err_set(err, CELLA_INTERNAL, r, "cannot write a file of the archive");
                 u->have += n;
@@ -433,9 +509,9 @@ int tar_unpack_feed(struct tar_unpack *u, const char *data, size_t len, struct c
         return 0;
 }
 
-int tar_unpack_end(struct tar_unpack *u, unsigned *skipped, struct cella_err *err)
+int tar_unpack_end(struct tar_unpack *u, struct tar_left_out *ret, struct cella_err *err)
 {
-        *skipped = u->skipped;
+        *ret = u->left_out;
         /* Some writers leave out the blocks of zeros at the end. */
         if (u->state == END || (u->state == HEADER && u->have == 0))
                 return 0;

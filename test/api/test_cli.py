@@ -7,8 +7,10 @@ import json
 import os
 import pty
 import random
+import re
 import select
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -838,14 +840,259 @@ def cp_never_writes_outside_of_its_directory():
         "directory_over_link": [("l", tarfile.SYMTYPE, outside), ("l", tarfile.DIRTYPE, ""), ("l/x", tarfile.REGTYPE, b"x")],
     }
     for name, entries in hostile.items():
-        r, _ = against(sandbox_with({"/d": {"tar": tar_of(*entries)}}), "cp", f"{SBX}:/d", f"out-{name}")
-        refused(r, 125, "the archive has")
-        same(os.listdir("victim"), [], f"victim after {name}", r)
+        for option in ([], ["--keep-links"]):
+            r, _ = against(sandbox_with({"/d": {"tar": tar_of(*entries)}}), "cp", *option, f"{SBX}:/d", f"out-{name}{len(option)}")
+            if option or not name.startswith(("link", "directory")):
+                refused(r, 125, "the archive has")
+            same(os.listdir("victim"), [], f"victim after {name}", r)
     r, _ = against(sandbox_with({"/d": {"tar": tar_of(("h", tarfile.LNKTYPE, outside), ("c", tarfile.CHRTYPE, ""), ("f", tarfile.REGTYPE, b"x"))}}),
                    "cp", f"{SBX}:/d", "out")
     refused(r, 125, "2 entries were left out")
     same(os.listdir("out"), ["f"], "files", r)
     same(stat.S_IMODE(os.stat("out/f").st_mode), 0o755, "mode")
+
+
+def tree(*entries):
+    """The files of sandbox_with(): a directory /d with this in it."""
+    return {path: {"tar": tar_of(*entries)} for path in ("/d", "/d/.")}
+
+
+def contents(top):
+    """Of a tree: path -> bytes of a file, target of a link, None of a directory; a device or FIFO as its type."""
+    found = {}
+    for at, directories, names in os.walk(top):
+        for name in directories + names:
+            path = os.path.join(at, name)
+            mode = os.lstat(path).st_mode
+            if stat.S_ISLNK(mode):
+                value = os.readlink(path)
+            elif stat.S_ISREG(mode):
+                with open(path, "rb") as f:
+                    value = f.read()
+            else:
+                value = None if stat.S_ISDIR(mode) else stat.S_IFMT(mode)
+            found[os.path.relpath(path, top)] = value
+    return found
+
+
+@test
+def cp_twice_does_not_follow_the_link_that_the_first_copy_brought():
+    os.mkdir("victim")
+    victim = os.getcwd() + "/victim"
+    tar = tar_of(("out", tarfile.SYMTYPE, victim), ("authorized_keys", tarfile.REGTYPE, b"KEY"))
+    for _ in range(3):
+        r, _ = against(sandbox_with({"/workspace/out": {"tar": tar}}), "cp", f"{SBX}:/workspace/out", "./out")
+        same((r.rc, os.listdir("victim")), (0, []), "status and victim", r)
+        ensure("left out 1 symbolic link that leads out of the copied directory; --keep-links" in r.err, "a warning", r)
+    same(contents("out"), {"authorized_keys": b"KEY", "out": None, "out/authorized_keys": b"KEY"}, "the copies")
+
+
+@test
+def cp_twice_with_keep_links_does_not_follow_the_link_either():
+    os.mkdir("victim")
+    victim = os.getcwd() + "/victim"
+    tar = tar_of(("out", tarfile.SYMTYPE, victim), ("authorized_keys", tarfile.REGTYPE, b"KEY"))
+    words = ("cp", "--keep-links", f"{SBX}:/workspace/out", "./out")
+    expect(against(sandbox_with({"/workspace/out": {"tar": tar}}), *words)[0], out="")
+    for _ in range(2):
+        refused(against(sandbox_with({"/workspace/out": {"tar": tar}}), *words)[0], 2, "'./out/out' is a symbolic link: not followed")
+        same(os.listdir("victim"), [], "victim")
+    same(contents("out"), {"authorized_keys": b"KEY", "out": victim}, "the first copy")
+
+
+@test
+def cp_does_not_follow_links_below_its_destination():
+    os.mkdir("victim")
+    victim = os.getcwd() + "/victim"
+    os.makedirs("out/a/b")
+    for path in ("out/d", "out/a/b/l", "out/dir"):
+        os.symlink(victim, path)
+    for entry in ("d/x", "a/b/l/x", "a/b/l/deep/x"):
+        r, _ = against(sandbox_with(tree((entry, tarfile.REGTYPE, b"x"))), "cp", f"{SBX}:/d/.", "out")
+        refused(r, 125, "leads through a link or file")
+        same(os.listdir("victim"), [], f"victim after {entry}", r)
+    refused(against(sandbox_with({"/dir": {"tar": tar_of(("x", tarfile.REGTYPE, b"x"))}}), "cp", f"{SBX}:/dir", "out")[0], 2, "not followed")
+    refused(against(sandbox_with({"/dir": b"x"}), "cp", f"{SBX}:/dir", "out")[0], 2, "is not a regular file")
+    os.symlink("nothing", "dangling")
+    refused(against(sandbox_with({"/dir": {"tar": tar_of()}}), "cp", f"{SBX}:/dir", "dangling")[0], 2, "not followed")
+    same(os.listdir("victim"), [], "victim")
+    ensure(not os.path.lexists("nothing"), "something was made through a dangling link")
+
+
+@test
+def cp_follows_the_links_of_the_path_that_was_typed():
+    os.makedirs("real/sub")
+    os.symlink("real", "mine")
+    expect(against(sandbox_with({"/f": b"x"}), "cp", f"{SBX}:/f", "mine")[0], out="")
+    expect(against(sandbox_with({"/f": b"y"}), "cp", f"{SBX}:/f", "mine/sub/g")[0], out="")
+    expect(against(sandbox_with({"/d": {"tar": tar_of(("z", tarfile.REGTYPE, b"z"))}}), "cp", f"{SBX}:/d", "mine/")[0], out="")
+    same(contents("real"), {"f": b"x", "sub": None, "sub/g": b"y", "d": None, "d/z": b"z"}, "real")
+    ensure(os.path.islink("mine"), "the link is gone")
+
+
+@test
+def cp_replaces_a_link_to_a_file_and_writes_to_nothing_but_files():
+    with open("secret", "w") as f:
+        f.write("untouched")
+    os.mkdir("out")
+    os.mkfifo("fifo")
+    reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)  # without one, opening it to write would wait
+    os.symlink("../secret", "out/f")
+    os.symlink("nothing", "out/g")
+    for name in ("f", "g"):
+        expect(against(sandbox_with({f"/{name}": b"new"}), "cp", f"{SBX}:/{name}", "out")[0], out="")
+    same(contents("out"), {"f": b"new", "g": b"new"}, "the copies")
+    same(open("secret").read(), "untouched", "what the link led to")
+    os.symlink("../fifo", "out/p")
+    os.symlink("/dev/null", "out/n")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("s.sock")
+    for target in ("out/p", "out/n", "fifo", "/dev/null", "/dev/stdout", "s.sock"):
+        before = os.lstat(target)
+        r, _ = against(sandbox_with({"/p": b"new"}), "cp", f"{SBX}:/p", target)
+        refused(r, 2, "is not a regular file: not written to", "DST - writes to standard output")
+        same(os.lstat(target).st_ino, before.st_ino, f"the inode of {target}", r)
+    for name in ("p", "n"):
+        refused(against(sandbox_with({f"/{name}": b"new"}), "cp", f"{SBX}:/{name}", "out")[0], 2, "is not a regular file")
+    os.mkfifo("out/q")
+    r, _ = against(sandbox_with(tree(("q", tarfile.REGTYPE, b"x"))), "cp", f"{SBX}:/d/.", "out")
+    refused(r, 125, "is a device, FIFO or socket here: not replaced")
+    try:
+        same(os.read(reader, 10), b"", "what came through the FIFO")
+    finally:
+        os.close(reader)
+        listener.close()
+
+
+@test
+def cp_copies_links_that_stay_in_the_directory_and_leaves_out_the_others():
+    inside = {"l": "f", "a/up": "..", "a/b/f": "../../f", "dangling": "no/thing", "loop": "loop"}
+    outside = {"abs": "/etc/passwd", "dotdot": "..", "a/b/far": "../../../x", "steps": "a/up/..", "same": "../out/f"}
+    entries = [("f", tarfile.REGTYPE, b"x"), *((path, tarfile.SYMTYPE, target) for path, target in {**inside, **outside}.items())]
+    files = {"/d": {"tar": tar_of(*entries)}}
+    for target in ("once", "once", "all"):  # the second goes to once/d
+        r, _ = against(sandbox_with(files), "cp", *(["--keep-links"] if target == "all" else []), f"{SBX}:/d", target)
+        same((r.rc, "left out 5 symbolic links" in r.err), (0, target == "once"), "status and warning", r)
+    made = {"f": b"x", "a": None, "a/b": None, **inside}
+    same(contents("once/d"), made, "the second copy")
+    same(contents("all"), {**made, **outside}, "the copy with all links")
+
+
+@test
+def cp_of_the_same_directory_again_replaces_files_and_links():
+    first = [("f", tarfile.REGTYPE, b"old"), ("l", tarfile.SYMTYPE, "f"), ("turns", tarfile.SYMTYPE, "f"), ("d/g", tarfile.REGTYPE, b"old")]
+    second = [("f", tarfile.REGTYPE, b"new"), ("l", tarfile.SYMTYPE, "d"), ("turns", tarfile.REGTYPE, b"file"), ("d/h", tarfile.REGTYPE, b"new")]
+    for entries in (first, second):
+        expect(against(sandbox_with(tree(*entries)), "cp", f"{SBX}:/d/.", "out")[0], out="")
+    same(contents("out"), {"f": b"new", "l": "d", "turns": b"file", "d": None, "d/g": b"old", "d/h": b"new"}, "out")
+    for entries in ([("f", tarfile.DIRTYPE, "")], [("f/x", tarfile.REGTYPE, b"x")], [("d", tarfile.REGTYPE, b"x")], [("d", tarfile.SYMTYPE, "f")]):
+        before = contents("out")
+        r, _ = against(sandbox_with(tree(*entries)), "cp", f"{SBX}:/d/.", "out")
+        same((r.rc, contents("out")), (125, before), f"after {entries[0]}", r)
+
+
+@test
+def cp_names_in_messages_cannot_steer_the_terminal():
+    name = "\x1b]0;title\x07\x1b[2J\u202e"
+    for entries in ([(f"../{name}", tarfile.REGTYPE, b"x")], [(name, tarfile.REGTYPE, b"x"), (name, tarfile.DIRTYPE, "")]):
+        r, _ = against(sandbox_with({"/d": {"tar": tar_of(*entries)}}), "cp", f"{SBX}:/d", "out")
+        same(r.rc, 125, "exit status", r)
+        ensure(not any(c in r.err for c in "\x1b\x07\u202e"), "control characters", r)
+
+
+@test
+def cp_out_of_a_sandbox_is_limited_in_bytes():
+    big = b"x" * 1000
+    files = {"/f": big, "/d": {"tar": tar_of(*((f"f{i}", tarfile.REGTYPE, big) for i in range(3)))}}
+    for words, made in ((["/f", "f"], {}), (["/d", "d"], {"d": None, "d/f0": big})):
+        r, _ = against(sandbox_with(files), "cp", "--max-bytes", "999" if words[0] == "/f" else "1999", f"{SBX}:{words[0]}", words[1])
+        refused(r, 125, "more than", "--max-bytes allows more")
+        same({k: v for k, v in contents(".").items() if not k.endswith(".sock")}, made, "what was made", r)
+    r, _ = against(sandbox_with(files), "cp", "--max-bytes", "999", f"{SBX}:/f", "-")
+    refused(r, 125, "more than 999 bytes")
+    same(r.out, "", "standard output", r)
+    expect(against(sandbox_with(files), "cp", "--max-bytes=1000", f"{SBX}:/f", "-")[0], out=big)
+    expect(against(sandbox_with(files), "cp", "--max-bytes", "3000", f"{SBX}:/d", "whole")[0], out="")
+    same(contents("whole"), {f"f{i}": big for i in range(3)}, "whole")
+
+    def unsaid(request, connection):  # a length that is not announced
+        return answer({"type": "file", "mode": "644"}) if request.method == "POST" else chunked(big * 10, 100)
+
+    refused(against(unsaid, "cp", "--max-bytes", "5K", f"{SBX}:/f", "g")[0], 125, "more than 5120 bytes")
+    ensure(not os.path.exists("g"), "a part of the file stays")
+    for size in ("0", "x", "-1", ""):
+        refused(against(unsaid, "cp", "--max-bytes", size, f"{SBX}:/f", "g")[0], 2, "a size like 512M")
+
+
+@test
+def cp_has_a_limit_without_an_option():
+    def promises(size):
+        header = tarfile.TarInfo("f")
+        header.size = size
+
+        def handle(request, connection):
+            if request.method == "POST":
+                return answer({"type": "directory" if "/d" in request.json()["path"] else "file", "mode": "644"})
+            if request.path.endswith("/archive"):
+                return chunked(header.tobuf(tarfile.PAX_FORMAT), 4000, type="application/x-tar")
+            return head(200, Content_Length=size) + b"x"
+
+        return handle
+
+    for path in ("/f", "/d"):
+        refused(against(promises((1 << 30) + 1), "cp", f"{SBX}:{path}", "out")[0], 125, "more than 1073741824 bytes")
+        r, _ = against(promises(1 << 30), "cp", f"{SBX}:{path}", "out")
+        ensure(r.rc == 125 and "more than" not in r.err, "the limit itself is refused", r)
+    ensure(not os.path.exists("out/f"), "a file that did not come")
+    entry = tarfile.TarInfo("f")
+
+    def repeats(count):  # the same entry again and again
+        def handle(request, connection):
+            if request.method == "POST":
+                return answer({"type": "directory", "mode": "755"})
+            body = entry.tobuf(tarfile.PAX_FORMAT) * count + bytes(1024)
+            return head(200, Content_Length=len(body), Content_Type="application/x-tar") + body
+
+        return handle
+
+    entry.type = tarfile.DIRTYPE
+    expect(against(repeats(100_000), "cp", "--max-bytes", "1G", f"{SBX}:/d", "many")[0], out="")
+    refused(against(repeats(100_001), "cp", f"{SBX}:/d", "many")[0], 125, "more than 100000 files, directories and links", "--max-entries allows more")
+    expect(against(repeats(100_001), "cp", "--max-entries", "100001", f"{SBX}:/d", "many")[0], out="")
+
+
+@test
+def cp_of_a_directory_that_is_interrupted_leaves_no_part_of_a_file():
+    whole = tar_of(("f", tarfile.REGTYPE, b"x" * 5000))
+
+    def slow(request, connection):
+        if request.method == "POST":
+            yield answer({"type": "directory", "mode": "755"})
+            return
+        yield head(200, Content_Length=len(whole), Content_Type="application/x-tar") + whole[:3000]
+        connection.more()
+
+    os.mkdir("out")
+    with open("out/f", "w") as f:
+        f.write("old")
+    with Fake(slow) as server:
+        p = spawn("cp", f"{SBX}:/d/.", "out", env=server.env, stdin=subprocess.DEVNULL)
+        until(lambda: any(n.startswith(".cella_") for n in os.listdir("out")), 10, "the unfinished file")
+        p.send_signal(signal.SIGTERM)
+        same(p.wait(10), 143, "exit status")
+    same(contents("out"), {"f": b"old"}, "files")
+
+
+@test
+def the_manual_names_the_options_of_cp():
+    with open(os.path.join(os.path.dirname(__file__), "../../doc/cella.1")) as f:
+        text = f.read().replace("\\-", "-").replace("\\~", " ")
+    section = text[text.index(".TP\n.B cella cp"):]
+    section = section[:section.index(".TP\n.B cella shell")]
+    options = re.findall(r"^  (--[a-z-]+)", cella(["cp", "--help"]).out, re.M)
+    same(sorted(o for o in options if o != "--socket"), ["--keep-links", "--max-bytes", "--max-entries"], "options")
+    for word in (*options[:-1], "1G", "100000"):
+        ensure(word in section, f"{word} is not in the manual")
 
 
 @test
@@ -1140,6 +1387,37 @@ def real_files_go_there_and_back():
         same(open("file", "rb").read(), data, "the file")
         refused(call_real(d, "cp", f"{s}:/nothing", "x"), 125)
         refused(call_real(d, "cp", "file", f"{s}:/usr/x"), 125)
+
+
+@test
+def real_copies_out_of_a_sandbox_that_attacks_them():
+    os.mkdir("victim")
+    victim = os.getcwd() + "/victim"
+    with Daemon(tcp=False) as d:
+        s = sandbox(d)
+        script = f"""mkdir out; ln -s {victim} out/out; echo KEY >out/authorized_keys; ln -s . out/here; mkfifo out/fifo
+            head -c 1000000 /dev/zero >out/big; i=0; mkdir many; while [ $i -lt 20 ]; do ln out/big many/$i; i=$((i + 1)); done
+            truncate -s 200M sparse; ln -s out link; ln -s out/authorized_keys flink; ln -s nothing dangling; ln -s loop loop
+            i=0; mkdir deep; cd deep; while [ $i -lt 200 ]; do mkdir d; cd d; i=$((i + 1)); done"""
+        expect(call_real(d, "exec", s, "--", "sh", "-c", script), out="")
+        for _ in range(2):
+            r = call_real(d, "cp", f"{s}:/workspace/out", "./out")
+            same((r.rc, os.listdir("victim")), (0, []), "status and victim", r)
+        whole = {"authorized_keys": b"KEY\n", "here": ".", "big": bytes(1_000_000)}
+        same(contents("out"), {**whole, "out": None, **{f"out/{k}": v for k, v in whole.items()}}, "two copies")
+        # A hard link counts as a whole file.
+        refused(call_real(d, "cp", "--max-bytes", "5000000", f"{s}:many", "many"), 125, "more than 5000000 bytes")
+        same(sum(os.path.getsize(f"many/{n}") for n in os.listdir("many")), 5_000_000, "bytes")
+        refused(call_real(d, "cp", "--max-bytes", "100M", f"{s}:sparse", "sparse"), 125, "more than 104857600 bytes")
+        refused(call_real(d, "cp", f"{s}:deep", "deep"), 125, "too long")
+        # SRC that is a link stands for what it leads to, inside the sandbox.
+        expect(call_real(d, "cp", f"{s}:flink", "f"), out="")
+        same((os.path.islink("f"), open("f").read()), (False, "KEY\n"), "what a link to a file gave")
+        call_real(d, "cp", f"{s}:link", "l")
+        same((os.path.islink("l"), contents("l")), (False, whole), "what a link to a directory gave")
+        for name, status in (("dangling", 125), ("loop", 2)):
+            refused(call_real(d, "cp", f"{s}:{name}", name), status)
+            ensure(not os.path.lexists(name), f"{name} was made")
 
 
 @test

@@ -48,7 +48,9 @@ static void unpack(char *data, size_t size, size_t piece)
         struct tar_unpack *u = NULL;
         struct cella_err err;
         struct stat st;
-        unsigned skipped;
+        struct tar_left_out left_out;
+        const struct tar_unpack_options limits = {
+                .bytes_max = 1 << 20, .entries_max = 1000, .keep_links = piece % 2 == 0};
         if (dir < 0) {
                 if (!mkdtemp(outer))
                         abort();
@@ -66,13 +68,13 @@ static void unpack(char *data, size_t size, size_t piece)
                 if (!memcmp(h.magic, "ustar", 5))
                         memcpy(data + at, &h, sizeof h);
         }
-        if (tar_unpack_new(dir, &u, &err) < 0)
+        if (tar_unpack_new(dir, &limits, &u, &err) < 0)
                 abort();
         int r = 0;
         for (size_t at = 0; r == 0 && at < size; at += piece)
                 r = tar_unpack_feed(u, data + at, size - at < piece ? size - at : piece, &err);
         if (r == 0)
-                tar_unpack_end(u, &skipped, &err);
+                tar_unpack_end(u, &left_out, &err);
         tar_unpack_free(u);
         if (stat(outer, &st) < 0 || st.st_nlink != 3)
                 abort();

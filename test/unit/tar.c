@@ -16,6 +16,7 @@
 static char outer[64], *archive;
 static size_t archive_len, archive_size;
 static int in_fd = -1;
+static struct tar_unpack_options limits; /* begin_place() sets them */
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -47,6 +48,7 @@ static void begin_place(void)
         fputs("untouched", f);
         fclose(f);
         in_fd = open("in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        limits = (struct tar_unpack_options){.bytes_max = 1 << 30, .entries_max = 1000};
 }
 
 static const char *content(const char *path)
@@ -112,18 +114,19 @@ static void add(char type, const char *name, const char *link, const char *text)
 
 static struct cella_err err;
 static unsigned skipped;
+static struct tar_left_out left_out;
 
 /* In pieces of so many bytes. */
 static int unpack(size_t piece)
 {
         struct tar_unpack *u = NULL;
         err = (struct cella_err){0};
-        int r = tar_unpack_new(in_fd, &u, &err);
+        int r = tar_unpack_new(in_fd, &limits, &u, &err);
         for (size_t at = 0; r == 0 && at < archive_len; at += piece)
                 r = tar_unpack_feed(u, archive + at, archive_len - at < piece ? archive_len - at : piece,
                                     &err);
         if (r == 0)
-                r = tar_unpack_end(u, &skipped, &err);
+                r = tar_unpack_end(u, &left_out, &err);
         tar_unpack_free(u);
         return r;
 }
@@ -164,6 +167,7 @@ TEST(what_is_packed_comes_out_the_same)
         CHECK_INT(tar_pack(dir, keep, NULL, &skipped, &err), 0);
         close(dir);
         CHECK_INT(skipped, 1);
+        limits.keep_links = true;
         for (size_t piece = 1; piece <= 100000; piece = piece * 7 + 3) {
                 CHECK_INT(unpack(piece), 0);
                 CHECK_INT(system("rm -f src/fifo; diff -r --no-dereference src in >&2"), 0);
@@ -279,22 +283,171 @@ TEST(nothing_is_written_through_a_link)
         static const char *const targets[] = {"..", "/tmp", ".", "../."};
         for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
                 begin_place();
+                limits.keep_links = true;
                 add('2', "link", targets[i], "");
                 add('0', "link/new", "", "x");
                 refused(-EPERM);
                 begin_place();
+                limits.keep_links = true;
                 add('2', "link", targets[i], "");
                 add('5', "link/new", "", "");
                 refused(-EPERM);
                 begin_place();
+                limits.keep_links = true;
                 add('2', "link", targets[i], "");
                 add('2', "link/new", "x", "");
                 refused(-EPERM);
                 begin_place();
+                limits.keep_links = true;
                 add('2', "link", targets[i], "");
                 add('5', "link", "", "");
                 refused(-EPERM);
         }
+}
+
+TEST(links_that_lead_out_are_known)
+{
+        static const struct {
+                const char *path, *target;
+                bool out;
+        } cases[] = {
+                {"l", "f", false},         {"l", "a/b/c", false},       {"l", ".", false},
+                {"l", "./f", false},       {"l", "a//b/", false},       {"l", "...", false},
+                {"l", "..a/..b", false},   {"a/l", "..", false},        {"a/l", "../f", false},
+                {"a/b/l", "../..", false}, {"a/b/l", "../../x", false}, {"./a/./l", ".././f", false},
+                {"l", "/", true},          {"l", "/etc/passwd", true},  {"l", "..", true},
+                {"l", "../in/f", true},    {"a/l", "../..", true},      {"./l", "..", true},
+                {".//l", "../x", true},    {"a//l", "../../x", true},   {"l", "./..", true},
+                {"l", "a/..", true},       {"l", "a/b/c/../..", true},  {"a/b/l", "../c/../d", true},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+                CHECK_INT(tar_link_leads_out(cases[i].path, cases[i].target), cases[i].out);
+}
+
+TEST(links_that_lead_out_are_left_out)
+{
+        begin_place();
+        add('5', "a/", "", "");
+        add('2', "out", "../secret", "");
+        add('2', "absolute", "/etc/passwd", "");
+        add('2', "a/up", "..", "");
+        add('2', "a/out", "../..", "");
+        add('2', "steps", "a/up/..", ""); /* a/up is in/, and a/up/.. is outer/ */
+        add('2', "dangling", "nothing", "");
+        finish();
+        CHECK_INT(unpack(512), 0);
+        CHECK_INT(left_out.links, 4);
+        CHECK_INT(left_out.special, 0);
+        CHECK(exists("in/a/up") && exists("in/dangling"));
+        CHECK(!exists("in/out") && !exists("in/absolute") && !exists("in/a/out") && !exists("in/steps"));
+        end_place();
+}
+
+TEST(a_link_that_is_left_out_does_not_remove_a_file)
+{
+        begin_place();
+        CHECK_INT(system("echo mine >in/f"), 0);
+        add('2', "f", "../secret", "");
+        finish();
+        CHECK_INT(unpack(512), 0);
+        CHECK_STR(content("in/f"), "mine\n");
+        end_place();
+}
+
+TEST(special_files_that_were_there_are_not_written_to_or_replaced)
+{
+        begin_place();
+        CHECK_INT(mkfifo("in/f", 0644), 0);
+        add('0', "f", "", "x");
+        finish();
+        CHECK_INT(unpack(512), -EEXIST);
+        end_place();
+        begin_place();
+        CHECK_INT(mkfifo("in/f", 0644), 0);
+        add('2', "f", "g", "");
+        finish();
+        CHECK_INT(unpack(512), -EEXIST);
+        struct stat st;
+        CHECK(lstat("in/f", &st) == 0 && S_ISFIFO(st.st_mode));
+        end_place();
+}
+
+TEST(the_bytes_are_limited)
+{
+        begin_place();
+        limits.bytes_max = 10;
+        add('0', "a", "", "12345");
+        add('0', "b", "", "67890");
+        add('0', "c", "", "");
+        finish();
+        CHECK_INT(unpack(512), 0);
+        CHECK_STR(content("in/b"), "67890");
+        add('0', "unused", "", ""); /* the archive ended before */
+        end_place();
+        begin_place();
+        limits.bytes_max = 10;
+        add('0', "a", "", "12345");
+        add('0', "b", "", "678901");
+        finish();
+        CHECK_INT(unpack(512), -EFBIG);
+        CHECK(strstr(err.hint, "--max-bytes") != NULL);
+        CHECK_STR(content("in/a"), "12345");
+        CHECK(!exists("in/b"));
+        end_place();
+        begin_place(); /* the sum must not wrap around */
+        limits.bytes_max = UINT64_MAX;
+        add('0', "a", "", "12345");
+        add('x', "pax", "", "27 size=9000000000000000000\n");
+        add('0', "b", "", "x");
+        CHECK_INT(unpack(512), -EPROTO); /* it ends in the middle */
+        CHECK(!exists("in/b"));
+        end_place();
+}
+
+TEST(the_entries_are_limited)
+{
+        static const char *const names[] = {"a", "b", "c"};
+        for (unsigned kind = 0; kind < 3; kind++) {
+                begin_place();
+                limits.entries_max = 2;
+                for (size_t i = 0; i < 3; i++)
+                        add("052"[kind], names[i], kind == 2 ? "x" : "", "");
+                finish();
+                CHECK_INT(unpack(512), -EFBIG);
+                CHECK(strstr(err.hint, "--max-entries") != NULL);
+                CHECK(exists("in/b") && !exists("in/c"));
+                end_place();
+        }
+        begin_place(); /* directories that no entry names */
+        limits.entries_max = 4;
+        add('0', "a/b/c/d/e/f", "", "x");
+        finish();
+        CHECK_INT(unpack(512), -EFBIG);
+        CHECK(!exists("in/a/b/c/d/e"));
+        end_place();
+}
+
+TEST(headers_without_an_entry_end)
+{
+        begin_place();
+        for (int i = 0; i < 100; i++)
+                add('x', "pax", "", "");
+        add('0', "f", "", "x");
+        finish();
+        CHECK_INT(unpack(512), -EPROTO);
+        end_place();
+}
+
+TEST(a_file_that_does_not_come_whole_leaves_what_was_there)
+{
+        begin_place();
+        CHECK_INT(system("echo mine >in/f"), 0);
+        add('0', "f", "", "theirs");
+        archive_len -= TAR_BLOCK - 3;
+        CHECK_INT(unpack(512), -EPROTO);
+        CHECK_STR(content("in/f"), "mine\n");
+        CHECK_INT(system("test \"$(ls -A in)\" = f"), 0); /* and no temporary file */
+        end_place();
 }
 
 TEST(a_link_that_was_there_is_not_followed_either)
@@ -308,6 +461,7 @@ TEST(a_link_that_was_there_is_not_followed_either)
 TEST(a_link_in_the_place_of_a_file_is_replaced)
 {
         begin_place();
+        limits.keep_links = true;
         add('2', "f", "../secret", "");
         add('0', "f", "", "mine");
         finish();
@@ -341,7 +495,7 @@ TEST(hard_links_and_devices_are_left_out)
         add('0', "file", "", "good");
         finish();
         CHECK_INT(unpack(512), 0);
-        CHECK_INT(skipped, 6);
+        CHECK_INT(left_out.special, 6);
         CHECK(!exists("in/hard") && !exists("in/hard2") && !exists("in/char") && !exists("in/block"));
         CHECK(!exists("in/fifo") && !exists("in/strange"));
         CHECK_STR(content("in/file"), "good");
