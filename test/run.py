@@ -6,13 +6,13 @@ again as an ordinary user, unless it says otherwise.  The program is copied firs
 that a build going on beside cannot change it under a test, and so that the ordinary
 user reaches it wherever the tree lies.
 
-A test that was only late (support.Late), or that says of itself that it measures time, is
-tried again when nothing else of the suite runs, three times at the most, and says so: on a machine
-that others use, being late once proves nothing, being late each time does.
+A test that missed a deadline of its own (support.Late, a timeout of the test) is repeated alone, at most twice,
+and counted as late.  A wrong value fails at once.  The run fails if more than 1 % of its tests were late
+(see late_allowed()): on a busy machine a few are, but code that became slow makes many late.
 
-One line a test, then the count.  A test that cannot run here says so with a reason,
-and unless that is expected (below, or --expected-skips) the run fails: a test that
-nobody misses proves nothing."""
+One line per test, then the count.  A test that cannot run here prints the reason.  If the reason is not expected
+(EXPECTED_SKIPS, or --expected-skips), the run fails.  So does a run without any test, and one with fewer tests than
+--minimum."""
 
 import argparse
 import importlib
@@ -38,7 +38,7 @@ import support  # noqa: E402
 
 USER = 12345  # nobody's uid, without groups, home or cgroup
 TIMEOUT = 30
-TRIES = 4  # for what depends on time
+TRIES = 3  # of a test that is late
 
 # Why a test may be left out.  The whole reason is compared.
 EXPECTED_SKIPS = {
@@ -60,7 +60,8 @@ def arguments():
     parser.add_argument("--expected-skips", metavar="FILE", help="further reasons that are fine, one a line")
     parser.add_argument("--slack", type=float, metavar="N", help="be so many times as patient (1; with --wrapper 10)")
     parser.add_argument("-j", type=int, default=1, metavar="N", help="tests at once (1)")
-    parser.add_argument("--sample", type=sample, default=(0, 1), metavar="K/N", help="run only the Kth of N equal shares")
+    parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="run only the Kth of N equal parts")
+    parser.add_argument("--minimum", type=int, default=1, metavar="N", help="fail if fewer tests than this were run (1)")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
     if options.slack is None:
@@ -85,24 +86,29 @@ def discover(options):
         if options.only in t.name and options.file in t.function.__module__ and options.user in (None, user)
         if not (t.unwrapped and options.wrapper)
     ]
-    return sorted(share(chosen, *options.sample), key=lambda pair: (not pair[0].beside, pair[0].alone))
+    return sorted(part_of(chosen, *options.part), key=lambda pair: (not pair[0].beside, pair[0].alone))
 
 
-def share(pairs, which, shares):
-    """Every so manieth of each file."""
+def part_of(pairs, which, parts):
+    """Every Nth test of each file."""
     seen, chosen = {}, []
     for test, user in pairs:
         i = seen[test.function.__module__] = seen.get(test.function.__module__, -1) + 1
-        if i % shares == which:
+        if i % parts == which - 1:
             chosen.append((test, user))
     return chosen
 
 
-def sample(text):
-    which, shares = map(int, text.split("/"))
-    if shares < 1:
+def part(text):
+    which, parts = map(int, text.split("/"))
+    if not 1 <= which <= parts:
         raise ValueError
-    return which % shares, shares
+    return which, parts
+
+
+def late_allowed(total):
+    """How many tests may be late: 1 %, but one in a suite of at least 20, and none in a smaller one."""
+    return max(total // 100, 1 if total >= 20 else 0)
 
 
 def become(user, home):
@@ -128,10 +134,10 @@ def outcome(test, user, home):
         return "skip", str(skip)
     except support.Failure as failure:
         where = [f for f in traceback.extract_tb(failure.__traceback__) if f.name == test.function.__name__]
-        late = test.timing or isinstance(failure, support.Late)
+        late = isinstance(failure, support.Late)
         return "late" if late else "FAIL", (f"line {where[-1].lineno}: " if where else "") + str(failure)
     except BaseException as e:
-        late = test.timing or isinstance(e, subprocess.TimeoutExpired)
+        late = isinstance(e, (subprocess.TimeoutExpired, TimeoutError)) and getattr(e, "errno", None) is None
         return "late" if late else "FAIL", traceback.format_exc(chain=False)
 
 
@@ -151,7 +157,7 @@ class Running:
         if self.pid == 0:
             os.setsid()
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            for number in (signal.SIGQUIT, signal.SIGHUP):
+            for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             os.close(self.report)
             result = outcome(test, user, self.home)
@@ -180,6 +186,7 @@ class Running:
 class Tally:
     def __init__(self, options):
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.late = set()
         self.expected = set(EXPECTED_SKIPS)
         if options.expected_skips:
             lines = pathlib.Path(options.expected_skips).read_text().splitlines()
@@ -212,7 +219,8 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
         state, reason = r.finish(timed_out)
         if state == "late" and tries > 1:
             what = (reason.splitlines() or [""])[-1 if reason.startswith("Traceback") else 0]
-            print(f"late {r.test.name} ({r.user}): {what}; will be tried again alone", flush=True)
+            print(f"late {r.test.name} ({r.user}): {what}; repeated later, alone", flush=True)
+            tally.late.add((r.test.name, r.user))
             late.append((r.test, r.user))
         else:
             tally.add(r.test, r.user, "FAIL" if state == "late" else state, reason)
@@ -240,7 +248,8 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
                     end(r, timed_out=True)
     finally:
         for r in list(running.values()):
-            end(r, timed_out=True)
+            r.finish()
+            tally.add(r.test, r.user, "FAIL", "still running when the whole run was ended")
     for pair in late:  # each by itself
         run_all([pair], 1, base, tally, tries - 1)
 
@@ -264,6 +273,7 @@ def main():
         return 0
     if not pairs:
         sys.exit("no test has such a name")
+    whole = not (options.only or options.file)
     os.umask(0o022)
     base = tempfile.mkdtemp(prefix="cella-test-", dir="/tmp")
     program = os.path.join(base, "cella")
@@ -277,11 +287,21 @@ def main():
             os.chmod(os.path.join(base, "cella-server"), 0o755)
         support.setup(program, shlex.split(options.wrapper), options.slack, USER)
         tally = Tally(options)
+        # The tests that are running are ended, and named.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
         run_all(pairs, options.j, base, tally)
     finally:
         end_strays(program)
         shutil.rmtree(base, ignore_errors=True)
     counts = tally.counts
+    total = counts["ok"] + counts["FAIL"]
+    if whole and total < options.minimum:
+        counts["FAIL"] += 1
+        print(f"FAIL minimum: {total} tests were run, fewer than {options.minimum}")
+    if whole and len(tally.late) > late_allowed(total):
+        counts["FAIL"] += 1
+        print(f"FAIL late: {len(tally.late)} of {total} tests missed a deadline, more than {late_allowed(total)}")
+    print(f"{len(tally.late)} late")
     print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")
     return 1 if counts["FAIL"] else 0
 

@@ -52,7 +52,6 @@ OTHERWISE = {
 
 class Image(fidelity.Host):
     lacks = LACKS
-    ahead = {"logging has imported warnings, which tells more": ["a coroutine in a ring that nobody awaited"]}
     normal = [
         # An image's runtimes are called by where they are in it.
         (r"\['/usr/bin/python3', 'main\.py'", "['python3', 'main.py'"), (r"program name = '/usr/bin/python3'", "program name = 'python3'"),

@@ -66,7 +66,7 @@ def parse(text):
     return values
 
 
-@test(timing=True)
+@test
 def metrics_count():
     with Daemon({"sandboxes": {"queue_timeout_ms": 50}}) as d:
         a = d.request("GET", "/metrics")
@@ -243,7 +243,7 @@ def a_second_daemon_on_the_same_state_is_refused():
         same(d.get("/healthz", unix=True), {"status": "ok"}, "the first")
 
 
-@test(timing=True)
+@test
 def sigterm_gives_what_runs_its_grace_time():
     for number in (signal.SIGTERM, signal.SIGINT):
         with Daemon({"limits": {"grace_ms": 3000}}, name=f"state{number}") as d:
@@ -254,18 +254,18 @@ def sigterm_gives_what_runs_its_grace_time():
             def run(name, target, code):
                 results[name] = d.request("POST", target, {"runtime": "sh", "code": code})
 
-            polite = "trap 'sleep 0.3; echo bye; exit 3' TERM; echo on; sleep 100 & wait"
+            polite = f"trap 'sleep 0.3; echo bye; exit 3' TERM; echo on; sleep {seconds} & wait"
             threads = [threading.Thread(target=run, args=("own", "/v1/exec", polite)),
                        threading.Thread(target=run, args=("shared", f"/v1/sandboxes/{s}/exec", polite))]  # fmt: skip
             [t.start() for t in threads]
             d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", seconds]}, 201)
             until(lambda: len(d.get("/v1/executions?status=running")["executions"]) == 3, 10, "all to run")
-            time.sleep(0.3)
+            until(lambda: len(support.with_argument(seconds)) == 3, 10, "what they start")
             begun = time.monotonic()
             d.stop(number=number)
-            support.within(time.monotonic() - begun, 3, "the stop")
+            support.within(time.monotonic() - begun, 10, "the stop")
             [t.join() for t in threads]
-            support.gone(seconds, 1)
+            support.gone(seconds)
             for name, a in results.items():
                 ensure(a.status == 200 and a.json()["stdout"] == "on\nbye\n" and a.json()["exit_code"] == 3, f"the answer of {name}", a)
                 same(a.json()["status"], "cancelled", "status", a)
@@ -274,7 +274,7 @@ def sigterm_gives_what_runs_its_grace_time():
             same(d.get("/v1/executions/verify")["ok"], True, "verify")
 
 
-@test(timing=True)
+@test
 def one_that_ignores_sigterm_is_killed_after_the_grace_time():
     with Daemon({"limits": {"grace_ms": 500}}) as d:
         seconds = support.nonce_seconds()
@@ -284,14 +284,15 @@ def one_that_ignores_sigterm_is_killed_after_the_grace_time():
         d.stop()
         ensure(time.monotonic() - begun >= 0.4, "it had no grace time")
         support.within(time.monotonic() - begun, 6, "the stop")
-        support.gone(seconds, 1)
+        support.gone(seconds)
 
 
-@test(timing=True)
+@test
 def nothing_new_while_it_stops():
     with Daemon({"limits": {"grace_ms": 2000}}) as d:
-        d.post("/v1/exec", {"runtime": "sh", "code": "trap '' TERM; while :; do sleep 0.1; done", "detach": True}, 202)
-        until(lambda: d.get("/v1/executions?status=running")["executions"], 10, "it to run")
+        seconds = support.nonce_seconds()
+        d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
+        until(lambda: support.with_argument(seconds), 10, "it to run")
         body = b'{"runtime": "sh", "code": "echo x"}'
         with d.socket() as c:
             c.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
@@ -306,7 +307,7 @@ def nothing_new_while_it_stops():
         same([r["status"] for r in d.rows()], ["cancelled"], "the log")
 
 
-@test(timing=True)
+@test
 def nothing_outlives_a_killed_daemon():
     for which in ("keeper", "server", "both"):
         with Daemon(name=f"state-{which}") as d:
@@ -315,18 +316,18 @@ def nothing_outlives_a_killed_daemon():
             d.post(f"/v1/sandboxes/{s}/processes", {"runtime": "sh", "code": f"setsid sleep {seconds} & sleep {seconds}"}, 201)
             until(lambda: len(support.with_argument(seconds)) >= 2, 10, "the processes")
             groups = d.kill(which)
-            support.gone(seconds, 1)
+            support.gone(seconds)
             d.start()
             d.left_nothing({}, groups)
             same([r["status"] for r in d.rows()], ["interrupted"], f"the log after kill -9 of {which}")
             same(d.exec("sh", "echo again")["stdout"], "again\n", "afterwards")
 
 
-@test(timing=True)
+@test
 def it_is_ready_soon():
     begun = time.monotonic()
     with Daemon() as d:
-        support.within(time.monotonic() - begun, 2, "the start")
+        support.within(time.monotonic() - begun, 5, "the start")
         lines = d.lines()
         ensure(all({"time", "level", "process", "message"} <= set(line) for line in lines), f"lines of the log are {lines}")
         same(len(lines), len(d.log().splitlines()), "lines that are JSON")

@@ -242,7 +242,7 @@ def keys_and_what_they_may():
         same(beside.end()["status"], "cancelled", "by its own key")
 
 
-@test(timing=True)
+@test
 def interrupted_it_lives_on():
     with Daemon() as d:
         s = d.sandbox()
@@ -277,7 +277,7 @@ def interrupted_it_lives_on():
         same((r["stdout"], text(r)), ("caught\n", "'went on'"), "code that handles it")
 
 
-@test(timing=True)
+@test
 def no_interrupt_reaches_the_next_run():
     """An interrupt that comes when the code is about to end is for that run or for none."""
     with Daemon() as d:
@@ -290,19 +290,20 @@ def no_interrupt_reaches_the_next_run():
             ok(run(d, c, f"{i}\nfor _ in range(20000): pass"))
 
 
-@test(timing=True)
+@test
 def a_timeout_interrupts_first():
     with Daemon() as d:
         c = context(d, d.sandbox())
-        r = run(d, c, "x = 5\nprint('a', flush=True)\nwhile True: pass", timeout_ms=300)
+        r = run(d, c, "x = 5\nprint('a', flush=True)\nwhile True: pass", timeout_ms=1000)
         same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "a\n"), "outcome")
-        ensure(290 < r["duration_ms"] < 2000, f"it took {r['duration_ms']} ms")
+        ensure(r["duration_ms"] > 990, f"it took {r['duration_ms']} ms")
+        support.within(r["duration_ms"] / 1000, 5, "its end", r)
         same((state(d, c), text(run(d, c, "x"))), ("idle", "5"), "the context")
         stubborn = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('b', flush=True)\nwhile True: pass"
         began = time.monotonic()
-        r = run(d, c, stubborn, limits={"timeout_ms": 300, "grace_ms": 300})
+        r = run(d, c, stubborn, limits={"timeout_ms": 1000, "grace_ms": 300})
         same((r["status"], r["signal"], r["stdout"]), ("timeout", 9, "b\n"), "one that does not stop")
-        support.within(time.monotonic() - began, 3, "its end")
+        support.within(time.monotonic() - began, 10, "its end")
         same(r["error"]["name"], "ContextEnded", "the error says that the context is gone")
         same(state(d, c), "dead", "the context")
         d.refused("invalid_request", "POST", c + "/run", {"code": "1"}, "restarted")
@@ -310,7 +311,8 @@ def a_timeout_interrupts_first():
         r = run(d, c, "x")
         same(r["error"]["name"], "NameError", "x after a restart")
         r = run(d, c, "while True: pass", timeout_ms=1)  # and as long again
-        same((r["status"], r["duration_ms"] < 1000), ("timeout", True), "a timeout of next to nothing")
+        same(r["status"], "timeout", "a timeout of next to nothing")
+        support.within(r["duration_ms"] / 1000, 1, "its end", r)
 
 
 @test
@@ -649,7 +651,7 @@ def contexts_of_a_sandbox_that_stops():
         same(text(run(d, c, "open('f').read()")), "'kept\\n'", "the workspace is there again")
 
 
-@test(timing=True)
+@test
 def an_idle_context_does_not_keep_its_sandbox():
     with Daemon(settings={"sandboxes": {"cleanup_interval_ms": 1000}}) as d:
         s = d.sandbox(idle_timeout_ms=1200)
@@ -658,7 +660,7 @@ def an_idle_context_does_not_keep_its_sandbox():
         until(lambda: d.request("GET", f"/v1/sandboxes/{s}").status == 404, 5, "the end of an idle sandbox")
 
 
-@test(users=("root",), timing=True)
+@test(users=("root",))
 def paused_its_clocks_stand_still():
     with Daemon() as d:
         s = d.sandbox()

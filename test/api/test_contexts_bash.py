@@ -43,7 +43,7 @@ def no_time_limit_ends_an_idle_shell():
         same(outcome(run(d, c, "echo here")), ("exited", 0, "here\n", ""), "after another one, of two shells")
 
 
-@test(timing=True)
+@test
 def interrupted_while_it_ends():
     with Daemon() as d:
         c = context(d, d.sandbox(), "bash")

@@ -27,7 +27,7 @@ def events_come_in_order():
         same((end["stdout_bytes"], end["stderr_bytes"]), (4, 4), "bytes")
 
 
-@test(timing=True)
+@test
 def events_come_at_once():
     with Daemon() as d:
         s = d.sandbox()
@@ -95,7 +95,7 @@ def a_refusal_before_the_start_has_a_status():
         d.refused("not_found", "POST", "/v1/sandboxes/sbx_nobody/exec", {"runtime": "sh", "code": "x"}, headers=accept)
 
 
-@test(timing=True)
+@test
 def a_client_that_goes_away_cancels_unless_it_said_detach():
     with Daemon() as d:
         s = d.sandbox()
@@ -115,7 +115,7 @@ def a_client_that_goes_away_cancels_unless_it_said_detach():
         same(d.exec("sh", "echo ok", s)["stdout"], "ok\n", "the sandbox afterwards")
 
 
-@test(timeout=40, timing=True, users=["root"], beside=True)
+@test(timeout=40, users=["root"], beside=True)
 def a_comment_comes_every_fifteen_seconds():
     with Daemon() as d:
         with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 16; echo end"}) as e:

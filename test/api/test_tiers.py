@@ -232,7 +232,7 @@ def it_is_told_as_it_happens():
                 begun = time.monotonic()
                 v = events.wait("violation")
                 same((v["kind"], v["target"].split(":")[0], v["detail"]), ("network", "evil.example", "not in allowed_domains"), "the event")
-                ensure(time.monotonic() - begun < 10, "it came late")
+                support.within(time.monotonic() - begun, 10, "the event")
         with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "getent hosts evil.example; exit 3"}) as events:
             end = events.wait("exit")
             same((end["exit_code"], len(end["violations"])), (3, 1), "the last event")
@@ -354,14 +354,15 @@ def a_stopped_egress_process_holds_nobody_up():
             for where in ({}, {"sandbox": s}):
                 begun = time.monotonic()
                 same(d.exec("sh", "echo hi", **where)["usage"]["network"], NOTHING, "one that uses no network")
-                ensure(time.monotonic() - begun < 0.5, "it waited")
+                support.within(time.monotonic() - begun, 5, "one that need not wait")
                 begun = time.monotonic()
                 r = d.exec("bash", "exec 3<>/dev/tcp/1.2.3.4/80; echo hi", **where)
                 same((r["stdout"], r["usage"]["network"]), ("hi\n", None), "an execution")
-                ensure(0.5 < time.monotonic() - begun < 3, "it waited for a second")
+                ensure(0.5 < time.monotonic() - begun, "it did not wait for a second")
+                support.within(time.monotonic() - begun, 10, "one that waits")
             begun = time.monotonic()
             same(d.exec("sh", "echo hi", network={"tier": "restricted"})["stdout"], "hi\n", "one without a network")
-            ensure(time.monotonic() - begun < 0.5, "it waited")
+            support.within(time.monotonic() - begun, 5, "one that need not wait")
         finally:
             os.kill(pid, signal.SIGCONT)
         until(lambda: d.exec("sh", "getent hosts ok.example", sandbox=s)["usage"]["network"], 5, "counts again")

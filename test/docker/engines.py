@@ -25,7 +25,7 @@ GROUPS = "/sys/fs/cgroup"
 
 running = {}  # name: Engine, for the tests of this run
 missing = {}  # name: why there is none here
-turn, all_of_them = 0, False  # which part of the tests this run has
+all_of_them = False  # with gVisor
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -2,8 +2,8 @@
 """Runs the tests of test/docker, those of the engine docker, by the runner of test/run.py: the same table of cases on the
 native engine, on a real Podman and on a real dockerd, then what can go wrong between us and an engine.
 
-One of the two engines, chosen by CELLA_TEST_TURN (a number; without: Docker), and a share of the table over its own stream
-(attach); CELLA_TEST_ALL=1 takes both engines, all of the table over their streams, and all of it in gVisor."""
+CELLA_TEST_ENGINE names one engine (docker, podman); without it both are used.  The table is also run over the engine's own
+stream (attach), and with CELLA_TEST_ALL=1 in gVisor."""
 
 import importlib
 import os
@@ -24,10 +24,8 @@ sys.path.insert(1, str(HERE))
 
 import engines  # noqa: E402
 
-ALL = ("docker", "podman")
-engines.turn = int(os.environ.get("CELLA_TEST_TURN") or 0)
+CHOSEN = tuple(os.environ.get("CELLA_TEST_ENGINE", "docker podman").split())
 engines.all_of_them = bool(os.environ.get("CELLA_TEST_ALL"))
-CHOSEN = ALL if engines.all_of_them else (ALL[engines.turn % 2],)
 
 kernel_discover, kernel_setup = runner.discover, runner.support.setup
 runner.EXPECTED_SKIPS.update({"no podman on this machine", "no dockerd on this machine", "no runsc on this machine", "only Docker is told of runtimes by name", "only with CELLA_TEST_ALL=1"})

@@ -3,7 +3,6 @@
 import base64
 import functools
 import io
-import itertools
 import re
 import tarfile
 import time
@@ -14,18 +13,12 @@ from place import ATTACHED, NAMES, Place
 from support import ensure, same, test
 
 
-cases = itertools.count()
-
-
 def others(gvisor):
-    """By which other ways a case is tried: every fourth case over the engine's stream, and with CELLA_TEST_ALL=1 all of
-    them, in gVisor, too."""
-    if engines.all_of_them:
-        return (*ATTACHED, "docker_gvisor") if gvisor and "docker" in NAMES else ATTACHED
-    return ATTACHED if next(cases) % 4 == engines.turn // 2 % 4 else ()
+    """By which other ways a case is tried: over the engine's stream, and with CELLA_TEST_ALL=1 in gVisor, too."""
+    return (*ATTACHED, "docker_gvisor") if engines.all_of_them and gvisor and "docker" in NAMES else ATTACHED
 
 
-def case(function=None, *, timeout=60, timing=False, names=NAMES, gvisor=True):
+def case(function=None, *, timeout=60, names=NAMES, gvisor=True):
     """Registers it for each engine.  gvisor=False: what is to be seen from outside, or of Linux's own, is not there; see
     test_attach.py."""
 
@@ -38,7 +31,7 @@ def case(function=None, *, timeout=60, timing=False, names=NAMES, gvisor=True):
                     f(p)
 
             run.__wrapped__ = f
-            test(run, name=f"{f.__name__}_{name}", users=("root",), timeout=timeout, timing=timing)
+            test(run, name=f"{f.__name__}_{name}", users=("root",), timeout=timeout)
         return f
 
     return register(function) if function else register
@@ -92,13 +85,13 @@ def an_image_that_is_not_there_is_told(p):
     ensure("pull" in a.json()["error"]["hint"], "the hint says how to get it", a)
 
 
-@case(timing=True)
+@case
 def the_deadline_holds(p):
     begun = time.monotonic()
     r = p.sh("trap '' TERM; while :; do sleep 0.1; done", timeout_ms=700, limits={"grace_ms": 300})
     same((r["status"], r["timed_out"]), ("timeout", True), "the result", r)
-    ensure(r["duration_ms"] < 2500, "it ended with its grace time", r)
-    support.within(time.monotonic() - begun, 15, "all of it", r)
+    support.within(r["duration_ms"] / 1000, 10, "it, with its grace time", r)
+    support.within(time.monotonic() - begun, 30, "all of it", r)
 
 
 @case(gvisor=False)

@@ -21,7 +21,8 @@ def who_does_not_say_what_it_wants_is_closed():
             slow.sendall(data[sent : sent + 1])
             sent += 1
             time.sleep(0.1)
-    ensure(9 < time.monotonic() - begun < 13 * support.slack, f"the slow one was closed after {time.monotonic() - begun:.1f} s")
+    ensure(9 < time.monotonic() - begun, f"the slow one was closed after {time.monotonic() - begun:.1f} s")
+    support.within(time.monotonic() - begun, 14, "the end of the slow one")
     for s in (silent, half):
         with contextlib.suppress(ConnectionResetError):
             same(s.recv(100)[:1] or b"\x15", b"\x15", "what it hears")
@@ -147,7 +148,7 @@ def pour_for_ever(c, server):
         c.sendall(bytes(1 << 20))
 
 
-@test(users=("root",), timeout=60, timing=True)
+@test(users=("root",), timeout=60)
 def one_busy_sandbox_does_not_starve_the_others():
     world = World()
     world.web(port=22, handle=pour_for_ever)
@@ -163,7 +164,7 @@ def one_busy_sandbox_does_not_starve_the_others():
             for inside in others:
                 begun = time.monotonic()
                 ensure(b"200 OK" in inside.get("ok.example"), "refused")
-                support.within(time.monotonic() - begun, 1, "a request beside it")
+                support.within(time.monotonic() - begun, 5, "a request beside it")
         ensure(busy.count()["received"] > 100 << 20, f"the busy one was not: {busy.count()}")
     finally:
         sink.kill()
@@ -279,7 +280,7 @@ def thousands_of_connections_leave_nothing():
     ensure(world.memory() - before < 512 or support.slack > 1, f"it has grown from {before} to {world.memory()} KiB")
 
 
-@test(users=("root",), timeout=120, timing=True)
+@test(users=("root",), timeout=120)
 def two_hundred_sandboxes_at_once_are_all_served():
     world = World()
 

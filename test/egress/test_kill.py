@@ -103,18 +103,18 @@ def a_killed_egress_process_is_closed_and_replaced_by_the_daemon():
                 killed = time.time()
                 os.kill(before, signal.SIGKILL)
                 at = float(events.read_until("closed").split("closed")[1].split()[0])
-                support.within(at - killed, 0.5, f"turn {turn}: until what was open was closed")
+                support.within(at - killed, 5, f"turn {turn}: until what was open was closed")
             until(lambda: d.egress_pid() not in (None, before), 5, "another egress process")
             r = d.exec("sh", "curl -sS -m 5 http://ok.example/again", sandbox=holder)
             ensure(r["exit_code"] == 0 and "ok.example" in r["stdout"], f"turn {turn}: a new connection: {r}")
-            support.within(time.time() - killed, 3, f"turn {turn}: until a new connection works")
+            support.within(time.time() - killed, 10, f"turn {turn}: until a new connection works")
         for t in probes:
             t.join()
         for r in results:
             found, n, slowest = outcomes(r["stdout"])
             nothing_was_open(net, found)
             same(found["ok"][-1], "200", "in the end")
-            support.within(slowest, 3, "the longest try")
+            support.within(slowest, 10, "the longest try")
             ensure(n > 20, f"only {n} tries")
             ensure(any(v["target"] == "evil.example:80" for v in r["violations"]), f"violations: {r['violations']}")
 
@@ -139,7 +139,7 @@ def a_killed_egress_process_of_cella_run_leaves_nothing_open():
             nothing_was_open(net, found)
             same((len(net.seen("http")), net.packets()), (requests, packets), "what arrived since")
             ensure(found["ok"][0] == "200" and found["ok"][-1] in CLOSED, f"ok: {found['ok']}")
-            support.within(slowest, 1, "the longest try")
+            support.within(slowest, 10, "the longest try")
             ensure(n > 20 and b"the egress process has ended" in err, f"{n} tries; told: {err[:500]}")
 
 

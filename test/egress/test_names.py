@@ -150,7 +150,7 @@ def one_kind_of_address_is_enough():
     inside = world.inside("ok.example")
     begun = time.monotonic()
     same(inside.look_up("ok.example")[0], 0, "the code")
-    support.within(time.monotonic() - begun, 1, "the lookup")
+    support.within(time.monotonic() - begun, 5, "the lookup")
 
 
 @test(users=("root",))

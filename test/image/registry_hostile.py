@@ -190,7 +190,7 @@ def what_is_not_http_is_said_to_be_that(t):
         with socket.create_connection(deaf.getsockname()):
             begun = time.monotonic()
             error = imager.failure(f"127.0.0.1:{deaf.getsockname()[1]}/app", connect_ms=700, stall_ms=1000)
-            assert error["kind"] == "engine_unavailable" and time.monotonic() - begun < 6, error
+            assert error["kind"] == "engine_unavailable" and time.monotonic() - begun < 18, error
 
 
 # ---- ranges ----

@@ -1,5 +1,6 @@
 """Runs cella-image as its owners do: a socket as descriptor 3, a store as descriptor 4."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -130,7 +131,12 @@ class Imager:
         return not (self.names() or self.entries("meta") or self.entries("roots"))
 
     def parts(self):
-        return {n: os.path.getsize(f"{self.store}/blobs/{n}") for n in self.entries("blobs")}
+        """{name: size}; one that is removed meanwhile is left out."""
+        found = {}
+        for name in self.entries("blobs"):
+            with contextlib.suppress(FileNotFoundError):
+                found[name] = os.path.getsize(f"{self.store}/blobs/{name}")
+        return found
 
     def content(self, image, path):
         with open(f"{self.store}/roots/{image['id']}/{path}", "rb") as f:

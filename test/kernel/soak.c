@@ -1,9 +1,15 @@
 /* test/kernel/soak.c -- many runs in a row leave nothing behind: no process, cgroup,
- * mount, temporary file or descriptor, and no memory. */
+ * mount, temporary file or descriptor, and no memory.
+ *
+ * Other processes may run sandboxes on the same machine, so only what this process made is counted.  Cgroups
+ * and uids of its sandboxes have numbers that are computed from its process id (see jail/cgroup.c). */
 #include <dirent.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,33 +27,59 @@ static void check(const char *what, long before, long after, long slack)
         }
 }
 
-static long count_entries(const char *path, const char *prefix)
+static long count_entries(const char *path)
 {
         long n = 0;
         DIR *dir = opendir(path);
         for (struct dirent *e; dir && (e = readdir(dir));)
-                n += !strncmp(e->d_name, prefix, strlen(prefix)) && strcmp(e->d_name, ".") &&
-                     strcmp(e->d_name, "..");
+                n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
         if (dir)
                 closedir(dir);
         return n;
 }
 
-static long count_lines(const char *command)
+static int rounds;
+
+/* Whether a sandbox of this process can have this number: its first one has the process id, the next ones are
+ * STEP apart.  A number that is taken is left out, so that there are more steps than sandboxes. */
+static bool ours(unsigned long number)
+{
+        enum { NUMBERS = 1 << 22, STEP = 7919, ROOM = 10000 };
+        unsigned long candidate = (unsigned long)getpid() % NUMBERS;
+        for (int i = 0; i < rounds + ROOM; i++, candidate = (candidate + STEP) % NUMBERS)
+                if (candidate == number)
+                        return true;
+        return false;
+}
+
+/* The lines that a command prints: all of them if `any`, else those that are the number of a sandbox of ours.
+ */
+static long count_lines(const char *command, bool any)
 {
         long n = 0;
+        char line[4096];
         FILE *f = popen(command, "r");
-        for (int c; f && (c = getc(f)) != EOF;)
-                n += c == '\n';
+        while (f && fgets(line, sizeof line, f))
+                n += any || ours(strtoul(line, NULL, 10));
         if (f)
                 pclose(f);
         return n;
 }
 
-/* Processes of the uids that sandboxes get. */
-static long count_strangers(void)
+static long count_mounts(void)
 {
-        return count_lines("ps -eo uid= | awk '$1 >= 1879048192'");
+        return count_lines("cat /proc/self/mountinfo", true);
+}
+
+static long count_groups(void)
+{
+        return count_lines("find /sys/fs/cgroup -name 'cella-[0-9]*' | sed 's/.*cella-//'", false);
+}
+
+/* Processes with the uids that sandboxes of this process get. */
+static long count_processes(void)
+{
+        return count_lines("ps -eo uid= | awk '$1 >= 1879048192 { print $1 - 1879048192 }'", false);
 }
 
 static long rss_pages(void)
@@ -92,24 +124,31 @@ static int run_once(int i)
 
 int main(int argc, char **argv)
 {
-        int rounds = argc > 1 ? atoi(argv[1]) : 1000;
-        const char *mounts = "cat /proc/self/mountinfo", *cgroups = "find /sys/fs/cgroup -name 'cella-*'";
+        char temporary[] = "/tmp/cella-soak-XXXXXX";
+        rounds = argc > 1 ? atoi(argv[1]) : 1000;
+        if (!mkdtemp(temporary) || setenv("TMPDIR", temporary, 1) < 0)
+                return 1;
+        /* Nobody else mounts anything in a namespace of our own. */
+        if (geteuid() == 0 &&
+            (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
+                return 1;
         if (run_once(1) < 0) /* what is set up once is set up */
                 return 1;
-        long fds = count_entries("/proc/self/fd", ""), files = count_entries("/tmp", "");
-        long mount_lines = count_lines(mounts), groups = count_lines(cgroups), processes = count_strangers();
+        long fds = count_entries("/proc/self/fd"), files = count_entries(temporary);
+        long mounts = count_mounts(), groups = count_groups(), processes = count_processes();
         long rss = rss_pages();
         for (int i = 0; i < rounds; i++)
                 if (run_once(i) < 0) {
                         failures++;
                         break;
                 }
-        check("descriptors", fds, count_entries("/proc/self/fd", ""), 0);
-        check("files in /tmp", files, count_entries("/tmp", ""), 2); /* others use it too */
-        check("mounts", mount_lines, count_lines(mounts), 0);
-        check("cgroups", groups, count_lines(cgroups), 0);
-        check("processes", processes, count_strangers(), 0);
+        check("descriptors", fds, count_entries("/proc/self/fd"), 0);
+        check("files in $TMPDIR", files, count_entries(temporary), 0);
+        check("mounts", mounts, count_mounts(), 0);
+        check("cgroups", groups, count_groups(), 0);
+        check("processes", processes, count_processes(), 0);
         check("pages of memory", rss, rss_pages(), 64);
+        rmdir(temporary);
         printf("%d passed, %d failed, 0 skipped\n", 6 - failures, failures);
         return failures > 0;
 }

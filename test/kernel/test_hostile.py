@@ -10,7 +10,7 @@ import termios
 import time
 
 import support
-from support import ensure, reap, run_json, same, spawn, test, until, within
+from support import ensure, nonce_seconds, reap, run_json, same, spawn, test, until, with_argument, within
 from test_leftovers import groups, lost_groups
 
 
@@ -22,19 +22,19 @@ def ends_in_time(seconds, *words, **popen):
     return rc
 
 
-@test(timing=True)
+@test
 def both_streams_on_one_pipe_that_nobody_reads_hold_no_deadline_up():
     r, w = os.pipe()
-    rc = ends_in_time(1.5, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", "yes & yes >&2", stdout=w, stderr=w)
+    rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", "yes & yes >&2", stdout=w, stderr=w)
     same(rc, 124, "exit status")
     os.close(r)
     os.close(w)
 
 
-@test(timing=True)
+@test
 def terminal_that_nobody_reads_holds_no_deadline_up():
     master, slave = pty.openpty()
-    rc = ends_in_time(1.5, "--timeout", "700ms", "--grace", "100ms", "--", "yes", stdout=slave, stderr=slave)
+    rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "--", "yes", stdout=slave, stderr=slave)
     same(rc, 124, "exit status")
     os.close(master)
     os.close(slave)
@@ -47,40 +47,42 @@ def waiting_in(pipe):
 def stopped_after_its_code(*words):
     """The code has ended, the reader takes nothing: a signal must still end cella."""
     r, w = os.pipe()
-    p = spawn("run", *words, stdin=subprocess.DEVNULL, stdout=w)
+    nonce = nonce_seconds()
+    p = spawn("run", *words, nonce, stdin=subprocess.DEVNULL, stdout=w)
     os.close(w)
     until(lambda: waiting_in(r) > 32768, 10, "output that nobody reads")
-    time.sleep(0.3 * support.slack)  # for the end of the code; a signal before would be its end
+    # A signal before the end of the code would be its end.
+    until(lambda: with_argument(nonce) == [p.pid], 10, "the end of the code")
     p.send_signal(signal.SIGTERM)
     begun = time.monotonic()
     rc = reap(p, 20)
-    within(time.monotonic() - begun, 0.5, "its end")
+    within(time.monotonic() - begun, 5, "its end")
     same(rc, -signal.SIGTERM, "exit status")
     os.close(r)
 
 
-@test(timing=True)
+@test
 def signal_ends_cella_while_it_flushes():
     stopped_after_its_code("sh", "-c", "head -c 100000 /dev/zero")
 
 
-@test(timing=True)
+@test
 def signal_ends_cella_while_it_writes_a_limited_stream():
     stopped_after_its_code("--output", "100K", "sh", "-c", "head -c 300000 /dev/zero")
 
 
-@test(timing=True)
+@test
 def signal_ends_cella_while_it_prints_json():
     stopped_after_its_code("--json", "sh", "-c", "head -c 200000 /dev/zero")
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def root_without_the_right_to_kill_ends_its_run_all_the_same():
     begun = time.monotonic()
     p = subprocess.run(["setpriv", "--bounding-set=-kill", "--inh-caps=-kill", *support.command, "run",
                         "--timeout", "500ms", "--grace", "100ms", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"],
                        stderr=subprocess.DEVNULL, timeout=20 * support.slack)
-    within(time.monotonic() - begun, 1.3, "it")
+    within(time.monotonic() - begun, 10, "it")
     same(p.returncode, 124, "exit status")
 
 
@@ -117,7 +119,7 @@ def what_sockets_hold_is_memory_too():
     ensure(r["status"] == "memory_limit" or int(r["stdout"]) < 64, f"sockets held {r['stdout']} MiB of 32", None)
 
 
-@test(timing=True)
+@test
 def early_signal_leaves_nothing_behind():
     before = groups()
     for i in range(30):
@@ -125,8 +127,8 @@ def early_signal_leaves_nothing_behind():
         time.sleep(i * 0.0002)
         p.terminate()
         reap(p)
-    time.sleep(0.2)
-    same(lost_groups(before), {}, "cgroups left")  # others of the same machine have some, too, with a living owner
+    # Other daemons on this machine have groups, too, with a living owner.
+    until(lambda: not lost_groups(before), 5, "the end of the cgroups")
 
 
 @test

@@ -7,7 +7,7 @@ import resource
 import time
 
 import support
-from support import ensure, is_root, run, run_json, same, script, test, write
+from support import ensure, in_time, is_root, run, run_json, same, script, test, within, write
 
 WALLS = ["user", "pid", "mount", "net", "ipc", "uts", "cgroup", "seccomp", "landlock"]
 
@@ -39,13 +39,14 @@ def every_field_is_there_with_its_type():
     }, "the result")
 
 
-@test(timing=True)
+@test
 def usage_has_its_fields():
     result, r = run_json("sh", "-c", "true")
     usage = result["usage"]
     same(set(usage), {"cpu_ms", "memory_peak_bytes", "processes_peak"}, "fields of usage", r)
     ensure(isinstance(usage["cpu_ms"], NUMBER) and 0 < usage["cpu_ms"] < 1000 * support.slack, "cpu_ms", r)
-    ensure(0 < result["duration_ms"] < 1000 * support.slack, "duration_ms", r)
+    ensure(0 < result["duration_ms"], "duration_ms", r)
+    within(result["duration_ms"] / 1000, 1, "it", r)
     if is_root():
         ensure(isinstance(usage["memory_peak_bytes"], int) and usage["memory_peak_bytes"] > 0, "memory_peak_bytes", r)
         same(usage["processes_peak"], 1, "processes_peak", r)
@@ -73,12 +74,13 @@ def signal_is_told():
     same(r.rc, 139, "exit status", r)
 
 
-@test(timing=True)
+@test
 def timeout_is_told():
-    result, r = run_json("--timeout", "200ms", "--grace", "0", "sh", "-c", "echo begun; sleep 9")
+    result, r = run_json("--timeout", "500ms", "--grace", "0", "sh", "-c", "echo begun; sleep 9")
     same((result["status"], result["timed_out"], result["stdout"]), ("timeout", True, "begun\n"), "the end", r)
     same(r.rc, 124, "exit status", r)
-    ensure(200 <= result["duration_ms"] <= 400 * support.slack, f"duration_ms {result['duration_ms']}", r)
+    ensure(result["duration_ms"] >= 500, f"duration_ms {result['duration_ms']}", r)
+    in_time(r, 0.5)
 
 
 @test
@@ -266,9 +268,9 @@ def ten_thousand_files_do_not_break_the_list():
     ensure(len(result["files"]) == 10000 or result.get("files_truncated"), f"{len(result['files'])} files are listed")
 
 
-@test(timing=True)
+@test
 def files_are_listed_after_a_timeout():
-    result, r = run_json("--timeout", "300ms", "--grace", "100ms", "sh", "-c", "printf abc > part; sleep 9")
+    result, r = run_json("--timeout", "1s", "--grace", "100ms", "sh", "-c", "printf abc > part; sleep 9")
     same(result["status"], "timeout", "status", r)
     same(files(result), [("part", "added", 3)], "files", r)
 
@@ -292,21 +294,21 @@ def what_an_ordinary_user_lacks_is_told():
     }, "isolation", r)
 
 
-@test(timing=True)
+@test
 def cpu_time_of_a_busy_loop_is_counted():
     code = "import time\nwhile time.process_time() < 0.2: pass"
     result, r = run_json("python3", "-c", code)
-    ensure(150 <= result["usage"]["cpu_ms"] <= 600, f"cpu_ms {result['usage']['cpu_ms']}", r)
+    ensure(150 <= result["usage"]["cpu_ms"] <= 2000, f"cpu_ms {result['usage']['cpu_ms']}", r)
 
 
-@test(timing=True)
+@test
 def cpu_time_of_children_is_counted():
     code = "import os, time\nif os.fork() == 0:\n  while time.process_time() < 0.2: pass\nelse: os.wait()"
     result, r = run_json("python3", "-c", code)
-    ensure(200 <= result["usage"]["cpu_ms"] <= 600, f"cpu_ms {result['usage']['cpu_ms']}", r)
+    ensure(200 <= result["usage"]["cpu_ms"] <= 2000, f"cpu_ms {result['usage']['cpu_ms']}", r)
 
 
-@test(timing=True)
+@test
 def sleep_is_no_cpu_time():
     result, r = run_json("sh", "-c", "sleep 0.3")
     ensure(result["usage"]["cpu_ms"] < 100 * support.slack, f"cpu_ms {result['usage']['cpu_ms']}", r)
@@ -321,9 +323,9 @@ def memory_peak_is_counted():
     ensure(50 << 20 <= peak <= 150 << 20, f"memory_peak_bytes {peak}", r)
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def processes_at_once_are_counted():
-    result, r = run_json("sh", "-c", "for i in 1 2 3 4 5; do sleep 0.5 & done; wait")
+    result, r = run_json("sh", "-c", "for i in 1 2 3 4 5; do sleep 3 & done; wait")
     same(result["usage"]["processes_peak"], 6, "processes_peak", r)
 
 

@@ -41,9 +41,9 @@ def end_by(number):
     begun = time.monotonic()
     p.send_signal(number)
     rc = reap(p)
-    within(time.monotonic() - begun, 0.5, "the end")
+    within(time.monotonic() - begun, 5, "the end")
     same(rc, 128 + number, "exit status")
-    gone(nonce, 0.2)
+    gone(nonce, 5)
     same(p.stdout.read(), b"ready\n", "the output up to then")
 
 
@@ -56,8 +56,8 @@ def sigint_ends_code_that_ignores_everything():
     nonce = nonce_seconds()
     p = started(nonce, code=f"trap '' INT TERM HUP; setsid sleep {nonce} & sleep {nonce}; sleep 60")
     p.send_signal(signal.SIGINT)
-    same(reap(p, 5), 130, "exit status")
-    gone(nonce, 0.2)
+    same(reap(p, 10), 130, "exit status")
+    gone(nonce, 5)
 
 
 @test
@@ -76,7 +76,7 @@ def killed_cella_takes_everything_with_it():
     p = started(nonce)
     p.kill()
     p.wait()
-    gone(nonce, 1)
+    gone(nonce, 5)
 
 
 @test
@@ -85,7 +85,7 @@ def killed_cella_takes_stopped_and_busy_code_with_it():
     p = started(nonce, code=f"sleep {nonce} & sleep 0.1; kill -STOP $!; sleep {nonce} & while :; do :; done")
     p.kill()
     p.wait()
-    gone(nonce, 1)
+    gone(nonce, 5)
 
 
 @test
@@ -98,7 +98,7 @@ def interrupt_key_of_a_terminal_ends_all():
     os.write(terminal, b"\x03")
     status = until(lambda: os.waitpid(pid, os.WNOHANG)[1], 2, "the end")
     same(os.waitstatus_to_exitcode(status), 130, "exit status")
-    gone(nonce, 0.2)
+    gone(nonce, 5)
     ensure(b"ready" in os.read(terminal, 1000), "the output did not come to the terminal")
     os.close(terminal)
 
@@ -128,8 +128,8 @@ def reader_leaves(*words, lines=1, stream="stdout"):
         pipe.readline()
     pipe.close()
     begun = time.monotonic()
-    rc = reap(p, 5)
-    within(time.monotonic() - begun, 0.5, "the end")
+    rc = reap(p, 10)
+    within(time.monotonic() - begun, 5, "the end")
     same(rc, 128 + signal.SIGPIPE, "exit status")
 
 
@@ -155,14 +155,14 @@ def head_gets_its_line():
     r = subprocess.run(["sh", "-c", f"{command} run -- yes | head -1"], capture_output=True, timeout=10 * support.slack,
                        text=True)
     same((r.stdout, r.stderr), ("y\n", ""), "what head printed, and stderr")
-    within(time.monotonic() - begun, 0.7, "it")
+    within(time.monotonic() - begun, 7, "it")
 
 
 @test
 def reader_that_leaves_takes_the_daemons_too():
     nonce = nonce_seconds()
     reader_leaves("sh", "-c", f"setsid sleep {nonce} & yes")
-    gone(nonce, 0.2)
+    gone(nonce, 5)
 
 
 # After many runs.

@@ -55,16 +55,16 @@ ENDLESS = {
 }
 
 for what, words in ENDLESS.items():
-    test(lambda w=words: ends_in_time(*w), name=f"timeout_ends_{what}", timing=True)
+    test(lambda w=words: ends_in_time(*w), name=f"timeout_ends_{what}")
 
 
-@test(timing=True)
+@test
 def timeout_ends_code_with_a_full_input():
     with open("/dev/zero", "rb") as zero:
         ends_in_time("--", "sleep", "60", stdin=zero)
 
 
-@test(timing=True)
+@test
 def timeout_ends_code_that_waits_for_input():
     r, w = os.pipe()
     ends_in_time("--", "cat", stdin=r)
@@ -76,22 +76,22 @@ def unread(*words):
     begun = time.monotonic()
     p = spawn("run", "--timeout", "600ms", "--grace", "200ms", *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
               stderr=subprocess.PIPE)
-    rc = reap(p, 5)
-    within(time.monotonic() - begun, 0.6 + 0.2 + 0.2, "it")
+    rc = reap(p, 20)
+    within(time.monotonic() - begun, 10 * (0.6 + 0.2 + 0.2), "it")
     return rc
 
 
-@test(timing=True)
+@test
 def timeout_holds_when_nobody_reads():
     same(unread("--", "yes"), 124, "exit status")
 
 
-@test(timing=True)
+@test
 def timeout_holds_when_nobody_reads_and_term_is_ignored():
     same(unread("sh", "-c", "trap '' TERM; yes; while :; do :; done"), 124, "exit status")
 
 
-@test(timing=True)
+@test
 def timeout_holds_when_nobody_reads_limited_output():
     same(unread("--output", "1M", "--", "yes"), 124, "exit status")
 
@@ -101,7 +101,7 @@ def timeout_holds_when_nobody_reads_after_the_code_ended():
     unread("--output", "400K", "sh", "-c", "yes | head -c 10000000")
 
 
-@test(timing=True)
+@test
 def cpu_is_not_burnt_when_nobody_reads():
     """Waiting for a reader must not be a busy loop."""
     before = os.times()
@@ -111,7 +111,7 @@ def cpu_is_not_burnt_when_nobody_reads():
     ensure(used < 0.5 * support.slack, f"cella and the code used {used:.2f} s of CPU")
 
 
-@test(timing=True)
+@test
 def code_may_clean_up_in_the_grace_time():
     code = "trap 'echo bye; exit 7' TERM; echo ready; sleep 60 & wait"
     result, r = run_json("--timeout", "300ms", "--grace", "3s", "sh", "-c", code)
@@ -120,24 +120,24 @@ def code_may_clean_up_in_the_grace_time():
     in_time(r, 0.3)
 
 
-@test(timing=True)
+@test
 def grace_time_is_given_in_full():
     code = script(
         "import signal, sys, time",
         "def save(*_): time.sleep(0.2); print('saved'); sys.exit()",
         "signal.signal(signal.SIGTERM, save); time.sleep(60)",
     )
-    r = run("--timeout", "400ms", "--grace", "400ms", "python3", "-c", code)
-    expect(in_time(r, 0.8), 124, "saved\n", "cella: timeout\n")
+    r = run("--timeout", "1s", "--grace", "1s", "python3", "-c", code)
+    expect(in_time(r, 2), 124, "saved\n", "cella: timeout\n")
 
 
-@test(timing=True)
+@test
 def grace_time_is_never_longer_than_the_timeout():
     r = run("--timeout", "200ms", "--grace", "30s", "sh", "-c", "trap '' TERM; sleep 60; sleep 60")
     expect(in_time(r, 0.4), 124, "", None)
 
 
-@test(timing=True)
+@test
 def no_grace_means_killed_at_once():
     r = run("--timeout", "200ms", "--grace", "0", "sh", "-c", "trap 'echo bye' TERM; sleep 60 & wait; wait")
     expect(in_time(r, 0.2), 124, "", "cella: timeout\n")
@@ -171,7 +171,7 @@ def daemon_that_holds_stdout_does_not_hold_the_run():
     gone(nonce)
 
 
-@test(timing=True)
+@test
 def daemon_is_gone_after_a_timeout():
     nonce = nonce_seconds()
     ends_in_time("python3", "-c", daemon(nonce) + "import time; time.sleep(60)")
@@ -185,7 +185,7 @@ def stopped_background_process_does_not_hold_the_run():
     gone(nonce)
 
 
-@test(timing=True)
+@test
 def background_process_cannot_write_after_the_end():
     in_time(prints("main\n", "sh", "-c", "(sleep 0.2; echo late) & echo main"), 0.2)
 
@@ -193,23 +193,25 @@ def background_process_cannot_write_after_the_end():
 # CPU.
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def cpu_time_limit_ends_the_run():
     result, r = run_json("--cpu-time", "300ms", "python3", "-c", "while True: pass")
     same(result["status"], "cpu_limit", "status", r)
-    ensure(300 <= result["usage"]["cpu_ms"] <= 450 * support.slack, f"cpu_ms {result['usage']['cpu_ms']}", r)
+    ensure(result["usage"]["cpu_ms"] >= 300, f"cpu_ms {result['usage']['cpu_ms']}", r)
+    within(result["usage"]["cpu_ms"] / 1000, 1, "the CPU time", r)  # 0.31 s when idle: cella polls it
     ensure(r.rc != 0, "exit status is 0", r)
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def cpu_time_limit_counts_all_processes():
     code = "import os\nfor i in range(4): os.fork()\nwhile True: pass"
     result, r = run_json("--cpu-time", "300ms", "--cpus", "2", "python3", "-c", code)
     same(result["status"], "cpu_limit", "status", r)
-    ensure(300 <= result["usage"]["cpu_ms"] <= 600 * support.slack, f"cpu_ms {result['usage']['cpu_ms']}", r)
+    ensure(result["usage"]["cpu_ms"] >= 300, f"cpu_ms {result['usage']['cpu_ms']}", r)
+    within(result["usage"]["cpu_ms"] / 1000, 2, "the CPU time", r)
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def cpu_time_limit_does_not_count_sleep():
     expect(run("--cpu-time", "200ms", "--", "sleep", "0.4"), out="")
 
@@ -263,17 +265,17 @@ def holds_cores(cores, processes, *options, seconds=1.5):
         reap(p)
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def half_a_core_halves_a_busy_loop():
     holds_cores(0.5, 1, "--cpus", "0.5")
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def one_core_is_one_core_for_two_processes():
     holds_cores(1, 2, "--cpus", "1")
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def default_is_one_core():
     holds_cores(1, 2)
 
@@ -296,15 +298,16 @@ def memory_within_the_limit_is_given():
     prints("survived\n", "--memory", "300M", "python3", "-c", "x = b'x' * (200 << 20)\nprint('survived')")
 
 
-@test(users=["root"], timing=True)
+@test(users=["root"])
 def memory_limit_counts_all_processes():
     code = script(
-        "import os, sys, time",
-        "pids = [os.fork() for _ in range(1)]",
+        "import os, sys",
+        "done, end = os.pipe()",
+        "pid = os.fork()",
         "x = b'x' * (40 << 20)",
-        "time.sleep(0.3)",
-        "if pids[0] == 0: os._exit(0)",
-        "sys.exit(3 if os.waitpid(pids[0], 0)[1] else 0)",
+        "if pid == 0: os.close(end); os.read(done, 1); os._exit(0)",  # it keeps its memory until the parent has its own
+        "os.close(end)",
+        "sys.exit(3 if os.waitpid(pid, 0)[1] else 0)",
     )
     result, r = run_json("--memory", "64M", "python3", "-c", code)
     same(result["status"], "memory_limit", "status", r)

@@ -48,7 +48,7 @@ def all_fail(answers, *with_):
     ensure(answers, "nothing was attempted")
     for name, outcome, seconds in answers:
         ensure(outcome in with_, f"{name}: {outcome}, not {' or '.join(with_)}")
-        within(seconds, 0.3, name)
+        within(seconds, 3, name)
 
 
 # ---- ways that lead nowhere ----
@@ -145,7 +145,7 @@ for address in ('127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0.0.0.0', 
     attempt(address, lambda: dial(address))
 """):
         ensure(outcome in ("ECONNRESET", "EPIPE", "ECONNREFUSED"), f"{name}: {outcome}")
-        within(seconds, 0.5, name)
+        within(seconds, 3, name)
 
 
 # ---- what stays inside ----
@@ -179,7 +179,7 @@ for family, address, dialled in ((socket.AF_INET, '127.0.0.1', '127.0.0.1'), (so
 """)  # fmt: skip
     for name, outcome, seconds in answers:
         same(outcome, repr(b"abab") if name.startswith("tcp") else repr(b"xx"), name)
-        within(seconds, 0.3, name)
+        within(seconds, 3, name)
 
 
 @test

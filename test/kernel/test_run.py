@@ -164,7 +164,7 @@ def input_that_stays_open_does_not_hold_the_run():
     took = time.monotonic() - begun
     p.stdin.close()
     same(out, b"done\n", "stdout")
-    within(took, 0.7, "a run with standard input held open")
+    within(took, 5, "a run with standard input held open")
 
 
 @test
@@ -181,13 +181,15 @@ def input_arrives_as_it_is_written():
 # Output.
 
 
-@test(timing=True)
+@test
 def output_comes_as_it_is_written():
-    p = spawn("run", "sh", "-c", "echo first; sleep 0.5; echo last", stdout=subprocess.PIPE)
-    times = [(line, time.monotonic()) for line in p.stdout]
+    """The code prints the second line only after the first one was read here."""
+    p = spawn("run", "sh", "-c", "echo first; read answer; echo $answer", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    same(p.stdout.readline(), b"first\n", "the first line")
+    p.stdin.write(b"last\n")
+    p.stdin.close()
+    same(p.stdout.read(), b"last\n", "the rest")
     same(reap(p), 0, "exit status")
-    same([line for line, _ in times], [b"first\n", b"last\n"], "stdout")
-    ensure(times[1][1] - times[0][1] > 0.2, f"the lines came {times[1][1] - times[0][1]:.3f} s apart, not 0.5 s")
 
 
 @test
@@ -245,7 +247,7 @@ for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1, s
     test(lambda n=int(number): die_by(n), name=f"{number.name.lower()}_gives_128_and_its_number")
 
 
-@test(timing=True)
+@test
 def timeout_gives_124():
     r = run("--timeout", "300ms", "--grace", "100ms", "sh", "-c", "echo begun; sleep 10")
     expect(in_time(r, 0.4), rc=124, out="begun\n", err="cella: timeout\n")

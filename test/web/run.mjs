@@ -17,15 +17,23 @@ for (let i = 2; i < process.argv.length; i += 2) {
 
 for (const file of readdirSync(here).filter((name) => /^test_.*\.mjs$/.test(name)).sort()) await import(join(here, file));
 
+const LIMIT = 180000; // ms for one test
+const chosen = tests.filter(({name}) => !options.only || options.only.test(name));
+if (chosen.length === 0) {
+    console.error("no test has such a name");
+    process.exit(2);
+}
 const counts = {passed: 0, failed: 0, skipped: 0};
 const shared = {daemon: await Daemon.start()};
 await openBrowser();
 async function perform({name, run}) {
     const trial = new Trial(name, shared), begun = Date.now();
-    let failure = null;
+    let failure = null, timer;
+    const limit = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`not done after ${LIMIT / 1000} s`)), LIMIT); });
     try {
-        await run(trial);
+        await Promise.race([run(trial), limit]);
     } catch (error) { failure = error; }
+    clearTimeout(timer);
     try {
         await trial.done();
     } catch (error) { failure ??= error; }
@@ -42,7 +50,6 @@ async function perform({name, run}) {
 }
 
 // Those that measure are alone; the others wait most of the time, and do so side by side.
-const chosen = tests.filter(({name}) => !options.only || options.only.test(name));
 for (const one of chosen.filter(({alone}) => alone)) await perform(one);
 const rest = chosen.filter(({alone}) => !alone);
 await Promise.all(Array.from({length: Number(options.j)}, async () => {

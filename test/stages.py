@@ -1,0 +1,456 @@
+#!/usr/bin/python3
+"""The stages of the test suite: one table, and what runs them.  ./dev test calls this program.
+
+    stages.py                    the fast stages
+    stages.py --full             the fast and the full ones; continuous integration runs these
+    stages.py --nightly          the slow ones; with --resume without those that passed at this commit already
+    stages.py STAGE... [--only NAME]   these stages; of the tests in them, those with NAME in their names
+    stages.py --list             the table
+
+A stage fails if one of its tests fails, if it does not end within its time limit, if it ran fewer tests than its
+recorded minimum, or if a test was skipped for a reason that is not listed.  A chosen stage that could not be run
+is a failure, too.  The output of each stage is in LOGS.  The last line is the sum: "N passed, M failed, K skipped"."""
+
+import argparse
+import collections
+import dataclasses
+import glob
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = "build/test-logs"
+COUNT = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+PYTHON = "/usr/bin/python3"
+MACHINE = os.uname().machine
+OTHER = "aarch64" if MACHINE == "x86_64" else "x86_64"
+IS_ROOT = os.geteuid() == 0
+
+# What may run beside a stage.
+QUIET = "quiet"  # it makes no sandboxes: anything
+BOXES = "boxes"  # it makes sandboxes: all but those that are ALONE
+ALONE = "alone"  # it looks for leftovers, or attacks with a wall down: only QUIET ones
+
+# Why a C test may be skipped; the Python suites have their own lists.
+HOST = ("needs cgroup v1, and root", "needs cgroup v2 and root", "needs a host with both kinds, and root", "v2 can freeze any",
+        "this kernel does not tell", "cannot mount a small file system here", "no volumes here")  # fmt: skip
+USER = (*HOST, "not started as root", "no control groups for an ordinary user here")
+SLOW = (*HOST, "valgrind", "limits are not the kernel's", "an emulated machine", "the limit of open files is too low")
+ATTACKS = ("blocked; ", "this user has no cgroup to limit it with", "this host has no ", "an ordinary user cannot put its further groups away")
+
+
+@dataclasses.dataclass
+class Stage:
+    name: str
+    group: str  # fast, full or nightly
+    limit: int  # seconds; then it is ended, and fails
+    minimum: int  # tests that it runs, at least, as root
+    commands: object  # lists of words, or a function that makes them; "@only" becomes --only NAME, "@name" NAME
+    beside: str = BOXES
+    cpus: int = 1  # of two: 2 leaves no room for another stage
+    after: tuple = ()  # stages that must have passed: what they build is used
+    setup: tuple = ()  # arguments of ./dev setup, before the commands
+    packages: tuple = ()
+    skips: tuple = None  # beginnings of reasons; None: the harness itself checks them
+    environment: dict = dataclasses.field(default_factory=dict)
+    jobs: int = 1  # commands at once
+
+
+def units(build, *wrapper):
+    """The C unit tests."""
+
+    def find():
+        found = sorted(p for p in glob.glob(f"{build}/test/unit_*") if os.path.isfile(p) and os.access(p, os.X_OK))
+        return [[*wrapper, p, "@only"] for p in found]
+
+    return find
+
+
+def init(*wrapper, build="build"):
+    return [[*wrapper, f"{build}/test/init_{n}", "@only"] for n in ("commands", "files", "refused", "terminal")]
+
+
+def keeper(*wrapper, build="build"):
+    return [[*wrapper, f"{build}/test/keeper_{n}", f"{build}/src/cella", "@only"] for n in ("protocol", "egress", "imager")]
+
+
+def suite(path, *words, build="build"):
+    return [[PYTHON, path, "--cella", f"{build}/src/cella", *words, "@only"]]
+
+
+def load(path, *words):
+    return [PYTHON, path, "--cella", "build/src/cella", *words]
+
+
+VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+
+
+def build(name, group, *packages):
+    """A stage that only builds: with a sanitizer, for valgrind, the fuzz targets."""
+    return Stage(f"build-{name}", group, 900, 1, [["./dev", "setup", name]], QUIET, packages=packages)
+
+
+def valgrind_kernel(part, parts):
+    # valgrind must not write to stderr.  Each user writes its own files, and a sandbox's first process is always number 1.
+    wrapper = " ".join([*VALGRIND, "--log-file=/tmp/cella-valgrind/%q{USER}-%p"])
+    command = ["test/valgrind.sh", PYTHON, "test/run.py", "--cella", "build-valgrind/src/cella", "--wrapper", wrapper,
+               "--part", f"{part}/{parts}", "-j", "2", "@only"]  # fmt: skip
+    return Stage(f"valgrind-kernel-{part}", "nightly", 1500, 100, [command], ALONE, 2, ("build-valgrind",), environment=SLOWLY)
+
+
+ATTACK = ["build/test/attack/attack-run", "build/test/attack/cella-attacks", "@name"]
+ASAN = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "CELLA_SLACK": "5"}
+TSAN = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66", "CELLA_SLACK": "10"}
+ALL = {"CELLA_TEST_ALL": "1"}
+SLOWLY = {"CELLA_TEST_SLOW": "1", "CELLA_SLACK": "20"}
+VM = ("kmod", "qemu-system-x86" if MACHINE == "x86_64" else "qemu-system-arm")
+NO_ASLR = ["setarch", MACHINE, "-R"]  # ThreadSanitizer cannot map its memory with some layouts
+NODE = ("nodejs",) if not any(os.access(f"{d}/node", os.X_OK) for d in os.environ["PATH"].split(":")) else ()
+CHROMIUM = () if os.environ.get("CHROMIUM") else ("chromium",)
+
+STAGES = [
+    # ---- fast: ./dev test, at most 12 minutes ----
+    Stage("layers", "fast", 60, 1, [["tools/check-layers"]], QUIET),
+    Stage("unit", "fast", 300, 450, units("build"), QUIET, skips=HOST),
+    Stage("harmless", "fast", 60, 1, [[PYTHON, "test/warm/test_harmless.py"]], QUIET),
+    Stage("kernel", "fast", 600, 880, suite("test/run.py", "-j", "2"), ALONE),
+    Stage("attacks", "fast", 300, 60, [ATTACK], ALONE, skips=ATTACKS),
+    Stage("attacks-user", "fast", 300, 30, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
+    Stage("api", "fast", 900, 700, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("keeper", "fast", 240, 45, keeper(), skips=HOST),
+    Stage("keeper-user", "fast", 240, 30, keeper("test/as-user"), skips=USER),
+    Stage("init", "fast", 240, 75, init(), skips=HOST),
+    Stage("init-user", "fast", 240, 75, init("test/as-user"), skips=USER),
+    Stage("drivers", "fast", 240, 32, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
+    Stage("web", "fast", 400, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
+          setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=()),
+    Stage("images", "fast", 300, 60, suite("test/image/run.py", "-j", "2"), packages=("zstd", "xz-utils", "bzip2")),
+    Stage("egress", "fast", 400, 80, suite("test/egress/run.py", "-j", "2")),
+    Stage("example", "fast", 60, 1, [["build/test/example"]]),
+    Stage("runs-leave-nothing", "fast", 300, 6, [["build/test/soak", "10000"]]),
+    # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
+    build("asan", "full"),
+    build("tsan", "full"),
+    build("fuzz", "full", "clang", "libclang-rt-14-dev"),
+    Stage("lint", "full", 900, 1, [["./dev", "lint"]], QUIET, packages=("clang-tidy", "cppcheck", "clang-format", "shellcheck")),
+    Stage(f"compiles-for-{OTHER}", "full", 600, 1, [["./dev", "setup", "cross"]], QUIET),
+    Stage("api-user", "full", 1200, 500, suite("test/api/run.py", "--user", "user", "-j", "2")),
+    Stage("api-slow", "full", 900, 5, [*suite("test/api/run.py", "--file", "test_runtimes_real", "-j", "2"),
+                                       *suite("test/api/run.py", "--file", "test_image_kinds", "-j", "2"),
+                                       *suite("test/api/run.py", "--file", "test_image_cli", "-j", "2"),
+                                       *suite("test/api/run.py", "--file", "test_image_store", "-j", "2")],
+          packages=("mmdebstrap", "debian-archive-keyring"), environment=ALL),
+    Stage("registries", "full", 400, 40, [[PYTHON, "test/image/registry.py", "--image", "build/src/cella-image", "--user", user, "@only"]
+                                          for user in ("root", "user")],
+          packages=("docker-registry", "skopeo", "zstd", "ca-certificates"), skips=()),
+    Stage("pythons", "full", 600, 20, suite("test/api/pythons.py", "-j", "2"), packages=("mmdebstrap", "debian-archive-keyring")),
+    *(Stage(engine, "full", 600, 60, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=("podman", "docker.io", "runc", "uidmap"),
+            environment={"CELLA_TEST_ENGINE": engine}) for engine in ("docker", "podman")),
+    Stage("mcp", "full", 300, 12, [[PYTHON, "test/mcp/run.py", "--build", "build", "--npm", "build-npm"]],
+          setup=("npm", "build-npm", "test/mcp"), packages=NODE, skips=()),
+    Stage("load", "full", 200, 15, [load("test/load/load.py", "--generator", "build/test/load", "--seconds", "8", "--warm", "2")], skips=()),
+    Stage("soak", "full", 300, 12, [load("test/load/soak.py", "--executions", "4000")], skips=()),
+    Stage("abuse", "full", 200, 10, [load("test/load/abuse.py", "--short")], skips=()),
+    Stage("faults", "full", 300, 15, [load("test/fault/fault.py", "--rounds", "3")], skips=()),
+    Stage("vm", "full", 300, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("",)),
+    Stage("asan-unit", "full", 900, 450, units("build-asan"), QUIET, after=("build-asan",), skips=SLOW, environment=ASAN),
+    Stage("asan-kernel", "full", 900, 800, suite("test/run.py", "--slack", "3", "-j", "2", build="build-asan"), ALONE, 1, ("build-asan",), environment=ASAN),
+    Stage("asan-api", "full", 1500, 650, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "3", build="build-asan"), BOXES, 1, ("build-asan",),
+          environment=ASAN),
+    Stage("asan-images", "full", 600, 60, suite("test/image/run.py", "--slack", "5", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",), environment=ASAN),
+    Stage("tsan-unit", "full", 600, 400, units("build-tsan", *NO_ASLR), QUIET, after=("build-tsan",), skips=SLOW, environment=TSAN),
+    Stage("tsan-images", "full", 600, 50, [[*NO_ASLR, *w] for w in suite("test/image/run.py", "--slack", "10", "-j", "2", build="build-tsan")], BOXES, 1, ("build-tsan",),
+          environment=TSAN),
+    Stage("tsan-log", "full", 600, 20, [[*NO_ASLR, *w] for w in suite("test/api/run.py", "--file", "test_executions", "--slack", "10", "-j", "2", build="build-tsan")],
+          BOXES, 1, ("build-tsan",), environment=TSAN),
+    Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, after=("build-fuzz",), skips=()),
+    # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
+    build("valgrind", "nightly", "valgrind"),
+    Stage("vm-daemon", "nightly", 600, 10, [["test/vm/run.sh", "build", "daemon"]], QUIET, packages=VM, skips=("",)),
+    Stage("fuzz-long", "nightly", 2400, 28, [["tools/fuzz-run", "build-fuzz", "120"]], QUIET, 2, ("build-fuzz",), skips=()),
+    Stage("soak-long", "nightly", 1200, 12, [load("test/load/soak.py", "--executions", "50000")], skips=()),
+    Stage("load-long", "nightly", 300, 15, [load("test/load/load.py", "--generator", "build/test/load", "--seconds", "30")], skips=()),
+    Stage("abuse-long", "nightly", 600, 10, [load("test/load/abuse.py")], skips=()),
+    Stage("faults-long", "nightly", 900, 15, [load("test/fault/fault.py", "--rounds", "21")], skips=()),
+    Stage("valgrind-unit", "nightly", 1800, 450, units("build-valgrind", *VALGRIND), QUIET, 2, ("build-valgrind",), skips=SLOW, environment=SLOWLY,
+          jobs=2),
+    *(valgrind_kernel(part, 6) for part in range(1, 7)),
+    # The same suites with more rounds, larger data, all users, gVisor.
+    Stage("images-all", "nightly", 900, 80, suite("test/image/run.py", "-j", "2"), packages=("zstd", "xz-utils", "bzip2"), environment=ALL),
+    Stage("docker-all", "nightly", 1500, 150, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=("podman", "docker.io", "runc", "uidmap"),
+          environment=ALL),
+    Stage("web-all", "nightly", 900, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
+          setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=ALL),
+    # Mutation and coverage go here: Stage("mutation", "nightly", SECONDS, MUTANTS, [["tools/mutate"]], ALONE, 2, skips=()).
+]  # fmt: skip
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def descendants(pid):
+    """Its processes, whatever sessions they are in."""
+    children = collections.defaultdict(list)
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as f:
+                children[int(f.read().rpartition(")")[2].split()[1])].append(int(name))
+        except OSError:
+            continue
+    found, look = [], [pid]
+    while look:
+        more = children[look.pop()]
+        found += more
+        look += more
+    return found
+
+
+class Running:
+    """A stage in a child process, which runs its commands and writes the results to a file."""
+
+    def __init__(self, stage, only):
+        self.stage, self.begun = stage, time.monotonic()
+        self.log = ROOT / LOGS / f"{stage.name}.log"
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                os.setsid()
+                out = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+                os.dup2(out, 1)
+                os.dup2(out, 2)
+                status = perform(stage, only)
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+
+    def late(self):
+        return time.monotonic() > self.begun + self.stage.limit
+
+    def kill(self):
+        """First politely: a harness then cleans up, and names the tests that were running."""
+        everything = descendants(self.pid)
+        os.kill(self.pid, signal.SIGTERM)
+        end = time.monotonic() + 15
+        while time.monotonic() < end and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            time.sleep(0.1)
+        for pid in {*everything, *descendants(self.pid), self.pid}:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+
+
+def perform(stage, only):
+    """In the child: prints everything, and a line "end STATUS" after each command."""
+    environment = {**os.environ, **stage.environment}
+    if stage.setup and subprocess.run(["./dev", "setup", *stage.setup], check=False).returncode != 0:
+        say(f"FAIL setup: ./dev setup {' '.join(stage.setup)}")
+        return 1
+    commands = stage.commands() if callable(stage.commands) else stage.commands
+    running, waiting = [], []
+
+    def stop(*_):
+        waiting.clear()
+        for _, process in running:
+            process.terminate()
+
+    signal.signal(signal.SIGTERM, stop)
+    for words in commands:
+        words = [w for word in words for w in ({"@only": ["--only", only], "@name": [only]}.get(word, [word]) if only else
+                                               [] if word in ("@only", "@name") else [word])]  # fmt: skip
+        waiting.append(words)
+    while waiting or running:
+        while waiting and len(running) < stage.jobs:
+            words = waiting.pop(0)
+            if stage.jobs == 1:
+                say(f"$ {' '.join(words)}")
+            # A command that runs beside another one keeps its output apart.
+            running.append((words, subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
+                                                    stdout=subprocess.PIPE if stage.jobs > 1 else None)))  # fmt: skip
+        words, process = running[0]
+        out = process.communicate()[0]
+        running.pop(0)
+        if out is not None:
+            say(f"$ {' '.join(words)}\n{out.decode(errors='replace')}")
+        say(f"end {process.returncode}")
+    say("all commands have ended")
+    return 0
+
+
+@dataclasses.dataclass
+class Result:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    late: int = 0
+    shown: list = dataclasses.field(default_factory=list)
+
+    def fail(self, what):
+        self.failed += 1
+        self.shown.append(f"FAIL {what}")
+
+
+def judge(stage, only, log, timed_out):
+    """What the log says: the counts, and all failures with what they printed."""
+    r = Result()
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    count, command, empty, told = None, "", 0, 0
+    for line in lines:
+        if m := COUNT.fullmatch(line):
+            count = [int(n) for n in m.groups()]
+        elif line.startswith("$ "):
+            command, count = line[2:], None
+        elif m := re.fullmatch(r"end (-?\d+)", line):
+            status = int(m[1])
+            if only and status == 2 and count is None:
+                empty += 1
+                continue
+            passed, failed, skipped = count or ((1, 0, 0) if status == 0 else (0, 0, 0))
+            if status != 0 and failed == 0:
+                r.shown += ["    " + text for text in lines[-40:]] if count is None else []
+                r.fail(f"{command}: ended with status {status}")
+            r.passed, r.failed, r.skipped = r.passed + passed, r.failed + failed, r.skipped + skipped
+        elif re.match(r"FAIL\b", line):
+            r.shown.append(line)
+            told = 30
+        elif m := re.match(r"skip (.*?): (.*)", line):
+            r.shown.append(line)
+            if stage.skips is not None and not m[2].startswith(stage.skips):
+                r.fail(f"{m[1]}: skipped, which was not expected: {m[2]}")
+        elif line.startswith("late "):
+            r.late += 1
+            r.shown.append(line)
+        elif line.startswith(" ") and told > 0:
+            r.shown.append(line)
+            told -= 1
+        else:
+            told = 0
+    if timed_out:
+        last = next((line for line in reversed(lines) if line.startswith(("ok", "FAIL", "late", "$ "))), "nothing")
+        r.fail(f"{stage.name}: not done after {stage.limit} s; the command: {command}; its last result: {last}")
+    elif not lines or lines[-1] != "all commands have ended":
+        r.shown += ["    " + text for text in lines[-40:]]
+        r.fail(f"{stage.name}: did not run to its end")
+    total = r.passed + r.failed
+    minimum = 1 if only else stage.minimum if IS_ROOT else max(1, stage.minimum // 4)
+    if total < minimum:
+        r.fail(f"{stage.name}: {total} tests were run, fewer than {minimum}" if not only else f"{stage.name}: no test has such a name")
+    return r
+
+
+def conflict(a, b):
+    return {a.beside, b.beside} in ({ALONE}, {ALONE, BOXES})
+
+
+def run_all(stages, only, done):
+    """Two CPUs' worth of stages at once, in the order of the table as far as they may be beside each other."""
+    waiting, running, results = list(stages), [], {}
+    try:
+        while waiting or running:
+            for stage in list(waiting):
+                if broken := [n for n in stage.after if n in results and results[n].failed]:
+                    waiting.remove(stage)
+                    results[stage.name] = Result()
+                    results[stage.name].fail(f"{stage.name}: not run, because {broken[0]} failed")
+                    say(results[stage.name].shown[0])
+                    continue
+                if sum(r.stage.cpus for r in running) + stage.cpus > 2 or any(conflict(stage, r.stage) for r in running):
+                    continue
+                if not all(n in results for n in stage.after):
+                    continue
+                running.append(Running(stage, only))
+                waiting.remove(stage)
+            time.sleep(0.1)
+            for r in list(running):
+                timed_out = r.late()
+                if timed_out:
+                    r.kill()
+                pid, _, usage = os.wait4(r.pid, os.WNOHANG)
+                if not pid:
+                    continue
+                running.remove(r)
+                result = results[r.stage.name] = judge(r.stage, only, r.log, timed_out)
+                took = time.monotonic() - r.begun
+                say(f"\033[1m== {r.stage.name}\033[0m")
+                for line in result.shown:
+                    say(line)
+                say(f"   {r.stage.name}: {result.passed} passed, {result.failed} failed, {result.skipped} skipped, {result.late} late "
+                    f"({took:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of CPU)")
+                done(r.stage, result)
+    finally:
+        for r in running:
+            r.kill()
+    return results
+
+
+def choose(options):
+    names = {s.name: s for s in STAGES}
+    if options.stages:
+        unknown = [n for n in options.stages if n not in names]
+        if unknown:
+            sys.exit(f"no stage is called {unknown[0]}; there are: {' '.join(names)}")
+        chosen = set(options.stages)
+    else:
+        groups = ("nightly",) if options.nightly else ("fast", "full") if options.full else ("fast",)
+        chosen = {s.name for s in STAGES if s.group in groups}
+    chosen.update(n for name in set(chosen) for n in names[name].after)
+    return [s for s in STAGES if s.name in chosen]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stages", nargs="*", metavar="STAGE")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--nightly", action="store_true")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--only", default="", metavar="NAME")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--packages", action="store_true", help="print the packages that the chosen stages need")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    if len(options.stages) == 2 and options.stages[1] not in {s.name for s in STAGES}:
+        options.only = options.stages.pop()  # ./dev test STAGE NAME
+    stages = choose(options)
+    if options.list:
+        for s in STAGES:
+            print(f"{s.name:22} {s.group:8} {s.limit:5} s, at least {s.minimum} tests")
+        return 0
+    if options.packages:
+        print(" ".join(sorted({p for s in stages for p in s.packages})))
+        return 0
+    os.makedirs(LOGS, exist_ok=True)
+    commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=40"], capture_output=True, text=True, check=False).stdout.strip()
+    record = pathlib.Path(LOGS) / "passed.json"
+    before = json.loads(record.read_text()) if record.exists() else {}
+    if options.resume:
+        stages = [s for s in stages if s.name.startswith("build-") or not commit or before.get(s.name) != commit]
+    begun = time.monotonic()
+
+    def done(stage, result):
+        if result.failed == 0 and not options.only:
+            before[stage.name] = commit
+            record.write_text(json.dumps(before))
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    results = run_all(stages, options.only, done)
+    missing = [s.name for s in stages if s.name not in results]
+    for name in missing:
+        say(f"FAIL {name}: did not run")
+    passed, failed, skipped, late = (sum(getattr(r, k) for r in results.values()) for k in ("passed", "failed", "skipped", "late"))
+    failed += len(missing)
+    say(f"{len(results)} stages, {late} late, {time.monotonic() - begun:.0f} s")
+    say(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
