@@ -196,8 +196,8 @@ struct cella_result {
         size_t output_len[2];
         uint64_t output_total[2]; /* bytes written, kept or not */
         bool output_truncated[2];
-        uint64_t duration_us;
-        uint64_t cpu_us;
+        uint64_t duration_us;            /* from the release of the command to the end of its last process */
+        uint64_t cpu_us;                 /* in this time */
         uint64_t memory_peak_bytes;      /* 0: unknown on this host */
         uint32_t processes_peak;         /* 0: unknown on this host */
         bool has_network, network_known; /* the sandbox has one; what it did there is known */

@@ -55,6 +55,9 @@ void context_run_count(struct context_run *run, const struct keeper_counted *now
         u->forks_refused = now->forks_refused - before->forks_refused;
         u->cpu_known = now->known & KEEPER_KNOWS_CPU;
         u->cpu_us = now->cpu_us - before->cpu_us;
+        /* The counters were read after its end: others may have run meanwhile. */
+        if (run->result.duration_us > 0 && u->cpu_us > run->result.duration_us * run->box->cores)
+                u->cpu_us = run->result.duration_us * run->box->cores;
         u->memory_known =
                 (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
         u->memory_peak_bytes = now->memory_peak_bytes;

@@ -400,11 +400,18 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
 {
         struct context_run *run = context;
         (void)fd;
-        /* A short run may be over before the keeper has looked.  Then what was read when the last one ended
-         * is nearer to the truth. */
-        if (packet->type == KEEPER_COUNTED &&
-            (packet->counted.read_us <= run->started_us || !run->before.known))
-                run->before = packet->counted;
+        struct keeper_counted now = packet->counted;
+        if (packet->type != KEEPER_COUNTED)
+                return;
+        /* A short run may be over before the keeper has read the counters.  When it began, the CPU time was
+         * that of the last reading, or more: at most all cores were busy since. */
+        const int64_t late_us = now.read_us - run->started_us;
+        const uint64_t since = late_us > 0 ? (uint64_t)late_us * run->box->cores : 0;
+        now.cpu_us = now.cpu_us > since ? now.cpu_us - since : 0;
+        if (late_us <= 0 || !run->before.known)
+                run->before = now;
+        else if (now.cpu_us > run->before.cpu_us)
+                run->before.cpu_us = now.cpu_us;
 }
 
 static void on_violation(struct observer *observer, const struct violation *violation)

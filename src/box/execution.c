@@ -128,6 +128,35 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
                 ex->before = packet->counted;
 }
 
+static void on_cpu_before(void *context, const union keeper_packet *packet, int fd)
+{
+        struct execution *ex = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED) {
+                ex->before.cpu_us = packet->counted.cpu_us;
+                ex->cpu_counted = true;
+        }
+}
+
+void execution_count_before(struct execution *ex)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        struct keeper_counted now;
+        if (!sb->one_shot || !sb->counted)
+                return;
+        if (!sandbox_counted(sb, true, &now)) {
+                sandbox_count(sb, on_cpu_before, ex);
+                return;
+        }
+        ex->before.cpu_us = now.cpu_us;
+        ex->cpu_counted = true;
+}
+
+uint64_t execution_cpu_before_us(const struct execution *ex, const struct box_sandbox *sb)
+{
+        return sb->one_shot && !ex->cpu_counted ? sb->cpu_made_us + ex->cpu_before_us : ex->before.cpu_us;
+}
+
 /* What waits there is ours from now on. */
 static void take_over(struct execution *ex, struct box_sandbox *sb)
 {

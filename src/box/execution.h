@@ -89,7 +89,10 @@ struct execution {
         char script[16];        /* the file in the workspace that is ours; "": none */
         size_t files_put;
         int pid;
-        int64_t come_us, started_us, paused_us;
+        int64_t come_us, paused_us;
+        int64_t released_us; /* just before its code was sent to the sandbox */
+        int64_t started_us;  /* the same, or when the sandbox was ready, if that was later; 0: not yet */
+        int64_t ended_us;    /* every process of it was gone, or had said how it ends */
         int64_t clocks[EXECUTION_CLOCKS]; /* when each is due; CLOCK_NEVER */
         int64_t started_ms;               /* realtime */
         struct timespec since;
@@ -114,6 +117,7 @@ struct execution {
         bool early_known, early_wanted;
         struct keeper_counted early;
         struct keeper_counted before; /* the sandbox's counters when it began */
+        bool cpu_counted;             /* with the CPU time, also in a sandbox of its own */
         struct observer observer;
         struct cella_result result;
         struct cella_err failure;

@@ -88,7 +88,9 @@ static void on_cpu(void *context, const union keeper_packet *packet, int fd)
         (void)fd;
         if (packet->type != KEEPER_COUNTED || ex->over)
                 return;
-        uint64_t used = packet->counted.cpu_us - ex->before.cpu_us, max = l->cpu_time_ms * 1000;
+        const uint64_t before = ex->task.sandbox ? execution_cpu_before_us(ex, ex->task.sandbox) : 0;
+        const uint64_t used = packet->counted.cpu_us > before ? packet->counted.cpu_us - before : 0;
+        const uint64_t max = l->cpu_time_ms * 1000;
         if (used >= max) {
                 execution_end(ex, END_CPU);
                 return;
@@ -166,7 +168,9 @@ void execution_clock_start(struct execution *ex)
         const struct box_sandbox *sb = ex->task.sandbox;
         if (ex->started_us || ex->over)
                 return;
-        ex->started_us = clock_us();
+        /* init starts it when it has been sent and the sandbox is ready.  To take the time here would be too
+         * late: short code has ended. */
+        ex->started_us = ex->released_us > sb->ready_us ? ex->released_us : sb->ready_us;
         ex->clocks[CLOCK_GIVE_UP] = CLOCK_NEVER;
         if (!ex->no_deadline)
                 ex->clocks[CLOCK_DEADLINE] = ex->started_us + (int64_t)l->timeout_ms * 1000;

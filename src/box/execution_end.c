@@ -119,7 +119,7 @@ void execution_counted(struct observer *observer)
 static void fill_result(struct execution *ex)
 {
         struct cella_result *r = &ex->result;
-        r->duration_us = ex->started_us ? (uint64_t)(clock_us() - ex->started_us) : 0;
+        r->duration_us = ex->started_us ? (uint64_t)(ex->ended_us - ex->started_us) : 0;
         verdict(&ex->facts, r);
         memcpy(r->id, ex->id, sizeof r->id);
         memcpy(r->sandbox, ex->sandbox_id, sizeof r->sandbox);
@@ -147,7 +147,8 @@ static void use_counters(struct execution *ex, const struct box_sandbox *sb, con
         u->oom_kills = now->oom_kills - before->oom_kills;
         u->forks_refused = now->forks_refused - before->forks_refused;
         u->cpu_known = (now->known & KEEPER_KNOWS_CPU) && wants_cpu(ex, sb);
-        u->cpu_us = now->cpu_us - before->cpu_us;
+        const uint64_t cpu_before = execution_cpu_before_us(ex, sb);
+        u->cpu_us = now->cpu_us > cpu_before ? now->cpu_us - cpu_before : 0;
         u->memory_known =
                 (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
         u->memory_peak_bytes = now->memory_peak_bytes;
@@ -300,6 +301,7 @@ void execution_over(struct execution *ex)
         if (ex->over)
                 return;
         ex->over = true;
+        ex->ended_us = clock_us();
         execution_clock_stop(ex);
         execution_drain(ex);
         if (sb) /* beside the keeper's counters: one does not wait for the other */
@@ -340,6 +342,7 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
         if (ex->facts.ending == END_BY_ITSELF && sb->removing)
                 ex->facts.ending = END_CANCELLED;
         ex->over = true;
+        ex->ended_us = clock_us();
         execution_clock_stop(ex);
         execution_drain(ex);
         egress_end(sb, &ex->observer);

@@ -19,6 +19,10 @@ struct audit_begin execution_log(const struct execution *ex);
 void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */
 void execution_started(struct execution *ex, const struct message *message, int32_t pid);
 void execution_log_begin(struct execution *ex);
+/* Reads the CPU time that its own sandbox has used so far, on files: it is not the code's. */
+void execution_count_before(struct execution *ex);
+/* The sandbox's CPU counter when the code was released. */
+uint64_t execution_cpu_before_us(const struct execution *ex, const struct box_sandbox *sandbox);
 
 /* execution_start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox takes messages */

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "box/execution_parts.h"
 #include "box/operation.h"
@@ -133,6 +134,7 @@ static void release(struct execution *ex, bool waited)
         int theirs[3];
         mark_time(ex);
         int r = execution_open_io(ex, theirs, &err);
+        ex->released_us = clock_us();
         if (r == 0 && !waited) {
                 r = waiting_spawn_released(sb, ex->tag, &ex->how, &ex->request, ex->kind != EXECUTION_PLAIN,
                                            theirs, &ex->control, &err);
@@ -198,6 +200,8 @@ static void spawn(struct execution *ex, bool file_is_there)
                                             .image = used_image_get(sb->image)};
         AUTO(command_form_done) struct command_form form = {0};
         struct cella_err err = {0};
+        if (ex->files_put > 0 || file_is_there)
+                execution_count_before(ex);
         if (ex->control >= 0 || (!file_is_there && can_restore(ex, sb))) {
                 release(ex, ex->control >= 0);
                 return;
@@ -212,6 +216,7 @@ static void spawn(struct execution *ex, bool file_is_there)
         }
         if (r == 0) {
                 mark_time(ex);
+                ex->released_us = clock_us();
                 r = send_spawn(ex, &form, &err);
         }
         if (r < 0) {

@@ -202,8 +202,12 @@ static void begin(struct task *task)
 
 static void on_ready(struct box_sandbox *sb, const char *data)
 {
-        memcpy(&sb->walls, data, sizeof sb->walls);
-        sb->walls &= ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN); /* that is not init's to say */
+        struct init_ready told;
+        memcpy(&told, data, sizeof told);
+        sb->ready_us = told.at_us <= clock_us() ? told.at_us : 0;
+        sb->cpu_made_us = told.cpu_us;
+        sb->walls =
+                told.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN); /* that is not init's to say */
         if (sb->engine == ENGINE_DOCKER)
                 sb->walls |= docker_mark(sb->box->docker);
         sb->ready = true;
@@ -253,7 +257,7 @@ static void on_zero(void *context, const struct message *message, const char *da
         if (take_network(sb, &m))
                 return;
         message_close_fds(&m);
-        if (m.type == INIT_READY && m.len == sizeof sb->walls && sb->state == SANDBOX_MAKING &&
+        if (m.type == INIT_READY && m.len == sizeof(struct init_ready) && sb->state == SANDBOX_MAKING &&
             has_network(sb) == sb->network_came) {
                 on_ready(sb, data);
         } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused) && sb->ready) {

@@ -90,7 +90,9 @@ struct box_sandbox {
         uint32_t handle;
         uint32_t walls, missing;
         bool counted, ready, died, throttled, removing;
-        bool network_came; /* INIT_NETWORK */
+        bool network_came;    /* INIT_NETWORK */
+        int64_t ready_us;     /* when init was ready, by its clock; 0: that is not our clock */
+        uint64_t cpu_made_us; /* CPU time that init had used by then, see init_ready */
         struct channel *channel;
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;

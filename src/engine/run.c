@@ -44,8 +44,9 @@ struct run {
         struct verdict_facts facts;
         struct pump_out out[2];
         struct pump_in in;
-        int64_t started, deadline, kill_at, cpu_check, throttle_at;
-        bool over; /* the command has ended, or the sandbox with it */
+        int64_t started, ended, deadline, kill_at, cpu_check, throttle_at;
+        uint64_t cpu_before_us; /* the sandbox's, before the command was started */
+        bool over;              /* the command has ended, or the sandbox with it */
         bool truncated[2];
         int failure; /* -errno: init could not start it */
 };
@@ -115,9 +116,11 @@ static int open_network(struct run *r, struct cella_err *err)
         return e;
 }
 
-static void start_clocks(struct run *r)
+/* init starts the command when it has been sent and the sandbox is ready.  To take the time here would be too
+ * late: the command may have ended. */
+static void start_clocks(struct run *r, int64_t sent)
 {
-        r->started = clock_us();
+        r->started = sent > r->sandbox->ready_us ? sent : r->sandbox->ready_us;
         r->deadline = after(r->started, r->sandbox->limits.timeout_ms);
         r->kill_at = NEVER;
         r->throttle_at = r->sandbox->cgroup ? r->started + THROTTLE_AFTER_US : NEVER;
@@ -156,11 +159,16 @@ static uint64_t cpu_used(struct sandbox *sandbox)
         return sandbox_usage(sandbox, &usage) ? usage.cpu_us : 0;
 }
 
+static uint64_t less(uint64_t all, uint64_t part)
+{
+        return all > part ? all - part : 0;
+}
+
 /* Looks again when, at full speed on all its cores, the rest could be used up. */
 static void check_cpu(struct run *r, int64_t now)
 {
         const struct cella_limits *l = &r->sandbox->limits;
-        uint64_t used = cpu_used(r->sandbox), max = l->cpu_time_ms * 1000;
+        uint64_t used = less(cpu_used(r->sandbox), r->cpu_before_us), max = l->cpu_time_ms * 1000;
         if (used >= max) {
                 r->cpu_check = NEVER;
                 end(r, END_CPU);
@@ -312,8 +320,9 @@ static int fill_violations(struct run *r, struct cella_result *result)
 
 static int fill_result(struct run *r, struct cella_result *result, struct cella_err *err)
 {
-        result->duration_us = (uint64_t)(clock_us() - r->started);
+        result->duration_us = (uint64_t)(r->ended - r->started);
         r->facts.counted = sandbox_usage(r->sandbox, &r->facts.usage);
+        r->facts.usage.cpu_us = less(r->facts.usage.cpu_us, r->cpu_before_us);
         verdict(&r->facts, result);
         memcpy(result->sandbox, r->sandbox->id, sizeof result->sandbox);
         for (int i = 0; i < 2; i++) {
@@ -353,6 +362,8 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
 {
         struct timespec since;
         clock_gettime(CLOCK_REALTIME_COARSE, &since); /* the clock that files are stamped with */
+        r->cpu_before_us = r->sandbox->used ? cpu_used(r->sandbox) : 0;
+        const int64_t sent = clock_us();
         int e = start(r, err);
         if (e == 0)
                 e = sandbox_wait_ready(r->sandbox, err);
@@ -360,7 +371,9 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
                 e = open_network(r, err);
         if (e < 0)
                 return e;
-        start_clocks(r);
+        if (!r->sandbox->used)
+                r->cpu_before_us = r->sandbox->cpu_made_us;
+        start_clocks(r, sent);
         if (r->sandbox->cgroup)
                 cgroup_sweep(r->sandbox->cgroup); /* while the command starts, we have time */
         loop(r);
@@ -368,6 +381,7 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
                 return command_explain(r->image, r->command, r->failure, err);
         if (!r->facts.reported)
                 sandbox_reap(r->sandbox); /* its counters are final then */
+        r->ended = clock_us();
         flush(r);
         e = fill_result(r, result, err);
         if (e == 0 && r->command->list_files && r->facts.reported)

@@ -76,7 +76,7 @@ static int parse(const struct message *message, char *data, struct init_build *h
                               : 0;
 }
 
-int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err)
+int build(const struct message *message, char *data, struct init_ready *ret, struct cella_err *err)
 {
         static BULKY struct jail_mount mounts[INIT_MOUNTS_MAX];
         struct init_build head;
@@ -91,6 +91,7 @@ int build(const struct message *message, char *data, uint32_t *ret_walls, struct
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);
         refused_listen(spec.listener_fd);
-        *ret_walls = spec.walls;
+        ret->walls = spec.walls;
+        ret->cpu_us = spec.cpu_outside_us;
         return r;
 }

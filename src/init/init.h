@@ -6,14 +6,15 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-/* Raises the walls as the INIT_BUILD in data says; *ret_walls are those that stand. */
-int build(const struct message *message, char *data, uint32_t *ret_walls, struct cella_err *err);
+/* Raises the walls as the INIT_BUILD in data says.  Sets ret->walls, and in ret->cpu_us the CPU time that was
+ * used before the sandbox's control groups counted it. */
+int build(const struct message *message, char *data, struct init_ready *ret, struct cella_err *err);
 
 /* In a container: connects to the owner's socket, which is INIT_CONTROL_FD then; and sees to the walls, as
  * the INIT_JOIN in data says. */
 int join_connect(const char *path);
 int join_tell_place(void); /* the answer to INIT_PLACE */
-int join(const struct message *message, const char *data, uint32_t *ret_walls, struct cella_err *err);
+int join(const struct message *message, const char *data, struct init_ready *ret, struct cella_err *err);
 
 void reply(enum init_reply type, uint32_t tag, const void *data, size_t len);
 void reply_failed(uint32_t tag, enum cella_kind kind, int num, const char *what);

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "init/init.h"
 #include "init/refused.h"
@@ -53,8 +54,10 @@ static bool is_owners_kernel(const char *version)
         return sys_call1(SYS_uname, &own) < 0 || !strncmp(own.version, version, sizeof own.version);
 }
 
-int join(const struct message *message, const char *data, uint32_t *ret_walls, struct cella_err *err)
+int join(const struct message *message, const char *data, struct init_ready *ret, struct cella_err *err)
 {
+        /* The engine's counters were read before it sent INIT_JOIN. */
+        ret->cpu_us = clock_cpu_us();
         struct init_join head;
         if (message->type != INIT_JOIN || message->len != sizeof head)
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "init was not told what to join");
@@ -77,6 +80,6 @@ int join(const struct message *message, const char *data, uint32_t *ret_walls, s
         if (r < 0)
                 return r;
         refused_listen(spec.listener_fd);
-        *ret_walls = spec.walls;
+        ret->walls = spec.walls;
         return 0;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "init/attach.h"
 #include "init/init.h"
@@ -100,7 +101,7 @@ static void open_standard(void)
                 sys_close(fd);
 }
 
-static int raise_walls(uint32_t *ret_walls)
+static int raise_walls(struct init_ready *ret)
 {
         struct message message;
         struct cella_err err = {0};
@@ -113,8 +114,8 @@ static int raise_walls(uint32_t *ret_walls)
                 if (told < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                         return -EPIPE;
         }
-        int r = message.type == INIT_JOIN ? join(&message, request, ret_walls, &err)
-                                          : build(&message, request, ret_walls, &err);
+        int r = message.type == INIT_JOIN ? join(&message, request, ret, &err)
+                                          : build(&message, request, ret, &err);
         if (r < 0)
                 reply(INIT_FAILED, 0, &err, sizeof err);
         return r;
@@ -148,8 +149,8 @@ int main(int argc, char **argv)
                 sys_default_signals(~UINT64_C(0));
         if (find_owner(argc, argv) < 0)
                 return INIT_NO_SOCKET;
-        uint32_t walls = 0;
-        if (raise_walls(&walls) < 0 || attach_go_on() < 0)
+        struct init_ready told = {0};
+        if (raise_walls(&told) < 0 || attach_go_on() < 0)
                 attach_leave(1);
         sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
         for (int fd = 0; fd < 3; fd++)
@@ -158,7 +159,9 @@ int main(int argc, char **argv)
         int deaths = open_deaths();
         if (deaths < 0)
                 return 1;
-        reply(INIT_READY, 0, &walls, sizeof walls);
+        told.cpu_us = clock_cpu_us() - told.cpu_us;
+        told.at_us = clock_us();
+        reply(INIT_READY, 0, &told, sizeof told);
 
         for (;;) {
                 struct pollfd ready[] = {

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "jail/identity.h"
 #include "jail/landlock.h"
@@ -66,8 +67,10 @@ static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err 
         return 0;
 }
 
-static int join_groups(const struct jail_spec *spec, struct cella_err *err)
+static int join_groups(struct jail_spec *spec, struct cella_err *err)
 {
+        if (spec->groups.n_fds > 0) /* else it was cloned into them */
+                spec->cpu_outside_us = clock_cpu_us();
         for (unsigned i = 0; i < spec->groups.n_fds; i++) {
                 ssize_t n = sys_write(spec->groups.fds[i], "0", 1);
                 if (n < 0)

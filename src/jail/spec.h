@@ -67,7 +67,8 @@ struct jail_spec {
         uint32_t not_in_proc; /* of what is masked there, what this kernel has not: bits, see view_parts.c.
                                * Known from who left the view; else it is found out */
         /* Set on the way. */
-        int proc_fd; /* the host's /proc */
+        int proc_fd;             /* the host's /proc */
+        uint64_t cpu_outside_us; /* CPU time that this process used before it joined the control groups */
         int census_fd;
         int listener_fd; /* where refused calls are heard of (jail/seccomp.h); -1: nowhere */
 };

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "jail/spec.h"
 #include "keeper/making.h"
@@ -363,6 +364,7 @@ static bool take_way_out(struct sandbox *sb, struct message *m)
 int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
 {
         struct message m;
+        struct init_ready told;
         char data[INIT_REPLY_MAX];
         int r;
         if (sb->ready)
@@ -372,9 +374,11 @@ int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
         } while (r > 0 && take_way_out(sb, &m));
         if (r > 0)
                 message_close_fds(&m);
-        if (r > 0 && m.type == INIT_READY && m.len == sizeof sb->walls &&
-            sb->network == (sb->way_out[0] >= 0)) {
-                memcpy(&sb->walls, data, sizeof sb->walls);
+        if (r > 0 && m.type == INIT_READY && m.len == sizeof told && sb->network == (sb->way_out[0] >= 0)) {
+                memcpy(&told, data, sizeof told);
+                sb->walls = told.walls;
+                sb->ready_us = told.at_us <= clock_us() ? told.at_us : 0;
+                sb->cpu_made_us = told.cpu_us;
                 sb->ready = true;
                 return 0;
         }

@@ -42,6 +42,8 @@ struct sandbox {
         struct births *births;   /* where it has its descriptor from, at first; NULL: nowhere */
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
+        int64_t ready_us;        /* when, by init's clock; 0: that is not our clock */
+        uint64_t cpu_made_us;    /* CPU time that init had used by then, see init_ready */
         bool used;               /* something ran in it */
         uint64_t cut_off_cpu_us; /* see sandbox_cut_off() */
         struct netns_kept netns; /* its network namespace, if parts.keep_netns */

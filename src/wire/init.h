@@ -45,7 +45,7 @@ enum init_request {
 };
 
 enum init_reply {
-        INIT_READY = 100, /* uint32_t: the walls that stand; init waits */
+        INIT_READY = 100, /* struct init_ready; init waits */
         INIT_FAILED,      /* struct cella_err: the request was not carried out */
         INIT_DONE,
         INIT_EXITED,  /* struct init_exited; every process of the command is gone */
@@ -62,6 +62,14 @@ enum init_reply {
 };
 
 #define INIT_REFUSED_MAX 32u
+
+struct init_ready {
+        uint32_t walls; /* those that stand */
+        uint32_t reserved;
+        int64_t at_us; /* CLOCK_MONOTONIC.  No command is started before this time */
+        uint64_t
+                cpu_us; /* CPU time that init has used inside the sandbox's control groups: not a command's */
+};
 
 struct init_refused {
         char target[48]; /* "mount" */
@@ -274,7 +282,7 @@ struct init_event {
         uint32_t reserved;
 };
 
-_Static_assert(sizeof(struct init_exited) == 8 + 4 * 8, "no holes");
+_Static_assert(sizeof(struct init_exited) == 8 + 4 * 8 && sizeof(struct init_ready) == 24, "no holes");
 _Static_assert(sizeof(struct init_list) == 16 && sizeof(struct init_file) == 16, "no holes");
 _Static_assert(sizeof(struct init_operate) == 32 && sizeof(struct init_stat) == 32, "no holes");
 _Static_assert(sizeof(struct init_event) == 16 && sizeof(struct init_spawn) == 28, "no holes");
