@@ -232,10 +232,11 @@ static uint64_t size_of(int fd)
 
 int import(struct imager_job *job, struct imported *ret, struct cella_err *err)
 {
-        AUTO(writer_close) struct writer *w = NULL;
-        AUTO(stream_close) struct stream *stream = NULL;
         const struct layer_source source = {.fd = job->archive, .total = size_of(job->archive)};
+        AUTO(writer_close) struct writer *w = NULL;
         AUTO(parts_done) struct parts parts = {0};
+        /* The last of them: its threads must have ended before anything else is released. */
+        AUTO(stream_close) struct stream *stream = NULL;
         struct importing in = {.job = job, .parts = &parts, .ret = ret};
         const void *data;
         int r = read_request(&in, err);

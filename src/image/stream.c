@@ -18,7 +18,7 @@
 
 struct stream {
         struct imager_job *job;
-        const struct layer_source *source;
+        struct layer_source source; /* a copy: the threads read it until stream_close() */
         uint64_t max, total;
         struct digest *blob, *diff;
         _Atomic uint64_t done;
@@ -41,7 +41,7 @@ struct stream {
 
 static ssize_t read_fd(struct stream *s, void *data, size_t size)
 {
-        struct pollfd p = {.fd = s->source->fd, .events = POLLIN};
+        struct pollfd p = {.fd = s->source.fd, .events = POLLIN};
         for (;;) {
                 if (s->job->cancelled || __atomic_load_n(&s->stop, __ATOMIC_RELAXED))
                         return -ECANCELED;
@@ -50,7 +50,7 @@ static ssize_t read_fd(struct stream *s, void *data, size_t size)
                         return r;
                 if (r == 0)
                         continue;
-                ssize_t n = sys_read(s->source->fd, data, size);
+                ssize_t n = sys_read(s->source.fd, data, size);
                 if (n != -EAGAIN)
                         return n;
         }
@@ -60,14 +60,14 @@ static ssize_t read_fd(struct stream *s, void *data, size_t size)
 static ssize_t read_source(void *arg, void *data, size_t size)
 {
         struct stream *s = arg;
-        ssize_t n = s->source->fd >= 0 ? read_fd(s, data, size) : s->source->read(s->source->arg, data, size);
+        ssize_t n = s->source.fd >= 0 ? read_fd(s, data, size) : s->source.read(s->source.arg, data, size);
         if (n <= 0)
                 return n;
         digest_add(s->blob, data, (size_t)n);
         s->done += (uint64_t)n;
-        if (s->source->fd >= 0) /* else it is within another, which tells of itself */
-                s->job->progress(s->job, s->source->diff ? s->source->diff : "", "unpack", s->done,
-                                 s->source->total);
+        if (s->source.fd >= 0) /* else it is within another, which tells of itself */
+                s->job->progress(s->job, s->source.diff ? s->source.diff : "", "unpack", s->done,
+                                 s->source.total);
         return n;
 }
 
@@ -295,7 +295,7 @@ int stream_open(struct imager_job *job, const struct layer_source *source, uint6
         pthread_mutex_init(&s->mutex, NULL);
         pthread_cond_init(&s->changed, NULL);
         s->job = job;
-        s->source = source;
+        s->source = *source;
         s->max = max;
         s->blocks = malloc(BLOCKS * STREAM_BLOCK);
         s->blob = digest_new();

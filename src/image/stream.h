@@ -15,8 +15,9 @@
 
 struct stream; /* opaque */
 
-/* max: bytes, uncompressed; more is an error (CELLA_TOO_LARGE), which is how a bomb ends.  Borrows job and
- * source until it is closed. */
+/* max: the uncompressed size in bytes; a larger archive fails with CELLA_TOO_LARGE, which stops decompression
+ * bombs.  Copies *source.  Borrows job and everything that *source points to (fd, arg, diff) until
+ * stream_close(): declare those before an AUTO(stream_close) variable, so that they outlive its threads. */
 int stream_open(struct imager_job *job, const struct layer_source *source, uint64_t max, struct stream **ret,
                 struct cella_err *err);
 

@@ -1,9 +1,11 @@
-/* init/tar.h -- reads tar archives: ustar, pax, GNU's long names.
+/* init/tar.h -- reads tar archives: ustar, pax, GNU long names.
  *
- * Everything in an archive is hostile.  What comes out of tar_next() is checked: a path is relative,
- * has no . or .. or empty component and no trailing slash; a link stays below the root, as far as its
- * text tells (what it leads to when other links lie on the way is for who unpacks to see to).  Has no
- * effects but calls of read(): so that it can be tested. */
+ * Everything in an archive is hostile.  tar_next() checks each entry: its path, and the target of a hard
+ * link, is relative, has no ".", ".." or empty component and no trailing slash.  The target of a symlink is
+ * any text that is not empty: it may be absolute and may contain "..", as the links of a virtual environment
+ * do.  Archives are unpacked inside a sandbox, where the code can make any symlink itself; the unpacker must
+ * not follow links (untar.c).  The reader has no effect other than calls of read(), so that it can be tested.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +24,8 @@ struct tar_entry {
         uint64_t size; /* of a file */
         int64_t mtime;
         char path[TAR_PATH_MAX]; /* "": the root itself */
-        char link[TAR_PATH_MAX]; /* where a symlink points; for a hard link a path like the above */
+        char link[TAR_PATH_MAX]; /* target of a symlink: any text, not empty; of a hard link: a path like the
+                                    above */
 };
 
 struct tar_reader {

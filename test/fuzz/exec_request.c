@@ -23,8 +23,9 @@ static void read_list(const char *const *list)
 
 static void look_at(const struct exec_request *r)
 {
-        if (!r->runtime == !r->argv && !r->runtime)
-                abort(); /* neither code nor a command */
+        /* Code with its runtime, or a command, or neither: then the image's own command is run. */
+        if (r->runtime ? !r->code : r->code || (!r->argv && (!r->image || !strcmp(r->image, "host"))))
+                abort();
         if (r->code)
                 read_all(r->code, r->code_len);
         if (r->input)
