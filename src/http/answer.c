@@ -72,7 +72,7 @@ struct MHD_Response *answer_finish(struct http_request *request, struct MHD_Resp
                 MHD_add_response_header(response, "Content-Type", reply->type);
         for (unsigned i = 0; i < reply->n_headers; i++)
                 MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
-        if (request->server->quiescing && request->websocket == NULL)
+        if ((request->server->quiescing || request->last) && request->websocket == NULL)
                 MHD_add_response_header(response, "Connection", "close");
         return response;
 }

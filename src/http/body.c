@@ -10,7 +10,6 @@
 struct framing {
         unsigned lengths, encodings;
         const char *length, *encoding;
-        bool conflict;
 };
 
 static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -19,8 +18,6 @@ static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const 
 
         (void)kind;
         if (strcasecmp(name, "Content-Length") == 0) {
-                if (framing->length != NULL && (value == NULL || strcmp(framing->length, value) != 0))
-                        framing->conflict = true;
                 framing->lengths++;
                 framing->length = value != NULL ? value : "";
         } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
@@ -38,15 +35,15 @@ void body_expect(struct http_request *request)
         MHD_get_connection_values(request->connection->mhd, MHD_HEADER_KIND, look_at_header, &framing);
         body->length = UINT64_MAX;
         if (framing.encodings > 0) {
-                body->expected = true;
-                /* MHD believes the first of several, others the last: where the body ends must not
-                 * be a matter of opinion (request smuggling). */
-                body->malformed = framing.encodings > 1 || framing.lengths > 0 ||
+                body->expected = body->chunked = true;
+                /* MHD uses the first of several, other parsers the last.  HTTP/1.0 has no chunks: who
+                 * speaks it may forward the header without knowing what it means. */
+                body->malformed = framing.encodings > 1 || framing.lengths > 0 || request->old ||
                                   strcasecmp(framing.encoding, "chunked") != 0;
         } else if (framing.lengths > 0) {
                 body->length = strtoull(framing.length, NULL, 10); /* MHD has checked its form */
                 body->expected = body->length > 0;
-                body->malformed = framing.conflict;
+                body->malformed = framing.lengths > 1;
         } else {
                 body->length = 0;
         }
@@ -56,10 +53,6 @@ int body_begin(struct http_request *request, const char **ret_why)
 {
         const struct body *body = &request->body;
 
-        if (body->malformed) {
-                *ret_why = "the length of the body is not clear";
-                return 400;
-        }
         if (body->length != UINT64_MAX && body->length > request->route->body_max) {
                 *ret_why = "the body is too large";
                 return 413;

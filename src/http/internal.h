@@ -142,7 +142,8 @@ struct body {
         size_t len, size;
         uint64_t length; /* as promised, ~0: not said */
         bool expected;   /* there is one */
-        bool malformed;  /* its headers contradict each other */
+        bool chunked;
+        bool malformed; /* its headers contradict each other */
         bool whole;
         bool end_told;
         bool unwanted;
@@ -158,6 +159,7 @@ struct http_request {
         const struct http_route *route;
         const char *params[HTTP_PARAMS_MAX];
         const char *method_name;
+        const char *target_end; /* of the target as it came, in MHD's buffer; for head_check() only */
         enum http_method method;
         enum held held;
         bool old;        /* HTTP/1.0: a stream ends with the connection */
@@ -170,6 +172,7 @@ struct http_request {
         bool queued;     /* MHD has the answer */
         bool cut;        /* answered past MHD; to be closed */
         bool early;      /* answered before its body was read */
+        bool last;       /* the connection is closed after the answer */
         bool gone;       /* the client left, and the handler knows */
         bool done;       /* on_done was called */
         int64_t start_us;
@@ -199,6 +202,12 @@ void request_answered(struct http_request *request); /* reply, stream or websock
 void request_let_go(struct http_request *request);
 void request_finish(struct http_request *request); /* on_done; once */
 void request_refuse(struct http_request *request, int status, const char *why);
+
+/* ---- head.c ---- */
+/* NULL, or what makes the head ambiguous.  When the headers are there. */
+const char *head_check(const struct http_request *request, const char *method, const char *version);
+/* Whether the parser refuses chunks whose lines do not end in CR LF. */
+bool head_chunks_are_strict(void);
 
 /* ---- body.c ---- */
 void body_expect(struct http_request *request); /* what the headers say of it */

@@ -182,6 +182,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
                 free(request);
                 return NULL;
         }
+        request->target_end = uri + strlen(uri);
         request->server = cls;
         request->connection = connection;
         request->peer = connection->peer;
@@ -266,12 +267,14 @@ static enum MHD_Result go_to_body(struct http_request *request)
         return hold_for_handler(request, HELD_HEADERS);
 }
 
-static enum MHD_Result headers_are_there(struct http_request *request, const char *method)
+static enum MHD_Result headers_are_there(struct http_request *request, const char *method,
+                                         const char *version)
 {
         struct http_server *server = request->server;
         const struct target *target = request->target;
         unsigned allowed = 0;
         bool known = find_method(request, method);
+        const char *ambiguous = head_check(request, method, version);
 
         request->begun = true;
         server->requests++;
@@ -281,8 +284,16 @@ static enum MHD_Result headers_are_there(struct http_request *request, const cha
         if (!known)
                 request->route = NULL;
         body_expect(request);
+        if (ambiguous == NULL && request->body.malformed)
+                ambiguous = "the length of the body is not clear";
+        if (ambiguous != NULL) { /* where the next request begins is not known either */
+                request->last = true;
+                request_refuse(request, 400, ambiguous);
+        } else if (request->body.chunked && !head_chunks_are_strict()) {
+                request->last = true; /* the parser accepts chunks that others read in another way */
+        }
 
-        if (server->options.on_headers != NULL)
+        if (!request->answered && server->options.on_headers != NULL)
                 server->options.on_headers(request, server->options.userdata);
         if (!request->answered)
                 check(request, known, allowed);
@@ -314,13 +325,13 @@ static enum MHD_Result all_is_there(struct http_request *request)
         return hold_for_handler(request, HELD_WHOLE);
 }
 
-static enum MHD_Result step(struct http_request *request, const char *method, const char *data,
-                            size_t *data_len)
+static enum MHD_Result step(struct http_request *request, const char *method, const char *version,
+                            const char *data, size_t *data_len)
 {
         if (request->gone || request->cut || request->server->ending)
                 return MHD_NO;
         if (!request->begun)
-                return headers_are_there(request, method);
+                return headers_are_there(request, method, version);
         if (*data_len > 0)
                 return body_part(request, data, data_len);
         if (request->at_headers) {
@@ -341,7 +352,7 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
                 return MHD_NO;
         request->old = strcmp(version, "HTTP/1.0") == 0;
         request->inside = true;
-        result = step(request, method, data, data_len);
+        result = step(request, method, version, data, data_len);
         request->inside = false;
         return result;
 }

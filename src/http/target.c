@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/hex.h"
 
@@ -80,28 +81,41 @@ static void split_query(struct target *target, char *at)
 }
 
 /* "http://host/path" is what a client sends to a proxy, and servers have to take (RFC 9112, 3.2.2). */
-static const char *without_origin(const char *uri)
+static const char *without_origin(const char *uri, const char **ret_authority, size_t *ret_len)
 {
-        const char *host = strstr(uri, "://"), *path;
+        size_t scheme = strncasecmp(uri, "http://", 7) == 0    ? 7
+                        : strncasecmp(uri, "https://", 8) == 0 ? 8
+                                                               : 0;
+        const char *path = uri;
 
-        if (uri[0] == '/' || host == NULL)
-                return uri;
-        path = strchr(host + 3, '/');
-        return path != NULL ? path : "/";
+        if (scheme > 0) {
+                *ret_authority = uri + scheme;
+                *ret_len = strcspn(uri + scheme, "/?#");
+                path = uri + scheme + *ret_len;
+        }
+        return *path != '\0' ? path : "/";
 }
 
 struct target *target_new(const char *uri)
 {
-        size_t len;
+        size_t len, authority_len = 0;
         struct target *target;
+        const char *authority = NULL;
         char *copy, *query;
 
-        uri = without_origin(uri);
+        uri = without_origin(uri, &authority, &authority_len);
         len = strlen(uri) + 1;
-        target = malloc(sizeof(*target) + 2 * len);
+        target = malloc(sizeof(*target) + 2 * len + authority_len + 1);
         if (target == NULL)
                 return NULL;
         memset(target, 0, offsetof(struct target, query));
+        if (authority != NULL) {
+                char *kept = target->text + 2 * len;
+
+                memcpy(kept, authority, authority_len);
+                kept[authority_len] = '\0';
+                target->authority = kept;
+        }
         memcpy(target->text, uri, len);
         target->text[strcspn(target->text, "?")] = '\0';
         target->path = target->text;

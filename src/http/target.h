@@ -8,8 +8,9 @@
 #define TARGET_QUERY_MAX 32
 
 struct target {
-        const char *path;  /* as it came, without the query */
-        const char *wrong; /* NULL, or why it is not taken (400) */
+        const char *path;      /* as it came, without the query */
+        const char *wrong;     /* NULL, or why it is not taken (400) */
+        const char *authority; /* of "http://host:port/path"; else NULL */
         unsigned n_segments;
         unsigned n_query;
         const char *segments[TARGET_SEGMENTS_MAX + 1]; /* one more than any route has */
