@@ -117,6 +117,7 @@ CHROMIUM = () if os.environ.get("CHROMIUM") else ("chromium",)
 STAGES = [
     # ---- fast: ./dev test, at most 12 minutes ----
     Stage("layers", "fast", 60, 1, [["tools/check-layers"]], QUIET),
+    Stage("harness", "fast", 120, 22, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("unit", "fast", 300, 450, units("build"), QUIET, skips=HOST),
     Stage("harmless", "fast", 60, 1, [[PYTHON, "test/warm/test_harmless.py"]], QUIET),
     Stage("kernel", "fast", 600, 880, suite("test/run.py", "-j", "2"), ALONE),

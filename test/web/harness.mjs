@@ -14,6 +14,8 @@ export const tests = [];
 export const test = (name, run, about = {}) => tests.push({name, run, ...about});
 
 export class Skip extends Error {}
+// A deadline of the test was missed: it is repeated.  Not for wrong values.
+export class Late extends Error {}
 // A daemon that goes and comes back, as the browser tells of it.  While one starts, /healthz says 503 to whoever asks just then.
 export const AWAY = ["ERR_", "Failed to fetch", /status of 503 \(Service Unavailable\) \(http:[^)]*\/healthz\)$/];
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -29,8 +31,12 @@ export function same(got, wanted, what = "value") {
 
 const shorten = (text) => text?.length > 400 ? `${text.slice(0, 400)}… (${text.length})` : text;
 
+export function inTime(ms, limit, what) {
+    if (!(ms < limit)) throw new Late(`${what} took ${Math.round(ms)} ms, more than ${limit} ms`);
+}
+
 // Until fn() is true (or does not throw); else what it said last.
-export async function until(fn, what, ms = 10000) {
+export async function until(fn, what, ms = 30000) {
     let said = "";
     for (const end = Date.now() + ms; Date.now() < end; await sleep(25)) {
         try {
@@ -38,7 +44,7 @@ export async function until(fn, what, ms = 10000) {
             if (value) return value;
         } catch (error) { said = `: ${error.message}`; }
     }
-    throw new Error(`${what} did not come true in ${ms} ms${said}`);
+    throw new Late(`${what} did not come true in ${ms} ms${said}`);
 }
 
 /* ---- the daemon ---- */
@@ -136,7 +142,7 @@ export class Trial {
         const context = await browser.newContext({viewport: {width, height}, colorScheme: theme, acceptDownloads: true, ...more});
         this.contexts.push(context);
         const page = await context.newPage();
-        page.setDefaultTimeout(10000);
+        page.setDefaultTimeout(30000);
         const complain = (text) => { if (!expects.some((pattern) => pattern instanceof RegExp ? pattern.test(text) : text.includes(pattern))) this.complaints.push(text); };
         page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complain(`console: ${message.text()} (${message.location().url})`); });
         page.on("pageerror", (error) => complain(`thrown: ${error.message}`));

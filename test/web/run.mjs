@@ -2,7 +2,7 @@
 import {readdirSync} from "node:fs";
 import {dirname, join, resolve} from "node:path";
 import {fileURLToPath} from "node:url";
-import {Daemon, Skip, Trial, closeBrowser, openBrowser, options, tests} from "./harness.mjs";
+import {Daemon, Late, Skip, Trial, closeBrowser, openBrowser, options, tests} from "./harness.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 for (let i = 2; i < process.argv.length; i += 2) {
@@ -23,10 +23,12 @@ if (chosen.length === 0) {
     console.error("no test has such a name");
     process.exit(2);
 }
-const counts = {passed: 0, failed: 0, skipped: 0};
+const counts = {passed: 0, failed: 0, skipped: 0}, late = [];
 const shared = {daemon: await Daemon.start()};
 await openBrowser();
-async function perform({name, run}) {
+// A test that missed a deadline is repeated alone, at most twice.
+const isLate = (failure) => failure instanceof Late || failure?.name === "TimeoutError";
+async function perform({name, run}, tries = 3) {
     const trial = new Trial(name, shared), begun = Date.now();
     let failure = null, timer;
     const limit = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`not done after ${LIMIT / 1000} s`)), LIMIT); });
@@ -40,6 +42,9 @@ async function perform({name, run}) {
     if (failure instanceof Skip) {
         counts.skipped++;
         console.log(`skip ${name}: ${failure.message}`);
+    } else if (isLate(failure) && tries > 1) {
+        console.log(`late ${name}: ${String(failure.message).split("\n")[0]}; repeated later, alone`);
+        late.push([{name, run}, tries - 1]);
     } else if (failure) {
         counts.failed++;
         console.log(`FAIL ${name}\n ${String(failure.stack ?? failure).split("\n").slice(0, 14).join("\n ")}`);
@@ -55,6 +60,12 @@ const rest = chosen.filter(({alone}) => !alone);
 await Promise.all(Array.from({length: Number(options.j)}, async () => {
     while (rest.length > 0) await perform(rest.shift());
 }));
+const tardy = late.length, allowed = Math.max(Math.floor(chosen.length / 100), chosen.length >= 20 ? 1 : 0);
+while (late.length > 0) await perform(...late.shift());
+if (tardy > allowed && !options.only) {
+    counts.failed++;
+    console.log(`FAIL late: ${tardy} of ${chosen.length} tests missed a deadline, more than ${allowed}`);
+}
 await closeBrowser();
 await shared.daemon.stop();
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
