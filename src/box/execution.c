@@ -227,7 +227,7 @@ static void on_violation(struct observer *observer, const struct violation *viol
 
 static const struct observer_events observer_events = {on_violation, execution_counted};
 
-/* So that a crash from here on finds it in the log. */
+/* Before the code is released: from here on a crash of the daemon leaves a row in the log. */
 void execution_log_begin(struct execution *ex)
 {
         if (ex->logged) /* it was started again */

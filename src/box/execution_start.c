@@ -133,6 +133,7 @@ static void release(struct execution *ex, bool waited)
         struct cella_err err = {0};
         int theirs[3];
         mark_time(ex);
+        execution_log_begin(ex);
         int r = execution_open_io(ex, theirs, &err);
         ex->released_us = clock_us();
         if (r == 0 && !waited) {
@@ -153,7 +154,6 @@ static void release(struct execution *ex, bool waited)
         snprintf(ex->script, sizeof ex->script, "%s", script ? script : "");
         ex->lists = lists_all(ex, sb);
         ex->spawned = true;
-        execution_log_begin(ex);
         if (sb->ready)
                 execution_clock_start(ex);
         if (waited && ex->kind != EXECUTION_PLAIN)
@@ -216,6 +216,7 @@ static void spawn(struct execution *ex, bool file_is_there)
         }
         if (r == 0) {
                 mark_time(ex);
+                execution_log_begin(ex);
                 ex->released_us = clock_us();
                 r = send_spawn(ex, &form, &err);
         }
@@ -224,7 +225,6 @@ static void spawn(struct execution *ex, bool file_is_there)
                 return;
         }
         ex->spawned = true;
-        execution_log_begin(ex);
         if (sb->ready)
                 execution_clock_start(ex);
         execution_scan_beside(ex);
