@@ -176,6 +176,37 @@ static int read_byte(const struct form *f, uint32_t i, const char *t, size_t len
         return byte_at(f, i) == c || has_character(f, i, c, ret_symbols) ? 2 + n : 0;
 }
 
+/* Whether t begins with these digits. */
+static int read_digits(const char *digits, size_t n, const char *t, size_t len)
+{
+        if (memcmp(digits, t, n < len ? n : len) != 0)
+                return 0;
+        return n <= len ? (int)n : FORM_MORE;
+}
+
+/* A byte in octal: of three digits, or of three after a zero, as echo has it. */
+static int read_octal_number(unsigned c, const char *t, size_t len)
+{
+        const char digits[4] = {'0', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
+                                (char)('0' + (c & 7))};
+        int n = read_digits(digits + 1, 3, t, len);
+        return n != 0 ? n : read_digits(digits, 4, t, len);
+}
+
+/* After a backslash: a byte, or the character of that number. */
+static int read_octal(const struct form *f, uint32_t i, const char *t, size_t len, uint32_t *ret_symbols)
+{
+        const unsigned byte = byte_at(f, i);
+        int n = read_octal_number(byte, t, len);
+        if (n <= 0 && (byte == 0xc2 || byte == 0xc3) && i + 1 < f->len && byte_at(f, i + 1) >> 6 == 2) {
+                int other = read_octal_number((byte & 3) << 6 | (byte_at(f, i + 1) & 63), t, len);
+                if (other > 0)
+                        *ret_symbols = 2;
+                n = other != 0 ? other : n;
+        }
+        return n;
+}
+
 static int read_escaped(const struct form *f, uint32_t i, const char *t, size_t len, uint32_t *ret_symbols)
 {
         static const char letters[] = "nrtbfvae", mean[] = "\n\r\t\b\f\v\a\x1b";
@@ -189,6 +220,10 @@ static int read_escaped(const struct form *f, uint32_t i, const char *t, size_t 
         if (t[1] == 'u' || t[1] == 'U') {
                 int n = read_character(t, len, &c);
                 return n > 0 && !has_character(f, i, c, ret_symbols) ? 0 : n;
+        }
+        if (t[1] >= '0' && t[1] <= '7') {
+                int n = read_octal(f, i, t + 1, len - 1, ret_symbols);
+                return n > 0 ? 1 + n : n;
         }
         for (size_t k = 0; letters[k]; k++)
                 if (t[1] == letters[k])
@@ -306,6 +341,15 @@ static void add_hex(struct bytes *b, unsigned digit)
         add(b, hex_digits[digit + 16]);
 }
 
+/* The digit after the backslash of an octal escape: of the byte, or of the character that it begins. */
+static void add_octal(struct bytes *b, unsigned byte)
+{
+        add(b, '0');
+        add(b, (char)('0' + (byte >> 6)));
+        if (byte == 0xc2 || byte == 0xc3) /* U+0080 to U+00FF */
+                add_all(b, "23");
+}
+
 /* What comes first in a symbol, or second. */
 static void add_symbol(struct bytes *b, const struct form *f, uint32_t i)
 {
@@ -323,6 +367,7 @@ static void add_symbol(struct bytes *b, const struct form *f, uint32_t i)
         case FORM_ESCAPED:
                 add(b, f->text[i]);
                 add_all(b, "\\uUxnrtbfvae");
+                add_octal(b, symbol);
                 break;
         case FORM_HEX:
                 add_hex(b, symbol);

@@ -11,7 +11,8 @@
 enum form_kind {
         FORM_RAW,     /* as it is; a newline may be CR LF, as terminals make it */
         FORM_PERCENT, /* any byte as %41 or itself; a space as + */
-        FORM_ESCAPED, /* any character as \n \" \/ \u0041 \x41 \U00000041 or itself: JSON, reprs, shells */
+        FORM_ESCAPED, /* any character as \n \" \/ \u0041 \x41 \101 \U00000041 or itself: JSON, reprs, shells
+                       */
         FORM_HEX,     /* either case, bytes apart or not, lines wrapped */
         FORM_BASE64,  /* either alphabet, lines wrapped after whole groups */
 };

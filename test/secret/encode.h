@@ -37,7 +37,9 @@ static inline void encode(unsigned how, const char *value, size_t len, char *out
                 for (size_t i = 0; i < len; i++) {
                         seed = seed * 1103515245 + 12345;
                         unsigned char c = (unsigned char)value[i];
-                        if (c < ' ')
+                        if (how & 16 && (c < ' ' || c >= 0x7f))
+                                out += sprintf(out, how & 8 ? "\\0%03o" : "\\%03o", c);
+                        else if (c < ' ')
                                 out += sprintf(out, "\\u%04x", c);
                         else if (c == '"' || c == '\\' || (c == '/' && (seed >> 30)))
                                 out += sprintf(out, "\\%c", c);

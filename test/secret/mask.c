@@ -158,6 +158,16 @@ TEST(every_form_is_masked)
                 {"key \xf0\x9f\x94\x91!", "'key \\U0001f511!'", "'***'"},
                 {"key \xf0\x9f\x94\x91!", "\"key \\ud83d\\ud83d!\"", "\"key \\ud83d\\ud83d!\""},
                 {"tab\there", "tab\\there \\u0074ab\\u0009here", "*** ***"},
+                /* octal, as C, git, ls -b, bash and echo write it */
+                {"hunter2", "\\150\\165\\156\\164\\145\\162\\062", "***"},
+                {"hunter2", "hun\\164er2!", "***!"},
+                {"hunter2", "\\0150\\0165\\0156\\0164\\0145\\0162\\0062", "***"},
+                {"hunter2", "\\151unter2", "\\151unter2"},
+                {"hunter2", "\\1500unter2", "\\1500unter2"},
+                {AWKWARD, "\"p4ss w/rd+\\\"\\303\\251\\012-Zq~\\303\\274?>\"", "\"***\""},
+                {AWKWARD, "'p4ss\\040w/rd+\"\\351\\n-Zq~\\374?>'", "'***'"},
+                {AWKWARD, "p4ss w/rd+\"\\0303\\0251\\n-Zq~\\0303\\0274?>", "***"},
+                {"\xc3\xa9t\xc3\xa9s", "$'\\303\\251t\\303\\251s'", "$'***'"},
                 /* hex */
                 {"hunter2", "68756e74657232", "***"},
                 {"hunter2", "68756E74657232", "***"},
@@ -264,7 +274,7 @@ TEST(what_encoders_make_becomes_three_stars)
 
 /* ---- beside the reference ---- */
 
-static const char *const alphabets[] = {"ab",     "ab%\\",        "3%\\u0",
+static const char *const alphabets[] = {"ab",     "ab%\\",        "3%\\u06",
                                         "aW1 \n", "/+-_\xff\xfb", "abcdefgh%25 +\"\\\n"};
 
 static size_t random_text(char *out, size_t max, const char *alphabet)

@@ -106,12 +106,42 @@ static inline size_t reference_unit(const char *t, size_t len, char out[4], size
         return size;
 }
 
+/* An octal escape at t, of three digits or of a zero and three, that stands for what the value goes on with:
+ * how long it is, and how many bytes of the value that is; 0: none does. */
+static inline size_t reference_octal(const char *t, size_t len, const char *value, size_t n,
+                                     size_t *ret_bytes)
+{
+        for (size_t digits = 3; digits <= 4; digits++) {
+                unsigned code = 0;
+                size_t i = 1;
+                for (; i <= digits && i < len && t[i] >= '0' && t[i] <= '7'; i++)
+                        code = code * 8 + (unsigned)(t[i] - '0');
+                if (i <= digits || code > 255 || (digits == 4 && t[1] != '0') || n == 0)
+                        continue;
+                *ret_bytes = 1;
+                if ((unsigned char)value[0] == code)
+                        return i;
+                *ret_bytes = 2;
+                if (code >= 0x80 && n > 1 && (unsigned char)value[0] == (0xc0 | code >> 6) &&
+                    (unsigned char)value[1] == (0x80 | (code & 63)))
+                        return i;
+        }
+        return 0;
+}
+
 static inline bool reference_is_escaped(const char *t, size_t len, const char *value, size_t n)
 {
         size_t used = 0;
         for (size_t i = 0, step; i < len; i += step) {
                 char out[4];
                 size_t out_len;
+                if (t[i] == '\\' && i + 1 < len && t[i + 1] >= '0' && t[i + 1] <= '7') {
+                        step = reference_octal(t + i, len - i, value + used, n - used, &out_len);
+                        if (step == 0)
+                                return false;
+                        used += out_len;
+                        continue;
+                }
                 step = reference_unit(t + i, len - i, out, &out_len);
                 if (step == 4 && t[i + 1] == 'x' && (unsigned char)out[0] >= 0x80 && used < n &&
                     out[0] != value[used]) {
