@@ -23,6 +23,8 @@ static const char *const calls[] = {
         "epoll_pwait2",
         "timerfd_create",
         "timerfd_settime",
+        "timer_create", /* engine/pty.c */
+        "timer_settime",
         /* connections that come */
         "accept",
         "accept4",
@@ -34,10 +36,11 @@ static const char *const calls[] = {
         "times",
 };
 
-/* Of terminals: their size; of connections: how much of ours waits. */
+/* Of terminals: whether it is one, its size; of connections: how many bytes are not sent yet. */
 static int add_conditional(scmp_filter_ctx filter)
 {
-        return own_filter_ioctl(filter, TIOCSWINSZ) | own_filter_ioctl(filter, SIOCOUTQ);
+        return own_filter_ioctl(filter, TIOCGPTN) | own_filter_ioctl(filter, TIOCSWINSZ) |
+               own_filter_ioctl(filter, SIOCOUTQ);
 }
 
 int filter_load(struct cella_err *err)

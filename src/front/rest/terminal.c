@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "box/execution.h"
+#include "engine/pty.h"
 #include "front/auth.h"
 #include "front/rest/rest.h"
 
@@ -71,12 +72,12 @@ static void let_go(struct terminal *t)
 static bool read_once(struct terminal *t)
 {
         char block[16384];
-        ssize_t n = read(t->master, block, sizeof block);
+        ssize_t n = pty_read(t->master, block, sizeof block);
         if (n > 0 && t->ws)
                 http_websocket_send(t->ws, false, block, (size_t)n);
-        if (n > 0 || (n < 0 && errno == EINTR))
+        if (n > 0 || n == -EINTR)
                 return true;
-        if (n == 0 || errno != EAGAIN) /* EIO: the last who had it open is gone */
+        if (n != -EAGAIN) /* EIO: the last process that had it open is gone */
                 close_master(t);
         return false;
 }
@@ -84,9 +85,11 @@ static bool read_once(struct terminal *t)
 static void write_typed(struct terminal *t)
 {
         while (t->typed_len > 0 && t->master >= 0) {
-                ssize_t n = write(t->master, t->typed, t->typed_len);
-                if (n < 0 && errno == EINTR)
+                ssize_t n = pty_write(t->master, t->typed, t->typed_len);
+                if (n == -EINTR)
                         continue;
+                if (n == -EDEADLK)
+                        close_master(t);
                 if (n <= 0)
                         return;
                 memmove(t->typed, t->typed + n, t->typed_len - (size_t)n);
@@ -227,7 +230,8 @@ static void on_started(struct execution *ex, int master, void *context)
         struct terminal *t = context;
         struct call *call = t->call;
         /* No call: its client left, and the start was on its way before the cancelling. */
-        if (!call || master < 0 || uv_poll_init(t->box->loop, &t->poll, master) < 0) {
+        if (!call || master < 0 || pty_check(master) < 0 ||
+            uv_poll_init(t->box->loop, &t->poll, master) < 0) {
                 if (master >= 0)
                         close(master);
                 execution_cancel(ex);
