@@ -196,6 +196,20 @@ def what_was_used_is_told_also_of_what_is_killed():
         ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"of 200 ms: {r['usage']}")
 
 
+@test
+def the_promised_deadline_is_kept():
+    """Timeout, grace time and 200 ms, by the daemon's own clock."""
+    codes = {"sh": "trap '' TERM; while :; do sleep 1; done", "python3": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
+             "bash": "trap '' TERM; yes"}  # fmt: skip
+    with Daemon() as d:
+        for sandbox in (None, d.sandbox()):
+            for runtime, code in codes.items():
+                r = d.exec(runtime, code, sandbox, limits={"timeout_ms": 1000, "grace_ms": 200})
+                same((r["status"], r["signal"]), ("timeout", 9), f"the end of {runtime}", r)
+                ensure(r["duration_ms"] >= 1200, f"{runtime} had no grace time", r)
+                support.within(r["duration_ms"] / 1000, 1 + 0.2 + 0.2, runtime, r)
+
+
 @test(users=["root"])
 def statuses_of_limits_that_need_control_groups():
     with Daemon() as d:
