@@ -24,7 +24,9 @@ bool keep_truncated(const struct keep *k)
         return k->total > k->max;
 }
 
-static int grow(struct keep *k, uint64_t need)
+/* Without memory for more, the maximum becomes the current size.  All bytes so far are then at the offset at
+ * which they arrived, which is also their place in a ring of that maximum. */
+static void grow(struct keep *k, uint64_t need)
 {
         size_t size = k->size ? k->size : FIRST_SIZE;
         if (need > k->max)
@@ -34,22 +36,19 @@ static int grow(struct keep *k, uint64_t need)
         if (size > k->max)
                 size = k->max;
         if (size == k->size)
-                return 0;
+                return;
         char *data = realloc(k->data, size);
-        if (!data)
-                return -ENOMEM;
+        if (!data) {
+                k->max = k->size;
+                return;
+        }
         k->data = data;
         k->size = size;
-        return 0;
 }
 
-int keep_add(struct keep *k, const char *data, size_t len)
+void keep_add(struct keep *k, const char *data, size_t len)
 {
-        int r = grow(k, k->total + len);
-        if (r < 0) {
-                k->total += len;
-                return r;
-        }
+        grow(k, k->total + len);
         size_t half = k->max / 2, ring = k->max - half;
         while (len > 0) {
                 size_t at, room;
@@ -58,7 +57,7 @@ int keep_add(struct keep *k, const char *data, size_t len)
                         room = half - at;
                 } else if (ring == 0) {
                         k->total += len;
-                        return 0;
+                        return;
                 } else {
                         size_t in_ring = (size_t)((k->total - half) % ring);
                         at = half + in_ring;
@@ -70,7 +69,6 @@ int keep_add(struct keep *k, const char *data, size_t len)
                 data += n;
                 len -= n;
         }
-        return 0;
 }
 
 int keep_take(struct keep *k, char **ret, size_t *ret_len)

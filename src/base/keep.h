@@ -16,11 +16,11 @@ struct keep {
 void keep_init(struct keep *k, size_t max);
 void keep_done(struct keep *k);
 
-/* 0, or -ENOMEM: then what came is counted but not kept. */
-int keep_add(struct keep *k, const char *data, size_t len);
+/* Without memory to grow, the maximum becomes the number of bytes that are allocated. */
+void keep_add(struct keep *k, const char *data, size_t len);
 
 bool keep_truncated(const struct keep *k);
 
 /* Hands over all that was kept as one block, with a line in the place of what was left
- * out.  The caller frees *ret.  Leaves k empty. */
+ * out.  The caller frees *ret.  Leaves k empty.  -ENOMEM: k is as before. */
 int keep_take(struct keep *k, char **ret, size_t *ret_len);

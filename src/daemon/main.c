@@ -296,6 +296,17 @@ static int start(struct server *s, struct cella_err *err)
         return filter_load(err);
 }
 
+/* For jansson, whose parser (2.14) writes past its buffer if an allocation fails while it reads a string. */
+static void *allocate_or_end(size_t size)
+{
+        void *memory = malloc(size);
+        if (!memory) {
+                log_line("error", "out of memory", NULL, NULL);
+                abort();
+        }
+        return memory;
+}
+
 int main(int argc, char **argv)
 {
         static struct server s;
@@ -313,6 +324,7 @@ int main(int argc, char **argv)
         mallopt(M_ARENA_MAX, 2);
         mallopt(M_TRIM_THRESHOLD, 1 << 20);
         mallopt(M_MMAP_THRESHOLD, 256 << 10);
+        json_set_alloc_funcs(allocate_or_end, free);
         uv_loop_init(&s.loop);
         if (start(&s, &err) < 0)
                 return fail(&err);

@@ -66,9 +66,14 @@ static struct test_progress *test_progress;
         }                                                                                                    \
         static void test_run_##id(void)
 
+#ifndef TEST_ON_FAILURE
+#define TEST_ON_FAILURE(file, line) /* torture.c defines it */
+#endif
+
 /* True if the failure should be explained. */
 static inline bool test_fail(const char *file, int line)
 {
+        TEST_ON_FAILURE(file, line);
         if (++test_failures > TEST_REPORTS_MAX)
                 return false;
         printf("FAIL %s: %s:%d ", test_name, file, line);
