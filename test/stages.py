@@ -48,7 +48,7 @@ ATTACKS = ("blocked; ", "this user has no cgroup to limit it with", "this host h
 @dataclasses.dataclass
 class Stage:
     name: str
-    group: str  # fast, full or nightly
+    group: str  # fast, full, nightly or coverage
     limit: int  # seconds; then it is ended, and fails
     minimum: int  # tests that it runs, at least, as root
     commands: object  # lists of words, or a function that makes them; "@only" becomes --only NAME, "@name" NAME
@@ -102,6 +102,10 @@ def valgrind_kernel(part, parts):
     command = ["test/valgrind.sh", PYTHON, "test/run.py", "--cella", "build-valgrind/src/cella", "--wrapper", wrapper,
                "--part", f"{part}/{parts}", "-j", "2", "@only"]  # fmt: skip
     return Stage(f"valgrind-kernel-{part}", "nightly", 1500, 100, [command], ALONE, 2, ("build-valgrind",), environment=SLOWLY)
+
+
+def covered(name, limit, minimum, commands, beside=BOXES, **more):
+    return Stage(f"covered-{name}", "coverage", limit, minimum, commands, beside, environment={"CELLA_SLACK": "3"}, **more)
 
 
 ATTACK = ["build/test/attack/attack-run", "build/test/attack/cella-attacks", "@name"]
@@ -170,6 +174,8 @@ STAGES = [
           environment=TSAN),
     Stage("tsan-log", "full", 600, 18, [[*NO_ASLR, *w] for w in suite("test/api/run.py", "--file", "test_executions", "--slack", "10", "-j", "2", build="build-tsan")],
           BOXES, 1, ("build-tsan",), environment=TSAN),
+    # Each allocation fails in turn; of a test that makes many, a few.
+    Stage("torture", "full", 900, 180, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
     Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, after=("build-fuzz",), skips=()),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
     build("valgrind", "nightly", "valgrind"),
@@ -188,7 +194,19 @@ STAGES = [
           environment=ALL),
     Stage("web-all", "nightly", 900, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
           setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=ALL),
-    # Mutation and coverage go here: Stage("mutation", "nightly", SECONDS, MUTANTS, [["tools/mutate"]], ALONE, 2, skips=()).
+    Stage("torture-long", "nightly", 3000, 180, [["tools/torture", "build-asan", "build-torture", "--seconds", "40"]], QUIET, 2, ("build-asan",)),
+    Stage("coverage", "nightly", 3600, 2, [["./dev", "coverage"]], ALONE, 2, skips=()),
+    # ---- coverage: ./dev coverage runs these, with counters ----
+    covered("unit", 600, 450, units("build-coverage"), QUIET, skips=SLOW),
+    covered("init", 300, 75, init(build="build-coverage"), skips=SLOW),
+    covered("keeper", 300, 45, keeper(build="build-coverage"), skips=SLOW),
+    covered("kernel", 900, 880, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
+    covered("api", 1500, 700, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
+    covered("images", 600, 60, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=("zstd", "xz-utils", "bzip2")),
+    covered("web", 900, 60, [["node", "test/web/run.mjs", "--cella", "build-coverage/src/cella", "--npm", "build-web", "@only"]],
+            setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=()),
+    covered("mcp", 600, 12, [[PYTHON, "test/mcp/run.py", "--build", "build-coverage", "--npm", "build-npm"]],
+            setup=("npm", "build-npm", "test/mcp"), packages=NODE, skips=()),
 ]  # fmt: skip
 
 

@@ -37,22 +37,29 @@
 #include <unistd.h>
 
 #define TORTURE_HANG_S 60
-#define TORTURE_REFUSED 3    /* exit status of a try: a CHECK failed */
-#define TORTURE_SKIPPED 4    /* the test called SKIP */
-#define TORTURE_SANITIZER 99 /* see tools/torture */
+#define TORTURE_DEFECTS_MAX 5 /* of one test; then the next */
+#define TORTURE_REFUSED 3     /* exit status of a try: a CHECK failed */
+#define TORTURE_SKIPPED 4     /* the test called SKIP */
+#define TORTURE_SANITIZER 99  /* see tools/torture */
+
+/* SQLite allocates a hundred times as often as we do: its allocations are counted by themselves. */
+enum torture_who { TORTURE_OURS, TORTURE_SQLITE, TORTURE_WHO };
 
 /* Shared with the tries. */
 static struct torture {
-        _Atomic unsigned long count, at; /* allocations so far; which one fails, 0: none */
+        _Atomic unsigned long count[TORTURE_WHO], at; /* allocations so far; which one fails, 0: none */
+        _Atomic int who;                              /* whose */
         _Atomic bool armed, fired, from;
+        _Atomic int first, status; /* the process of the try; how another one of it has ended the try */
 } * torture;
 
-static bool torture_fails(void)
+static bool torture_fails_for(int who)
 {
         if (torture == NULL || !atomic_load(&torture->armed))
                 return false;
-        unsigned long n = atomic_fetch_add(&torture->count, 1) + 1, at = atomic_load(&torture->at);
-        if (at == 0 || n < at || (n > at && !atomic_load(&torture->from)))
+        unsigned long n = atomic_fetch_add(&torture->count[who], 1) + 1, at = atomic_load(&torture->at);
+        if (at == 0 || who != atomic_load(&torture->who) || n < at ||
+            (n > at && !atomic_load(&torture->from)))
                 return false;
         if (!atomic_exchange(&torture->fired, true)) {
                 atomic_store(&torture->armed, false); /* printing may allocate */
@@ -62,6 +69,11 @@ static bool torture_fails(void)
         }
         errno = ENOMEM;
         return true;
+}
+
+static bool torture_fails(void)
+{
+        return torture_fails_for(TORTURE_OURS);
 }
 
 /* ---- what allocates ---- */
@@ -102,12 +114,19 @@ int __wrap_asprintf(char **ret, const char *format, ...)
 
 /* ---- the test ---- */
 
-/* Ends a try.  LeakSanitizer's own check when a process exits is for tests that call exit(). */
+/* Ends a try.  LeakSanitizer's own check when a process exits is for tests that call exit().  A process that
+ * the test has forked ends all of the try: others may wait for what it would have written. */
 static _Noreturn void torture_end(int status)
 {
         atomic_store(&torture->armed, false);
         fflush(NULL);
-        _exit(__lsan_do_recoverable_leak_check() ? TORTURE_SANITIZER : status);
+        if (__lsan_do_recoverable_leak_check())
+                status = TORTURE_SANITIZER;
+        if (getpid() != atomic_load(&torture->first)) {
+                atomic_store(&torture->status, status);
+                kill(0, SIGKILL);
+        }
+        _exit(status);
 }
 
 /* Called for each failed CHECK. */
@@ -153,12 +172,12 @@ static struct torture_methods torture_sqlite;
 
 static void *torture_sqlite_allocate(int size)
 {
-        return torture_fails() ? NULL : torture_sqlite.allocate(size);
+        return torture_fails_for(TORTURE_SQLITE) ? NULL : torture_sqlite.allocate(size);
 }
 
 static void *torture_sqlite_resize(void *old, int size)
 {
-        return torture_fails() ? NULL : torture_sqlite.resize(old, size);
+        return torture_fails_for(TORTURE_SQLITE) ? NULL : torture_sqlite.resize(old, size);
 }
 
 static void torture_take_sqlite(void)
@@ -177,6 +196,7 @@ static void torture_take_sqlite(void)
 static _Noreturn void torture_run(const struct test *test, int output)
 {
         setpgid(0, 0);
+        atomic_store(&torture->first, getpid());
         signal(SIGPIPE, SIG_IGN); /* as in our programs; a test may write to a connection that was refused */
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
@@ -226,13 +246,16 @@ static bool torture_reported(int output)
 
 /* Lets allocation number `at` fail.  Returns the try's exit status, or TORTURE_SANITIZER after it has
  * printed what is wrong. */
-static int torture_try(const struct test *test, unsigned long at)
+static int torture_try(const struct test *test, int who, unsigned long at)
 {
         int output = memfd_create("output", MFD_CLOEXEC), status = 0;
         char why[64] = "";
-        atomic_store(&torture->count, 0);
+        for (int i = 0; i < TORTURE_WHO; i++)
+                atomic_store(&torture->count[i], 0);
+        atomic_store(&torture->who, who);
         atomic_store(&torture->at, at);
         atomic_store(&torture->fired, false);
+        atomic_store(&torture->status, 0);
         fflush(stdout);
         pid_t child = fork();
         if (child == 0)
@@ -243,6 +266,8 @@ static int torture_try(const struct test *test, unsigned long at)
         kill(-child, SIGKILL);
         waitpid(child, &status, 0);
         atomic_store(&torture->armed, false);
+        if (atomic_load(&torture->status) != 0)
+                status = W_EXITCODE(atomic_load(&torture->status), 0);
         if (!ended)
                 snprintf(why, sizeof why, "no end after %d s", TORTURE_HANG_S);
         else if (WIFSIGNALED(status))
@@ -252,7 +277,8 @@ static int torture_try(const struct test *test, unsigned long at)
         else if (at == 0 && WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != TORTURE_SKIPPED)
                 snprintf(why, sizeof why, "the test fails without a failing allocation");
         if (why[0] != '\0') {
-                printf("FAIL %s: with allocation %lu failing: %s\n", test->name, at, why);
+                printf("FAIL %s: with allocation %lu%s failing: %s\n", test->name, at,
+                       who == TORTURE_SQLITE ? " of SQLite" : "", why);
                 torture_print(output);
         }
         close(end.fd);
@@ -276,41 +302,55 @@ static unsigned long torture_step(unsigned long count, double wanted)
         return wanted >= (double)count ? 1 : (unsigned long)((double)count / wanted + 1);
 }
 
-static int torture_test(const struct test *test, const struct torture_options *options)
+#define TORTURE_TEXT 128
+
+/* Returns the number of defects, and in ret what was tried. */
+static unsigned long torture_all(const struct test *test, int who, unsigned long count, double took,
+                                 const struct torture_options *options, char ret[TORTURE_TEXT])
 {
-        double begun = torture_now();
-        int status = torture_try(test, 0);
-        double took = torture_now() - begun, wanted = 1e18;
-        unsigned long count = atomic_load(&torture->count), tried = 0, refused = 0, defects = 0;
-        if (status != 0) {
-                if (status == TORTURE_SKIPPED)
-                        printf("skip %s\n", test->name);
-                return status;
-        }
-        if (options->tries > 0)
-                wanted = (double)options->tries;
+        double begun = torture_now(), wanted = options->tries > 0 ? (double)options->tries : 1e18;
+        unsigned long tried = 0, refused = 0, defects = 0;
         if (options->seconds > 0 && options->seconds / took < wanted)
                 wanted = options->seconds / took;
-        begun = torture_now();
         /* The number of allocations may differ a little from try to try: go on until none failed. */
         for (unsigned long at = 1, step = torture_step(count, wanted);; at += step) {
                 if (options->seconds > 0 && torture_now() - begun > options->seconds * 2)
                         break;
-                status = torture_try(test, at);
+                int status = torture_try(test, who, at);
                 if (!atomic_load(&torture->fired))
                         break;
                 tried++;
                 refused += status != 0 && status != TORTURE_SANITIZER;
                 defects += status == TORTURE_SANITIZER;
-                if (defects >= 5) {
+                if (defects >= TORTURE_DEFECTS_MAX) {
                         printf(" and so on\n");
                         break;
                 }
         }
+        snprintf(ret, TORTURE_TEXT, "%lu of %lu%s, noticed by the test %lu; ", tried, count,
+                 who == TORTURE_SQLITE ? " of SQLite" : " allocations", refused);
+        return defects;
+}
+
+static int torture_test(const struct test *test, const struct torture_options *options)
+{
+        double begun = torture_now();
+        int status = torture_try(test, 0, 0);
+        double took = torture_now() - begun;
+        const unsigned long counts[] = {atomic_load(&torture->count[0]), atomic_load(&torture->count[1])};
+        if (status != 0) {
+                if (status == TORTURE_SKIPPED)
+                        printf("skip %s\n", test->name);
+                return status;
+        }
+        char tried[TORTURE_WHO][TORTURE_TEXT] = {"", ""};
+        unsigned long defects = 0;
+        for (int who = 0; who < TORTURE_WHO; who++)
+                if (counts[who] > 0)
+                        defects += torture_all(test, who, counts[who], took, options, tried[who]);
         if (defects > 0)
                 return TORTURE_SANITIZER;
-        printf("ok %s: %lu of %lu allocations, noticed by the test: %lu\n", test->name, tried, count,
-               refused);
+        printf("ok %s: %s%s\n", test->name, tried[0], tried[1]);
         return 0;
 }
 
