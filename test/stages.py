@@ -32,6 +32,8 @@ MACHINE = os.uname().machine
 OTHER = "aarch64" if MACHINE == "x86_64" else "x86_64"
 IS_ROOT = os.geteuid() == 0
 
+WEIGHT = 3  # of the stages that run at once
+
 # What may run beside a stage.
 QUIET = "quiet"  # it makes no sandboxes: anything
 BOXES = "boxes"  # it makes sandboxes: all but those that are ALONE
@@ -53,7 +55,7 @@ class Stage:
     minimum: int  # tests that it runs, at least, as root
     commands: object  # lists of words, or a function that makes them; "@only" becomes --only NAME, "@name" NAME
     beside: str = BOXES
-    cpus: int = 1  # of two: 2 leaves no room for another stage
+    weight: int = 1  # of WEIGHT: 1 waits half of the time, 2 keeps both CPUs busy, 3 is to have nothing beside it
     after: tuple = ()  # stages that must have passed: what they build is used
     setup: tuple = ()  # arguments of ./dev setup, before the commands
     packages: tuple = ()
@@ -93,7 +95,12 @@ VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--err
 
 def build(name, group, *packages):
     """A stage that only builds: with a sanitizer, for valgrind, the fuzz targets."""
-    return Stage(f"build-{name}", group, 900, 1, [["./dev", "setup", name]], QUIET, packages=packages)
+    return Stage(f"build-{name}", group, 900, 1, [["./dev", "setup", name]], QUIET, 2, packages=packages)
+
+
+def web(name, group, limit, environment=None):
+    return Stage(name, group, limit, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
+                 setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=environment or {})  # fmt: skip
 
 
 def valgrind_kernel(part, parts):
@@ -101,7 +108,7 @@ def valgrind_kernel(part, parts):
     wrapper = " ".join([*VALGRIND, "--log-file=/tmp/cella-valgrind/%q{USER}-%p"])
     command = ["test/valgrind.sh", PYTHON, "test/run.py", "--cella", "build-valgrind/src/cella", "--wrapper", wrapper,
                "--part", f"{part}/{parts}", "-j", "2", "@only"]  # fmt: skip
-    return Stage(f"valgrind-kernel-{part}", "nightly", 1500, 100, [command], ALONE, 2, ("build-valgrind",), environment=SLOWLY)
+    return Stage(f"valgrind-kernel-{part}", "nightly", 1500, 100, [command], ALONE, 3, ("build-valgrind",), environment=SLOWLY)
 
 
 def covered(name, limit, minimum, commands, beside=BOXES, **more):
@@ -114,94 +121,96 @@ TSAN = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66", "CELLA_SLACK": "10"}
 ALL = {"CELLA_TEST_ALL": "1"}
 SLOWLY = {"CELLA_TEST_SLOW": "1", "CELLA_SLACK": "20"}
 VM = ("kmod", "qemu-system-x86" if MACHINE == "x86_64" else "qemu-system-arm")
+ENGINES = ("podman", "docker.io", "runc", "uidmap")
+DEBIAN = ("mmdebstrap", "debian-archive-keyring")
+ARCHIVES = ("zstd", "xz-utils", "bzip2")
 NO_ASLR = ["setarch", MACHINE, "-R"]  # ThreadSanitizer cannot map its memory with some layouts
 NODE = ("nodejs",) if not any(os.access(f"{d}/node", os.X_OK) for d in os.environ["PATH"].split(":")) else ()
 CHROMIUM = () if os.environ.get("CHROMIUM") else ("chromium",)
 
+# Of stages that may begin, the first ones of the table do.  So long ones, and ones that wait for nothing, are further up.
 STAGES = [
+    # ---- what is built or computed beside the tests ----
+    build("asan", "full"),
+    build("tsan", "full"),
+    build("fuzz", "full", "clang"),
+    Stage("lint", "full", 900, 1, [["./dev", "lint"]], QUIET, 2, packages=("clang-tidy", "cppcheck", "clang-format", "shellcheck")),
+    Stage(f"compiles-for-{OTHER}", "full", 600, 1, [["./dev", "setup", "cross"]], QUIET, 2,
+          packages=(f"gcc-{OTHER.replace('_', '-')}-linux-gnu", f"libc6-dev-{'arm64' if OTHER == 'aarch64' else 'amd64'}-cross")),
     # ---- fast: ./dev test, at most 12 minutes ----
-    Stage("layers", "fast", 60, 1, [["tools/check-layers"]], QUIET),
-    Stage("harness", "fast", 120, 22, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
-    Stage("unit", "fast", 300, 450, units("build"), QUIET, skips=HOST),
-    Stage("harmless", "fast", 60, 1, [[PYTHON, "test/warm/test_harmless.py"]], QUIET),
     Stage("kernel", "fast", 600, 880, suite("test/run.py", "-j", "2"), ALONE),
     Stage("attacks", "fast", 300, 95, [ATTACK], ALONE, skips=ATTACKS),
     Stage("attacks-user", "fast", 300, 90, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
+    Stage("layers", "fast", 60, 1, [["tools/check-layers"]], QUIET),
+    Stage("unit", "fast", 300, 450, units("build"), QUIET, skips=HOST),
+    Stage("harness", "fast", 120, 22, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
+    Stage("harmless", "fast", 60, 1, [[PYTHON, "test/warm/test_harmless.py"]], QUIET),
+    Stage("drivers", "fast", 240, 32, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
     Stage("api", "fast", 900, 600, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    web("web", "fast", 400),
+    Stage("egress", "fast", 400, 95, suite("test/egress/run.py", "-j", "2")),
+    Stage("images", "fast", 300, 105, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
+    Stage("runs-leave-nothing", "fast", 300, 6, [["build/test/soak", "10000"]]),
     Stage("keeper", "fast", 240, 45, keeper(), skips=HOST),
     Stage("keeper-user", "fast", 240, 30, keeper("test/as-user"), skips=USER),
     Stage("init", "fast", 240, 75, init(), skips=HOST),
     Stage("init-user", "fast", 240, 75, init("test/as-user"), skips=USER),
-    Stage("drivers", "fast", 240, 32, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("web", "fast", 400, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
-          setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=()),
-    Stage("images", "fast", 300, 105, suite("test/image/run.py", "-j", "2"), packages=("zstd", "xz-utils", "bzip2")),
-    Stage("egress", "fast", 400, 95, suite("test/egress/run.py", "-j", "2")),
     Stage("example", "fast", 60, 1, [["build/test/example"]]),
-    Stage("runs-leave-nothing", "fast", 300, 6, [["build/test/soak", "10000"]]),
     # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
-    build("asan", "full"),
-    build("tsan", "full"),
-    build("fuzz", "full", "clang"),
-    Stage("lint", "full", 900, 1, [["./dev", "lint"]], QUIET, packages=("clang-tidy", "cppcheck", "clang-format", "shellcheck")),
-    Stage(f"compiles-for-{OTHER}", "full", 600, 1, [["./dev", "setup", "cross"]], QUIET,
-          packages=(f"gcc-{OTHER.replace('_', '-')}-linux-gnu", f"libc6-dev-{'arm64' if OTHER == 'aarch64' else 'amd64'}-cross")),
+    Stage("asan-api", "full", 1500, 580, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
+          environment=ASAN),
     Stage("api-user", "full", 1200, 510, suite("test/api/run.py", "--user", "user", "-j", "2")),
     # What the API suite leaves out unless CELLA_TEST_ALL is set.
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),
-        ("--file", "test_image_kinds", "--user", "user"))], packages=("mmdebstrap", "debian-archive-keyring"), environment=ALL),
+        ("--file", "test_image_kinds", "--user", "user"))], packages=DEBIAN, environment=ALL),
+    Stage("pythons", "full", 600, 36, suite("test/api/pythons.py", "-j", "2"), packages=DEBIAN),
+    Stage("tsan-images", "full", 900, 105, [[*NO_ASLR, *w] for w in suite("test/image/run.py", "--slack", "10", "-j", "2", build="build-tsan")], BOXES, 1,
+          ("build-tsan",), environment=TSAN),
+    Stage("tsan-log", "full", 600, 18, [[*NO_ASLR, *w] for w in suite("test/api/run.py", "--file", "test_executions", "--slack", "10", "-j", "2", build="build-tsan")],
+          BOXES, 1, ("build-tsan",), environment=TSAN),
+    Stage("asan-images", "full", 600, 105, suite("test/image/run.py", "--slack", "5", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",), environment=ASAN),
+    *(Stage(engine, "full", 600, 90, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment={"CELLA_TEST_ENGINE": engine})
+      for engine in ("docker", "podman")),
     Stage("registries", "full", 400, 105, [[PYTHON, "test/image/registry.py", "--image", "build/src/cella-image", "--user", user, "@only"]
-                                          for user in ("root", "user")],
-          packages=("docker-registry", "skopeo", "zstd", "ca-certificates"), skips=()),
-    Stage("pythons", "full", 600, 36, suite("test/api/pythons.py", "-j", "2"), packages=("mmdebstrap", "debian-archive-keyring")),
-    *(Stage(engine, "full", 600, 90, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=("podman", "docker.io", "runc", "uidmap"),
-            environment={"CELLA_TEST_ENGINE": engine}) for engine in ("docker", "podman")),
+                                           for user in ("root", "user")], packages=("docker-registry", "skopeo", "zstd", "ca-certificates"), skips=()),
     Stage("mcp", "full", 300, 95, [[PYTHON, "test/mcp/run.py", "--build", "build", "--npm", "build-npm"]],
           setup=("npm", "build-npm", "test/mcp"), packages=NODE, skips=()),
+    Stage("faults", "full", 300, 15, [load("test/fault/fault.py", "--rounds", "3")], skips=()),
     Stage("load", "full", 200, 15, [load("test/load/load.py", "--generator", "build/test/load", "--seconds", "8", "--warm", "2")], skips=()),
     Stage("soak", "full", 300, 12, [load("test/load/soak.py", "--executions", "4000")], skips=()),
     Stage("abuse", "full", 200, 50, [load("test/load/abuse.py", "--short")], skips=()),
-    Stage("faults", "full", 300, 15, [load("test/fault/fault.py", "--rounds", "3")], skips=()),
-    Stage("vm", "full", 300, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("",)),
-    Stage("asan-unit", "full", 900, 450, units("build-asan"), QUIET, after=("build-asan",), skips=SLOW, environment=ASAN),
     Stage("asan-kernel", "full", 900, 880, suite("test/run.py", "--slack", "3", "-j", "2", build="build-asan"), ALONE, 1, ("build-asan",), environment=ASAN),
-    Stage("asan-api", "full", 1500, 580, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "3", build="build-asan"), BOXES, 1, ("build-asan",),
-          environment=ASAN),
-    Stage("asan-images", "full", 600, 105, suite("test/image/run.py", "--slack", "5", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",), environment=ASAN),
-    Stage("tsan-unit", "full", 600, 400, units("build-tsan", *NO_ASLR), QUIET, after=("build-tsan",), skips=SLOW, environment=TSAN),
-    Stage("tsan-images", "full", 600, 105, [[*NO_ASLR, *w] for w in suite("test/image/run.py", "--slack", "10", "-j", "2", build="build-tsan")], BOXES, 1, ("build-tsan",),
-          environment=TSAN),
-    Stage("tsan-log", "full", 600, 18, [[*NO_ASLR, *w] for w in suite("test/api/run.py", "--file", "test_executions", "--slack", "10", "-j", "2", build="build-tsan")],
-          BOXES, 1, ("build-tsan",), environment=TSAN),
+    # These may be beside the last ones.
+    Stage("asan-unit", "full", 900, 450, units("build-asan"), QUIET, after=("build-asan",), skips=SLOW, environment=ASAN),
+    Stage("tsan-unit", "full", 900, 400, units("build-tsan", *NO_ASLR), QUIET, after=("build-tsan",), skips=SLOW, environment=TSAN),
+    Stage("vm", "full", 300, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("",)),
+    Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, 2, ("build-fuzz",), skips=()),
     # Each allocation fails in turn; of a test that makes many, a few.
     Stage("torture", "full", 900, 180, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
-    Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, after=("build-fuzz",), skips=()),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
     build("valgrind", "nightly", "valgrind"),
-    Stage("vm-daemon", "nightly", 600, 10, [["test/vm/run.sh", "build", "daemon"]], QUIET, packages=VM, skips=("",)),
+    *(valgrind_kernel(part, 6) for part in range(1, 7)),
+    Stage("valgrind-unit", "nightly", 1800, 450, units("build-valgrind", *VALGRIND), QUIET, 3, ("build-valgrind",), skips=SLOW, environment=SLOWLY, jobs=2),
     Stage("fuzz-long", "nightly", 2400, 28, [["tools/fuzz-run", "build-fuzz", "120"]], QUIET, 2, ("build-fuzz",), skips=()),
+    Stage("vm-daemon", "nightly", 600, 10, [["test/vm/run.sh", "build", "daemon"]], QUIET, packages=VM, skips=("",)),
     Stage("soak-long", "nightly", 1200, 12, [load("test/load/soak.py", "--executions", "50000")], skips=()),
     Stage("load-long", "nightly", 300, 15, [load("test/load/load.py", "--generator", "build/test/load", "--seconds", "30")], skips=()),
     Stage("abuse-long", "nightly", 600, 50, [load("test/load/abuse.py")], skips=()),
     Stage("faults-long", "nightly", 900, 15, [load("test/fault/fault.py", "--rounds", "21")], skips=()),
-    Stage("valgrind-unit", "nightly", 1800, 450, units("build-valgrind", *VALGRIND), QUIET, 2, ("build-valgrind",), skips=SLOW, environment=SLOWLY,
-          jobs=2),
-    *(valgrind_kernel(part, 6) for part in range(1, 7)),
     # The same suites with more rounds, larger data, all users, gVisor.
-    Stage("images-all", "nightly", 900, 110, suite("test/image/run.py", "-j", "2"), packages=("zstd", "xz-utils", "bzip2"), environment=ALL),
-    Stage("docker-all", "nightly", 1500, 140, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=("podman", "docker.io", "runc", "uidmap"),
-          environment=ALL),
-    Stage("web-all", "nightly", 900, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
-          setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=ALL),
+    Stage("images-all", "nightly", 900, 110, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES, environment=ALL),
+    Stage("docker-all", "nightly", 1500, 140, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment=ALL),
+    web("web-all", "nightly", 900, ALL),
+    # Mutation goes here: Stage("mutation", "nightly", SECONDS, MUTANTS, [["tools/mutate"]], ALONE, 2, skips=()).
     Stage("torture-long", "nightly", 3000, 180, [["tools/torture", "build-asan", "build-torture", "--seconds", "40"]], QUIET, 2, ("build-asan",)),
-    Stage("coverage", "nightly", 3600, 2, [["./dev", "coverage"]], ALONE, 2, skips=()),
+    Stage("coverage", "nightly", 3600, 2, [["./dev", "coverage"]], ALONE, 3, skips=()),
     # ---- coverage: ./dev coverage runs these, with counters ----
     covered("unit", 600, 450, units("build-coverage"), QUIET, skips=SLOW),
     covered("init", 300, 75, init(build="build-coverage"), skips=SLOW),
     covered("keeper", 300, 45, keeper(build="build-coverage"), skips=SLOW),
     covered("kernel", 900, 880, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
-    covered("api", 1500, 700, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
+    covered("api", 1500, 580, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("images", 600, 60, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=("zstd", "xz-utils", "bzip2")),
     covered("web", 900, 60, [["node", "test/web/run.mjs", "--cella", "build-coverage/src/cella", "--npm", "build-web", "@only"]],
             setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=()),
@@ -375,7 +384,7 @@ def conflict(a, b):
 
 
 def run_all(stages, only, done):
-    """Two CPUs' worth of stages at once, in the order of the table as far as they may be beside each other."""
+    """Several at once, in the order of the table as far as they may be beside each other."""
     waiting, running, results = list(stages), [], {}
     try:
         while waiting or running:
@@ -386,7 +395,7 @@ def run_all(stages, only, done):
                     results[stage.name].fail(f"{stage.name}: not run, because {broken[0]} failed")
                     say(results[stage.name].shown[0])
                     continue
-                if sum(r.stage.cpus for r in running) + stage.cpus > 2 or any(conflict(stage, r.stage) for r in running):
+                if sum(r.stage.weight for r in running) + stage.weight > WEIGHT or any(conflict(stage, r.stage) for r in running):
                     continue
                 if not all(n in results for n in stage.after):
                     continue
