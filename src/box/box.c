@@ -128,8 +128,10 @@ static void on_tick(uv_timer_t *timer)
 {
         struct box *box = timer->data;
         int64_t now = clock_us();
-        if (box->waiting > 0)
+        if (box->waiting > 0) {
+                queue_make_room(box); /* a sandbox may have become idle since */
                 queue_expire(box);
+        }
         sandbox_cleanup(box, false);
         list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);

@@ -358,6 +358,7 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
         pool->n_in_use++;
         sandbox_detach(&w->task);
         sandbox_adopt(sb, spec);
+        queue_hold(sb); /* without memory it counts for nobody, and the next allocation fails */
         sb->pool = pool;
         sb->ahead = false;
         egress_attach(sb);
@@ -397,8 +398,7 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, 
 {
         struct pool *missed = NULL, *spare = NULL;
         if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
-            (spec->caller->sandboxes_max && !list_empty(&box->pools) &&
-             sandbox_alive_of_key(box, spec->caller->key) >= spec->caller->sandboxes_max))
+            !queue_key_has_room(box, spec->caller->key, spec->caller->sandboxes_max))
                 return NULL;
         list_each (at, &box->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);

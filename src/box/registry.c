@@ -107,16 +107,6 @@ struct box_sandbox *sandbox_find(const struct box *box, const struct caller *cal
         return NULL;
 }
 
-unsigned sandbox_alive_of_key(const struct box *box, const char *key)
-{
-        unsigned n = 0;
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                n += sandbox_alive(sb) && !strcmp(sb->key, key);
-        }
-        return n;
-}
-
 static bool is_of_scope(const struct box_sandbox *sb, const struct sandbox_spec *spec)
 {
         if (sb->scope != spec->scope || sb->removing || sb->one_shot ||
@@ -175,9 +165,27 @@ static bool is_idle(const struct box_sandbox *sb, int64_t now)
         return now - sb->used_us > (int64_t)timeout * 1000;
 }
 
-static void cleanup_one(struct box_sandbox *sb, int64_t now)
+bool sandbox_reclaimable(const struct box_sandbox *sb)
+{
+        const bool keeps_files = sb->directory[0] || sb->workspace != WORKSPACE_NONE;
+        return sb->scope != SCOPE_EXECUTION && keeps_files && sb->state == SANDBOX_RUNNING &&
+               list_empty(&sb->tasks) && !sb->removing && !sb->died && !sb->frozen;
+}
+
+/* Ends an idle one: the next use of its scope starts it again, if it has files to come back to. */
+void sandbox_reclaim(struct box_sandbox *sb)
 {
         struct cella_err err = {0};
+        if (sb->directory[0]) {
+                sandbox_remember(sb, &err);
+                sandbox_stop(sb);
+        } else {
+                sandbox_remove(sb);
+        }
+}
+
+static void cleanup_one(struct box_sandbox *sb, int64_t now)
+{
         if (sb->one_shot || sb->removing)
                 return;
         if (sb->expires_ms && box_now_ms() >= sb->expires_ms) {
@@ -186,12 +194,7 @@ static void cleanup_one(struct box_sandbox *sb, int64_t now)
                 if (now - sb->used_us > (int64_t)sb->box->settings.workspace_keep_ms * 1000)
                         sandbox_remove(sb);
         } else if ((sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED) && is_idle(sb, now)) {
-                if (sb->directory[0]) {
-                        sandbox_remember(sb, &err);
-                        sandbox_stop(sb);
-                } else {
-                        sandbox_remove(sb);
-                }
+                sandbox_reclaim(sb);
         }
 }
 

@@ -125,7 +125,7 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 lose_tasks(sb, &err);
         }
-        queue_release(sb->box);
+        queue_release(sb);
         if (sb->removing)
                 forget(sb);
         else if (!list_empty(&sb->tasks))

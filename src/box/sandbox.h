@@ -106,8 +106,9 @@ struct box_sandbox {
         struct sandbox_egress egress;
         struct list observers; /* struct observer: what is under way */
         struct list tasks;
-        struct list waiters; /* in its key's queue */
-        int64_t queued_us;   /* when its time in the queue began */
+        struct list waiters;      /* in its key's queue */
+        struct queue_key *holder; /* the caller whose share it counts for; NULL: not alive, or in a pool */
+        int64_t queued_us;        /* when its time in the queue began */
         int64_t making_us;
         uint64_t executions;   /* so far */
         uint64_t told;         /* what watchers know of it, as a number: see front/rest/events.c */
@@ -158,7 +159,11 @@ int sandbox_slot_take(struct box_sandbox *sandbox);
 void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
 
 bool sandbox_alive(const struct box_sandbox *sandbox);
-unsigned sandbox_alive_of_key(const struct box *box, const char *key);
+/* Whether it may be ended because another caller needs the room: nothing runs in it, it has no context and no
+ * process, and the next use of its session, agent or shared scope starts it again with its files.  Never one
+ * that a caller has created by POST /v1/sandboxes. */
+bool sandbox_reclaimable(const struct box_sandbox *sandbox);
+void sandbox_reclaim(struct box_sandbox *sandbox);
 /* Ends idle and expired ones; removes workspaces that were kept long enough.  Not all: only those
  * with a time of their own, which is meant to the moment. */
 void sandbox_cleanup(struct box *box, bool all);

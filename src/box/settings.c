@@ -68,7 +68,8 @@ static const struct field sandboxes_fields[] = {
          .min = 1,
          .max = 4000,
          .standard = "100",
-         .help = "sandboxes alive at once, those of single executions included"},
+         .help = "sandboxes alive at once, those of single executions included; each caller has a share of "
+                 "them"},
         {.name = "idle_timeout_ms",
          .type = FIELD_INTEGER,
          .min = 100,
