@@ -8,8 +8,8 @@
 #include "base/limits.h"
 #include "secret/handle.h"
 
-const char *const capability_words[] = {"sandbox.exec", "sandbox.manage", "files",     "images", "secrets",
-                                        "settings",     "audit",          "host.exec", NULL};
+const char *const capability_words[] = {"sandbox.exec", "sandbox.manage", "files",     "images",  "secrets",
+                                        "settings",     "audit",          "host.exec", "monitor", NULL};
 
 const struct field *key_fields(void)
 {
@@ -25,7 +25,7 @@ const struct field *key_fields(void)
                 {.name = "capabilities",
                  .type = FIELD_ARRAY,
                  .item = &capability,
-                 .max = 8,
+                 .max = 9,
                  .standard = "[\"sandbox.exec\", \"sandbox.manage\", \"files\"]",
                  .help = "what it may do"},
                 {.name = "tier",
@@ -47,7 +47,7 @@ const struct field *key_fields(void)
                  .min = 1,
                  .max = 4000,
                  .standard = "null",
-                 .help = "sandboxes at once; null: no limit of its own"},
+                 .help = "sandboxes at once; null: only the share that every caller has"},
                 {0}};
         for (struct field *f = fields; f->name; f++)
                 if (!strcmp(f->name, "limits"))
@@ -104,4 +104,9 @@ int caller_allows(const struct caller *caller, const struct cella_limits *limits
 bool caller_sees(const struct caller *caller, const char *key)
 {
         return caller->owner || !strcmp(caller->key, key);
+}
+
+bool caller_sees_counters(const struct caller *caller)
+{
+        return caller->owner || (caller->capabilities & (MAY_MONITOR | MAY_AUDIT));
 }

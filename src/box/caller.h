@@ -15,7 +15,8 @@ enum capability {
         MAY_SECRETS = 1u << 4,
         MAY_SETTINGS = 1u << 5,
         MAY_AUDIT = 1u << 6,
-        MAY_HOST = 1u << 7, /* run code outside of a sandbox, where the mode has it so */
+        MAY_HOST = 1u << 7,    /* run code outside of a sandbox, where the mode has it so */
+        MAY_MONITOR = 1u << 8, /* see the counters of the whole daemon */
 };
 
 extern const char *const capability_words[]; /* by bit */
@@ -39,5 +40,8 @@ void caller_from_key(const json_t *key, struct caller *ret);
 int caller_may(const struct caller *caller, enum capability what, struct cella_err *err);
 /* Limits, and the tier, within what the key has.  Says which is not. */
 int caller_allows(const struct caller *caller, const struct cella_limits *limits, struct cella_err *err);
-/* A sandbox or execution made by this key ("" for the owner) is its business. */
+/* Whether the caller may see and use a sandbox or execution of this key ("" for the owner). */
 bool caller_sees(const struct caller *caller, const char *key);
+/* Whether it may see the counters of the whole daemon: the owner, `monitor`, and `audit`, which shows every
+ * execution anyway.  Any other caller sees only its own. */
+bool caller_sees_counters(const struct caller *caller);

@@ -548,29 +548,54 @@ void pools_stop(struct box *box)
 
 /* ---- telling ---- */
 
-json_t *pools_to_json(const struct box *box)
+static json_t *pool_about(const struct pool *p)
 {
+        static const char *const ways[] = {[WAITING_NOT] = "sandbox",
+                                           [WAITING_SHELL] = "started",
+                                           [WAITING_SCRIPT] = "started",
+                                           [WAITING_TEMPLATE] = "template"};
+        return json_pack("{s:s, s:s?, s:O, s:o, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
+                         is_spare(p) ? NULL : p->runtime, "preload", p->preload, "limits",
+                         limits_to_json(&p->limits), "size", (json_int_t)p->size, "waits",
+                         p->no_image         ? "for the image"
+                         : lacks_template(p) ? "making the template"
+                                             : ways[p->how.kind],
+                         "problem", p->problem.kind ? p->problem.msg : NULL);
+}
+
+static json_t *pool_counters(const struct pool *p)
+{
+        return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "total",
+                         (json_int_t)p->n_ready + p->n_making + p->n_in_use, "available",
+                         (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
+                         (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses",
+                         (json_int_t)p->misses, "refill_ms", (double)p->refill_us / 1000);
+}
+
+static unsigned in_use_of(const struct pool *p, const struct caller *caller)
+{
+        unsigned n = 0;
+        list_each (at, &p->box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                n += sb->pool == p && caller_sees(caller, sb->key);
+        }
+        return n;
+}
+
+json_t *pools_to_json(const struct box *box, const struct caller *caller)
+{
+        const bool all = caller_sees_counters(caller);
         json_t *list = json_array();
         list_each (at, &box->pools, other) {
                 const struct pool *p = list_entry(at, struct pool, link);
-                if (!p->lasting && p->size == 0)
+                if (!p->lasting && (p->size == 0 || !all)) /* those have limits that a request asked for */
                         continue;
-                static const char *const ways[] = {[WAITING_NOT] = "sandbox",
-                                                   [WAITING_SHELL] = "started",
-                                                   [WAITING_SCRIPT] = "started",
-                                                   [WAITING_TEMPLATE] = "template"};
-                json_t *o = json_pack(
-                        "{s:s, s:s?, s:O, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s?}", "image",
-                        p->image_name, "runtime", is_spare(p) ? NULL : p->runtime, "preload", p->preload,
-                        "limits", limits_to_json(&p->limits), "size", (json_int_t)p->size, "total",
-                        (json_int_t)p->n_ready + p->n_making + p->n_in_use, "available",
-                        (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
-                        (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
-                        "refill_ms", (double)p->refill_us / 1000, "waits",
-                        p->no_image         ? "for the image"
-                        : lacks_template(p) ? "making the template"
-                                            : ways[p->how.kind],
-                        "problem", p->problem.kind ? p->problem.msg : NULL);
+                json_t *o = pool_about(p), *counters = all ? pool_counters(p) : NULL;
+                if (all)
+                        json_object_update(o, counters);
+                else
+                        json_object_set_new(o, "in_use", json_integer(in_use_of(p, caller)));
+                json_decref(counters);
                 json_array_append_new(list, o);
         }
         return list;

@@ -33,7 +33,9 @@ void pools_tick(struct box *box);
 bool pool_template(const struct box *box, const struct used_image *image, const char *runtime,
                    struct waiting_how *ret);
 
-json_t *pools_to_json(const struct box *box);
+/* For a caller that does not see the daemon's counters: only the pools of the settings, without counters but
+ * the number of its own sandboxes in use. */
+json_t *pools_to_json(const struct box *box, const struct caller *caller);
 
 /* What waits in a sandbox; owned by it until it is taken. */
 struct waiting {

@@ -27,7 +27,7 @@ DEFINE_AUTO(struct state *, state_close)
 int state_settings_get(struct state *state, json_t **ret, struct cella_err *err);
 int state_settings_put(struct state *state, const json_t *settings, struct cella_err *err);
 
-/* Keys.  `about` is a JSON object {name, capabilities: [...], tier, limits: {...}, sandboxes_max}
+/* Keys.  `about` is a JSON object {name, capabilities: [...], tier, limits: {...}, secrets, sandboxes_max}
  * that the caller has checked.  Only a hash of the secret is stored. */
 int state_key_add(struct state *state, const json_t *about, char ret_id[ID_SIZE],
                   char ret_secret[STATE_SECRET_SIZE], struct cella_err *err);

@@ -8,7 +8,7 @@ import support
 from daemon import Daemon
 from support import ensure, is_root, same, test, until
 
-ALL = ["sandbox.exec", "sandbox.manage", "files", "images", "secrets", "settings", "audit"]
+ALL = ["sandbox.exec", "sandbox.manage", "files", "images", "secrets", "settings", "audit", "monitor"]
 CODE = {"runtime": "sh", "code": "echo x"}
 
 

@@ -48,11 +48,14 @@ test("a key sees its own sandboxes only, and no button for what it may not do", 
     same([await page.locator("tr[data-id]").count(), await row(page, owners).count()], [1, 0], "sandboxes, and those of others among them");
     same(await row(page, mine).locator('a[href^="#/files"]').count(), 0, "files without the capability");
     same(await row(page, mine).locator('a[href^="#/terminal"]').count(), 1, "a terminal with it");
+    await page.getByRole("heading", {name: "Pool of python3"}).waitFor();
+    const health = await page.locator(".health").textContent();
+    ensure(!/undefined|null|NaN/.test(health) && !/\d of \d+ ready/.test(health), `health, without the counters of others: ${health}`);
 });
 
 test("who looks with a key that is taken away is asked for another", async (t) => {
-    const daemon = await t.newDaemon(), settings = await daemon.api("/v1/keys", {method: "POST", body: {name: "admin", capabilities: ["settings"]}});
-    const own = await daemon.api("/v1/keys", {method: "POST", body: {name: "own"}, key: settings.key});
+    const daemon = await t.newDaemon(), settings = await daemon.api("/v1/keys", {method: "POST", body: {name: "admin", capabilities: ["settings", "sandbox.exec"]}});
+    const own = await daemon.api("/v1/keys", {method: "POST", body: {name: "own", capabilities: ["sandbox.exec"]}, key: settings.key});
     const page = await t.page("/#/monitor", {daemon, expects: ["401"]});
     await page.fill("#key", own.key);
     await page.keyboard.press("Enter");

@@ -6,7 +6,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "box/docker.h"
+#include "box/grant.h"
 #include "box/pool.h"
+#include "box/queue.h"
 #include "box/sandbox.h"
 #include "front/rest/rest.h"
 
@@ -53,28 +55,42 @@ static json_t *disk(const struct box *box)
                          "total_bytes", (json_int_t)fs.f_blocks * (json_int_t)fs.f_frsize);
 }
 
-json_t *rest_health_json(const struct box *box)
+static json_t *sandbox_counts(const struct box *box, const struct caller *caller)
 {
+        const bool all = caller_sees_counters(caller);
+        const unsigned waiting = all ? box->waiting : queue_waiting_of(box, caller->key);
         unsigned states[SANDBOX_ENDING + 1] = {0};
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (!sb->ahead) /* those are told of by their pools */
+                if (!sb->ahead && (all || caller_sees(caller, sb->key))) /* those ahead belong to pools */
                         states[sb->state]++;
         }
-        return json_pack("{s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:I}",
-                         "status", can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
-                         "native", native_engine(box), "docker", docker_to_json(box->docker), "pools",
-                         pools_to_json(box), "disk", disk(box), "images", rest_images_json(box), "sandboxes",
-                         "running", (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
+        return json_pack("{s:i, s:i, s:i, s:i, s:i}", "running",
+                         (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
                          (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED], "waiting",
-                         (int)box->waiting, "max", (int)box->settings.sandboxes_max, "uptime_ms",
-                         (json_int_t)((clock_us() - box->started_us) / 1000));
+                         (int)waiting, "max", (int)box->settings.sandboxes_max);
+}
+
+json_t *rest_health_json(const struct box *box, const struct caller *caller)
+{
+        json_t *images = rest_images_json(box);
+        json_t *o = json_pack("{s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:I}", "status",
+                              can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
+                              "native", native_engine(box), "docker", docker_to_json(box->docker), "pools",
+                              pools_to_json(box, caller), "images", images, "sandboxes",
+                              sandbox_counts(box, caller), "uptime_ms",
+                              (json_int_t)((clock_us() - box->started_us) / 1000));
+        if (caller_sees_counters(caller))
+                json_object_set_new(o, "disk", disk(box));
+        else
+                json_object_del(images, "jobs"); /* pulls of other keys */
+        return o;
 }
 
 static void docker_told(void *context)
 {
         struct call *call = context;
-        api_reply(call, 200, rest_health_json(call->box));
+        api_reply(call, 200, rest_health_json(call->box, &call->caller));
 }
 
 static void health_gone(struct http_request *request, void *context)
@@ -95,7 +111,7 @@ void rest_health(struct call *call, json_t *body)
 void rest_pools(struct call *call, json_t *body)
 {
         (void)body;
-        api_reply(call, 200, json_pack("{s:o}", "pools", pools_to_json(call->box)));
+        api_reply(call, 200, json_pack("{s:o}", "pools", pools_to_json(call->box, &call->caller)));
 }
 
 void rest_openapi(struct call *call, json_t *body)
@@ -119,12 +135,19 @@ void rest_key_list(struct call *call, json_t *body)
                 api_reply(call, 200, json_pack("{s:o}", "keys", list));
 }
 
+/* NULL for the owner, who may use all of them. */
+static json_t *own_secrets(const struct call *call)
+{
+        return call->caller.owner ? NULL : state_key_secrets(call->box->state, call->caller.key);
+}
+
 void rest_key_add(struct call *call, json_t *body)
 {
         struct cella_err err = {0};
         char id[ID_SIZE], secret[STATE_SECRET_SIZE];
-        json_t *about = schema_fill(key_fields(), body);
-        if (state_key_add(call->box->state, about, id, secret, &err) < 0) {
+        json_t *about = schema_fill(key_fields(), body), *secrets = own_secrets(call);
+        if (grant_key(&call->caller, secrets, about, &err) < 0 ||
+            state_key_add(call->box->state, about, id, secret, &err) < 0) {
                 api_reply_err(call, &err);
         } else {
                 json_object_set_new(about, "id", json_string(id));
@@ -133,16 +156,52 @@ void rest_key_add(struct call *call, json_t *body)
                 api_reply(call, 201, json_incref(about));
         }
         explicit_bzero(secret, sizeof secret);
+        json_decref(secrets);
         json_decref(about);
         json_decref(body);
+}
+
+/* The key `id` as the state has it, without its secret; NULL: there is none. */
+static json_t *key_about(struct call *call, const char *id)
+{
+        struct cella_err err = {0};
+        json_t *list = NULL, *about = NULL, *key;
+        size_t i;
+        if (state_key_list(call->box->state, &list, &err) < 0)
+                return NULL;
+        json_array_foreach (list, i, key) {
+                const char *its = json_string_value(json_object_get(key, "id"));
+                if (its && !strcmp(its, id))
+                        about = json_incref(key);
+        }
+        json_decref(list);
+        return about;
+}
+
+/* Without any key, everybody on this machine who reaches loopback is the owner. */
+static int check_removal(struct call *call, const json_t *about, struct cella_err *err)
+{
+        json_t *secrets = own_secrets(call);
+        int r = grant_key_removal(&call->caller, secrets, about, err);
+        json_decref(secrets);
+        if (r == 0 && !call->caller.owner && state_key_count(call->box->state) == 1) {
+                err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: this is the last key");
+                return err_hint(err, "without keys no request on loopback needs one: only the daemon's owner "
+                                     "may remove the last, on the Unix socket");
+        }
+        return r;
 }
 
 void rest_key_remove(struct call *call, json_t *body)
 {
         struct cella_err err = {0};
         const char *id = http_param(call->request, 0);
+        json_t *about = key_about(call, id);
+        int r = about ? check_removal(call, about, &err) : -ENOENT;
         (void)body;
-        int r = state_key_remove(call->box->state, id, &err);
+        if (r == 0)
+                r = state_key_remove(call->box->state, id, &err);
+        json_decref(about);
         if (r == -ENOENT)
                 err_say(&err, CELLA_NOT_FOUND, r, "no key '%.40s'", id);
         if (r < 0) {
@@ -164,27 +223,10 @@ static json_t *capabilities(const struct caller *caller)
         return list;
 }
 
-/* What is only in what the state has of a key: its name, and limits that were not given are not there. */
-static json_t *key_about(struct call *call)
-{
-        struct cella_err err = {0};
-        json_t *list = NULL, *about = NULL, *key;
-        size_t i;
-        if (call->caller.owner || state_key_list(call->box->state, &list, &err) < 0)
-                return NULL;
-        json_array_foreach (list, i, key) {
-                const char *id = json_string_value(json_object_get(key, "id"));
-                if (id && !strcmp(id, call->caller.key))
-                        about = json_incref(key);
-        }
-        json_decref(list);
-        return about;
-}
-
 void rest_me(struct call *call, json_t *body)
 {
         const struct caller *caller = &call->caller;
-        json_t *about = key_about(call);
+        json_t *about = caller->owner ? NULL : key_about(call, caller->key); /* its name and limits */
         const json_t *limits = json_object_get(about, "limits");
         const char *name = json_string_value(json_object_get(about, "name"));
         (void)body;

@@ -249,7 +249,7 @@ static int check_number(const struct events *e, const struct caller *caller, str
         }
         if (own < WATCHERS_OF_A_KEY && (caller->owner || of_keys < WATCHERS_OF_KEYS))
                 return 0;
-        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many watch the events already: %u", e->n);
+        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many watch the events already");
         return err_hint(err, "close other pages that show them");
 }
 
@@ -310,6 +310,7 @@ void rest_events(struct call *call, json_t *body)
         struct events *e = call->api->events;
         w->call = call;
         w->all = call->caller.owner || (call->caller.capabilities & MAY_AUDIT);
+        w->counts = caller_sees_counters(&call->caller);
         if (!w->all)
                 w->filter.audit.key = call->caller.key;
         w->rows = json_array();

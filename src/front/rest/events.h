@@ -14,7 +14,8 @@ struct watcher {
         struct sse sse;
         struct call *call;
         unsigned topics;
-        bool all; /* executions of others, too */
+        bool all;    /* sees executions of other keys, too */
+        bool counts; /* sees the counters of the whole daemon */
         struct log_filter filter;
         json_t *rows; /* executions it is to hear of */
         unsigned missed;

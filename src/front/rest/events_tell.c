@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "box/execution.h"
+#include "box/queue.h"
 #include "box/sandbox.h"
 #include "front/rest/events.h"
 
@@ -75,7 +76,7 @@ static json_t *rates(const struct events *e, const struct watcher *w)
         unsigned n = 0;
         double seconds = (double)(clock_us() - e->second_us) / 1e6;
         for (unsigned i = 0; i < e->n_samples; i++)
-                if (w->all || !strcmp(e->samples[i].key, w->call->caller.key))
+                if (w->counts || !strcmp(e->samples[i].key, w->call->caller.key))
                         sorted[n++] = e->samples[i].us;
         qsort(sorted, n, sizeof *sorted, by_us);
         double ended = e->n_samples ? (double)n * (double)e->n_ended / e->n_samples : 0;
@@ -89,7 +90,7 @@ static unsigned running(const struct watcher *w)
         unsigned n = 0;
         list_each (at, &w->call->box->executions, other) {
                 const struct execution *ex = list_entry(at, struct execution, link);
-                n += w->all || !strcmp(ex->key, w->call->caller.key);
+                n += w->counts || !strcmp(ex->key, w->call->caller.key);
         }
         return n;
 }
@@ -126,15 +127,20 @@ void events_tell_snapshot(const struct events *e, struct watcher *w)
 {
         json_int_t total, available;
         json_t *rate = rates(e, w);
+        const struct caller *caller = &w->call->caller;
+        const struct box *box = w->call->box;
+        const bool all = w->counts;
         host_memory(&total, &available);
         json_object_set_new(rate, "running", json_integer(running(w)));
-        json_object_set_new(rate, "waiting", json_integer(w->call->box->waiting));
-        json_t *memory = json_pack("{s:I, s:o, s:o}", "server_bytes", resident_bytes(), "total_bytes",
-                                   total < 0 ? json_null() : json_integer(total), "available_bytes",
-                                   available < 0 ? json_null() : json_integer(available));
+        json_object_set_new(rate, "waiting",
+                            json_integer(all ? box->waiting : queue_waiting_of(box, caller->key)));
+        json_t *memory = json_pack("{s:o, s:o, s:o}", "server_bytes",
+                                   all ? json_integer(resident_bytes()) : json_null(), "total_bytes",
+                                   !all || total < 0 ? json_null() : json_integer(total), "available_bytes",
+                                   !all || available < 0 ? json_null() : json_integer(available));
         sse_event(&w->sse, "snapshot",
                   json_pack("{s:o, s:o, s:o, s:o}", "time", box_time(box_now_ms()), "health",
-                            rest_health_json(w->call->box), "rates", rate, "memory", memory));
+                            rest_health_json(box, caller), "rates", rate, "memory", memory));
 }
 
 void events_tell_usage(const struct events *e, struct watcher *w)

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "box/execution.h"
 #include "box/images.h"
 #include "box/pool.h"
+#include "box/queue.h"
 #include "box/sandbox.h"
 #include "front/rest/rest.h"
 
@@ -65,7 +67,8 @@ static void images(FILE *out, const struct box *box)
                 (unsigned long long)stat.pulls_failed);
 }
 
-static void sandboxes(FILE *out, const struct box *box)
+/* Without the counters of the daemon: only the caller's own. */
+static void sandboxes(FILE *out, const struct box *box, const struct caller *caller, bool all)
 {
         static const char *const names[] = {
                 [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "waiting", [SANDBOX_MAKING] = "making",
@@ -75,13 +78,14 @@ static void sandboxes(FILE *out, const struct box *box)
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (sb->ahead)
                         pooled++;
-                else
+                else if (all || caller_sees(caller, sb->key))
                         states[sb->state]++;
         }
         head(out, "sandboxes", "gauge", "Sandboxes, by state.");
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 fprintf(out, "cella_sandboxes{state=\"%s\"} %u\n", names[i], states[i]);
-        fprintf(out, "cella_sandboxes{state=\"pooled\"} %u\n", pooled);
+        if (all)
+                fprintf(out, "cella_sandboxes{state=\"pooled\"} %u\n", pooled);
 }
 
 /* A number of each pool; which one, its place in the settings says. */
@@ -96,9 +100,9 @@ static void pools(FILE *out, const json_t *list, const char *field, const char *
                         json_number_value(json_object_get(pool, field)));
 }
 
-static void all_pools(FILE *out, const struct box *box)
+static void all_pools(FILE *out, const struct box *box, const struct caller *caller)
 {
-        json_t *list = pools_to_json(box);
+        json_t *list = pools_to_json(box, caller);
         pools(out, list, "available", "pool_available", "gauge", "Sandboxes that wait in a pool.");
         pools(out, list, "in_use", "pool_in_use", "gauge", "Sandboxes taken from a pool.");
         pools(out, list, "hits", "pool_hits_total", "counter", "Executions served from a pool.");
@@ -118,24 +122,27 @@ static double resident_bytes(void)
         return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-void rest_metrics(struct call *call, json_t *body)
+/* What runs and waits now: of the daemon, or of this caller. */
+static void current(FILE *out, const struct box *box, const struct caller *caller)
+{
+        const bool all = caller_sees_counters(caller);
+        unsigned running = 0;
+        list_each (at, &box->executions, other)
+                running += all || caller_sees(caller, list_entry(at, struct execution, link)->key);
+        sandboxes(out, box, caller, all);
+        one(out, "executions_running", "gauge", "Executions under way.", running);
+        one(out, "queue_waiting", "gauge", "Requests that wait for room.",
+            all ? box->waiting : queue_waiting_of(box, caller->key));
+        one(out, "uptime_seconds", "gauge", "Since the start.", (double)(clock_us() - box->started_us) / 1e6);
+}
+
+static void counters(FILE *out, const struct call *call)
 {
         const struct box *box = call->box;
         const struct metrics *m = &box->metrics;
-        char *text = NULL;
-        size_t len = 0, running = 0;
-        FILE *out = open_memstream(&text, &len);
-        (void)body;
-        if (!out)
-                return;
-        list_each (at, &box->executions, other)
-                running++;
         executions(out, m);
-        sandboxes(out, box);
-        all_pools(out, box);
+        all_pools(out, box, &call->caller);
         violations(out, box);
-        one(out, "executions_running", "gauge", "Executions under way.", (double)running);
-        one(out, "queue_waiting", "gauge", "Requests that wait for room.", box->waiting);
         one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",
             (double)m->refused_capacity);
         one(out, "refused_auth_total", "counter", "Requests refused for their key, host or origin.",
@@ -149,11 +156,23 @@ void rest_metrics(struct call *call, json_t *body)
             (double)audit_lost(box->audit));
         one(out, "http_connections", "gauge", "Open connections.", http_server_connections(call->api->http));
         one(out, "process_resident_memory_bytes", "gauge", "Memory of the server.", resident_bytes());
-        one(out, "uptime_seconds", "gauge", "Since the start.", (double)(clock_us() - box->started_us) / 1e6);
         head(out, "http_requests_total", "counter", "Requests, by the first digit of the status.");
         for (int i = 1; i < 6; i++)
                 fprintf(out, "cella_http_requests_total{code=\"%dxx\"} %llu\n", i,
                         (unsigned long long)m->requests[i]);
+}
+
+void rest_metrics(struct call *call, json_t *body)
+{
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        (void)body;
+        if (!out)
+                return;
+        current(out, call->box, &call->caller);
+        if (caller_sees_counters(&call->caller))
+                counters(out, call);
         fclose(out);
         http_reply_take(call->request, 200, "text/plain; version=0.0.4", text, len);
 }

@@ -78,7 +78,8 @@ const struct field *secret_fields(void);
 /* admin.c, metrics.c */
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);
-json_t *rest_health_json(const struct box *box);
+/* As this caller sees it: with its own sandboxes only, unless it sees the daemon's counters. */
+json_t *rest_health_json(const struct box *box, const struct caller *caller);
 void rest_metrics(struct call *call, json_t *body);
 /* settings.c */
 void rest_settings_get(struct call *call, json_t *body);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "box/grant.h"
 #include "front/rest/rest.h"
 
 #define ETAG_BYTES 16
@@ -76,6 +77,8 @@ static void set(struct call *call, const json_t *wanted)
                 r = err_set(&err, CELLA_INTERNAL, -ENOMEM, "settings");
         if (r == 0)
                 r = settings_from(document, &trial, &err);
+        if (r == 0)
+                r = grant_settings(&call->caller, call->box->settings.document, document, &err);
         if (r == 0 && !unchanged(call)) {
                 json_decref(document);
                 return;
