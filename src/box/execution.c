@@ -99,6 +99,10 @@ static void on_message(void *context, const struct message *message, const char 
         const bool failed = m.type == INIT_FAILED && m.len == sizeof(struct cella_err);
         if (ex->over) /* it has said all that counts */
                 return;
+        if (exited && !ex->spawned && ex->control >= 0 && m.tag != ex->put_tag) {
+                execution_interpreter_died(ex);
+                return;
+        }
         if (failed && ex->spawned && execution_start_again(ex))
                 return;
         if (ex->spawned && (m.type == INIT_FILE || m.type == INIT_DONE)) {
@@ -289,6 +293,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         ex->task = (struct task){.on_channel = on_channel,
                                  .on_ready = on_ready,
                                  .on_lost = execution_lost,
+                                 .needs_deaths = execution_needs_deaths,
                                  .on_paused = execution_paused};
         list_init(&ex->task.link);
         if ((r = keep_output(ex, err)) < 0) {

@@ -85,6 +85,8 @@ struct execution {
         int control;            /* of an interpreter that waits; -1: none */
         bool waited;            /* it has said that it does: what it exits with is the code's */
         bool undelivered;       /* but its release did not reach it */
+        uint64_t spawn_number;  /* of the frame that started it plainly, see channel_sent() */
+        unsigned moves;         /* to another sandbox, because one died before the code began */
         bool announced;         /* that it has started */
         char script[16];        /* the file in the workspace that is ours; "": none */
         size_t files_put;

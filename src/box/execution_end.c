@@ -334,6 +334,8 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
                 finish(ex);
                 return;
         }
+        if (execution_start_elsewhere(ex, sb))
+                return;
         if (ex->facts.ending == END_BY_ITSELF && (!ex->spawned || err)) {
                 err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", ex->sandbox_id);
                 execution_fail(ex, err ? err : &gone);

@@ -29,6 +29,12 @@ void execution_begin(struct execution *ex); /* the sandbox takes messages */
 void execution_spawn(struct execution *ex); /* its files are there */
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
 bool execution_start_again(struct execution *ex); /* its interpreter could not wait: plainly then */
+/* The one that waited, while files were written: the code is started plainly then. */
+void execution_interpreter_died(struct execution *ex);
+/* Its sandbox has died.  If its code has provably not begun, it is started in another one: true. */
+bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *sandbox);
+/* Whether that cannot be told before the interpreter is dead. */
+bool execution_needs_deaths(const struct task *task);
 struct cella_command execution_command(const struct execution *ex);
 
 /* execution_scan.c */

@@ -12,11 +12,13 @@
 #include "box/pool.h"
 #include "engine/command.h"
 #include "engine/runtime.h"
+#include "sys/process.h"
 #include "sys/stamp.h"
 
 #define SPAWN_TICK_US 1000
 #define SPAWN_STEP_NS_MAX 200000000 /* no clock of files goes in longer steps */
 #define CONTROL_GIVEN_UP (-2)
+#define MOVES_MAX 2
 
 static void spawn(struct execution *ex, bool file_is_there);
 
@@ -161,20 +163,19 @@ static void release(struct execution *ex, bool waited)
         execution_scan_beside(ex);
 }
 
-/* What was to be restored has ended, or could not be started, before it said that it waits; or what
- * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: this one
- * is about what has ended. */
-bool execution_start_again(struct execution *ex)
+/* Whether the interpreter, which is dead, has read all of its release. */
+static bool took_release(struct execution *ex)
 {
         bool unread = false;
-        if (ex->control < 0)
-                return false;
         const bool said = waiting_said(ex->control, !ex->waited, &ex->cpu_before_us, &unread);
-        const bool took = !unread && !ex->undelivered && (ex->waited || said);
-        if (ex->facts.ending != END_BY_ITSELF || took)
-                return false; /* the code's own doing */
-        close(ex->control);
-        ex->control = CONTROL_GIVEN_UP;
+        return !unread && !ex->undelivered && (ex->waited || said);
+}
+
+/* As if nothing had been sent. */
+static void forget_start(struct execution *ex)
+{
+        if (ex->control >= 0)
+                close(ex->control);
         ex->how = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
         ex->facts.exited = (struct init_exited){0};
         ex->facts.reported = false;
@@ -184,7 +185,69 @@ bool execution_start_again(struct execution *ex)
         ex->spawned = ex->listed = false;
         ex->undelivered = ex->early_known = ex->early_wanted = false;
         ex->early_us = 0;
+}
+
+/* What was to be restored has ended, or could not be started, before it said that it waits; or what
+ * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: this one
+ * is about what has ended. */
+bool execution_start_again(struct execution *ex)
+{
+        if (ex->control < 0)
+                return false;
+        if (ex->facts.ending != END_BY_ITSELF || took_release(ex))
+                return false; /* the code's own doing */
+        forget_start(ex);
+        ex->control = CONTROL_GIVEN_UP;
         execution_clock_spawn(ex, 0);
+        return true;
+}
+
+void execution_interpreter_died(struct execution *ex)
+{
+        forget_start(ex);
+        ex->control = CONTROL_GIVEN_UP;
+}
+
+/* A file's state is final only when its reader is dead; a socket's, when its other end is closed. */
+bool execution_needs_deaths(const struct task *task)
+{
+        const struct execution *ex = list_entry(task, struct execution, task);
+        struct pollfd control = {.fd = ex->control};
+        if (!ex->spawned || ex->over || ex->control < 0 || ex->facts.ending != END_BY_ITSELF)
+                return false;
+        return ex->waited ? sys_poll(&control, 1, 0) == 0 : true;
+}
+
+static bool has_begun(struct execution *ex, const struct box_sandbox *sb)
+{
+        if (!ex->spawned)
+                return false;
+        return ex->control >= 0 ? took_release(ex) : !channel_unread(sb->channel, ex->spawn_number);
+}
+
+bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *sb)
+{
+        struct box_sandbox *next = NULL;
+        struct cella_err err = {0};
+        if (!sb->one_shot || !sb->ready || sb->engine != ENGINE_NATIVE || ex->box->stopping ||
+            ex->facts.ending != END_BY_ITSELF || ex->moves == MOVES_MAX || has_begun(ex, sb) ||
+            sandbox_add_like(sb, &next, &err) < 0)
+                return false;
+        ex->moves++;
+        box_keeper_forget(ex->box, ex);
+        execution_clock_stop(ex);
+        forget_start(ex);
+        ex->control = -1;
+        ex->waited = ex->attached = ex->lists = ex->cpu_counted = false;
+        ex->tag = ex->put_tag = ex->due = 0;
+        ex->slot = -1;
+        ex->files_put = 0;
+        ex->script[0] = '\0';
+        ex->started_us = 0;
+        ex->cpu_before_us = 0;
+        ex->before = (struct keeper_counted){0};
+        memcpy(ex->sandbox_id, next->id, sizeof ex->sandbox_id);
+        sandbox_attach(next, &ex->task);
         return true;
 }
 
@@ -224,6 +287,7 @@ static void spawn(struct execution *ex, bool file_is_there)
                 execution_fail(ex, &err);
                 return;
         }
+        ex->spawn_number = channel_sent(sb->channel);
         ex->spawned = true;
         if (sb->ready)
                 execution_clock_start(ex);

@@ -97,6 +97,25 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
         return 0;
 }
 
+int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err)
+{
+        struct caller caller = {.sandboxes_max = other->key_sandboxes_max};
+        const struct sandbox_spec spec = {.caller = &caller,
+                                          .scope = other->scope,
+                                          .one_shot = other->one_shot,
+                                          .direct = other->direct,
+                                          .session = other->session,
+                                          .agent = other->agent,
+                                          .limits = other->limits,
+                                          .required = other->required,
+                                          .workspace = other->workspace,
+                                          .network = other->network,
+                                          .engine = other->engine,
+                                          .image = other->image};
+        memcpy(caller.key, other->key, sizeof caller.key);
+        return sandbox_add(other->box, &spec, ret, err);
+}
+
 struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id)
 {
         list_each (at, &box->sandboxes, other) {

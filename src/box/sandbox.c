@@ -172,7 +172,25 @@ static void on_last_count(void *context, const union keeper_packet *packet, int 
         end(sb);
 }
 
-/* Init is gone, and the kernel ended everything with it. */
+static void count_last(struct box_sandbox *sb)
+{
+        if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
+                lose_some(sb, NULL, true);
+                end(sb);
+        }
+}
+
+static bool needs_deaths(const struct box_sandbox *sb)
+{
+        list_each (at, &sb->tasks, other) {
+                const struct task *task = list_entry(at, struct task, link);
+                if (task->begun && task->needs_deaths && task->needs_deaths(task))
+                        return true;
+        }
+        return false;
+}
+
+/* Init is gone, and the kernel ends everything with it. */
 static void died(struct box_sandbox *sb)
 {
         if (sb->died || sb->state == SANDBOX_ENDING || sb->state == SANDBOX_STOPPED)
@@ -187,10 +205,12 @@ static void died(struct box_sandbox *sb)
                 fail(sb, &err);
                 return;
         }
-        if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
-                lose_some(sb, NULL, true);
-                end(sb);
-        }
+        sb->waits_for_deaths = !sb->all_dead && sb->engine == ENGINE_NATIVE && needs_deaths(sb);
+        if (sb->waits_for_deaths)
+                sandbox_ask(sb, KEEPER_KILL, NULL,
+                            NULL); /* should init live.  KEEPER_DIED comes in any case */
+        else
+                count_last(sb);
 }
 
 static void begin(struct task *task)
@@ -377,6 +397,7 @@ void sandbox_granted(struct box_sandbox *sb)
         struct cella_err err = {0};
         sb->state = SANDBOX_MAKING;
         sb->ready = sb->died = sb->throttled = sb->network_came = false;
+        sb->all_dead = sb->waits_for_deaths = false;
         sb->handle = 0;
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);
@@ -546,16 +567,22 @@ void sandbox_freeze_forget(struct box *box, const void *context)
         }
 }
 
-/* The channel closes too, behind what init still had to say: that is the better messenger. */
+/* The channel closes too, behind what init still had to say: that is the better messenger.  But it closes
+ * before the last process is dead, and this comes after. */
 void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
 {
         list_each (at, &box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->handle == about->sandbox && sb->engine == ENGINE_NATIVE && sandbox_alive(sb) &&
-                    !sb->channel) {
+                if (sb->handle != about->sandbox || sb->engine != ENGINE_NATIVE || !sandbox_alive(sb))
+                        continue;
+                sb->all_dead = true;
+                if (!sb->channel) {
                         died(sb);
-                        return;
+                } else if (sb->waits_for_deaths) {
+                        sb->waits_for_deaths = false;
+                        count_last(sb);
                 }
+                return;
         }
 }
 

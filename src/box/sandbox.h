@@ -34,6 +34,9 @@ struct task {
         /* It could not be made (err says why), or it died (err is NULL; its counters are the last).
          * The task is detached already. */
         void (*on_lost)(struct task *task, struct box_sandbox *sandbox, const struct cella_err *err);
+        /* Whether on_lost() has to wait until every process of the sandbox is dead.  May be NULL: it has not.
+         */
+        bool (*needs_deaths)(const struct task *task);
         bool idle_matters_not; /* does not keep the sandbox from being idle */
         /* Everything in it stands still, or goes on.  May be NULL. */
         void (*on_paused)(struct task *task, bool paused);
@@ -90,9 +93,11 @@ struct box_sandbox {
         uint32_t handle;
         uint32_t walls, missing;
         bool counted, ready, died, throttled, removing;
-        bool network_came;    /* INIT_NETWORK */
-        int64_t ready_us;     /* when init was ready, by its clock; 0: that is not our clock */
-        uint64_t cpu_made_us; /* CPU time that init had used by then, see init_ready */
+        bool all_dead;         /* the keeper said so: every process is gone */
+        bool waits_for_deaths; /* it has died, and its tasks are told when that is so */
+        bool network_came;     /* INIT_NETWORK */
+        int64_t ready_us;      /* when init was ready, by its clock; 0: that is not our clock */
+        uint64_t cpu_made_us;  /* CPU time that init had used by then, see init_ready */
         struct channel *channel;
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
@@ -120,6 +125,8 @@ struct box_sandbox {
 /* A new one, stopped: the first task starts it. */
 int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
                 struct cella_err *err);
+/* A new one like another of one_shot, made for the same caller. */
+int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err);
 /* One that was made ahead becomes this caller's. */
 void sandbox_adopt(struct box_sandbox *sandbox, const struct sandbox_spec *spec);
 /* By id; NULL if there is none, or this caller does not see it. */

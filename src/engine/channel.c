@@ -36,6 +36,8 @@ struct channel {
         struct message_ahead reader;
         struct parcel *first, **last;
         size_t waiting;
+        uint64_t n_sent; /* frames, also those that wait */
+        bool unread;     /* the peer is gone, and did not read the last of them */
         struct listener *listeners;
         uint32_t tag;
         channel_handler on_zero;
@@ -81,6 +83,7 @@ static int send_waiting(struct channel *c)
                                          MSG_DONTWAIT);
                 if (n < 0 && n != -EPIPE && n != -ECONNRESET)
                         return (int)n;
+                c->unread |= n < 0;
                 if (n > 0) {
                         while (p->n_fds > 0)
                                 close(p->fds[--p->n_fds]);
@@ -123,7 +126,10 @@ static long send_now(struct channel *c, const struct iovec parts[3], size_t whol
                 return -EAGAIN;
         sys_rights_put(&msg, &rights, fds, n_fds);
         long n = sys_rights_send_msg(c->fd, &msg, MSG_DONTWAIT);
-        return n == -EPIPE || n == -ECONNRESET ? (long)whole : n;
+        if (n != -EPIPE && n != -ECONNRESET)
+                return n;
+        c->unread = true;
+        return (long)whole;
 }
 
 int channel_lend(struct channel *c, enum init_request type, uint32_t tag, const int *fds, unsigned n_fds,
@@ -139,6 +145,7 @@ int channel_lend(struct channel *c, enum init_request type, uint32_t tag, const 
                 return -EINVAL;
         if (c->waiting + len + more_len > CHANNEL_WAITING_MAX)
                 return -ENOBUFS;
+        c->n_sent++;
         long n = send_now(c, parts, whole, fds, n_fds);
         if (n == (long)whole)
                 return 0;
@@ -166,6 +173,16 @@ int channel_send(struct channel *c, enum init_request type, uint32_t tag, const 
         for (unsigned i = 0; i < n_fds; i++)
                 close(fds[i]);
         return r;
+}
+
+uint64_t channel_sent(const struct channel *c)
+{
+        return c->n_sent;
+}
+
+bool channel_unread(const struct channel *c, uint64_t number)
+{
+        return c->n_sent == number && c->over && (c->unread || c->first);
 }
 
 uint32_t channel_open_tag(struct channel *c, channel_handler handler, void *context)
@@ -250,6 +267,7 @@ static void hear(struct channel *c, uint32_t events)
         if (c->over || ((r > 0 || r == -EAGAIN) && (sent == 0 || sent == -EAGAIN)))
                 return;
         c->over = true;
+        c->unread |= r == -ECONNRESET; /* the kernel says so only if it dropped bytes of ours */
         watch_stop(&c->watched);
         c->closed(c->context);
 }

@@ -33,6 +33,10 @@ void channel_forget(struct channel *channel, uint32_t tag);
 /* Copies the data; borrows the descriptors for the call. */
 int channel_lend(struct channel *channel, enum init_request type, uint32_t tag, const int *fds,
                  unsigned n_fds, const void *data, size_t len, const void *more, size_t more_len);
-/* The same, but takes the descriptors, on failure too. */
+/* The number of the last frame that was sent. */
+uint64_t channel_sent(const struct channel *channel);
+/* Whether this frame was the last one and the peer has closed its end without reading all of it. */
+bool channel_unread(const struct channel *channel, uint64_t number);
+/* The same as channel_lend(), but takes the descriptors, on failure too. */
 int channel_send(struct channel *channel, enum init_request type, uint32_t tag, const int *fds,
                  unsigned n_fds, const void *data, size_t len, const void *more, size_t more_len);
