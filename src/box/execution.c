@@ -99,8 +99,10 @@ static void on_message(void *context, const struct message *message, const char 
         const bool failed = m.type == INIT_FAILED && m.len == sizeof(struct cella_err);
         if (ex->over) /* it has said all that counts */
                 return;
-        if (exited && !ex->spawned && ex->control >= 0 && m.tag != ex->put_tag) {
-                execution_interpreter_died(ex);
+        if (!ex->spawned && ex->control >= 0 && m.tag != ex->put_tag &&
+            (exited || m.type == INIT_FILE || m.type == INIT_DONE)) {
+                if (exited) /* the files that were listed before are ours */
+                        execution_interpreter_died(ex);
                 return;
         }
         if (failed && ex->spawned && execution_start_again(ex))
