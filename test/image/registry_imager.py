@@ -14,7 +14,7 @@ USER = 12345  # as root, it is run as nobody in particular
 
 
 class Imager:
-    def __init__(self, program, store=None, env=None, wrapper=(), wait=20):
+    def __init__(self, program, store=None, env=None, wrapper=(), wait=60):
         self.program, self.env, self.wrapper, self.wait = program, env or {}, list(wrapper), wait
         self.made = None
         if store is None:

@@ -23,8 +23,8 @@ import traceback
 
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src/warm"
-TIMEOUT = 15
-LIMIT = 120  # seconds for one test
+TIMEOUT = 60
+LIMIT = 240  # seconds for one test
 PROGRAMS = {"python": ["/usr/bin/python3", "-c"], "node": ["node", "-e"], "bash": ["bash", "-c"]}
 SUFFIX = {"python": "py", "node": "js", "bash": "bash"}
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/proc/no home"}  # where not even root can write
