@@ -40,6 +40,7 @@ struct mention {
         uint32_t scope;
         uint8_t kind;
         bool called;    /* it is what a call calls */
+        bool limit;     /* only for python_limit() */
         uint8_t parent; /* its kind */
 };
 

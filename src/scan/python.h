@@ -26,6 +26,7 @@
         X(ASSIGNMENT, "assignment")                                                                          \
         X(AUGMENTED_ASSIGNMENT, "augmented_assignment")                                                      \
         X(NAMED_EXPRESSION, "named_expression")                                                              \
+        X(BLOCK, "block")                                                                                    \
         X(FUNCTION, "function_definition")                                                                   \
         X(DECORATED, "decorated_definition")                                                                 \
         X(CLASS, "class_definition")                                                                         \
@@ -48,6 +49,7 @@
         X(FOR, "for_statement")                                                                              \
         X(AS_PATTERN, "as_pattern")                                                                          \
         X(AS_PATTERN_TARGET, "as_pattern_target")                                                            \
+        X(KEYWORD_PATTERN, "keyword_pattern")                                                                \
         X(CASE_PATTERN, "case_pattern")                                                                      \
         X(SPLAT_PATTERN, "splat_pattern")                                                                    \
         X(GLOBAL, "global_statement")                                                                        \
@@ -136,6 +138,11 @@ void python_arguments(struct program *program, TSNode call, struct python_argume
 /* The argument at this position or of this name; false if it is not there. */
 bool python_argument(struct program *program, const struct python_arguments *arguments, size_t position,
                      const char *name, uint32_t scope, struct values *ret);
+
+/* ---- python_limit.c: what a list of allowed imports refuses besides imports ---- */
+void python_limit(struct program *program, const struct mention *mention);
+/* Whether it is a builtin that no code may use then. */
+bool python_is_refused(const char *name, size_t len);
 
 /* ---- python_check.c: the second look ---- */
 void python_check(struct program *program, const struct mention *mention);

@@ -2,6 +2,7 @@
  * second look is for. */
 #include <string.h>
 
+#include "scan/check.h"
 #include "scan/python.h"
 
 #define LONG_LITERAL 1000
@@ -210,6 +211,17 @@ static bool is_pattern(unsigned kind)
                kind == PY_AS_PATTERN_TARGET || kind == PY_SPLAT_PATTERN || kind == PY_CASE_PATTERN;
 }
 
+/* With a list of allowed imports, names and texts are looked at that are of no interest without. */
+static void mention_for_limit(struct program *p, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
+{
+        if (check_limited(p))
+                program_add_mention(p, &(struct mention){.node = node,
+                                                         .scope = scope,
+                                                         .kind = (uint8_t)kind,
+                                                         .parent = (uint8_t)parent,
+                                                         .limit = true});
+}
+
 static void identifier(struct program_walk *walk, TSNode node, unsigned parent, uint32_t scope)
 {
         struct program *p = walk->program;
@@ -219,13 +231,22 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned parent, 
         case PY_ATTRIBUTE:
                 /* The attribute is looked at as a whole; only eval.anything is of interest by itself. */
                 text = source_text(p->source, node, &len);
-                if (!python_is_builtin(text, len) || walker_at(&walk->walker, p->source, FIELD_ATTRIBUTE))
+                if (walker_at(&walk->walker, p->source, FIELD_ATTRIBUTE))
                         return;
+                if (!python_is_builtin(text, len)) {
+                        mention_for_limit(p, node, PY_IDENTIFIER, parent, scope);
+                        return;
+                }
                 break;
         case PY_CALL:
                 /* So is the call. */
-                if (walker_at(&walk->walker, p->source, FIELD_FUNCTION))
+                if (walker_at(&walk->walker, p->source, FIELD_FUNCTION)) {
+                        mention_for_limit(p, node, PY_IDENTIFIER, parent, scope);
                         return;
+                }
+                break;
+        case PY_KEYWORD_PATTERN:
+                mention_for_limit(p, node, PY_IDENTIFIER, parent, scope);
                 break;
         case PY_ASSIGNMENT:
         case PY_AUGMENTED_ASSIGNMENT:
@@ -363,6 +384,8 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                         *child_frame = WALKER_LEAF;
                 if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
                         mention(walk, node, kind, parent, scope);
+                else
+                        mention_for_limit(p, node, kind, parent, scope);
                 break;
         case PY_EXPRESSION_STATEMENT:
         case PY_DECORATED:

@@ -401,6 +401,10 @@ static void check_subscript(struct program *p, const struct mention *m)
 void python_check(struct program *p, const struct mention *m)
 {
         struct values code;
+        if (check_limited(p))
+                python_limit(p, m);
+        if (m->limit)
+                return;
         switch (m->kind) {
         case PY_IMPORT:
                 check_import(p, m->node);

@@ -541,8 +541,7 @@ bool python_is_root(const char *name, size_t len)
 bool python_is_builtin(const char *name, size_t len)
 {
         const struct known *known = names_find_exact(&function_names, name, len);
-        return (known && !memchr(name, '.', len)) ||
-               names_list_has((const char *const[]){"__builtins__"}, 1, name, len);
+        return (known && !memchr(name, '.', len)) || python_is_refused(name, len);
 }
 
 /* ---- for scan/thin.h ---- */

@@ -123,9 +123,11 @@ const char *scan_language_name(enum scan_language language)
 const struct scan_finding *scan_refusal(const struct scan_report *report)
 {
         const char *not_allowed = scan_rule_at(RULE_IMPORT_NOT_ALLOWED)->name,
+                   *construct = scan_rule_at(RULE_CONSTRUCT_NOT_ALLOWED)->name,
                    *not_constant = scan_rule_at(RULE_IMPORT_NOT_CONSTANT)->name;
         for (size_t i = 0; i < report->n_findings && (report->verdict & SCAN_NOT_ALLOWED); i++)
-                if (report->findings[i].rule == not_allowed || report->findings[i].rule == not_constant)
+                if (report->findings[i].rule == not_allowed || report->findings[i].rule == not_constant ||
+                    report->findings[i].rule == construct)
                         return &report->findings[i];
         return NULL;
 }

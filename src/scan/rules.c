@@ -13,6 +13,8 @@ static const struct scan_rule rules[RULES] = {
                                       "imports a module whose name is not a constant"},
         [RULE_IMPORT_NOT_ALLOWED] = {"import_not_allowed", SCAN_HIGH, SCAN_NOT_ALLOWED,
                                      "imports a module that allowed_imports does not have"},
+        [RULE_CONSTRUCT_NOT_ALLOWED] = {"construct_not_allowed", SCAN_HIGH, SCAN_NOT_ALLOWED,
+                                        "could reach a module that allowed_imports does not have"},
         [RULE_NETWORK_CALL] = {"network_call", SCAN_MEDIUM, SCAN_USES_NETWORK, "uses the network"},
         [RULE_NETWORK_COMMAND] = {"network_command", SCAN_MEDIUM, SCAN_USES_NETWORK | SCAN_NETWORK_COMMAND,
                                   "runs a command that uses the network"},

@@ -125,6 +125,9 @@ def allowed_imports_are_held_before_anything_runs():
             for target in ("/v1/exec", "/v1/tools/execute_python"):
                 body = {"code": code, "allowed_imports": allowed} | ({"runtime": "python3"} if target == "/v1/exec" else {})
                 d.refused("scan_refused", "POST", target, body, part)
+        for code, part in (('import random\nrandom.__builtins__["__import__"]("os")', "line 2: random.__builtins__"), ("x = 1\nobject.__subclasses__()", "line 2: object.__subclasses__"),
+                           ('f = getattr', "line 1: getattr"), ('print(eval("1"))', "line 1: eval"), ("import sys\nprint(sys.modules)", "line 2: sys.modules")):  # fmt: skip
+            d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": code, "allowed_imports": ["random", "sys"]}, [part, "construct_not_allowed"])
         d.refused("scan_refused", "POST", "/v1/exec", {"command": ["ls"], "allowed_imports": ["json"]})
         d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": "x = 1\n" * 4000 + "import os", "allowed_imports": ["json"]}, "line 4001: import os")
         same(d.rows(), [], "none of it ran")
@@ -132,6 +135,8 @@ def allowed_imports_are_held_before_anything_runs():
             scanner(d, enabled=enabled)
             r = d.exec("python3", "import json, os.path\nprint(json.dumps([1]))", allowed_imports=["json", "os"])
             same(r["stdout"], "[1]\n", "what is allowed")
+            code = "class A(dict):\n  def __init__(self):\n    super().__init__(a=1)\n  def __len__(self):\n    return 7\nif __name__ == '__main__':\n  print(len(A()), A().__class__.__name__)"
+            same(d.exec("python3", code, allowed_imports=["json"])["stdout"], "7 A\n", "special methods")
             d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": "import os", "allowed_imports": ["json"]}, "import os")
         r = d.post("/v1/tools/execute_python", {"code": "import math\nmath.floor(2.5)", "allowed_imports": ["math"]})
         same(r["results"][0]["data"], "2", "the tool")

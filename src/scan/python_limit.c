@@ -1,0 +1,426 @@
+/* scan/python_limit.c -- what a list of allowed imports refuses besides imports.
+ *
+ * A module can be reached without an import: through the interpreter's own attributes
+ * (random.__builtins__["__import__"], object.__subclasses__(), f.__globals__), through functions that take
+ * code or names as text (eval, getattr, globals), and through modules that hold others (sys.modules).  With a
+ * list those are refused by name, wherever they stand, unless the text binds the name itself.
+ *
+ * This is a policy for code that is written in good faith, not a wall: what an allowed module can do by
+ * itself is not looked at (doc/scanner.md). */
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/utf8.h"
+#include "scan/check.h"
+#include "scan/python.h"
+
+static bool is_in(const char *const *list, size_t n, const char *name, size_t len)
+{
+        return names_list_has(list, n, name, len);
+}
+
+static bool is_dunder(const char *name, size_t len)
+{
+        return len > 4 && !memcmp(name, "__", 2) && !memcmp(name + len - 2, "__", 2);
+}
+
+/* Names that say what something is called, and the methods that classes define and call of their base. */
+static bool is_harmless_dunder(const char *name, size_t len)
+{
+        static const char *const harmless[] = {"__abs__",
+                                               "__add__",
+                                               "__aenter__",
+                                               "__aexit__",
+                                               "__aiter__",
+                                               "__all__",
+                                               "__and__",
+                                               "__anext__",
+                                               "__annotations__",
+                                               "__author__",
+                                               "__await__",
+                                               "__bool__",
+                                               "__bytes__",
+                                               "__call__",
+                                               "__cause__",
+                                               "__ceil__",
+                                               "__class__",
+                                               "__complex__",
+                                               "__contains__",
+                                               "__context__",
+                                               "__copy__",
+                                               "__dataclass_fields__",
+                                               "__deepcopy__",
+                                               "__del__",
+                                               "__delattr__",
+                                               "__delitem__",
+                                               "__divmod__",
+                                               "__doc__",
+                                               "__enter__",
+                                               "__eq__",
+                                               "__exit__",
+                                               "__file__",
+                                               "__float__",
+                                               "__floor__",
+                                               "__floordiv__",
+                                               "__format__",
+                                               "__ge__",
+                                               "__getitem__",
+                                               "__gt__",
+                                               "__hash__",
+                                               "__iadd__",
+                                               "__iand__",
+                                               "__ifloordiv__",
+                                               "__ilshift__",
+                                               "__imod__",
+                                               "__imul__",
+                                               "__index__",
+                                               "__init__",
+                                               "__init_subclass__",
+                                               "__instancecheck__",
+                                               "__int__",
+                                               "__invert__",
+                                               "__ior__",
+                                               "__ipow__",
+                                               "__irshift__",
+                                               "__isub__",
+                                               "__iter__",
+                                               "__itruediv__",
+                                               "__ixor__",
+                                               "__le__",
+                                               "__len__",
+                                               "__length_hint__",
+                                               "__lshift__",
+                                               "__lt__",
+                                               "__main__",
+                                               "__matmul__",
+                                               "__members__",
+                                               "__missing__",
+                                               "__mod__",
+                                               "__module__",
+                                               "__mul__",
+                                               "__name__",
+                                               "__ne__",
+                                               "__neg__",
+                                               "__new__",
+                                               "__next__",
+                                               "__or__",
+                                               "__pos__",
+                                               "__post_init__",
+                                               "__pow__",
+                                               "__qualname__",
+                                               "__radd__",
+                                               "__rand__",
+                                               "__rdivmod__",
+                                               "__repr__",
+                                               "__reversed__",
+                                               "__rfloordiv__",
+                                               "__rlshift__",
+                                               "__rmatmul__",
+                                               "__rmod__",
+                                               "__rmul__",
+                                               "__ror__",
+                                               "__round__",
+                                               "__rpow__",
+                                               "__rrshift__",
+                                               "__rshift__",
+                                               "__rsub__",
+                                               "__rtruediv__",
+                                               "__rxor__",
+                                               "__set_name__",
+                                               "__setattr__",
+                                               "__setitem__",
+                                               "__sizeof__",
+                                               "__slots__",
+                                               "__str__",
+                                               "__sub__",
+                                               "__traceback__",
+                                               "__truediv__",
+                                               "__trunc__",
+                                               "__version__",
+                                               "__xor__"};
+        return is_in(harmless, ARRAY_LEN(harmless), name, len);
+}
+
+/* What Python makes ASCII of in a name (NFKC): letters and low lines in other shapes. */
+static bool folds(uint32_t c)
+{
+        static const struct {
+                uint32_t from, to;
+        } ranges[] = {{0xaa, 0xaa},       {0xba, 0xba},       {0x132, 0x133},    {0x13f, 0x140},
+                      {0x149, 0x149},     {0x17f, 0x17f},     {0x1c4, 0x1cc},    {0x1f1, 0x1f3},
+                      {0x2b0, 0x2b8},     {0x2e0, 0x2e4},     {0x1d2c, 0x1d6a},  {0x1d78, 0x1d78},
+                      {0x1d9b, 0x1dbf},   {0x1e9a, 0x1e9b},   {0x2070, 0x209c},  {0x2100, 0x218b},
+                      {0x2460, 0x24ff},   {0x2c7c, 0x2c7d},   {0x3250, 0x33ff},  {0xa69c, 0xa69d},
+                      {0xa770, 0xa770},   {0xa7f2, 0xa7f9},   {0xab5c, 0xab69},  {0xfb00, 0xfb06},
+                      {0xfe33, 0xfe34},   {0xfe4d, 0xfe4f},   {0xff01, 0xff5e},  {0x10780, 0x107ba},
+                      {0x1d400, 0x1d7ff}, {0x1f100, 0x1f1ff}, {0x1fbf0, 0x1fbf9}};
+        for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+                if (c >= ranges[i].from && c <= ranges[i].to)
+                        return true;
+        return false;
+}
+
+static bool name_folds(const char *name, size_t len)
+{
+        for (size_t i = 0, n; i < len; i += n) {
+                n = utf8_len(name + i, len - i);
+                if (n == 0)
+                        return true;
+                if (n > 1 && folds(utf8_get(name + i, n)))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_refused_attribute(const char *name, size_t len)
+{
+        return python_is_inner(name, len) || (is_dunder(name, len) && !is_harmless_dunder(name, len));
+}
+
+static void refuse(struct program *p, TSNode node)
+{
+        check_say(p, RULE_CONSTRUCT_NOT_ALLOWED, node);
+}
+
+/* ---- names ---- */
+
+bool python_is_refused(const char *name, size_t len)
+{
+        static const char *const refused[] = {
+                "__build_class__", "__builtins__", "__import__", "__loader__", "__spec__",
+                "breakpoint",      "compile",      "eval",       "exec",       "execfile",
+                "getattr",         "globals",      "locals",     "reload",     "vars"};
+        return is_in(refused, ARRAY_LEN(refused), name, len);
+}
+
+/* The statement that the node stands in, without those around it. */
+static TSNode statement_of(const struct program *p, TSNode node)
+{
+        for (TSNode above = ts_node_parent(node); !ts_node_is_null(above); above = ts_node_parent(above)) {
+                const unsigned kind = source_kind(p->source, above);
+                if (kind == PY_MODULE || kind == PY_BLOCK)
+                        break;
+                node = above;
+        }
+        return node;
+}
+
+/* eval = eval: what the name is on the right side cannot be told from its bindings. */
+static bool binds_itself(const struct program *p, const struct mention *m, const char *name, size_t len)
+{
+        const TSNode statement = statement_of(p, m->node);
+        const uint32_t from = ts_node_start_byte(statement), to = ts_node_end_byte(statement);
+        for (uint32_t i = 0; i < p->bound_size; i++) {
+                const struct bound *bound = &p->bound[i];
+                const struct name *of = bound->first ? &p->names[bound->name - 1] : NULL;
+                if (!of || of->len != len || memcmp(of->text, name, len) != 0)
+                        continue;
+                for (uint32_t b = bound->first; b; b = p->bindings[b].next)
+                        if (p->bindings[b].position >= from && p->bindings[b].position < to)
+                                return true;
+        }
+        return false;
+}
+
+static void limit_name(struct program *p, const struct mention *m)
+{
+        struct values values;
+        size_t len;
+        const char *name = source_text(p->source, m->node, &len);
+        if (name_folds(name, len)) {
+                refuse(p, m->node);
+                return;
+        }
+        /* from a import *: a may have imported it. */
+        if (p->n_stars > 0 && python_is_root(name, len))
+                python_check_import(p, m->node, name, len);
+        if (!python_is_refused(name, len))
+                return;
+        if (binds_itself(p, m, name, len)) {
+                refuse(p, m->node);
+                return;
+        }
+        program_lookup(p, m->node, m->scope, &values);
+        for (unsigned i = 0; i < values.n; i++)
+                if (values.v[i].kind == VALUE_NAME && values.v[i].len == len &&
+                    !memcmp(values.v[i].text, name, len)) {
+                        refuse(p, m->node);
+                        return;
+                }
+}
+
+/* ---- attributes ---- */
+
+/* "os.system", of which the list has os.path only: import os.path binds os. */
+static bool is_beside_list(const struct program *p, const struct value *v)
+{
+        const struct scan_rules *rules = p->rules;
+        const size_t top = strcspn(v->text, ".");
+        bool below = false;
+        if (names_cover(rules->allowed_imports, rules->n_allowed_imports, v->text, v->len, "."))
+                return false;
+        for (size_t i = 0; i < rules->n_allowed_imports; i++) {
+                const char *entry = rules->allowed_imports[i];
+                const size_t len = strlen(entry);
+                below |= len > top && !memcmp(entry, v->text, top) && entry[top] == '.';
+                if (len > v->len && !memcmp(entry, v->text, v->len) && entry[v->len] == '.')
+                        return false; /* on the way to it */
+        }
+        return below;
+}
+
+/* By the full name. */
+static bool holds_modules(const char *name, size_t len)
+{
+        static const char *const names[] = {"sys._current_frames", "sys._getframe",
+                                            "sys.meta_path",       "sys.modules",
+                                            "sys.path_hooks",      "sys.path_importer_cache"};
+        return is_in(names, ARRAY_LEN(names), name, len);
+}
+
+static void limit_attribute(struct program *p, const struct mention *m)
+{
+        static const char *const modules[] = {"builtins", "ctypes",     "importlib",
+                                              "posix",    "subprocess", "sys"};
+        struct values values;
+        size_t len;
+        const char *name = source_text(p->source, source_child(p->source, m->node, FIELD_ATTRIBUTE), &len);
+        if (is_refused_attribute(name, len) || name_folds(name, len)) {
+                refuse(p, m->node);
+                return;
+        }
+        /* x.y.sys, of something that nothing is known of. */
+        const size_t skip = len > 1 && name[0] == '_';
+        if ((skip && python_is_root(name + 1, len - 1)) || is_in(modules, ARRAY_LEN(modules), name, len)) {
+                python_check_import(p, m->node, name + skip, len - skip);
+                return;
+        }
+        program_evaluate(p, m->node, m->scope, &values);
+        for (unsigned i = 0; i < values.n; i++) {
+                const struct value *v = &values.v[i];
+                if (v->kind == VALUE_NAME && (holds_modules(v->text, v->len) || is_beside_list(p, v))) {
+                        refuse(p, m->node);
+                        return;
+                }
+        }
+}
+
+/* ---- texts ---- */
+
+/* In a text only what is known to lead somewhere: data may have any names. */
+static bool is_refused_in_text(const char *name, size_t len)
+{
+        static const char *const refused[] = {"__base__", "__bases__", "__dict__",
+                                              "__func__", "__get__",   "__getattribute__",
+                                              "__mro__",  "__self__",  "__wrapped__"};
+        return python_is_inner(name, len) || is_in(refused, ARRAY_LEN(refused), name, len) ||
+               (is_dunder(name, len) && python_is_refused(name, len));
+}
+
+/* Whether a text names an attribute that is refused: "__import__", "a.__globals__", "{0.__class__.__base__}".
+ */
+static bool names_refused(const char *text, size_t len)
+{
+        for (size_t i = 0; i < len;) {
+                size_t n = 0;
+                while (i + n < len && (text[i + n] == '_' || (text[i + n] >= '0' && text[i + n] <= '9') ||
+                                       (text[i + n] >= 'a' && text[i + n] <= 'z') ||
+                                       (text[i + n] >= 'A' && text[i + n] <= 'Z')))
+                        n++;
+                if (is_refused_in_text(text + i, n))
+                        return true;
+                i += n > 0 ? n : 1;
+        }
+        return false;
+}
+
+/* Prose may speak of such names; what is looked up by them has no blanks. */
+static void limit_text(struct program *p, TSNode node)
+{
+        size_t len;
+        const char *text = source_text(p->source, node, &len);
+        for (size_t i = 0; i < len; i++)
+                if (text[i] == ' ' || text[i] == '\t' || text[i] == '\n')
+                        return;
+        if (names_refused(text, len))
+                refuse(p, node);
+}
+
+/* operator.attrgetter("a.b"): what it takes must be told, and must not be refused as an attribute. */
+static void limit_call(struct program *p, const struct mention *m)
+{
+        static const char *const getters[] = {"operator.attrgetter", "operator.methodcaller"};
+        struct python_arguments arguments;
+        struct values callee, name;
+        bool getter = false;
+        program_evaluate(p, source_child(p->source, m->node, FIELD_FUNCTION), m->scope, &callee);
+        for (unsigned i = 0; i < callee.n; i++)
+                getter |= callee.v[i].kind == VALUE_NAME &&
+                          is_in(getters, ARRAY_LEN(getters), callee.v[i].text, callee.v[i].len);
+        if (!getter)
+                return;
+        python_arguments(p, m->node, &arguments);
+        bool told = !arguments.other;
+        for (size_t i = 0; i < arguments.n; i++) {
+                program_evaluate(p, arguments.positional[i], m->scope, &name);
+                told &= !name.other && name.n > 0;
+                for (unsigned k = 0; k < name.n; k++)
+                        told &= name.v[k].kind == VALUE_TEXT && name.v[k].text &&
+                                !names_refused(name.v[k].text, name.v[k].len);
+        }
+        if (!told)
+                refuse(p, m->node);
+}
+
+/* from random import __builtins__; from sys import modules */
+static void limit_import_from(struct program *p, TSNode node)
+{
+        TSNode names[64], unused, module_node = source_child(p->source, node, FIELD_MODULE_NAME);
+        const char *module = ts_node_is_null(module_node) ? NULL : python_dotted(p, module_node, &unused);
+        const struct value of = {
+                .kind = VALUE_NAME, .text = module, .len = module ? (uint32_t)strlen(module) : 0};
+        size_t n = source_children(p->source, node, names, 64);
+        for (size_t i = 0; i < n && module; i++) {
+                const char *name = python_dotted(p, names[i], &unused);
+                struct values full = {0};
+                if (!name || ts_node_eq(names[i], module_node))
+                        continue;
+                const size_t len = strlen(name);
+                values_add_member(&full, &p->arena, &of, name, len);
+                if (is_refused_attribute(name, len) || name_folds(name, len) ||
+                    (full.n > 0 && holds_modules(full.v[0].text, full.v[0].len))) {
+                        refuse(p, node);
+                        return;
+                }
+        }
+}
+
+void python_limit(struct program *p, const struct mention *m)
+{
+        switch (m->kind) {
+        case PY_IDENTIFIER:
+                if (m->parent == PY_KEYWORD_PATTERN) { /* case object(__globals__=x) reads an attribute */
+                        size_t len;
+                        const char *name = source_text(p->source, m->node, &len);
+                        if (is_refused_attribute(name, len) || name_folds(name, len))
+                                refuse(p, m->node);
+                } else {
+                        limit_name(p, m);
+                }
+                break;
+        case PY_ATTRIBUTE:
+                limit_attribute(p, m);
+                break;
+        case PY_CALL:
+                limit_call(p, m);
+                break;
+        case PY_STRING:
+                limit_text(p, m->node);
+                break;
+        case PY_IMPORT_FROM:
+                limit_import_from(p, m->node);
+                break;
+        default:
+                break;
+        }
+}
