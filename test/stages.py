@@ -224,15 +224,18 @@ def say(text):
 
 
 def descendants(pid):
-    """Its processes, whatever sessions they are in."""
-    children = collections.defaultdict(list)
+    """The processes of a stage: those of its session, also if their parent has ended, and all below them."""
+    children, look = collections.defaultdict(list), [pid]
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat") as f:
-                children[int(f.read().rpartition(")")[2].split()[1])].append(int(name))
+                parent, _, session = map(int, f.read().rpartition(")")[2].split()[1:4])
         except OSError:
             continue
-    found, look = [], [pid]
+        children[parent].append(int(name))
+        if session == pid and int(name) != pid:
+            look.append(int(name))
+    found = look[1:]
     while look:
         more = children[look.pop()]
         found += more

@@ -184,6 +184,14 @@ def a_stage_that_does_not_end_fails_and_names_the_test():
 
 
 @test
+def a_stage_that_does_not_end_leaves_no_process():
+    seconds = f"{600 + os.getpid()}"
+    status, out = stages(f"[{shell(f'(sleep {seconds} &); trap : TERM; sleep {seconds} & wait; wait', limit=1)}]")
+    left = subprocess.run(["pgrep", "-fx", f"sleep {seconds}"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    assert status == 1 and left == "", (left, out)
+
+
+@test
 def a_stage_of_a_suite_that_does_not_end_names_the_test():
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "test_small.py").write_text("import time\nfrom support import test\n@test(users=['root'])\ndef endless(): time.sleep(60)\n".replace("root", WHO))
