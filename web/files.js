@@ -6,7 +6,7 @@ import {api, append, button, bytes, can, confirm, count, dialog, download, empty
 import {editor} from "./editor.js";
 import {languageOf} from "./highlight.js";
 import {chooseSandbox, sandboxPath, stateBadge, styles} from "./live.js";
-import {appendVisible, hasUnseen} from "./widgets.js";
+import {appendVisible, blobURL, hasUnseen} from "./widgets.js";
 
 export const keep = true; // what was being written stays when the daemon was gone
 
@@ -341,15 +341,15 @@ class Browser {
         const response = await api(this.at("files", {path}), {raw: true, signal: this.signal}), data = new Uint8Array(await response.arrayBuffer());
         if (this.file !== file) return;
         file.etag = response.headers.get("ETag");
-        if (picture) return this.showPicture(file, new Blob([data], {type: picture}));
+        if (picture) return this.showPicture(file, blobURL(new Blob([data]), picture));
         let text = null;
         try { text = data.includes(0) ? null : new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}).decode(data); } catch { /* bytes */ }
         if (text === null) return void replace(this.view, this.fileHead(path), h("div", {class: "file-note"}, notice("info", `Not text: ${bytes(data.length)} of something else. It can be downloaded.`)));
         this.showText(file, text);
     }
 
-    showPicture(file, blob) {
-        const url = URL.createObjectURL(blob), note = h("div", {class: "file-note"});
+    showPicture(file, url) {
+        const note = h("div", {class: "file-note"});
         const image = h("img", {class: "file-picture", alt: visibleText(nameOf(file.path)), src: url, onerror: () => replace(note, notice("warn", "It has the name of a picture, but is none that this browser can show."))});
         file.forget = () => URL.revokeObjectURL(url);
         append(note, image);

@@ -179,7 +179,7 @@ export class OutputView {
     }
 
     download() {
-        download(new Blob(this.kept.map(([, text]) => text), {type: "text/plain"}), this.name);
+        download(new Blob(this.kept.map(([, text]) => text)), this.name);
     }
 
     render(stream, text) {

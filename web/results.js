@@ -1,26 +1,28 @@
 // results.js -- what code wanted to show: pictures, tables, values.
 //
-// All of it is the code's own making.  Pictures are <img> of a blob (an SVG in one runs no script and loads nothing); of HTML
-// the text of its tables is taken over into a table of ours, cell by cell; everything else is text.
+// The code made all of it.  A picture is an <img>, in which an SVG runs no script and loads nothing.  Its address is a blob: URL, or,
+// for an SVG, a data: URL: opened in a tab of its own, that has an opaque origin and cannot reach the page or the API.  Of HTML the
+// text of its tables is copied into a table of ours, cell by cell; everything else is text.
 import {codeView} from "./highlight.js";
 import {h} from "./dom.js";
-import {appendVisible, button, bytes, download, notice, plural} from "./widgets.js";
+import {appendVisible, blobURL, button, bytes, download, notice, plural} from "./widgets.js";
 
 const ROWS = 200, COLUMNS = 60, CELL = 500, TEXT = 20000;
 const HTML = 2 << 20; // characters: parsing more would stop the page for too long
 const ORDER = ["image/png", "image/jpeg", "image/svg+xml", "text/html", "application/json", "text/plain"];
-const ENDING = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "application/json": "json", "application/pdf": "pdf",
+const ENDING = {__proto__: null, "image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "application/json": "json", "application/pdf": "pdf",
     "text/markdown": "md", "text/latex": "tex", "text/plain": "txt"};
 const BINARY = new Set(["image/png", "image/jpeg", "application/pdf"]);
 
-export function blobOf({mime, data}) {
-    const type = ENDING[mime] && mime !== "text/html" ? mime : "application/octet-stream";
-    if (!BINARY.has(mime)) return new Blob([typeof data === "string" ? data : JSON.stringify(data)], {type});
+const textOf = (data) => typeof data === "string" ? data : JSON.stringify(data);
+
+function blobOf({mime, data}) {
+    if (!BINARY.has(mime)) return new Blob([textOf(data)]);
     let text;
     try { text = atob(data); } catch { return new Blob([String(data)]); } // not what it is said to be
     const raw = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) raw[i] = text.charCodeAt(i);
-    return new Blob([raw], {type});
+    return new Blob([raw]);
 }
 
 /* ---- tables ---- */
@@ -64,7 +66,7 @@ function htmlView(data) {
 
 /* ---- the rest ---- */
 function imageView(form, owner) {
-    const url = URL.createObjectURL(blobOf(form));
+    const url = form.mime === "image/svg+xml" ? `data:image/svg+xml,${encodeURIComponent(textOf(form.data).toWellFormed())}` : blobURL(blobOf(form), form.mime);
     owner.urls.push(url);
     const image = h("img", {class: "result-image", src: url, alt: "A picture that the code made", onerror: () => image.replaceWith(notice("warn", "This picture cannot be shown."))});
     return image;

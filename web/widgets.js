@@ -161,8 +161,16 @@ export async function confirm({title, text, action = "Go on", kind = "danger"}) 
 }
 
 /* ---- files ---- */
+// A blob: URL belongs to the page's origin, also when it is opened in a tab of its own.  A type that can hold a script (SVG, HTML,
+// XML, PDF) would run it there with the rights of the page.  So these types are the only ones that a blob: URL gets.
+const PASSIVE = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"]);
+
+export function blobURL(blob, type) {
+    return URL.createObjectURL(blob.slice(0, blob.size, PASSIVE.has(type) ? type : "application/octet-stream"));
+}
+
 export function download(blob, name) {
-    const url = URL.createObjectURL(blob);
+    const url = blobURL(blob);
     const link = h("a", {href: url, download: visibleText(name).replace(/[/\\]/g, "_")});
     document.body.append(link);
     link.click();

@@ -97,6 +97,15 @@ static void fail(struct transfer *t, const struct cella_err *err)
         transfer_free(t);
 }
 
+/* The bytes are a sandbox's.  A browser that is sent to this address saves them; should one show them
+ * nevertheless, no script runs and the page has no origin. */
+static void add_inert_headers(struct http_request *request)
+{
+        http_add_header(request, "Content-Disposition", "attachment");
+        http_add_header(request, "Content-Security-Policy",
+                        "default-src 'none'; frame-ancestors 'none'; sandbox");
+}
+
 /* ---- a file ---- */
 
 static void add_file_headers(struct transfer *t)
@@ -110,6 +119,7 @@ static void add_file_headers(struct transfer *t)
         file_etag(&t->st, text);
         http_add_header(t->call->request, "ETag", text);
         http_add_header(t->call->request, "Accept-Ranges", "bytes");
+        add_inert_headers(t->call->request);
 }
 
 /* The file's size is known now: what of it goes out? */
@@ -371,12 +381,19 @@ void rest_files_get(struct call *call, json_t *body)
 
 /* ---- an archive, out ---- */
 
+static void begin_tar(struct transfer *t)
+{
+        if (t->begun)
+                return;
+        t->begun = true;
+        add_inert_headers(t->call->request);
+        http_stream(t->call->request, 200, "application/x-tar", ~UINT64_C(0));
+}
+
 static void on_tar_data(struct operation *op, const char *data, size_t len, void *context)
 {
         struct transfer *t = context;
-        if (!t->begun)
-                http_stream(t->call->request, 200, "application/x-tar", ~UINT64_C(0));
-        t->begun = true;
+        begin_tar(t);
         http_stream_write(t->call->request, data, len);
         if (http_stream_room(t->call->request) == 0)
                 operation_pause(op, true);
@@ -391,8 +408,7 @@ static void on_tar_end(struct operation *op, const struct cella_err *err, void *
                 fail(t, err);
                 return;
         }
-        if (!t->begun)
-                http_stream(t->call->request, 200, "application/x-tar", ~UINT64_C(0));
+        begin_tar(t);
         http_stream_end(t->call->request);
         transfer_free(t);
 }

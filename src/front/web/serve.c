@@ -13,10 +13,11 @@
 #include "front/web/assets.h"
 #include "front/web/web.h"
 
-static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-                             "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-                             "frame-ancestors 'none'; require-trusted-types-for 'script'; "
-                             "trusted-types cella-inert";
+static const char policy[] =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types cella-inert";
 
 static const struct web_asset *find(const char *name)
 {
