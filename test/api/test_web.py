@@ -5,7 +5,7 @@ import gzip
 from daemon import Daemon
 from support import ensure, same, test
 
-CAPABILITIES = ["sandbox.exec", "sandbox.manage", "files", "images", "secrets", "settings", "audit", "host.exec"]
+CAPABILITIES = ["sandbox.exec", "sandbox.manage", "files", "images", "secrets", "settings", "audit", "host.exec", "monitor"]
 
 
 @test
