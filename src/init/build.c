@@ -59,7 +59,6 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .view_fd = n_view ? message->fds[0] : -1,
                 .ruleset_fd = has_ruleset ? message->fds[1] : -1,
                 .view_tag = message->tag,
-                .not_in_proc = head->view == JAIL_VIEW_OWN ? 0 : head->not_in_proc,
                 .limits = head->limits,
                 .mounts = mounts + image,
                 .n_mounts = head->n_mounts - image,

@@ -197,6 +197,19 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         return r < 0 ? r : load_filter(spec, err);
 }
 
+/* All descriptors from `first` on, but those that keep entries of /proc. */
+static int close_others(const struct jail_spec *spec, unsigned first)
+{
+        for (unsigned i = 0; i < spec->n_pins; i++) {
+                const unsigned kept = (unsigned)spec->pins[i];
+                int r = kept > first ? sys_close_range(first, kept - 1, 0) : 0;
+                if (r < 0)
+                        return r;
+                first = kept + 1;
+        }
+        return sys_close_range(first, ~0u, 0);
+}
+
 /* What is left to do when nothing is going to be opened any more. */
 static int finish(struct jail_spec *spec, int control_fd)
 {
@@ -207,7 +220,7 @@ static int finish(struct jail_spec *spec, int control_fd)
         if (seccomp_listener() >= 0 &&
             (r = last = spec->listener_fd = sys_dup3(seccomp_listener(), last + 1, O_CLOEXEC)) < 0)
                 return r;
-        if ((spec->walls & WALL_HYGIENE) && (r = sys_close_range((unsigned)last + 1, ~0u, 0)) < 0)
+        if ((spec->walls & WALL_HYGIENE) && (r = close_others(spec, (unsigned)last + 1)) < 0)
                 return r;
         /* The owner dies, the sandbox dies.  Not earlier: a change of uid resets it. */
         if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0)

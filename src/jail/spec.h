@@ -10,6 +10,7 @@
 #define JAIL_UID 1000u /* who the code is, inside */
 #define JAIL_HELPERS 8 /* processes of init's own that a sandbox of several commands has room for */
 #define JAIL_CGROUP_FDS_MAX 5
+#define JAIL_PINS_MAX 16
 
 /* The control groups that the code is in. */
 struct jail_groups {
@@ -62,13 +63,13 @@ struct jail_spec {
          * owner had all of it ready; else they come on the way. */
         bool together;
         struct jail_groups groups;
-        int netns_fd;         /* made by the owner; -1: make one */
-        int user_fd;          /* a user namespace with its map; -1: make one */
-        uint32_t not_in_proc; /* of what is masked there, what this kernel has not: bits, see view_parts.c.
-                               * Known from who left the view; else it is found out */
+        int netns_fd; /* made by the owner; -1: make one */
+        int user_fd;  /* a user namespace with its map; -1: make one */
         /* Set on the way. */
         int proc_fd;             /* the host's /proc */
         uint64_t cpu_outside_us; /* CPU time that this process used before it joined the control groups */
         int census_fd;
+        int pins[JAIL_PINS_MAX]; /* ascending: init keeps them open, see view_proc.c */
+        unsigned n_pins;
         int listener_fd; /* where refused calls are heard of (jail/seccomp.h); -1: nowhere */
 };

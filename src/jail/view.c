@@ -233,7 +233,8 @@ int view_build_fixed(const struct jail_spec *spec, struct cella_err *err)
         if ((r = view_new_root(spec, "/", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = show_usr(spec, err)) < 0 || (r = show_etc(spec, err)) < 0)
                 return r;
-        return view_show_devices(spec, err);
+        r = view_show_devices(spec, err);
+        return r < 0 ? r : view_make_settings(spec, err);
 }
 
 int view_build(struct jail_spec *spec, struct cella_err *err)
@@ -255,9 +256,7 @@ int view_build(struct jail_spec *spec, struct cella_err *err)
         if (spec->image)
                 return view_build_image(spec, err);
         if ((r = view_build_fixed(spec, err)) < 0 ||
-            (spec->terminals && (r = view_show_terminals(err)) < 0) ||
-            (r = view_protect_empty(spec, VIEW_EMPTY, err)) < 0 ||
-            (r = view_show_proc(spec, VIEW_EMPTY, err)) < 0)
+            (spec->terminals && (r = view_show_terminals(err)) < 0) || (r = view_show_proc(spec, err)) < 0)
                 return r;
         /* Mounts last, so that one can lie in a writable directory; these before them. */
         if ((r = open_writable(spec, err)) < 0)

@@ -132,7 +132,6 @@ int view_keep(int fixed, const struct jail_spec *spec, struct view_kept *ret)
         if (back < 0 || r < 0)
                 return back < 0 ? back : r;
         view.disk_bytes = spec->limits.disk_bytes;
-        view.not_in_proc = spec->not_in_proc;
         view.disk_inodes = spec->limits.disk_inodes;
         *ret = view_take_over(&view);
         return 0;

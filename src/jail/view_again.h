@@ -18,7 +18,6 @@ struct view_kept {
         int namespace; /* -1: there is none */
         int ruleset;   /* Landlock's, for this view; -1: that wall is not there */
         int directories[VIEW_DIRECTORIES];
-        uint32_t not_in_proc;             /* see jail/spec.h */
         uint64_t disk_bytes, disk_inodes; /* the limits that it was made with */
         int64_t built;                    /* when its fixed part was: the host may have changed since */
         /* What the kernel says of it; and the number that its next file will have. */

@@ -8,7 +8,6 @@
  *      upper work what differs from it
  *      root       where the overlay is mounted: the new root
  *      dev proc tmp run workspace     mounts that cover whatever the image has in their places
- *      empty      what masks directories of /proc
  *
  * Before the code's uid is known, all but the overlay is made; the owner makes that uid meanwhile.
  *
@@ -36,11 +35,13 @@ static const struct {
         unsigned mode;
         bool for_code; /* belongs to the code's uid */
 } directories[] = {
-        {"lower", 0755, false},      {"work", 0700, false},       {"root", 0755, false},
-        {"empty", 0555, false},      {"proc", 0555, false},       {"dev", 0755, false},
-        {"tmp", 01777, false},       {"run", 0700, true},         {"workspace", 0755, true},
-        {"upper", 0755, true},       {"upper/proc", 0555, false}, {"upper/dev", 0755, false},
-        {"upper/tmp", 01777, false}, {"upper/run", 0755, false},  {"upper/workspace", 0755, false},
+        {"lower", 0755, false},     {"work", 0700, false},
+        {"root", 0755, false},      {"proc", 0555, false},
+        {"dev", 0755, false},       {"tmp", 01777, false},
+        {"run", 0700, true},        {"workspace", 0755, true},
+        {"upper", 0755, true},      {"upper/proc", 0555, false},
+        {"upper/dev", 0755, false}, {"upper/tmp", 01777, false},
+        {"upper/run", 0755, false}, {"upper/workspace", 0755, false},
         {"upper/etc", 0755, true},
 };
 
@@ -92,8 +93,8 @@ int view_build_image(struct jail_spec *spec, struct cella_err *err)
         if ((r = view_new_root(spec, "/proc", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = make_dev(spec, err)) < 0)
                 return r;
-        r = view_protect_empty(spec, "empty", err);
-        return r < 0 ? r : view_show_proc(spec, "empty", err);
+        r = view_make_settings(spec, err);
+        return r < 0 ? r : view_show_proc(spec, err);
 }
 
 static int give(const struct jail_spec *spec, struct cella_err *err)

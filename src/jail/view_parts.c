@@ -20,18 +20,6 @@
 
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
-/* What /proc would tell about the host beyond what programs need. */
-static const struct {
-        const char *path;
-        bool directory;
-} masked[] = {
-        {"proc/kcore", false},      {"proc/keys", false},     {"proc/timer_list", false},
-        {"proc/interrupts", false}, {"proc/kallsyms", false}, {"proc/cmdline", false},
-        {"proc/acpi", true},        {"proc/scsi", true},      {"proc/asound", true},
-        {"proc/irq", true},         {"proc/bus", true},       {"proc/fs", true},
-        {"proc/driver", true},
-};
-
 static const struct {
         const char *path, *target;
 } device_links[] = {
@@ -150,52 +138,6 @@ int view_show_terminals(struct cella_err *err)
         if (r == 0)
                 r = sys_symlinkat("pts/ptmx", AT_FDCWD, "dev/ptmx");
         return r < 0 ? view_fail(err, r, "mount", "/dev/pts") : 0;
-}
-
-int view_protect_empty(const struct jail_spec *spec, const char *empty, struct cella_err *err)
-{
-        if (!(spec->walls & WALL_PROC))
-                return 0;
-        int r = sys_mount(empty, empty, NULL, MS_BIND, NULL);
-        if (r == 0)
-                r = sys_mount_setattr(AT_FDCWD, empty, MOUNT_ATTR_RDONLY, 0, false);
-        return r < 0 ? view_fail(err, r, "write-protect", empty) : 0;
-}
-
-/* By plain bind mounts: a detached mount that finds no place to go is dissolved when it is
- * closed, and the kernel waits a grace period (0.4 ms) for that. */
-static int mask_proc(struct jail_spec *spec, const char *empty, struct cella_err *err)
-{
-        _Static_assert(ARRAY_LEN(masked) <= 32, "a bit for each");
-        for (size_t i = 0; i < ARRAY_LEN(masked); i++) {
-                if (spec->not_in_proc & 1u << i)
-                        continue;
-                int r = sys_mount(masked[i].directory ? empty : "dev/null", masked[i].path, NULL, MS_BIND,
-                                  NULL);
-                if (r == -ENOENT)
-                        spec->not_in_proc |= 1u << i;
-                else if (r < 0)
-                        return view_fail(err, r, "mask", masked[i].path);
-        }
-        return 0;
-}
-
-int view_show_proc(struct jail_spec *spec, const char *empty, struct cella_err *err)
-{
-        unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-        /* hidepid: what the code may not trace, it does not see; that is init. */
-        int r = sys_mount("proc", "proc", "proc", flags, spec->walls & WALL_PROC ? "hidepid=2" : NULL);
-        if (r < 0) {
-                view_fail(err, r, "mount", "/proc");
-                return err_hint(err, "inside a container, /proc must not be masked: "
-                                     "docker run --security-opt systempaths=unconfined");
-        }
-        if (!(spec->walls & WALL_PROC))
-                return 0;
-        if ((r = mask_proc(spec, empty, err)) < 0)
-                return r;
-        r = sys_mount_setattr(AT_FDCWD, "proc", MOUNT_ATTR_RDONLY, 0, false);
-        return r < 0 ? view_fail(err, r, "write-protect", "/proc") : 0;
 }
 
 /* Walks down to the parent of target, making directories on the way, and says in *leaf

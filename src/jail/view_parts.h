@@ -21,8 +21,6 @@ int view_write_resolver(const struct jail_spec *spec, const char *path);
  * there already, which is taken; or -1. */
 int view_host_tree(const struct jail_spec *spec, const char *path, int ready, bool writable, int idmap_fd);
 
-#define VIEW_EMPTY "var/empty"
-
 /* Of the view of this machine, what is the same for everybody: all but proc and what is written to. */
 int view_build_fixed(const struct jail_spec *spec, struct cella_err *err);
 
@@ -47,10 +45,10 @@ int view_give_disk(const struct jail_spec *spec, struct cella_err *err);
 int view_show_devices(const struct jail_spec *spec, struct cella_err *err);
 /* dev/pts, in dev. */
 int view_show_terminals(struct cella_err *err);
-/* An empty directory that is to cover others: what is bound from a read-only mount is read-only too. */
-int view_protect_empty(const struct jail_spec *spec, const char *empty, struct cella_err *err);
-/* Mounts and masks proc, which is there; after the devices and that. */
-int view_show_proc(struct jail_spec *spec, const char *empty, struct cella_err *err);
+/* Makes what is going to be /proc/sys, in the directory proc, which is there; see view_proc.c. */
+int view_make_settings(const struct jail_spec *spec, struct cella_err *err);
+/* Mounts proc over that and restricts it. */
+int view_show_proc(struct jail_spec *spec, struct cella_err *err);
 
 /* Those the caller asked for. */
 int view_show_mounts(const struct jail_spec *spec, struct cella_err *err);

@@ -30,7 +30,7 @@
 static int show_own(struct jail_spec *spec, struct cella_err *err)
 {
         int r = view_show_disk(spec, err);
-        return r < 0 ? r : view_show_proc(spec, VIEW_EMPTY, err);
+        return r < 0 ? r : view_show_proc(spec, err);
 }
 
 /* One that somebody had before.  Its proc is his; or there is none, because he was killed before he had one.
@@ -39,7 +39,7 @@ static int show_again(struct jail_spec *spec, struct cella_err *err)
 {
         int r = sys_umount("proc", MNT_DETACH);
         return r < 0 && r != -EINVAL ? view_fail(err, r, "unmount", "the last /proc")
-                                     : view_show_proc(spec, VIEW_EMPTY, err);
+                                     : view_show_proc(spec, err);
 }
 
 int view_take(struct jail_spec *spec, struct cella_err *err)
@@ -68,7 +68,7 @@ int view_leave(struct jail_spec *spec, struct cella_err *err)
         common.limits.disk_bytes = COMMON_BYTES;
         common.limits.disk_inodes = COMMON_INODES;
         if ((r = view_build_fixed(&common, err)) < 0 || (r = view_pivot(spec, err)) < 0)
-                return r; /* now it is read-only, and so is what covers parts of proc */
+                return r; /* now it is read-only */
         AUTO(sys_close) int namespace = sys_openat(spec->proc_fd, "self/ns/mnt", O_RDONLY, 0);
         r = sys_unshare(CLONE_NEWNS);
         if (r < 0)
@@ -77,7 +77,6 @@ int view_leave(struct jail_spec *spec, struct cella_err *err)
                 return r;
         /* Nobody needs it: if it does not get there, the next one builds another. */
         if (namespace >= 0)
-                message_send(spec->view_fd, INIT_VIEW, spec->view_tag, &namespace, 1, &spec->not_in_proc,
-                             sizeof spec->not_in_proc, NULL, 0);
+                message_send(spec->view_fd, INIT_VIEW, spec->view_tag, &namespace, 1, NULL, 0, NULL, 0);
         return 0;
 }

@@ -38,7 +38,6 @@ static int open_image(const struct keeper *k, const struct keeper_make *m, struc
 struct choice {
         enum jail_view view;
         int fd, ruleset;
-        uint32_t not_in_proc;
         bool last; /* of one that serves again */
 };
 
@@ -51,12 +50,9 @@ static struct choice choose_view(struct keeper *k, const struct view_kept *kept,
                 choice.view = JAIL_VIEW_AGAIN;
                 choice.fd = kept->namespace;
                 choice.ruleset = kept->ruleset;
-                choice.not_in_proc = kept->not_in_proc;
                 return choice;
         }
         choice.view = stock_view(&k->stock, &choice.fd);
-        if (choice.view == JAIL_VIEW_TAKES)
-                choice.not_in_proc = k->stock.not_in_proc;
         return choice;
 }
 
@@ -132,7 +128,6 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .view = choice.view,
                 .view_fd = choice.fd,
                 .view_tag = k->stock.view_tag,
-                .not_in_proc = choice.not_in_proc,
                 .ruleset_fd = choice.ruleset,
                 .home = k->home,
                 .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */

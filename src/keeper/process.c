@@ -189,7 +189,6 @@ void keeper_finish(struct keeper *k, struct cell *cell)
                 .host_uid = sb->host_uid,
                 .host_gid = sb->host_uid,
                 .limits = sb->limits,
-                .not_in_proc = k->stock.not_in_proc,
                 .view_fd = -1,
                 .ruleset_fd = -1,
                 .netns_fd = -1,

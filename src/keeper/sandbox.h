@@ -84,7 +84,6 @@ struct sandbox_parts {
         enum jail_view view;     /* of a sandbox without image and mounts, by root only */
         int view_fd;             /* see jail/spec.h; borrowed */
         uint32_t view_tag;       /* of one that is to be left */
-        uint32_t not_in_proc;    /* what who left it said, see jail/spec.h; else 0 */
         int ruleset_fd;          /* that goes with JAIL_VIEW_AGAIN, borrowed; -1: none */
         const struct cgroup_home *home;
         struct births *births;  /* of a keeper of many; borrowed.  NULL: the child copies what there is */

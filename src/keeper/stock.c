@@ -136,15 +136,12 @@ void stock_make(struct stock *s)
 void stock_hear(struct stock *s)
 {
         struct message message;
-        uint32_t not_in_proc;
         /* Without a descriptor left there is none for it either: then it has gone, and the next one leaves
          * another. */
-        if (message_receive(s->left[0], &message, &not_in_proc, sizeof not_in_proc) <= 0)
+        if (message_receive(s->left[0], &message, NULL, 0) <= 0)
                 return;
-        if (message.type == INIT_VIEW && message.n_fds == 1 && message.tag == s->view_tag &&
-            message.len == sizeof not_in_proc) {
+        if (message.type == INIT_VIEW && message.n_fds == 1 && message.tag == s->view_tag) {
                 drop_view(s);
-                s->not_in_proc = not_in_proc;
                 s->view = TAKE_FD(message.fds[0]);
                 s->view_built = s->view_asked;
                 message.n_fds = 0;

@@ -46,7 +46,6 @@ struct stock {
         int view;          /* a mount namespace, see jail/view_shared.c; -1: none */
         int left[2];       /* a socket: where new ones come (stock_hear()), and what those who leave them
                             * are given; -1: not here */
-        uint32_t not_in_proc;           /* as who left it said */
         int64_t view_asked, view_built; /* when somebody was given that; who left this one */
         uint32_t view_tag;              /* of the last who was */
 };

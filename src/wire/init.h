@@ -54,8 +54,8 @@ enum init_reply {
         /* Not asked for; tag 0: */
         INIT_NETWORK, /* descriptors: the TCP listener that every connection ends at, and the UDP socket that
                        * every DNS question ends at; see wire/egress.h */
-        INIT_VIEW,    /* on the socket that came with INIT_BUILD, with its tag: uint32_t, see jail_spec's
-                       * not_in_proc; descriptor: a mount namespace that nothing is changed in any more */
+        INIT_VIEW,    /* on the socket that came with INIT_BUILD, with its tag; descriptor: a mount namespace
+                       * that nothing is changed in any more */
         INIT_REFUSED, /* struct init_refused: a system call that the filter refused and that matters.  At most
                        * INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
                        * INIT_EXITED. Whose it was nobody knows, with several commands at once */
@@ -99,7 +99,7 @@ struct init_build {
         uint32_t together;         /* all of what follows is here, and so are its descriptors: */
         uint32_t has_netns;        /* the last of all is the network namespace */
         struct init_groups groups; /* zero unless together */
-        uint32_t not_in_proc;      /* with a view that somebody left: what he said of it */
+        uint32_t unused;           /* no hole before hold_secret */
         uint32_t fixed; /* init was executed without random addresses; what it executes is to have them */
         uint32_t has_ruleset; /* with a view that serves again: the next descriptor is Landlock's for it */
         uint64_t hold_secret; /* see seccomp_load() */

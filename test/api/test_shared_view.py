@@ -34,7 +34,7 @@ def walk(path):
 for name in sorted(os.listdir("/")):
     walk("/" + name)
 show("/")
-for place in ("/", "/usr", "/etc", "/etc/ssl", "/dev", "/dev/shm", "/tmp", "/run", "/workspace", "/var", "/var/empty", "/var/tmp", "/proc", "/proc/acpi"):
+for place in ("/", "/usr", "/etc", "/etc/ssl", "/dev", "/dev/shm", "/tmp", "/run", "/workspace", "/var", "/var/empty", "/var/tmp", "/proc", "/proc/sys", "/proc/sys/kernel"):
     try:
         with open(place + "/cella-test", "x"):
             pass
@@ -42,15 +42,14 @@ for place in ("/", "/usr", "/etc", "/etc/ssl", "/dev", "/dev/shm", "/tmp", "/run
         print(place, "can be written")
     except OSError as e:
         print(place, e.errno)
-for file in ("/etc/passwd", "/etc/hosts", "/usr/bin/env", "/proc/sys/kernel/hostname", "/proc/kcore", "/proc/cmdline"):
+for file in ("/etc/passwd", "/etc/hosts", "/usr/bin/env", "/proc/sys/kernel/hostname", "/proc/sys/kernel/random/uuid", "/proc/uptime", "/proc/locks"):
     for what in (lambda: open(file, "r+b"), lambda: os.utime(file), lambda: os.chmod(file, 0o777), lambda: open(file, "rb").read(1)):
         try:
             what()
             print(file, "yes")
         except OSError as e:
             print(file, "no" if e.errno in (errno.EPERM, errno.EROFS) else e.errno)
-# Where a view is shared, some mounts are files instead, and /dev is one; the masks of /proc come from there.  An empty directory
-# is a mount only where the root is not read-only from the start.
+# Where a view is shared, some mounts are files instead, and /dev is one.
 FILES = ["/etc/ld.so.cache", "/etc/matplotlibrc", "/etc/ssl/openssl.cnf"]
 DEVICES = ["/dev/" + name for name in ("null", "zero", "full", "random", "urandom", "tty")]
 for file in FILES:
@@ -68,8 +67,8 @@ for line in open("/proc/self/mountinfo"):
     left, right = line.rstrip().split(" - ")
     f = left.split()
     top[f[4]] = (sorted(o for o in f[5].split(",") if o != "relatime"), right.split()[0], f[6:])
-for place in sorted(set(top) - {*FILES, *DEVICES, "/dev", "/var/empty"}):
-    print(place, *(top[place] if not place.startswith("/proc/") else ("covered", os.path.isdir(place) and "ro" in top[place][0])))
+for place in sorted(set(top) - {*FILES, *DEVICES, "/dev"}):
+    print(place, *top[place])
 s = os.statvfs("/tmp")
 print("room", s.f_bavail * s.f_frsize >> 20)
 """

@@ -39,8 +39,8 @@ for name in ('shm', 'sem', 'msg'):
     print(name, len(open('/proc/sysvipc/' + name).readlines()) - 1)
 print(call('shmget', KEY, 0, 0), call('semget', KEY, 0, 0), call('msgget', KEY, 0))
 print(call('mq_open', b'/left', 0o102, 0o600, None), call('mq_unlink', b'/left'))
-for name in ('shmmax', 'shmall', 'shmmni', 'shm_rmid_forced', 'msgmax', 'msgmnb', 'msgmni', 'sem'):
-    print(name, open('/proc/sys/kernel/' + name).read().split())
+limits = (ctypes.c_ulong * 32)()
+print(call('shmctl', 0, 3, limits), *limits[:5], call('msgctl', 0, 3, limits), call('semctl', 0, 0, 3, limits))  # 3: IPC_INFO
 """
 
 # The first numbers, and whether others follow.

@@ -373,7 +373,6 @@ seen['threads'] = [lines(f'/proc/self/task/{t}/comm')[0] for t in os.listdir('/p
 seen['sockets'] = [l.split()[-1] if '@' in l or '/' in l else 'unnamed' for l in lines('/proc/net/unix')[1:]]
 seen['shared memory'] = [l for n in ('shm', 'sem', 'msg') for l in lines('/proc/sysvipc/' + n)]
 seen['interfaces'] = [n for _, n in socket.if_nameindex()]
-seen['locks'] = [re.sub(r'\d+', 'N', l) for l in lines('/proc/locks')]
 seen['links'] = [os.readlink('/proc/self/' + n) for n in ('exe', 'cwd', 'root')]
 maps = []
 for l in open('/proc/self/maps'):

@@ -4,9 +4,10 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 
-from support import ensure, expect, fail, in_time, prints, run, same, script, test
+from support import ensure, expect, fail, in_time, prints, read, run, same, script, spawn, test
 
 
 def inside(code, *options, **kwargs):
@@ -278,21 +279,66 @@ def proc_is_read_only():
     same(inside(code, "--user", "root"), [], "what root inside could open for writing")
 
 
+SHOWN_IN_PROC = {"cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "sys", "sysvipc", "thread-self",
+                 "uptime", "version"}  # fmt: skip
+SHOWN_SETTINGS = {"crypto/fips_enabled", "fs/file-max", "fs/nr_open", "fs/pipe-max-size", "kernel/cap_last_cap", "kernel/hostname",
+                  "kernel/ngroups_max", "kernel/osrelease", "kernel/ostype", "kernel/pid_max", "kernel/random/uuid", "kernel/threads-max",
+                  "kernel/version", "vm/max_map_count", "vm/mmap_min_addr", "vm/overcommit_memory"}  # fmt: skip
+
+
+def settings(top):
+    return {os.path.relpath(os.path.join(d, f), top) for d, _, files in os.walk(top) for f in files}
+
+
 @test
-def proc_tells_nothing_of_the_machine():
+def proc_is_an_allow_list():
+    """Whatever this kernel has in /proc and /proc/sys: what is not on the list is not there, what is on it can be read."""
+    here = {n for n in os.listdir("/proc") if not n.isdigit()}
+    there = inside(f"import os; answer = [n for n in {sorted(here)!r} if os.path.lexists('/proc/' + n)]")
+    same(set(there), SHOWN_IN_PROC & here, "what is there of the host's /proc")
+    listed = inside("import os; answer = [n for n in os.listdir('/proc') if not n.isdigit()]")
+    same(set(listed) - SHOWN_IN_PROC, set(), "further names in /proc")
+    here = {n for n in settings("/proc/sys") if not n.startswith("net/")}
+    there = inside(f"import os; answer = [n for n in {sorted(here)!r} if os.path.lexists('/proc/sys/' + n)]")
+    same(set(there), SHOWN_SETTINGS & here, "what is there of the host's /proc/sys")
+    listed = inside("import os; answer = [os.path.join(d, f)[10:] for d, _, files in os.walk('/proc/sys') for f in files]")
+    same({n for n in listed if not n.startswith("net/")}, SHOWN_SETTINGS & here, "files in /proc/sys")
+    ensure("net/core/somaxconn" in listed, "the settings of its network", listed)
+
+
+@test
+def what_proc_shows_can_be_read():
     code = script(
-        "answer = []",
-        "for f in ('kcore', 'kallsyms', 'keys', 'cmdline', 'timer_list', 'interrupts', 'sched_debug'):",
-        "    try:",
-        "        if open('/proc/' + f, 'rb').read(100): answer.append(f)",
-        "    except OSError: pass",
+        "import os",
+        f"files = {sorted(SHOWN_IN_PROC - {'net', 'sys', 'sysvipc', 'self', 'thread-self'})!r}",
+        "files += ['net/dev', 'net/tcp', 'sysvipc/shm', 'sysvipc/sem', 'sysvipc/msg', 'self/status', 'sys/net/core/somaxconn']",
+        "answer = [f for f in files if not open('/proc/' + f).read()]",
     )
-    same(inside(code), [], "what could be read")
+    same(inside(code), [], "files that are empty")
+    names = sorted(SHOWN_SETTINGS - {"crypto/fips_enabled", "kernel/hostname", "kernel/random/uuid", "kernel/pid_max"})
+    code = f"answer = {{n: open('/proc/sys/' + n).read() for n in {names!r}}}"
+    same(inside(code), {n: read("/proc/sys/" + n) for n in names}, "settings that are those of the host")
+    same(inside("answer = open('/proc/sys/kernel/hostname').read()"), "sandbox\n", "the host name")
+    first, second = inside("answer = [open('/proc/sys/kernel/random/uuid').read() for _ in range(2)]")
+    ensure(len(first) == 37 and first != second, f"two random UUIDs: {first} {second}")
+
+
+@test(users=["root"], unwrapped=True)
+def proc_keeps_its_entries_when_the_kernel_drops_its_cache_of_names():
+    """They are found only as long as that cache has them (jail/view_proc.c)."""
+    code = "echo ready; read x; cd /proc; wc -l cpuinfo uptime sysvipc/shm version sys/kernel/ostype net/dev mounts | tail -1"
+    p = spawn("run", "--", "sh", "-c", code, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    same(p.stdout.readline(), b"ready\n", "its first line")
+    with open("/proc/sys/vm/drop_caches", "w") as f:
+        f.write("2")  # names and inodes, not the content of files
+    out, _ = p.communicate(b"\n", timeout=60)
+    ensure(p.returncode == 0 and out.split()[1:] == [b"total"] and int(out.split()[0]) > 10, f"what can still be read: {out}")
 
 
 @test
 def mounts_do_not_name_host_paths():
-    table = inside("answer = open('/proc/self/mountinfo').read()")
+    lines = inside("answer = open('/proc/self/mountinfo').read()").splitlines()
+    table = "\n".join(line for line in lines if not line.split()[4].startswith("/proc/sys"))
     for word in (os.getcwd(), "/home", "/var/lib", "/sys"):
         ensure(word not in table, f"{word} is in the mount table:\n{table}")
 

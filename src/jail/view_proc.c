@@ -1,0 +1,160 @@
+/* jail/view_proc.c -- /proc as the code sees it: an allow list.
+ *
+ * Theory of operation.  proc is mounted whole, and the entries of its top directory that programs need are
+ * opened (O_PATH).  Then it is remounted with subset=pid (Linux 5.8): from now on the kernel finds nothing in
+ * proc but processes, self, thread-self, and entries that are in its cache of names.  Those that are open
+ * stay in that cache, so init keeps the descriptors as long as it lives ("pins").  Everything else does not
+ * exist for the code, whatever the kernel has there; and this costs less than a mount over each hidden entry.
+ * If a kernel forgot the entries, they would be missing: it fails closed.  Directory listings of /proc show
+ * processes only.
+ *
+ * /proc/sys is covered by one small tmpfs with copies of the settings that programs read.  Two parts of it
+ * are the kernel's own: net, which shows the reader's network namespace, and kernel/random/uuid, which is
+ * different each time.  It is made once in each view, below the place where proc is going to be, and appears
+ * in proc by a copy of the mounts: a view that is shared makes it only once. */
+#include <errno.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "jail/view_parts.h"
+#include "sys/file.h"
+#include "sys/mount.h"
+
+#define PIN_LEAST 32 /* descriptors below are init's to work with, however few the code may have */
+#define SETTING_MAX 512
+
+/* In the top directory.  The four that tell about the whole machine (stat, loadavg, meminfo, uptime) are
+ * needed to count processors and memory, by libc among others. */
+static const char *const pinned[] = {
+        "cpuinfo", "filesystems", "loadavg",     "meminfo",     "mounts", "net",
+        "stat",    "sysvipc/msg", "sysvipc/sem", "sysvipc/shm", "uptime", "version",
+};
+_Static_assert(ARRAY_LEN(pinned) <= JAIL_PINS_MAX, "room for each");
+
+static const char *const setting_directories[] = {"crypto", "fs", "kernel", "kernel/random", "net", "vm"};
+
+/* What libc, interpreters, databases and common tools read.  Those that a kernel does not have are missing.
+ */
+static const struct {
+        const char *path, *text; /* NULL: the host's */
+} settings[] = {
+        {"crypto/fips_enabled", NULL}, {"fs/file-max", NULL},          {"fs/nr_open", NULL},
+        {"fs/pipe-max-size", NULL},    {"kernel/cap_last_cap", NULL},  {"kernel/hostname", "sandbox\n"},
+        {"kernel/ngroups_max", NULL},  {"kernel/osrelease", NULL},     {"kernel/ostype", NULL},
+        {"kernel/pid_max", NULL},      {"kernel/random/uuid", ""}, /* the kernel's own is mounted on it */
+        {"kernel/threads-max", NULL},  {"kernel/version", NULL},       {"vm/max_map_count", NULL},
+        {"vm/mmap_min_addr", NULL},    {"vm/overcommit_memory", NULL},
+};
+
+static const char *const kernels_own[] = {"net", "kernel/random/uuid"};
+
+static int write_setting(int root, const char *path, const char *text, size_t length)
+{
+        AUTO(sys_close) int file = sys_openat(root, path, O_WRONLY | O_CREAT | O_EXCL, 0444);
+        return file < 0 ? file : sys_write_all(file, text, length);
+}
+
+/* Who may not read it here could not read it inside either. */
+static int copy_setting(const struct jail_spec *spec, int root, const char *path)
+{
+        char from[64], text[SETTING_MAX];
+        snprintf(from, sizeof from, "sys/%s", path);
+        AUTO(sys_close) int file = sys_openat(spec->proc_fd, from, O_RDONLY, 0);
+        if (file == -ENOENT || file == -EACCES)
+                return 0;
+        ssize_t n = file < 0 ? file : sys_read(file, text, sizeof text);
+        return n < 0 ? (int)n : write_setting(root, path, text, (size_t)n);
+}
+
+static int show_kernels_own(const struct jail_spec *spec, const char *path)
+{
+        char from[64], to[64];
+        snprintf(from, sizeof from, "sys/%s", path);
+        snprintf(to, sizeof to, "proc/sys/%s", path);
+        AUTO(sys_close) int tree = sys_open_tree_clone(spec->proc_fd, from, false);
+        if (tree == -ENOENT)
+                return 0;
+        return tree < 0 ? tree : sys_move_mount(tree, AT_FDCWD, to);
+}
+
+int view_make_settings(const struct jail_spec *spec, struct cella_err *err)
+{
+        const unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+        if (!(spec->walls & WALL_PROC))
+                return 0;
+        AUTO(sys_close) int root = sys_tmpfs("4m", "64", "555", attributes);
+        int r = root < 0 ? root : sys_mkdirat(AT_FDCWD, "proc/sys", 0555);
+        for (size_t i = 0; i < ARRAY_LEN(setting_directories) && r == 0; i++)
+                r = sys_mkdirat(root, setting_directories[i], 0555);
+        for (size_t i = 0; i < ARRAY_LEN(settings) && r == 0; i++)
+                r = settings[i].text ? write_setting(root, settings[i].path, settings[i].text,
+                                                     strlen(settings[i].text))
+                                     : copy_setting(spec, root, settings[i].path);
+        if (r == 0)
+                r = sys_move_mount(root, AT_FDCWD, "proc/sys");
+        for (size_t i = 0; i < ARRAY_LEN(kernels_own) && r == 0; i++)
+                r = show_kernels_own(spec, kernels_own[i]);
+        if (r == 0)
+                r = sys_mount_setattr(AT_FDCWD, "proc/sys", attributes | MOUNT_ATTR_RDONLY, 0, true);
+        return r < 0 ? view_fail(err, r, "show", "/proc/sys") : 0;
+}
+
+/* A link itself, not what it leads to. */
+static int pin(struct jail_spec *spec, int proc, const char *name)
+{
+        AUTO(sys_close) int fd = sys_openat(proc, name, O_PATH | O_NOFOLLOW, 0);
+        if (fd == -ENOENT)
+                return 0; /* a kernel without System V IPC, say */
+        int high = fd < 0 ? fd : sys_dup_above(fd, PIN_LEAST);
+        if (high >= 0)
+                spec->pins[spec->n_pins++] = high;
+        return high < 0 ? high : 0;
+}
+
+static int restrict_proc(struct jail_spec *spec, int settings_tree, struct cella_err *err)
+{
+        const unsigned long flags = MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+        AUTO(sys_close) int proc = sys_openat(AT_FDCWD, "proc", O_PATH | O_DIRECTORY, 0);
+        if (proc < 0)
+                return view_fail(err, proc, "open", "/proc");
+        for (size_t i = 0; i < ARRAY_LEN(pinned); i++) {
+                int r = pin(spec, proc, pinned[i]);
+                if (r < 0)
+                        return view_fail(err, r, "keep open", pinned[i]);
+        }
+        int r = sys_move_mount(settings_tree, proc, "sys");
+        if (r < 0)
+                return view_fail(err, r, "mount", "/proc/sys");
+        r = sys_mount(NULL, "proc", NULL, flags, "hidepid=2,subset=pid");
+        return r < 0 ? view_fail(err, r, "restrict", "/proc") : 0;
+}
+
+/* As it was made by view_make_settings(), whether a sandbox had it before or not; from here on it is below
+ * the new proc. */
+static int take_settings(const struct jail_spec *spec)
+{
+        return spec->view == JAIL_VIEW_OWN
+                       ? sys_openat(AT_FDCWD, "proc/sys", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0)
+                       : sys_open_tree_clone(AT_FDCWD, "proc/sys", true);
+}
+
+int view_show_proc(struct jail_spec *spec, struct cella_err *err)
+{
+        const bool wall = spec->walls & WALL_PROC;
+        AUTO(sys_close) int settings_tree = wall ? take_settings(spec) : -1;
+        if (wall && settings_tree < 0)
+                return view_fail(err, settings_tree, "show", "/proc/sys");
+        /* hidepid: what the code may not trace, it does not see; that is init. */
+        int r = sys_mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                          wall ? "hidepid=2" : NULL);
+        if (r < 0) {
+                view_fail(err, r, "mount", "/proc");
+                return err_hint(err, "inside a container, /proc must not be masked: "
+                                     "docker run --security-opt systempaths=unconfined");
+        }
+        return wall ? restrict_proc(spec, settings_tree, err) : 0;
+}
