@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "docker/api.h"
 #include "docker/container.h"
+#include "docker/masks.h"
 
 #define HELPERS 8 /* processes of init's own, see jail/spec.h */
 #define PODMAN_NPROC 16384
@@ -197,6 +198,21 @@ static void put_mounts(struct json *j, const struct container_spec *spec)
         json_put_close(j, ']');
 }
 
+/* Podman adds to its own list what a security option says, Docker takes the whole list. */
+static void put_masks(struct json *j, bool podman)
+{
+        const struct masks *masks = masks_all();
+        if (!podman)
+                json_put_open(j, "MaskedPaths", '[');
+        for (size_t i = 0; i < masks->n; i++) {
+                char option[sizeof "mask=" + MASK_MAX];
+                snprintf(option, sizeof option, "%s%s", podman ? "mask=" : "", masks->paths[i]);
+                json_put_string(j, NULL, option);
+        }
+        if (!podman)
+                json_put_close(j, ']');
+}
+
 static void put_walls(struct json *j, const struct container_spec *spec)
 {
         json_put_bool(j, "Privileged", false);
@@ -206,7 +222,11 @@ static void put_walls(struct json *j, const struct container_spec *spec)
         json_put_close(j, ']');
         json_put_open(j, "SecurityOpt", '[');
         json_put_string(j, NULL, "no-new-privileges");
+        if (spec->engine->podman)
+                put_masks(j, true);
         json_put_close(j, ']');
+        if (!spec->engine->podman)
+                put_masks(j, false);
         json_put_string(j, "NetworkMode", "none");
         if (spec->resolver) { /* Docker opens all ports to all; but those of the way out are for nobody */
                 json_put_open(j, "Sysctls", '{');

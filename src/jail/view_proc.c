@@ -20,6 +20,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "jail/proc_shown.h"
 #include "jail/view_parts.h"
 #include "sys/file.h"
 #include "sys/mount.h"
@@ -27,29 +28,12 @@
 #define PIN_LEAST 32 /* descriptors below are init's to work with, however few the code may have */
 #define SETTING_MAX 512
 
-/* In the top directory.  The four that tell about the whole machine (stat, loadavg, meminfo, uptime) are
- * needed to count processors and memory, by libc among others. */
-static const char *const pinned[] = {
-        "cpuinfo", "filesystems", "loadavg",     "meminfo",     "mounts", "net",
-        "stat",    "sysvipc/msg", "sysvipc/sem", "sysvipc/shm", "uptime", "version",
-};
-_Static_assert(ARRAY_LEN(pinned) <= JAIL_PINS_MAX, "room for each");
+_Static_assert(ARRAY_LEN(proc_entries) <= JAIL_PINS_MAX, "room for each");
 
 static const char *const setting_directories[] = {"crypto", "fs", "kernel", "kernel/random", "net", "vm"};
 
-/* What libc, interpreters, databases and common tools read.  Those that a kernel does not have are missing.
- */
-static const struct {
-        const char *path, *text; /* NULL: the host's */
-} settings[] = {
-        {"crypto/fips_enabled", NULL}, {"fs/file-max", NULL},          {"fs/nr_open", NULL},
-        {"fs/pipe-max-size", NULL},    {"kernel/cap_last_cap", NULL},  {"kernel/hostname", "sandbox\n"},
-        {"kernel/ngroups_max", NULL},  {"kernel/osrelease", NULL},     {"kernel/ostype", NULL},
-        {"kernel/pid_max", NULL},      {"kernel/random/uuid", ""}, /* the kernel's own is mounted on it */
-        {"kernel/threads-max", NULL},  {"kernel/version", NULL},       {"vm/max_map_count", NULL},
-        {"vm/mmap_min_addr", NULL},    {"vm/overcommit_memory", NULL},
-};
-
+/* Settings that are not copies: with a text of our own, or the kernel's file or directory itself, mounted. */
+static const char host_name[] = "kernel/hostname";
 static const char *const kernels_own[] = {"net", "kernel/random/uuid"};
 
 static int write_setting(int root, const char *path, const char *text, size_t length)
@@ -68,6 +52,14 @@ static int copy_setting(const struct jail_spec *spec, int root, const char *path
                 return 0;
         ssize_t n = file < 0 ? file : sys_read(file, text, sizeof text);
         return n < 0 ? (int)n : write_setting(root, path, text, (size_t)n);
+}
+
+static bool is_kernels_own(const char *path)
+{
+        for (size_t i = 0; i < ARRAY_LEN(kernels_own); i++)
+                if (!strcmp(path, kernels_own[i]))
+                        return true;
+        return false;
 }
 
 static int show_kernels_own(const struct jail_spec *spec, const char *path)
@@ -90,10 +82,15 @@ int view_make_settings(const struct jail_spec *spec, struct cella_err *err)
         int r = root < 0 ? root : sys_mkdirat(AT_FDCWD, "proc/sys", 0555);
         for (size_t i = 0; i < ARRAY_LEN(setting_directories) && r == 0; i++)
                 r = sys_mkdirat(root, setting_directories[i], 0555);
-        for (size_t i = 0; i < ARRAY_LEN(settings) && r == 0; i++)
-                r = settings[i].text ? write_setting(root, settings[i].path, settings[i].text,
-                                                     strlen(settings[i].text))
-                                     : copy_setting(spec, root, settings[i].path);
+        for (size_t i = 0; i < ARRAY_LEN(proc_settings) && r == 0; i++) {
+                const char *path = proc_settings[i];
+                if (!strcmp(path, host_name))
+                        r = write_setting(root, path, "sandbox\n", strlen("sandbox\n"));
+                else if (!is_kernels_own(path))
+                        r = copy_setting(spec, root, path);
+        }
+        if (r == 0)
+                r = write_setting(root, "kernel/random/uuid", "", 0); /* to be mounted on */
         if (r == 0)
                 r = sys_move_mount(root, AT_FDCWD, "proc/sys");
         for (size_t i = 0; i < ARRAY_LEN(kernels_own) && r == 0; i++)
@@ -121,10 +118,10 @@ static int restrict_proc(struct jail_spec *spec, int settings_tree, struct cella
         AUTO(sys_close) int proc = sys_openat(AT_FDCWD, "proc", O_PATH | O_DIRECTORY, 0);
         if (proc < 0)
                 return view_fail(err, proc, "open", "/proc");
-        for (size_t i = 0; i < ARRAY_LEN(pinned); i++) {
-                int r = pin(spec, proc, pinned[i]);
+        for (size_t i = 0; i < ARRAY_LEN(proc_entries); i++) {
+                int r = pin(spec, proc, proc_entries[i]);
                 if (r < 0)
-                        return view_fail(err, r, "keep open", pinned[i]);
+                        return view_fail(err, r, "keep open", proc_entries[i]);
         }
         int r = sys_move_mount(settings_tree, proc, "sys");
         if (r < 0)

@@ -108,6 +108,27 @@ def the_container_that_is_asked_for_has_every_wall():
 
 
 @test
+def the_container_that_is_asked_for_shows_of_proc_what_a_sandbox_shows():
+    """All that this kernel has in /proc and /proc/sys is hidden, but what jail/proc_shown.h lists."""
+    shown = {"cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "sys", "sysvipc", "thread-self", "uptime", "version"}
+    hidden = {f"/proc/{n}" for n in os.listdir("/proc") if not n.isdigit() and n not in shown}
+    settings = {os.path.join(d, f) for d, _, files in os.walk("/proc/sys") for f in files if not d.startswith("/proc/sys/net")}
+    kept = {f"/proc/sys/{n}" for n in ("fs/file-max", "fs/nr_open", "fs/pipe-max-size", "kernel/cap_last_cap", "kernel/hostname", "kernel/ngroups_max",
+                                       "kernel/osrelease", "kernel/ostype", "kernel/pid_max", "kernel/random/uuid", "kernel/threads-max", "kernel/version",
+                                       "vm/max_map_count", "vm/mmap_min_addr", "vm/overcommit_memory", "crypto/fips_enabled")}  # fmt: skip
+    for podman in (False, True):
+        with Fake(podman=podman) as fake:
+            run(fake, "--", "true")
+            host = next(body for line, body in fake.seen if "/containers/create" in line)["HostConfig"]
+        masks = [o[5:] for o in host["SecurityOpt"] if o.startswith("mask=")] if podman else host["MaskedPaths"]
+        same(hidden - set(masks), set(), "entries of /proc that are not hidden")
+        same({s for s in settings if not any(s == m or s.startswith(m + "/") for m in masks)}, kept & settings, "settings that are shown")
+        same({m for m in masks if m.split("/")[2] in shown and m.count("/") == 2}, set(), "entries that are hidden by mistake")
+        same(len(masks), len(set(masks)), "each once")
+        ensure({"/sys/firmware", "/proc/kcore", "/proc/asound"} <= set(masks), "what engines hide by default", masks)
+
+
+@test
 def an_image_with_a_volume_in_a_strange_place_is_refused():
     for path in ("/dev/shm", "/x/../data", "//tmp", "/./.cella", "/.cella", "/proc/x", "/", "data", "/a\nb"):
         image = {**IMAGE, "Config": {**IMAGE["Config"], "Volumes": {"/data": {}, path: {}}}}
