@@ -88,7 +88,7 @@ function diskPart({free_bytes: free, total_bytes: total}) {
 }
 
 function poolPart(pool) {
-    const name = `Pool of ${visibleText(pool.runtime)}${pool.image && pool.image !== "host" ? ` in ${visibleText(pool.image)}` : ""}`;
+    const name = `${pool.runtime === null ? "Spare sandboxes" : `Pool of ${visibleText(pool.runtime)}`}${pool.image && pool.image !== "host" ? ` in ${visibleText(pool.image)}` : ""}`;
     if (pool.available === undefined) return part(name, pool.problem ? "warn" : "ok", `${pool.size} are kept ready`, pool.problem && h("p", {class: "small"}, visibleText(pool.problem))); // counters need a capability
     const asked = pool.hits + pool.misses, state = `${pool.available} of ${pool.size} ready${asked ? `, ${count(pool.hits)} served` : ""}${pool.misses ? `, ${count(pool.misses)} came when it was empty` : ""}`;
     return part(name, pool.problem ? "warn" : "ok", state, meter(`${pool.available} of ${pool.size} ready`, pool.available, pool.size), pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
