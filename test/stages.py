@@ -95,7 +95,7 @@ VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--err
 
 def build(name, group, *packages):
     """A stage that only builds: with a sanitizer, for valgrind, the fuzz targets."""
-    return Stage(f"build-{name}", group, 900, 1, [["./dev", "setup", name]], QUIET, 2, packages=packages)
+    return Stage(f"build-{name}", group, 1500, 1, [["./dev", "setup", name]], QUIET, 2, packages=packages)
 
 
 def web(name, group, limit, environment=None):
