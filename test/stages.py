@@ -187,7 +187,7 @@ STAGES = [
     Stage("vm", "full", 600, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("",)),
     Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, 2, ("build-fuzz",), skips=()),
     # Each allocation fails in turn; of a test that makes many, a few.
-    Stage("torture", "full", 900, 180, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
+    Stage("torture", "full", 900, 220, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
     build("valgrind", "nightly", "valgrind"),
     *(valgrind_kernel(part, 6) for part in range(1, 7)),
@@ -202,8 +202,8 @@ STAGES = [
     Stage("images-all", "nightly", 900, 110, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES, environment=ALL),
     Stage("docker-all", "nightly", 1500, 140, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment=ALL),
     web("web-all", "nightly", 900, ALL),
-    # Mutation goes here: Stage("mutation", "nightly", SECONDS, MUTANTS, [["tools/mutate"]], ALONE, 2, skips=()).
-    Stage("torture-long", "nightly", 3000, 180, [["tools/torture", "build-asan", "build-torture", "--seconds", "40"]], QUIET, 2, ("build-asan",)),
+    Stage("mutation", "nightly", 3600, 60, [["tools/mutate"]], ALONE, 3, skips=()),
+    Stage("torture-long", "nightly", 3000, 220, [["tools/torture", "build-asan", "build-torture", "--seconds", "40"]], QUIET, 2, ("build-asan",)),
     Stage("coverage", "nightly", 3600, 2, [["./dev", "coverage"]], ALONE, 3, skips=()),
     # ---- coverage: ./dev coverage runs these, with counters ----
     covered("unit", 600, 450, units("build-coverage"), QUIET, skips=SLOW),

@@ -96,7 +96,7 @@ static inline struct letter *box_hear_for(struct box *box, uint32_t tag, int tim
 
 static inline struct letter *box_hear(struct box *box, uint32_t tag)
 {
-        return box_hear_for(box, tag, 20000);
+        return box_hear_for(box, tag, 60000); /* a busy machine; a test has 120 s */
 }
 
 /* The type of the next answer; 0: none. */

@@ -102,6 +102,11 @@ def standard_streams_can_be_opened_by_name():
     expect(run("sh", "-c", code, input="in\n"), out="in\nout\nfd\n", err="err\n")
 
 
+@test(users=("root",))
+def further_groups_of_root_stay_outside():
+    expect(run("--", "id", "-G", extra_groups=[0, 4, 12345]), out="1000\n")
+
+
 @test
 def system_is_read_only():
     code = script(
