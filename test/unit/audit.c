@@ -222,7 +222,7 @@ static json_int_t count_sql(const char *sql)
         sqlite3 *db = NULL;
         sqlite3_stmt *statement = NULL;
         json_int_t n = -1;
-        sqlite3_open(in_directory("audit.db"), &db);
+        CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
         sqlite3_busy_timeout(db, 5000);
         CHECK_INT(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
         if (sqlite3_step(statement) == SQLITE_ROW)
@@ -924,6 +924,7 @@ static void write_old(unsigned n, int64_t finished_ms)
                 struct audit_begin begin = begin_of(id);
                 begin.started_ms = finished_ms - 5;
                 *end = record_new(&begin, &exited, finished_ms, true, -1);
+                CHECK(*end != NULL);
                 end = &(*end)->next;
         }
         CHECK_INT(db_write(&db, first), SQLITE_OK);
@@ -1269,7 +1270,7 @@ TEST(what_could_not_be_written_at_the_end_comes_from_the_map)
         struct audit *audit = fresh();
         log_many(audit, 1);
         sqlite3 *db = NULL;
-        sqlite3_open(in_directory("audit.db"), &db);
+        CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
         CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
         struct audit_begin begin = begin_of("exe_late");
         struct audit_end end = exited;
@@ -1414,7 +1415,7 @@ TEST(killed_at_any_moment_nothing_is_lost)
                 json_decref(said);
                 sqlite3 *db = NULL;
                 sqlite3_stmt *find = NULL;
-                sqlite3_open(in_directory("audit.db"), &db);
+                CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
                 sqlite3_prepare_v2(db, "SELECT status FROM executions WHERE id = ?", -1, &find, NULL);
                 check_killed(round, states, find, seen);
                 sqlite3_finalize(find);
@@ -1434,7 +1435,7 @@ TEST(rows_wait_while_the_database_is_held)
 {
         struct audit *audit = fresh();
         sqlite3 *db = NULL;
-        sqlite3_open(in_directory("audit.db"), &db);
+        CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
         CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
         int64_t begun = clock_us();
         for (int i = 0; i < 1000; i++) {

@@ -13,6 +13,29 @@ TEST(sends_large_answers)
         stop();
 }
 
+TEST(leaves_out_headers_with_a_line_break)
+{
+        struct reader reader;
+        struct answer answer;
+
+        start();
+        reader = (struct reader){.fd = dial()};
+        put(reader.fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
+        WAIT_FOR(seen.request != NULL);
+        http_add_header(seen.request, "X-One", "1\r\nX-Two: 2");
+        http_add_header(seen.request, "X-Three", "3");
+        http_reply(seen.request, 200, "text/plain\r\nX-Four: 4", NULL, 0);
+        answer = get_answer(&reader);
+        CHECK_INT(answer.status, 200);
+        CHECK(strstr(answer.head, "X-Three: 3\r\n") != NULL);
+        CHECK(strstr(answer.head, "X-One") == NULL);
+        CHECK(strstr(answer.head, "X-Two") == NULL);
+        CHECK(strstr(answer.head, "X-Four") == NULL);
+        answer_done(&answer);
+        reader_done(&reader);
+        stop();
+}
+
 TEST(answers_without_on_gone)
 {
         struct reader reader;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "sys/rights.h"
 #include "test.h"
 
 static void pair(int fds[2])
@@ -66,6 +67,30 @@ TEST(a_message_over_the_maximum_is_refused_and_its_descriptors_closed)
         CHECK_INT(message_receive(fds[1], &m, data, sizeof data), -EPROTO);
         CHECK_INT(count_fds(), before);
         CHECK_INT(m.type, 99); /* untouched */
+        close(null);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(descriptors_that_do_not_fit_are_closed)
+{
+        int fds[2], null = open("/dev/null", O_RDONLY), three[3] = {null, null, null}, taken[2] = {-1, -1};
+        char byte = 0;
+        union sys_rights rights;
+        struct iovec part = {&byte, 1};
+        struct msghdr msg = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights};
+        unsigned n = 0;
+        pair(fds);
+        CHECK_INT(sys_rights_send(fds[0], "x", 1, three, 3, 0), 1);
+        int before = count_fds();
+        CHECK_INT(recvmsg(fds[1], &msg, MSG_CMSG_CLOEXEC), 1);
+        CHECK_INT(count_fds(), before + 3);
+        CHECK(!sys_rights_take(&msg, taken, &n, 1));
+        CHECK_INT(n, 1);
+        CHECK_INT(taken[1], -1);
+        CHECK_INT(count_fds(), before + 1);
+        close(taken[0]);
         close(null);
         close(fds[0]);
         close(fds[1]);
