@@ -1084,6 +1084,37 @@ def cp_of_a_directory_that_is_interrupted_leaves_no_part_of_a_file():
 
 
 @test
+def cp_does_not_follow_a_directory_that_becomes_a_link_during_the_copy():
+    first = tar_of(("d/a", tarfile.REGTYPE, b"x"))[:1024]  # a header and its content
+    rest = tar_of(("d/b", tarfile.REGTYPE, b"x"), ("c", tarfile.REGTYPE, b"x"))
+    os.mkdir("victim")
+    for swapped in ("out/d", "out"):
+        go = threading.Event()
+
+        def slow(request, connection, go=go):
+            if request.method == "POST":
+                yield answer({"type": "directory", "mode": "755"})
+                return
+            yield head(200, Content_Length=len(first + rest), Content_Type="application/x-tar") + first
+            go.wait(20)
+            yield rest
+
+        with Fake(slow) as server:
+            p = spawn("cp", f"{SBX}:/d", "out", env=server.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            until(lambda: os.path.exists("out/d/a"), 10, "the first file")
+            os.rename(swapped, "moved")
+            os.symlink(os.path.abspath("victim"), swapped)
+            go.set()
+            said = p.communicate(timeout=20)[1].decode()
+        same(os.listdir("victim"), [], f"victim after {swapped} was swapped: {said}")
+        if swapped == "out":  # the copy goes on in the directory that it opened
+            same((p.returncode, contents("moved")), (0, {"d": None, "d/a": b"x", "d/b": b"x", "c": b"x"}), "the directory that was moved")
+        else:
+            same((p.returncode, "leads through a link or file" in said), (125, True), "status and message")
+            subprocess.run(["rm", "-rf", "out", "moved"], check=True)
+
+
+@test
 def the_manual_names_the_options_of_cp():
     with open(os.path.join(os.path.dirname(__file__), "../../doc/cella.1")) as f:
         text = f.read().replace("\\-", "-").replace("\\~", " ")
