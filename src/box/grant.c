@@ -146,8 +146,8 @@ static const struct rule rules[] = {
         {"network.connections", DOWN},
         {"network.bytes_per_execution", DOWN},
         {"network.idle_timeout_ms", DOWN},
-        {"sandboxes.max", DOWN}, /* the share of each caller grows with it */
-        {"sandboxes.idle_timeout_ms", FREE},
+        {"sandboxes.max", DOWN},           /* the share of each caller grows with it */
+        {"sandboxes.idle_timeout_ms", UP}, /* less would end the sandboxes of other keys */
         {"sandboxes.cleanup_interval_ms", FREE},
         {"sandboxes.queue_timeout_ms", FREE},
         {"sandboxes.queue_max", FREE},
