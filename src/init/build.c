@@ -6,6 +6,7 @@
 #include "init/init.h"
 #include "init/refused.h"
 #include "init/strangers.h"
+#include "init/task.h"
 #include "jail/enter.h"
 #include "sys/process.h"
 
@@ -90,6 +91,7 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);
         refused_listen(spec.listener_fd);
+        tasks_limit_disk(spec.limits.disk_bytes);
         ret->walls = spec.walls;
         ret->cpu_us = spec.cpu_outside_us;
         return r;

@@ -120,6 +120,24 @@ static void charge_stranger(const struct rusage *usage)
 #define EXT4_TYPE 0xEF53
 #define EXT4_KEPT (64u * 1024) /* of what it calls free, it refuses the last to whoever writes */
 
+static uint64_t disk_limit; /* 0: none */
+
+void tasks_limit_disk(uint64_t bytes)
+{
+        disk_limit = bytes;
+}
+
+/* Whether it is the sandbox's own volume (keeper/volume.c), which is not much larger than the limit, and the
+ * limit is reached.  How much ext4 has free when it refuses to write depends on the kernel and on the number
+ * of CPUs, and what was reserved for a file is free again when the file is closed: that cannot be told by
+ * what is left. */
+static bool is_full_volume(const struct statfs *disk)
+{
+        const uint64_t block = (uint64_t)disk->f_bsize, all = (uint64_t)disk->f_blocks * block;
+        return disk_limit > 0 && all <= disk_limit + disk_limit / 32 + (4u << 20) &&
+               ((uint64_t)disk->f_blocks - (uint64_t)disk->f_bfree) * block >= disk_limit;
+}
+
 /* The least that is left where the command may write.  Some file systems do not count inodes. */
 static void fill_disk(struct init_exited *exited)
 {
@@ -131,7 +149,7 @@ static void fill_disk(struct init_exited *exited)
                         continue;
                 uint64_t bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize;
                 if (disk.f_type == EXT4_TYPE)
-                        bytes = bytes > EXT4_KEPT ? bytes - EXT4_KEPT : 0;
+                        bytes = bytes > EXT4_KEPT && !is_full_volume(&disk) ? bytes - EXT4_KEPT : 0;
                 if (bytes < exited->disk_bytes_free)
                         exited->disk_bytes_free = bytes;
                 if (disk.f_files > 0 && disk.f_ffree < exited->disk_inodes_free)

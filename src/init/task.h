@@ -51,6 +51,9 @@ void task_drop(struct task *task); /* it did not start */
 
 unsigned tasks_count(void);
 
+/* The limit on disk space of the sandbox, by which its volume is recognized. */
+void tasks_limit_disk(uint64_t bytes);
+
 /* Takes the dead, kills what they left, and tells of those of whom nothing is left. */
 void tasks_reap(void);
 

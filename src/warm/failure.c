@@ -32,13 +32,31 @@ static void say(PyObject *value)
         PySys_WriteStderr("\n");
 }
 
-int failure_exit_code(void)
+static unsigned long version(void)
+{
+        PyObject *number = PySys_GetObject("hexversion");
+        return number ? (unsigned long)PyLong_AsLong(number) : 0;
+}
+
+/* Whether the interpreter forgets an error of its own while it handles the exit: a number that is too large,
+ * a text that cannot be made or written. */
+static int forgets_errors(unsigned long v)
+{
+        return v < 0x030c0000 || (v >= 0x030c0800 && v < 0x030d0000) || v >= 0x030d0100;
+}
+
+int failure_exit_code(int *ret_error)
 {
         PyObject *type, *value, *traceback, *code;
+        const unsigned long v = version();
         int r = 0;
         PyErr_Fetch(&type, &value, &traceback); /* its value may be anything yet */
         fflush(0);
         if (value && is(value, IS_EXCEPTION) && (code = PyObject_GetAttrString(value, "code"))) {
+                if (v >= 0x030c0000) { /* it frees the frames first, and what is in them */
+                        Py_DecRef(traceback);
+                        traceback = 0;
+                }
                 Py_DecRef(value);
                 value = code;
         } /* else it is told of as it is */
@@ -48,7 +66,9 @@ int failure_exit_code(void)
                 say(value);
                 r = 1;
         }
-        PyErr_Clear();
+        *ret_error = PyErr_Occurred() && !forgets_errors(v);
+        if (!*ret_error)
+                PyErr_Clear();
         Py_DecRef(type);
         Py_DecRef(value);
         Py_DecRef(traceback); /* with every frame on the way, and what is in them */

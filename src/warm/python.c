@@ -109,19 +109,6 @@ static void at_exit(int code, void *unused)
         }
 }
 
-/* What the interpreter does about what the code left on its way out. */
-static void see_error(void)
-{
-        exit_code = 1;
-        if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
-                exit_code = failure_exit_code();
-                exited = 1;
-                return;
-        }
-        interrupted = PyErr_Occurred() == PyExc_KeyboardInterrupt;
-        PyErr_Print();
-}
-
 static __attribute__((noreturn)) void end(void)
 {
         static const uint64_t default_action[4];
@@ -130,6 +117,24 @@ static __attribute__((noreturn)) void end(void)
                 sys_call2(SYS_kill, sys_call0(SYS_getpid), 2);
         }
         exit(exit_code); /* what C code printed, and wants to have called */
+}
+
+/* What the interpreter does about what the code left on its way out. */
+static void see_error(void)
+{
+        int error;
+        exit_code = 1;
+        if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
+                exit_code = failure_exit_code(&error);
+                exited = 1;
+                if (!error)
+                        return;
+                if (Py_FinalizeEx() < 0) /* which shows the error */
+                        exit_code = FLUSH_FAILED;
+                end();
+        }
+        interrupted = PyErr_Occurred() == PyExc_KeyboardInterrupt;
+        PyErr_Print();
 }
 
 static PyObject *last_stdout; /* a weak reference */

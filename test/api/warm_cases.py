@@ -371,6 +371,9 @@ EXITS = [
     *[Case(f"sys.exit({value})", f"import sys\nprint('x', end='')\nsys.exit({value})", exit=status) for value, status in (
         ("", 0), ("None", 0), ("0", 0), ("1", 1), ("3", 3), ("255", 255), ("256", 0), ("257", 1), ("-1", 255), ("2 ** 40", 0), ("2 ** 70", 255), ("True", 1),
         ("False", 0), ("'text'", 1), ("''", 1), ("1.5", 1), ("()", 1), ("(1, 2)", 1), ("b'x'", 1), ("object()", 1), ("ValueError('v')", 1))],
+    Case("exit with a text, and a destructor on the way", "import os, sys\nos.dup2(1, 2)\nclass A:\n    def __del__(s): print('del', flush=True)\ndef f():\n    a = A()\n    sys.exit('bye')\nf()", exit=1),
+    Case("exit with too large a number, atexit and a destructor", "import atexit, sys\natexit.register(print, 'atexit')\nclass A:\n    def __del__(s): print('del')\na = A()\nsys.exit(2 ** 70)", exit=255),
+    Case("exit with too large a number, and threading", "import sys, threading\nt = threading.Thread(target=print, args=('thread',))\nt.start(); t.join()\nsys.exit(2 ** 70)", exit=255),
     Case("sys.exit in nested functions runs finally", "import sys\ndef f():\n    try: sys.exit(4)\n    finally: print('finally')\ntry: f()\nfinally: print('outer')", exit=4),
     Case("sys.exit can be caught", "import sys\ntry: sys.exit('t')\nexcept SystemExit as e: print(repr(e), e.code)"),
     Case("sys.exit in a thread ends the thread", "import sys, threading\nt = threading.Thread(target=sys.exit, args=(3,)); t.start(); t.join(); print('on')"),
