@@ -9,7 +9,7 @@ import support
 from daemon import Daemon
 from support import cella, ensure, same, test, until
 
-C = '#include <stdio.h>\nint main(int n, char **a)\n{\n  char line[99] = "";\n  fgets(line, 99, stdin);\n  printf("%s %s", a[1], line);\n  return 7;\n}\n'
+C = '#include <stdio.h>\nint main(int n, char **a)\n{\n  char line[99] = "";\n  if (!fgets(line, 99, stdin))\n    return 1;\n  printf("%s %s", a[1], line);\n  return 7;\n}\n'
 SHOWS = '#!/bin/sh\ncase $1 in\n--version) echo "%s" ;;\n-e) echo "%s ran: $2" ;;\n*) echo "%s ran: $(cat "$1")" ;;\nesac\n'
 
 
