@@ -165,3 +165,43 @@ TEST(what_waits_keeps_what_was_lent)
         message_reader_done(&reader);
         tear_down(&e);
 }
+
+/* The peer reads this many bytes of the last frame, and closes its end: before or after that was sent. */
+static bool is_unread_after(size_t read, bool closed_before, bool another_follows)
+{
+        struct ends e;
+        char data[64];
+        set_up(&e, 0);
+        CHECK_INT(channel_send(e.channel, INIT_SIGNAL, 1, NULL, 0, "x", 1, NULL, 0), 0);
+        CHECK_INT(recv(e.peer, data, sizeof data, MSG_DONTWAIT), 3 * sizeof(uint32_t) + 1);
+        if (closed_before) {
+                close(e.peer);
+                e.peer = -1;
+        }
+        CHECK_INT(channel_send(e.channel, INIT_SPAWN, 2, NULL, 0, "y", 1, NULL, 0), 0);
+        const uint64_t number = channel_sent(e.channel);
+        if (another_follows)
+                CHECK_INT(channel_send(e.channel, INIT_SIGNAL, 3, NULL, 0, "z", 1, NULL, 0), 0);
+        CHECK(!channel_unread(e.channel, number)); /* it may still be read */
+        if (read > 0)
+                CHECK_INT(recv(e.peer, data, read, MSG_DONTWAIT), (ssize_t)read);
+        if (e.peer >= 0)
+                close(e.peer);
+        e.peer = -1;
+        uv_run(&e.loop, UV_RUN_NOWAIT);
+        CHECK_INT(e.closed, 1);
+        const bool unread = channel_unread(e.channel, number);
+        tear_down(&e);
+        return unread;
+}
+
+TEST(a_frame_that_the_peer_did_not_read_is_known)
+{
+        const size_t whole = 3 * sizeof(uint32_t) + 1;
+        CHECK(is_unread_after(0, false, false));
+        CHECK(is_unread_after(whole - 1, false, false));
+        CHECK(is_unread_after(0, true, false));
+        CHECK(!is_unread_after(whole, false, false));
+        CHECK(!is_unread_after(whole, false, true)); /* only the frame after it was not read */
+        CHECK(!is_unread_after(0, false, true));     /* cannot be told */
+}
