@@ -28,7 +28,7 @@ MUTANTS = [
            "unit_seccomp_table"),
     # ---- the other walls ----
     Mutant("no_new_privs is not set", "src/jail/enter.c", "sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)", "0", "attack:new_privileges"),
-    Mutant("descriptors of the owner are inherited", "src/jail/enter.c", "sys_close_range((unsigned)last + 1, ~0u, 0)", "0",
+    Mutant("descriptors of the owner are inherited", "src/jail/enter.c", "return sys_close_range(first, ~0u, 0);", "return 0;",
            "attack:leaked_fd"),
     Mutant("the host's name is shown", "src/jail/enter.c", 'sys_sethostname("sandbox")', "0", "attack:host_name"),
     Mutant("the code is in the host's network", "src/jail/enter.c", "? sys_setns(spec->netns_fd, CLONE_NEWNET)", "? 0",
