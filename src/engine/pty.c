@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,13 +84,15 @@ ssize_t pty_write(int fd, const void *data, size_t len)
 /* The node of every pty master is 5:2, and nothing but a master answers TIOCGPTN. */
 int pty_check(int fd)
 {
-        struct stat st;
+        struct statx st;
         unsigned number;
         const int flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fstat(fd, &st) < 0)
+        /* Without asking a file server, which may not answer. */
+        if (flags < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
                 return -errno;
-        if ((flags & O_PATH) || (flags & O_ACCMODE) != O_RDWR || !S_ISCHR(st.st_mode) ||
-            st.st_rdev != makedev(PTMX_MAJOR, PTMX_MINOR) || ioctl(fd, TIOCGPTN, &number) < 0)
+        if ((flags & O_PATH) || (flags & O_ACCMODE) != O_RDWR || !S_ISCHR(st.stx_mode) ||
+            st.stx_rdev_major != PTMX_MAJOR || st.stx_rdev_minor != PTMX_MINOR ||
+            ioctl(fd, TIOCGPTN, &number) < 0)
                 return -ENOTTY;
         if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
                 return -errno;

@@ -397,6 +397,8 @@ static void limit_import_from(struct program *p, TSNode node)
 
 void python_limit(struct program *p, const struct mention *m)
 {
+        if (p->report->to->more && (p->report->to->verdict & SCAN_NOT_ALLOWED))
+                return; /* it is refused, and there is no room for more reasons */
         switch (m->kind) {
         case PY_IDENTIFIER:
                 if (m->parent == PY_KEYWORD_PATTERN) { /* case object(__globals__=x) reads an attribute */
