@@ -58,7 +58,8 @@ export class ExecutionView {
         replace(this.head, badge(words.label, words.tone), h("h2", {class: "mono grow truncate", title: row.id}, shortId(row.id)),
             button({icon: "copy", kind: "quiet", title: "Copy the id", onclick: () => copyText(row.id)}), this.closeButton());
         this.result = h("div", {class: "again"});
-        replace(this.body, this.actions(row, request, running), row.status !== "exited" && !running && notice(words.tone === "bad" ? "bad" : "warn", words.text), this.result, this.facts(row),
+        replace(this.body, this.actions(row, request, running), row.status !== "exited" && !running && notice(words.tone === "bad" ? "bad" : "warn", words.text, row.error && appendVisible(h("p"), row.error.message)),
+            row.mode === "host" && row.status !== "refused" && notice("warn", h("strong", {}, "It ran on the host, not in a sandbox."), row.reason && appendVisible(h("p"), row.reason)), this.result, this.facts(row),
             this.code(row, request), this.output(row, "stdout", "Output"), this.output(row, "stderr", "Errors"), this.violations(row.violations ?? []), this.about(row));
         if (running) this.watch(row);
     }
@@ -105,7 +106,11 @@ export class ExecutionView {
     about(row) {
         const filter = (name, label) => row[name] && h("div", {class: "fact"}, h("dt", {}, label), h("dd", {class: "fact-link"}, h("button", {type: "button", class: "link mono", title: `Show all of this ${label.toLowerCase()}`,
             onclick: () => this.options.onFilter({[name]: row[name]})}, visibleText(row[name].length > 40 ? `${row[name].slice(0, 40)}…` : row[name]))));
-        return h("dl", {class: "fact-list"}, filter("agent", "Agent"), filter("session", "Session"), filter("sandbox", "Sandbox"), row.key && h("div", {class: "fact"}, h("dt", {}, "Key"), h("dd", {class: "mono"}, visibleText(row.key))),
+        const fact = (name, value) => value && h("div", {class: "fact"}, h("dt", {}, name), appendVisible(h("dd"), value));
+        const more = (list, shown) => list && `${shown.slice(0, 20).join(", ")}${list.count > Math.min(shown.length, 20) ? ` and ${count(list.count - Math.min(shown.length, 20))} more` : ""}`;
+        return h("dl", {class: "fact-list"}, fact("Ran", row.mode === "host" ? "on the host" : row.mode), fact("Engine", row.engine), fact("Image", row.image), fact("Network", row.tier), fact("Key name", row.key_name),
+            fact("Arguments", more(row.args, row.args?.list ?? [])), fact("Variables", more(row.env_names, row.env_names?.list ?? [])), fact("Files given", more(row.input_files, (row.input_files?.list ?? []).map((f) => `${f.path} (${bytes(f.bytes)})`))),
+            fact("Input", row.stdin && bytes(row.stdin.bytes)), fact("Findings", row.scan && more(row.scan, row.scan.findings.map((f) => `line ${f.line}: ${f.rule}`))), filter("agent", "Agent"), filter("session", "Session"), filter("sandbox", "Sandbox"), row.key && h("div", {class: "fact"}, h("dt", {}, "Key"), h("dd", {class: "mono"}, visibleText(row.key))),
             row.row && h("div", {class: "fact"}, h("dt", {}, "Row of the log"), h("dd", {title: `hash ${row.hash}`}, count(row.row))));
     }
 

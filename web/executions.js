@@ -7,8 +7,8 @@ import {statusWords} from "./words.js";
 
 export const keep = true; // the place in the list stays when the daemon was gone
 
-const PROBLEMS = ["signaled", "timeout", "memory_limit", "disk_limit", "process_limit", "cpu_limit", "output_limit", "interrupted"];
-const STATUSES = ["exited", ...PROBLEMS.slice(0, -1), "cancelled", "interrupted", "running"];
+const PROBLEMS = ["signaled", "timeout", "memory_limit", "disk_limit", "process_limit", "cpu_limit", "output_limit", "interrupted", "refused"];
+const STATUSES = ["exited", ...PROBLEMS.slice(0, -2), "cancelled", "interrupted", "refused", "running"];
 const labelOf = (status) => statusWords({status, exit_code: 0}).label;
 
 // The filter is in the address, so that it can be kept and sent to others: nothing in it is secret.
@@ -62,7 +62,7 @@ export async function mount(root, {path, query, signal}) {
             show(row.id);
         }}, h("span", {class: ["log-status", `tone-${words.tone || "none"}`], title: words.label}), h("span", {class: "log-main"},
             h("span", {class: "log-code mono truncate"}, visibleText(firstLine(row)) || h("span", {class: "muted"}, "no code")),
-            h("span", {class: "log-about muted truncate"}, words.label, " · ", visibleText(row.runtime ?? "command"), who && ` · ${who}`)),
+            h("span", {class: "log-about muted truncate"}, row.mode === "host" && h("strong", {class: "log-host"}, "On the host"), row.mode === "host" && " · ", words.label, " · ", visibleText(row.runtime ?? "command"), who && ` · ${who}`)),
         h("span", {class: "log-numbers"}, h("span", {class: "number"}, duration(row.duration_ms)), h("time", {class: "muted number", datetime: row.started, title: new Date(row.started).toLocaleString("en-GB")}, whenOf(row.started))));
     }
 

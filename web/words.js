@@ -12,6 +12,8 @@ const STATUS = {
     output_limit: ["Too much output", "warn", "It printed more than it may, and was asked to be stopped then."],
     cancelled: ["Stopped", "warn", "It was stopped from outside."],
     interrupted: ["Interrupted", "warn", "The daemon ended while it was running."],
+    refused: ["Refused", "bad", "The request was refused, and nothing was run."],
+    lost: ["Lost", "bad", "Its end is not known."],
 };
 
 // {label, tone, text} of a result or a row of the log.

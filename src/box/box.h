@@ -8,6 +8,7 @@
 #include "audit/audit.h"
 #include "base/list.h"
 #include "box/caller.h"
+#include "box/refusal.h"
 #include "box/settings.h"
 #include "engine/keeper_link.h"
 #include "engine/violation.h"
@@ -72,6 +73,7 @@ struct box {
         uv_timer_t tick;      /* while somebody waits, or something is being made */
         uv_timer_t lull;      /* since nothing was under way, for the pools */
         struct metrics metrics;
+        struct refusals refusals; /* how many more rows of refused requests the log takes */
         struct box_watch watch; /* zero: nobody */
         int64_t started_us;
         bool stopping;

@@ -67,6 +67,8 @@ void caller_from_key(const json_t *key, struct caller *ret)
         const char *id = json_string_value(json_object_get(key, "id"));
         *ret = (struct caller){0};
         strncpy(ret->key, id ? id : "?", sizeof ret->key - 1);
+        const char *name = json_string_value(json_object_get(key, "name"));
+        strncpy(ret->name, name ? name : "", sizeof ret->name - 1);
         json_array_foreach (json_object_get(key, "capabilities"), i, word) {
                 int bit = json_is_string(word) ? word_index(capability_words, json_string_value(word)) : -1;
                 if (bit >= 0)

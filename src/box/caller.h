@@ -24,6 +24,7 @@ extern const char *const capability_words[]; /* by bit */
 struct caller {
         bool owner;        /* of the daemon: the Unix socket, or loopback without keys */
         char key[ID_SIZE]; /* "" for the owner */
+        char name[129];    /* of the key, for the log; "" for the owner */
         unsigned capabilities;
         enum box_tier tier_max;
         struct cella_limits limits_max; /* 0: none of its own */

@@ -76,6 +76,10 @@ struct context_run {
         struct context *context;
         struct box *box;
         char id[ID_SIZE], sandbox_id[ID_SIZE], context_id[ID_SIZE], key[ID_SIZE];
+        /* For the log: the name of the key, and what its sandbox is. */
+        char key_name[129], image_name[256];
+        enum box_engine engine;
+        enum box_tier tier;
         struct exec_request request;
         struct cella_limits limits;
         bool streamed;

@@ -21,6 +21,7 @@ void context_run_lost(struct context_run *run, const struct box_sandbox *sandbox
 
 /* context_result.c */
 struct audit_begin context_run_log(const struct context_run *run);
+struct about context_run_about(const struct context_run *run);
 void context_run_count(struct context_run *run, const struct keeper_counted *now); /* its end's counters */
 void context_run_conclude(struct context_run *run);                                /* fills in its result */
 void context_run_record(const struct context_run *run); /* for the log and the metrics */

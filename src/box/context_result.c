@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "box/about.h"
 #include "box/context_parts.h"
 #include "box/record.h"
 #include "engine/isolation.h"
@@ -18,6 +19,15 @@ struct audit_begin context_run_log(const struct context_run *run)
                 .input_len = run->request.log_input_len,
                 .started_ms = run->started_ms,
         };
+}
+
+struct about context_run_about(const struct context_run *run)
+{
+        return (struct about){.request = &run->request,
+                              .key_name = run->key_name,
+                              .image = run->image_name,
+                              .engine = run->engine,
+                              .tier = run->tier};
 }
 
 void context_run_conclude(struct context_run *run)
@@ -38,8 +48,9 @@ void context_run_conclude(struct context_run *run)
 
 void context_run_record(const struct context_run *run)
 {
-        const struct audit_begin begin = context_run_log(run);
-        record_end(run->box, run->audit_slot, &begin, &run->result);
+        const struct about about = context_run_about(run);
+        struct audit_begin begin = context_run_log(run);
+        record_end(run->box, run->audit_slot, &begin, &about, &run->result);
         record_count(run->box, &run->result);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "box/about.h"
 #include "box/context_parts.h"
 
 #define LOG_OUTPUT_MAX (64u * 1024)
@@ -427,7 +428,11 @@ static int start(struct context_run *run, struct cella_err *err)
 {
         struct context *c = run->context;
         struct box_sandbox *sb = c->task.sandbox;
-        const struct audit_begin begin = context_run_log(run);
+        char text[AUDIT_ABOUT_SLOT_MAX];
+        const struct about about = context_run_about(run);
+        struct audit_begin begin = context_run_log(run);
+        begin.about = text;
+        begin.about_len = about_write_short(&about, text);
         driver_drain(c->driver); /* what came since the last run is not of this one */
         run->before = sb->counters;
         if (sb->counted)
@@ -480,6 +485,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
                 r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0 || !run) {
                 free(run);
+                refusal_record(c->box, caller, request, err);
                 exec_request_done(request);
                 return r;
         }
@@ -498,6 +504,10 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         memcpy(run->sandbox_id, c->sandbox_id, sizeof run->sandbox_id);
         memcpy(run->context_id, c->id, sizeof run->context_id);
         memcpy(run->key, caller->key, sizeof run->key);
+        memcpy(run->key_name, caller->name, sizeof run->key_name);
+        memcpy(run->image_name, c->home->image_name, sizeof run->image_name);
+        run->engine = c->home->engine;
+        run->tier = c->home->network.tier;
         observer_init(&run->observer, c->box, &observer_events, &run->result);
         for (int i = 0; i < 2; i++)
                 keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits->output_bytes);

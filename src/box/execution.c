@@ -238,7 +238,11 @@ void execution_log_begin(struct execution *ex)
 {
         if (ex->logged) /* it was started again */
                 return;
-        const struct audit_begin begin = execution_log(ex);
+        char text[AUDIT_ABOUT_SLOT_MAX];
+        struct audit_begin begin = execution_log(ex);
+        const struct about about = execution_about(ex);
+        begin.about = text;
+        begin.about_len = about_write_short(&about, text);
         ex->audit_slot = audit_begin(ex->box->audit, &begin);
         ex->logged = true;
 }
@@ -288,6 +292,10 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         ex->started_ms = box_now_ms();
         memcpy(ex->sandbox_id, sb->id, sizeof ex->sandbox_id);
         memcpy(ex->key, caller->key, sizeof ex->key);
+        memcpy(ex->key_name, caller->name, sizeof ex->key_name);
+        memcpy(ex->image_name, sb->image_name, sizeof ex->image_name);
+        ex->engine = sb->engine;
+        ex->tier = sb->network.tier;
         observer_init(&ex->observer, box, &observer_events, &ex->result);
         ex->observer.mask = exec_request_mask(&ex->request);
         list_init(&ex->process_link);
@@ -424,10 +432,11 @@ void execution_forget_processes(struct box_sandbox *sb)
 
 json_t *execution_to_json(const struct execution *ex)
 {
-        return json_pack("{s:s, s:s, s:s?, s:o?, s:s, s:s?, s:s?, s:s?, s:o}", "id", ex->id, "sandbox",
-                         ex->sandbox_id, "runtime", ex->request.runtime, "command",
-                         exec_request_command(&ex->request), "status",
-                         ex->done ? cella_status_name(ex->result.status) : "running", "session",
+        return json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s?, s:o?, s:s, s:s?, s:s?, s:s?, s:o}", "mode",
+                         ex->request.direct ? "host" : "sandbox", "image", ex->image_name, "key_name",
+                         ex->key_name[0] ? ex->key_name : NULL, "id", ex->id, "sandbox", ex->sandbox_id,
+                         "runtime", ex->request.runtime, "command", exec_request_command(&ex->request),
+                         "status", ex->done ? cella_status_name(ex->result.status) : "running", "session",
                          ex->request.session, "agent", ex->request.agent, "key", ex->key[0] ? ex->key : NULL,
                          "started", box_time(ex->started_ms));
 }

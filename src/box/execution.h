@@ -74,6 +74,10 @@ struct execution {
         struct box_sandbox *leaves; /* to be removed behind the answer */
         unsigned refs;
         char id[ID_SIZE], sandbox_id[ID_SIZE], key[ID_SIZE];
+        /* For the log: the name of the key, and what its sandbox is. */
+        char key_name[129], image_name[256];
+        enum box_engine engine;
+        enum box_tier tier;
         enum execution_kind kind;
         struct exec_request request;
         struct cella_limits limits;
@@ -106,6 +110,7 @@ struct execution {
         uint32_t due;   /* before that: the enum init_reply that init owes us, 0 if none */
         bool spawned;   /* the command was sent */
         bool logged;    /* the log knows of it */
+        bool maybe_ran; /* the sandbox was lost, with an error, after the code was released */
         bool lists;     /* init tells of its files without being asked, */
         bool listed;    /* and has */
         bool over;      /* it has ended; what follows is paperwork */

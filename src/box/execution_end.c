@@ -27,17 +27,43 @@ struct audit_begin execution_log(const struct execution *ex)
         };
 }
 
+struct about execution_about(const struct execution *ex)
+{
+        return (struct about){.request = &ex->request,
+                              .key_name = ex->key_name,
+                              .image = ex->image_name,
+                              .engine = ex->engine,
+                              .tier = ex->tier,
+                              .error = ex->failure.kind ? &ex->failure : NULL};
+}
+
 /* ---- behind the answer ---- */
+
+/* It failed: mostly before anything of it ran.  Rows of those are limited, see refusal.h. */
+static void record_failure(struct execution *ex)
+{
+        struct audit_begin begin = execution_log(ex);
+        struct about about = execution_about(ex);
+        if (ex->maybe_ran)
+                record_lost(ex->box, ex->audit_slot, &begin, &about);
+        else if (refusals_take(&ex->box->refusals, ex->key[0] ? ex->key : "owner", clock_us() / 1000 + 1,
+                               &about.unrecorded))
+                record_refused(ex->box, ex->audit_slot, &begin, &about);
+        else
+                audit_cancel(ex->box->audit, ex->audit_slot);
+}
 
 /* What nobody waits for: the log, the end of a sandbox that was for this one only. */
 static void settle(struct execution *ex)
 {
-        const struct audit_begin begin = execution_log(ex);
         list_remove(&ex->link);
-        if (ex->logged && ex->failure.kind)
-                audit_cancel(ex->box->audit, ex->audit_slot);
-        else if (ex->logged)
-                record_end(ex->box, ex->audit_slot, &begin, &ex->result);
+        if (ex->failure.kind) {
+                record_failure(ex);
+        } else if (ex->logged) {
+                const struct about about = execution_about(ex);
+                struct audit_begin begin = execution_log(ex);
+                record_end(ex->box, ex->audit_slot, &begin, &about, &ex->result);
+        }
         if (ex->leaves)
                 sandbox_remove(ex->leaves);
         execution_unref(ex);
@@ -337,6 +363,7 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
         if (execution_start_elsewhere(ex, sb))
                 return;
         if (ex->facts.ending == END_BY_ITSELF && (!ex->spawned || err)) {
+                ex->maybe_ran = ex->logged && ex->spawned && sb->ready;
                 err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", ex->sandbox_id);
                 execution_fail(ex, err ? err : &gone);
                 return;

@@ -1,5 +1,6 @@
 /* box/execution_parts.h -- what the files of an execution share. */
 #pragma once
+#include "box/about.h"
 #include "box/execution.h"
 
 /* execution_end.c */
@@ -14,6 +15,7 @@ void execution_list_given_up(struct execution *ex);
 bool execution_had_nothing(const struct execution *ex);
 void execution_counted(struct observer *observer); /* what it did on the network */
 struct audit_begin execution_log(const struct execution *ex);
+struct about execution_about(const struct execution *ex);
 
 /* execution.c */
 void execution_drop_handle(uv_handle_t *handle); /* closes it, then lets go of the execution */

@@ -2,15 +2,21 @@
 
 #include <stdlib.h>
 
+#include "box/about.h"
 #include "box/violation.h"
 
 const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
                                                      25000,   50000,   100000,   250000,   500000,
                                                      1000000, 5000000, 30000000, 120000000};
 
-void record_end(struct box *box, int slot, const struct audit_begin *begin, const struct cella_result *r)
+static char text[AUDIT_ABOUT_MAX]; /* one thread */
+
+void record_end(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
+                const struct cella_result *r)
 {
         char *violations = violations_text(r);
+        begin->about = text;
+        begin->about_len = about_write(about, text);
         const struct audit_end end = {
                 .status = cella_status_name(r->status),
                 .exit_code = r->exit_code,
@@ -28,6 +34,29 @@ void record_end(struct box *box, int slot, const struct audit_begin *begin, cons
         if (box->watch.on_recorded)
                 box->watch.on_recorded(begin, &end, box->watch.context);
         free(violations);
+}
+
+static void record_failed(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
+                          const char *status)
+{
+        const struct audit_end end = {.status = status};
+        begin->about = text;
+        begin->about_len = about_write(about, text);
+        audit_end(box->audit, slot, begin, &end);
+        if (box->watch.on_recorded)
+                box->watch.on_recorded(begin, &end, box->watch.context);
+}
+
+void record_refused(struct box *box, int slot, struct audit_begin *begin, const struct about *about)
+{
+        if (begin->input_len > REFUSALS_INPUT_MAX)
+                begin->input_len = REFUSALS_INPUT_MAX;
+        record_failed(box, slot, begin, about, "refused");
+}
+
+void record_lost(struct box *box, int slot, struct audit_begin *begin, const struct about *about)
+{
+        record_failed(box, slot, begin, about, "lost");
 }
 
 void record_count(struct box *box, const struct cella_result *r)

@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
         {"sandbox", "SBX", "only those in this sandbox", CLI_INTO(CLI_TEXT, struct logs_options, sandbox)},
         {"session", "NAME", "only those of this session", CLI_INTO(CLI_TEXT, struct logs_options, session)},
         {"agent", "NAME", "only those of this agent", CLI_INTO(CLI_TEXT, struct logs_options, agent)},
-        {"status", "STATUS", "only those that ended so (exited, timeout, memory_limit...)",
+        {"status", "STATUS", "only those that ended so (exited, timeout, refused...)",
          CLI_INTO(CLI_TEXT, struct logs_options, status)},
         {"since", "TIME", "only those from then on: 2026-11-15T05:00:00Z, or 10m for ten minutes ago",
          CLI_INTO(CLI_TEXT, struct logs_options, since)},
@@ -41,8 +41,15 @@ static const struct cli_option options[] = {
 
 /* ---- many ---- */
 
-static const char *const headings[] = {"ID",      "STARTED", "STATUS",  "EXIT",  "MS",
+static const char *const headings[] = {"ID",      "STARTED", "STATUS",  "EXIT",  "MS", "MODE",
                                        "RUNTIME", "SANDBOX", "SESSION", "AGENT", "KEY"};
+
+/* Where it ran.  On the host is what nobody must overlook. */
+static const char *mode_of(const struct json_value *e)
+{
+        const char *mode = json_get_string(e, "mode");
+        return mode && !strcmp(mode, "host") ? "HOST" : mode;
+}
 
 static void add_row(struct table *t, const struct json_value *e)
 {
@@ -58,6 +65,7 @@ static void add_row(struct table *t, const struct json_value *e)
         if (json_get_real(e, "duration_ms", &ms))
                 snprintf(cell, sizeof cell, "%.1f", ms);
         table_add(t, cell, 0);
+        table_add(t, mode_of(e), 8);
         for (size_t i = 0; i < ARRAY_LEN(rest); i++)
                 table_add(t, json_get_string(e, rest[i]), 40);
 }
@@ -65,12 +73,15 @@ static void add_row(struct table *t, const struct json_value *e)
 /* Fixed columns: what comes later must stand under what was printed before. */
 static void print_followed(const struct json_value *e)
 {
-        static const char *const names[] = {"id",      "started", "status", "runtime",
-                                            "sandbox", "session", "agent"};
-        static const int widths[] = {25, 25, 13, 10, 25, 16, 0};
+        static const char *const names[] = {"id",      "started", "status",  "mode",
+                                            "runtime", "sandbox", "session", "agent"};
+        static const int widths[] = {25, 25, 13, 8, 10, 25, 16, 0};
         char cell[256], safe[256];
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                api_text(json_get(e, names[i]), cell, sizeof cell);
+                if (!strcmp(names[i], "mode"))
+                        snprintf(cell, sizeof cell, "%s", mode_of(e) ? mode_of(e) : "");
+                else
+                        api_text(json_get(e, names[i]), cell, sizeof cell);
                 text_safe(safe, sizeof safe, cell[0] ? cell : "-");
                 printf("%-*s%s", widths[i], safe, i + 1 < ARRAY_LEN(names) ? " " : "\n");
         }

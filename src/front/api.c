@@ -81,10 +81,20 @@ json_t *api_error(struct call *call, const struct cella_err *err)
                          err->hint);
 }
 
+void api_record_refusal(struct call *call, const struct exec_request *request, const struct cella_err *err)
+{
+        const struct api_route *route = http_about(call->request);
+        if (call->logged || !route || !(route->flags & API_RUNS))
+                return;
+        call->logged = true;
+        refusal_record(call->box, &call->caller, request, err);
+}
+
 void api_reply_err(struct call *call, const struct cella_err *err)
 {
         int status = api_status(err->kind);
         char seconds[16];
+        api_record_refusal(call, NULL, err);
         if (status == 429) {
                 snprintf(seconds, sizeof seconds, "%u", queue_retry_after_s(call->box));
                 http_add_header(call->request, "Retry-After", seconds);
@@ -199,6 +209,8 @@ static void on_error(struct http_request *request, int status, const char *why, 
                                : status >= 500                  ? CELLA_INTERNAL
                                                                 : CELLA_INVALID_REQUEST;
         err_say(&err, kind, -EINVAL, "%s", why);
+        if (call)
+                api_record_refusal(call, NULL, &err);
         api_reply(call ? call : &spare, status, api_error(call ? call : &spare, &err));
 }
 

@@ -19,6 +19,7 @@ enum {
         API_OPEN = 1u << 0,   /* no key needed: health */
         API_STREAM = 1u << 1, /* the body comes in pieces, see http_body_read() */
         API_RAW = 1u << 2,    /* the body is bytes, not JSON */
+        API_RUNS = 1u << 3,   /* runs code: a request that is refused is in the log */
 };
 
 struct api_route {
@@ -44,7 +45,8 @@ struct call {
         struct http_request *request;
         struct caller caller;
         int64_t begun_us;
-        void *data; /* the handler's own */
+        bool logged; /* the log has it, or will have: its refusal is not recorded once more */
+        void *data;  /* the handler's own */
 };
 
 typedef void (*api_log)(const char *level, const char *message, const char *detail_name, const char *detail);
@@ -92,6 +94,10 @@ extern const size_t api_routes_len;
 void api_reply(struct call *call, int status, json_t *body);                /* takes body */
 void api_reply_text(struct call *call, int status, char *text, size_t len); /* takes text: JSON */
 void api_reply_nothing(struct call *call);                                  /* 204 */
+/* Records that this request was refused, before api_reply_err() tells why.  request: NULL if there is none.
+ */
+struct exec_request;
+void api_record_refusal(struct call *call, const struct exec_request *request, const struct cella_err *err);
 void api_reply_err(struct call *call, const struct cella_err *err);
 json_t *api_error(struct call *call, const struct cella_err *err); /* the object, for a stream */
 int api_status(enum cella_kind kind);

@@ -334,9 +334,12 @@ static int run(struct call *call, struct context *c, struct exec_request *reques
                                     : about.streams ? &stream_events
                                                     : &plain_events,
                                     r, &run, err);
-        else
+        if (e < 0 && !run && request->document) { /* it was refused before context_run_new() took it */
+                api_record_refusal(call, request, err);
                 exec_request_done(request);
+        }
         if (e < 0 || !run) {
+                call->logged = true; /* context_run_new() has seen to it */
                 free(r);
                 return e;
         }

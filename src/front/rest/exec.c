@@ -106,6 +106,7 @@ static void on_end(struct execution *ex, void *context)
         if (r->begun) {
                 stream_end(r);
         } else if (ex->failure.kind) {
+                r->call->logged = true; /* by executions_settle() */
                 api_reply_err(r->call, &ex->failure);
         } else {
                 char *text = execution_result_text(ex, r->base64 ? RESULT_BASE64 : 0, &len);
@@ -123,6 +124,13 @@ static void reply_detached(struct call *call, const struct execution *ex)
 {
         api_reply(call, 202,
                   json_pack("{s:s, s:s, s:s}", "id", ex->id, "sandbox", ex->sandbox_id, "status", "running"));
+}
+
+/* Puts the request into the log, and frees what it holds. */
+static void refuse(struct call *call, struct exec_request *request, const struct cella_err *err)
+{
+        api_record_refusal(call, request, err);
+        exec_request_done(request);
 }
 
 static void run(struct call *call, struct box_sandbox *sb, struct exec_request *request)
@@ -144,7 +152,7 @@ static void run(struct call *call, struct box_sandbox *sb, struct exec_request *
                                            : &plain_events,
                                   r, &ex, &err);
         else
-                exec_request_done(request);
+                refuse(call, request, &err);
         if (e < 0 || !r || !ex) {
                 free(r);
                 if (sb->one_shot)
@@ -170,7 +178,7 @@ static void run_in_own(struct call *call, struct exec_request *request)
         struct box_sandbox *sb = NULL;
         struct cella_err err = {0};
         if (exec_request_sandbox(call->box, &call->caller, request, &sb, &err) < 0 || !sb) {
-                exec_request_done(request);
+                refuse(call, request, &err);
                 api_reply_err(call, &err);
                 return;
         }
@@ -192,7 +200,7 @@ static void on_image(struct image_wait *wait, const struct imager_event *end, co
         (void)wait, (void)end;
         http_on_gone(w->call->request, NULL, NULL);
         if (err) {
-                exec_request_done(&w->request);
+                refuse(w->call, &w->request, err);
                 api_reply_err(w->call, err);
         } else {
                 run_in_own(w->call, &w->request);
@@ -223,7 +231,7 @@ void rest_exec(struct call *call, json_t *body)
                         r = exec_request_image(call->box, &call->caller, &w->request, &events, w, &w->wait,
                                                &err);
                 if (r < 0)
-                        exec_request_done(&w->request);
+                        refuse(call, &w->request, &err);
         }
         if (r == 0) {
                 http_on_gone(call->request, on_gone_meanwhile, w);
@@ -247,7 +255,7 @@ void rest_sandbox_exec(struct call *call, json_t *body)
         }
         int r = exec_request_from(body, &request, &err);
         if (r == 0 && (r = exec_request_admit(call->box, &call->caller, &request, false, &err)) < 0)
-                exec_request_done(&request);
+                refuse(call, &request, &err);
         if (r < 0)
                 api_reply_err(call, &err);
         else

@@ -75,6 +75,7 @@ static void on_end(struct execution *ex, void *context)
         struct starting *s = context;
         struct cella_err err = {0};
         err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the process was gone before it had begun");
+        s->call->logged = true; /* by executions_settle() */
         api_reply_err(s->call, ex->failure.kind ? &ex->failure : &err);
         let_go(s);
 }
@@ -114,8 +115,10 @@ void rest_process_start(struct call *call, json_t *body)
                 r = exec_request_admit(call->box, &call->caller, &request, false, &err);
                 if (r == 0)
                         r = exec_request_limits(&request, sb, &limits, &err);
-                if (r < 0)
+                if (r < 0) {
+                        api_record_refusal(call, &request, &err);
                         exec_request_done(&request);
+                }
         }
         bool endless = r == 0 && request.timeout_ms == 0 && !json_object_get(request.limits, "timeout_ms");
         if (r == 0)

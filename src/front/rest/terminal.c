@@ -263,6 +263,7 @@ static void on_end(struct execution *ex, void *context)
                 continue;
         if (t->call) {
                 http_on_gone(t->call->request, NULL, NULL);
+                t->call->logged = true; /* by executions_settle() */
                 err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENODEV, "terminal: this sandbox cannot have one");
                 api_reply_err(t->call, ex->failure.kind ? &ex->failure : &err);
         }

@@ -99,6 +99,8 @@ void tools_http_call(struct call *call, json_t *body)
         (void)body;
         if (r < 0 || !c) {
                 free(c);
+                if (tool && tool->may == MAY_EXEC)
+                        refusal_record(call->box, &call->caller, NULL, &err);
                 api_reply_err(call, &err);
                 return;
         }

@@ -390,11 +390,13 @@ static int start_run(struct python *p, struct cella_err *err)
                          : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0)
                 return r;
-        if ((r = exec_request_limits(&request, p->context->home, &limits, err)) < 0)
+        if ((r = exec_request_limits(&request, p->context->home, &limits, err)) < 0) {
                 exec_request_done(&request);
-        else
-                r = context_run_new(p->context, &call->caller, &request, &limits, false,
-                                    p->packages_are_there ? &events : &silent, p, &p->run, err);
+                return r;
+        }
+        r = context_run_new(p->context, &call->caller, &request, &limits, false,
+                            p->packages_are_there ? &events : &silent, p, &p->run, err);
+        p->call->logged = r < 0; /* context_run_new() has recorded its refusal */
         return r;
 }
 

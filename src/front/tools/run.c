@@ -220,8 +220,10 @@ static void go_on(struct running *run)
                 r = execution_new(call->box, &call->caller, sb, &run->request, &limits, EXECUTION_PLAIN,
                                   call->options.events->on_output ? &loud : &quiet, run, &run->execution,
                                   &err);
-        else
+        if (r < 0 && run->request.document) { /* execution_new() did not take it */
+                tool_record_refusal(call, &run->request, &err);
                 exec_request_done(&run->request);
+        }
         if (r < 0) {
                 if (sb && sb->one_shot)
                         sandbox_remove(sb);
@@ -245,6 +247,7 @@ static void on_image(struct image_wait *wait, const struct imager_event *end, co
                 go_on(run);
                 return;
         }
+        tool_record_refusal(call, &run->request, err);
         exec_request_done(&run->request);
         free(run);
         tool_fail(call, err);
@@ -279,6 +282,7 @@ static void run(struct tool_call *call, json_t *document, bool bare)
                 r = exec_request_image(call->box, &call->caller, &run->request, &events, run, &run->wait,
                                        &err);
         if (r < 0) {
+                tool_record_refusal(call, &run->request, &err);
                 exec_request_done(&run->request);
                 free(run);
                 tool_fail(call, &err);

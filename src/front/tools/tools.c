@@ -148,8 +148,17 @@ void tool_end(struct tool_call *call, const struct tool_result *result)
                 free_call(call);
 }
 
+void tool_record_refusal(struct tool_call *call, const struct exec_request *request,
+                         const struct cella_err *err)
+{
+        if (call->tool->may == MAY_EXEC && !call->logged)
+                refusal_record(call->box, &call->caller, request, err);
+        call->logged = true;
+}
+
 void tool_fail(struct tool_call *call, const struct cella_err *err)
 {
+        tool_record_refusal(call, NULL, err);
         const struct tool_result result = {.err = *err};
         tool_end(call, &result);
 }
@@ -181,6 +190,8 @@ struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const s
         if (!call || check(tool, options->caller, arguments, &err) < 0) {
                 if (!call)
                         err_set(&err, CELLA_INTERNAL, -ENOMEM, "tool");
+                if (tool->may == MAY_EXEC)
+                        refusal_record(options->box, options->caller, NULL, &err);
                 json_decref(arguments);
                 free(call);
                 refused.err = err;
