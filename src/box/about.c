@@ -270,10 +270,10 @@ static void put_place(struct writer *w, const struct about *about)
                 put_text(w, "mode", host ? "host" : "sandbox", 16);
         if (about->image) {
                 put_text(w, "engine", host ? "host" : engine_words[about->engine], 16);
-                put_text(w, "image", about->image, TEXT_MAX);
+                put_masked(w, "image", about->image, r ? exec_request_mask(r) : NULL, TEXT_MAX);
                 put_text(w, "tier", tier_words[about->tier], 16);
         } else if (r && r->image) {
-                put_text(w, "image", r->image, TEXT_MAX);
+                put_masked(w, "image", r->image, exec_request_mask(r), TEXT_MAX);
         }
 }
 
@@ -289,13 +289,23 @@ static size_t write_about(const struct about *about, const struct bounds *bounds
         if (about->error) {
                 put_open(&w, "error", '{');
                 put_text(&w, "kind", cella_kind_name(about->error->kind), 32);
-                put_text(&w, "message", about->error->msg, 400);
+                put_masked(&w, "message", about->error->msg,
+                           about->request ? exec_request_mask(about->request) : NULL, 400);
                 put_close(&w, '}');
         }
         if (about->unrecorded > 0)
                 put_number(&w, "unrecorded", about->unrecorded);
         put_close(&w, '}');
         return w.len;
+}
+
+const char *about_runtime(const struct exec_request *r, char to[ABOUT_NAME_SIZE])
+{
+        if (!r->runtime || !exec_request_mask(r))
+                return r->runtime;
+        snprintf(to, ABOUT_NAME_SIZE, "%s", r->runtime);
+        mask_string(exec_request_mask(r), to);
+        return to;
 }
 
 size_t about_write_short(const struct about *about, char to[AUDIT_ABOUT_SLOT_MAX])

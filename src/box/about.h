@@ -23,6 +23,10 @@ struct about {
         uint64_t unrecorded;           /* refused requests of this caller that the log left out before it */
 };
 
+/* The runtime that the log names: as it was asked for, without the values of secrets.  to: for a copy. */
+#define ABOUT_NAME_SIZE 256
+const char *about_runtime(const struct exec_request *request, char to[ABOUT_NAME_SIZE]);
+
 /* For running.map: short, and without hashing more than 64 KiB.  Returns the length. */
 size_t about_write_short(const struct about *about, char to[AUDIT_ABOUT_SLOT_MAX]);
 /* For the row. */

@@ -241,6 +241,8 @@ void execution_log_begin(struct execution *ex)
         char text[AUDIT_ABOUT_SLOT_MAX];
         struct audit_begin begin = execution_log(ex);
         const struct about about = execution_about(ex);
+        char runtime[ABOUT_NAME_SIZE];
+        begin.runtime = about_runtime(&ex->request, runtime);
         begin.about = text;
         begin.about_len = about_write_short(&about, text);
         ex->audit_slot = audit_begin(ex->box->audit, &begin);

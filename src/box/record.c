@@ -14,7 +14,8 @@ static char text[AUDIT_ABOUT_MAX]; /* one thread */
 void record_end(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
                 const struct cella_result *r)
 {
-        char *violations = violations_text(r);
+        char *violations = violations_text(r), runtime[ABOUT_NAME_SIZE];
+        begin->runtime = about_runtime(about->request, runtime);
         begin->about = text;
         begin->about_len = about_write(about, text);
         const struct audit_end end = {
@@ -40,6 +41,9 @@ static void record_failed(struct box *box, int slot, struct audit_begin *begin, 
                           const char *status)
 {
         const struct audit_end end = {.status = status};
+        char runtime[ABOUT_NAME_SIZE];
+        if (about->request)
+                begin->runtime = about_runtime(about->request, runtime);
         begin->about = text;
         begin->about_len = about_write(about, text);
         audit_end(box->audit, slot, begin, &end);

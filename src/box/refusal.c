@@ -51,6 +51,9 @@ void refusal_record(struct box *box, const struct caller *caller, const struct e
 {
         char id[ID_SIZE];
         const char *who = caller->key[0] ? caller->key : caller->owner ? "owner" : "unknown";
+        /* Without the values of its secrets its texts cannot be masked. */
+        if (request && json_object_size(request->secrets) > 0 && !request->grant)
+                request = NULL;
         struct about about = {.request = request, .key_name = caller->name, .error = err};
         if (!refusals_take(&box->refusals, who, clock_us() / 1000 + 1, &about.unrecorded) ||
             id_make("exe_", id) < 0)

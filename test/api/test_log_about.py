@@ -113,7 +113,7 @@ def refused_requests_are_in_the_log():
             ("access_denied", "/v1/exec", {**code, "limits": {"memory_bytes": 1 << 30}}, k, "echo no", "limits.memory_bytes"),
             ("invalid_request", "/v1/exec", {**code, "colour": 1}, k, None, "colour"),
             ("not_found", "/v1/sandboxes/sbx_aaaaaaaaaaaaaaaaaaaa/exec", code, k, None, "no sandbox"),
-            ("not_found", "/v1/exec", {**code, "secrets": {"T": "{{secret:none}}"}}, None, "echo no", "none"),
+            ("not_found", "/v1/exec", {**code, "secrets": {"T": "{{secret:none}}"}}, None, None, "none"),
             ("scan_refused", "/v1/exec", {"runtime": "python3", "code": "import socket", "allowed_imports": ["math"]}, k, "import socket", "socket"),
             ("not_found", "/v1/exec", {"command": ["no-such-program"]}, k, '["no-such-program"]', "no-such-program"),
             ("invalid_request", "/v1/tools/sandbox.exec", {"runtime": "cobol", "code": "x"}, k, None, "runtime"),
