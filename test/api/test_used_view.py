@@ -192,12 +192,12 @@ def views_serve_again():
         ensure(len(set(seen)) < 50, "when it writes no more, they serve again", seen)
 
 
-@test(users=["root"])
+@test(users=["root"], timeout=180)
 def of_files_nothing_is_left():
     nothing_is_left(FILES)
 
 
-@test(users=["root"])
+@test(users=["root"], timeout=180)
 def of_files_without_a_name_nothing_is_left():
     """They change no directory."""
     nothing_is_left(WITHOUT_NAMES)
@@ -215,17 +215,17 @@ def the_number_of_a_file_tells_how_often_a_view_has_served():
                 ensure(int(number) < 500, "the number of the next file", number)
 
 
-@test(users=["root"])
+@test(users=["root"], timeout=180)
 def of_what_is_said_of_a_directory_nothing_is_left():
     nothing_is_left(WHAT_IS_SAID_OF_IT)
 
 
-@test(users=["root"])
+@test(users=["root"], timeout=180)
 def of_what_is_held_nothing_is_left():
     nothing_is_left(HELD)
 
 
-@test(users=["root"])
+@test(users=["root"], timeout=180)
 def of_who_writes_late_nothing_is_left():
     nothing_is_left(LATE)
 
