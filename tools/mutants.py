@@ -127,8 +127,6 @@ MUTANTS = [
            "if (n > u->budget->bytes_max || used > u->budget->bytes_max - n) {", "if (false) {", "image:sizes_end_at_the_limit"),
     Mutant("hard links to directories", "src/image/place.c", "if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))", "if (false)",
            "image:hard_links_to_what_is_not_in_it_are_refused"),
-    Mutant("images may have set-uid programs", "src/image/unpack.c", "unsigned mode = archive_entry_perm(entry) & 0777;",
-           "unsigned mode = archive_entry_perm(entry) & 07777;", "image:modes_and_times_are_kept_and_rights_are_not"),
     Mutant("an archive may have any number of entries", "src/image/unpack.c",
            "if (++u->budget->entries > u->budget->entries_max)", "if (false)", "image:sizes_end_at_the_limit"),
     Mutant("credentials go to another registry", "src/image/credentials.c",
