@@ -333,10 +333,11 @@ TEST(refuses_what_is_not_http)
 /* Sends the bytes and a good request behind them: how many answers come, and is the connection closed? */
 static struct answer ask_raw(const char *data, size_t len, unsigned *ret_answers)
 {
+        static const char next[] = "GET /hello?second HTTP/1.1\r\nHost: x\r\n\r\n";
         struct reader reader = {.fd = dial()};
         struct answer first = {0};
         CHECK_INT(send(reader.fd, data, len, MSG_NOSIGNAL), (ssize_t)len);
-        CHECK(send(reader.fd, "GET /hello?second HTTP/1.1\r\nHost: x\r\n\r\n", 42, MSG_NOSIGNAL) == 42);
+        CHECK_INT(send(reader.fd, next, sizeof next - 1, MSG_NOSIGNAL), sizeof next - 1);
         first = get_answer(&reader);
         *ret_answers = 1;
         if (!first.close) {

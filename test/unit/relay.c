@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -302,6 +303,7 @@ TEST(an_end_comes_after_what_was_written_and_nobody_waits_for_a_reader)
         spawn(&p, 6, other, others);
         struct flood f = {theirs[1], len};
         pthread_create(&thread, NULL, flood, &f);
+        CHECK_INT(poll(&(struct pollfd){.fd = mine[1], .events = POLLIN}, 1, 60000), 1);
         usleep(200000);
         size_t waiting = 0;
         int there = 0;
