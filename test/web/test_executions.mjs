@@ -38,6 +38,25 @@ test("the log is newest first, and one execution is shown in full with all that 
     await axe(page);
 });
 
+test("what ran on the host and what was refused is obvious", async (t) => {
+    const daemon = await t.newDaemon({mode: "off"});
+    await exec(daemon, {runtime: "sh", code: "true", args: ["<i>one</i>"], env: {COLOUR: "red"}, stdin: "four"});
+    await exec(daemon, {runtime: "sh", code: "echo no", image: "none"}).catch(() => {});
+    const page = await t.page("/#/executions", {daemon});
+    await rows(page).nth(1).waitFor();
+    const about = await page.locator(".log-about").allInnerTexts();
+    ensure(about[0].startsWith("Refused"), `the newest: ${about[0]}`);
+    ensure(about[1].startsWith("On the host · Finished"), `the other: ${about[1]}`);
+    await rows(page).nth(1).click();
+    await page.locator(".detail .code").waitFor();
+    const shown = await page.locator(".detail").innerText();
+    for (const part of ["It ran on the host, not in a sandbox.", "host: the mode is off", "<i>one</i>", "COLOUR", "4 bytes"]) ensure(shown.includes(part), `${part} in ${shown}`);
+    await rows(page).nth(0).click();
+    await page.getByText("image cannot be had").waitFor();
+    same(await page.locator(".detail i, .detail b").count(), 0, "elements made from text");
+    await axe(page);
+});
+
 test("the log is searched by text, status, agent and session, and the filter is in the address", async (t) => {
     const daemon = await filled(t), page = await t.page("/#/executions", {daemon});
     await rows(page).first().waitFor();
