@@ -171,32 +171,32 @@ static inline struct test *test_watch(pid_t child)
         int status = 0;
         bool late = false;
         useconds_t pause = 500;
-        const struct test *now;
+        const struct test *running;
 
         for (pid_t r = 0; (r = waitpid(child, &status, WNOHANG)) <= 0;) {
-                now = test_progress->now;
+                running = test_progress->now;
                 if (r < 0 && errno != EINTR)
                         return NULL;
-                late = now && test_now() - test_progress->started > now->seconds * test_slack();
+                late = running && test_now() - test_progress->started > running->seconds * test_slack();
                 if (late)
                         kill(-child, SIGKILL);
                 usleep(pause);
                 pause = pause < 20000 ? pause * 2 : pause;
         }
-        now = test_progress->now;
-        if (now == NULL && status == 0)
+        running = test_progress->now;
+        if (running == NULL && status == 0)
                 return NULL;
         test_progress->failed++;
-        if (now == NULL)
+        if (running == NULL)
                 printf("FAIL exit: the tests ended with status 0x%x: a leak, or an error after the last "
                        "test\n",
                        (unsigned)status);
         else if (late)
-                printf("FAIL %s: still running after %g s\n", now->name, now->seconds * test_slack());
+                printf("FAIL %s: still running after %g s\n", running->name, running->seconds * test_slack());
         else
-                printf("FAIL %s: the process ended with status 0x%x\n", now->name, (unsigned)status);
+                printf("FAIL %s: the process ended with status 0x%x\n", running->name, (unsigned)status);
         kill(-child, SIGKILL);
-        return now ? now->next : NULL;
+        return running ? running->next : NULL;
 }
 
 int main(int argc, char **argv)
