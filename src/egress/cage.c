@@ -124,7 +124,7 @@ static const struct sock_filter filter[] = {
 
 static int load(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         return 0; /* its runtime opens files, and looks for leaks at the end */
 #endif
         const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
@@ -148,7 +148,7 @@ int cage_enter(void)
 
         for (size_t i = 0; i < ARRAY_LEN(none) && r == 0; i++)
                 r = sys_setrlimit(none[i], 0);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         if (r == 0)
                 r = sys_setrlimit(RLIMIT_DATA, MEMORY_MAX);
 #endif

@@ -30,7 +30,7 @@
 static const char *const readable[] = {
         "/etc",      "/usr/share",   "/usr/lib",           "/usr/local/share", "/run/systemd/resolve",
         "/dev/null", "/dev/urandom", "/proc/sys/net/ipv6",
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         "/proc", /* its search for leaks at the end looks at all threads */
 #endif
 };
@@ -115,7 +115,7 @@ int cage_enter(int store, struct cella_err *err)
         int r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
         if (r == 0)
                 r = sys_setrlimit(RLIMIT_CORE, 0);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         if (r == 0)
                 r = sys_setrlimit(RLIMIT_DATA, MEMORY_MAX);
         if (r == 0)

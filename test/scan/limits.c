@@ -13,7 +13,7 @@
 #define YARDSTICK 1000000
 #define YARDSTICKS_MAX 1.75 /* a scan takes 1.2 to 1.35 of them */
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
 #define STACK_SIZE ((size_t)4 << 20) /* their frames are many times as large */
 #else

@@ -195,7 +195,7 @@ static const char *const bash[] = {
 /* Sanitizers and valgrind are ten times as slow. */
 static bool slow(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         return true;
 #else
         return getenv("CELLA_TEST_SLOW") != NULL;

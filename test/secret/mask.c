@@ -18,7 +18,7 @@ static struct cella_err err;
 /* How much less is done where everything takes longer. */
 static unsigned slower(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         return 4;
 #endif
         return getenv("CELLA_TEST_SLOW") ? 16 : 1;

@@ -19,7 +19,7 @@
 /* NULL, or why there is no filter here. */
 static const char *uncaged(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         return "there is no filter beside a sanitizer";
 #else
         return getenv("CELLA_TEST_SLOW") ? "valgrind does not live behind the filter" : NULL;

@@ -304,9 +304,13 @@ TEST(an_end_comes_after_what_was_written_and_nobody_waits_for_a_reader)
         struct flood f = {theirs[1], len};
         pthread_create(&thread, NULL, flood, &f);
         CHECK_INT(poll(&(struct pollfd){.fd = mine[1], .events = POLLIN}, 1, 60000), 1);
-        usleep(200000);
         size_t waiting = 0;
         int there = 0;
+        for (int i = 0; i < 1000 && there == 0; i++) {
+                usleep(10000);
+                ioctl(mine[1], FIONREAD, &there);
+        }
+        usleep(200000); /* more would come by now */
         ioctl(mine[1], FIONREAD, &there);
         waiting = (size_t)there;
         CHECK(waiting > 0 && waiting <= 65536);
