@@ -36,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TORTURE_HANG_S 60
+#define TORTURE_HANG_S 150    /* tests themselves wait for up to 60 s */
 #define TORTURE_DEFECTS_MAX 5 /* of one test; then the next */
 #define TORTURE_REFUSED 3     /* exit status of a try: a CHECK failed */
 #define TORTURE_SKIPPED 4     /* the test called SKIP */
