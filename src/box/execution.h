@@ -81,20 +81,16 @@ struct execution {
         enum execution_kind kind;
         struct exec_request request;
         struct cella_limits limits;
-        bool no_deadline;
         uint32_t tag, put_tag; /* the second for what is put there before, if something has the first */
         int slot;
         uint16_t columns, rows;
         struct waiting_how how; /* kind WAITING_NOT: started plainly */
         int control;            /* of an interpreter that waits; -1: none */
-        bool waited;            /* it has said that it does: what it exits with is the code's */
-        bool undelivered;       /* but its release did not reach it */
-        uint64_t spawn_number;  /* of the frame that started it plainly, see channel_sent() */
-        unsigned moves;         /* to another sandbox, because one died before the code began */
-        bool announced;         /* that it has started */
-        char script[16];        /* the file in the workspace that is ours; "": none */
-        size_t files_put;
         int pid;
+        uint64_t spawn_number; /* of the frame that started it plainly, see channel_sent() */
+        unsigned moves;        /* to another sandbox, because one died before the code began */
+        char script[16];       /* the file in the workspace that is ours; "": none */
+        size_t files_put;
         int64_t come_us, paused_us;
         int64_t released_us; /* just before its code was sent to the sandbox */
         int64_t started_us;  /* the same, or when the sandbox was ready, if that was later; 0: not yet */
@@ -104,10 +100,16 @@ struct execution {
         struct timespec since;
         struct stream_in in;
         struct stream_out out[2];
+        uint32_t due; /* until it is attached: the enum init_reply that init owes us, 0 if none */
+        bool no_deadline;
+        bool waited;      /* its interpreter has said that it waits: the exit code is the code's own */
+        bool undelivered; /* the release did not reach the waiting interpreter */
+        bool announced;   /* its start was reported */
+        bool cpu_counted; /* its CPU time is counted, also in a sandbox of its own */
+        bool early_known, early_wanted;
         bool attached;  /* init takes its messages */
         bool scanning;  /* another thread looks at its code */
         bool waits;     /* the reader has no room */
-        uint32_t due;   /* before that: the enum init_reply that init owes us, 0 if none */
         bool spawned;   /* the command was sent */
         bool logged;    /* the log knows of it */
         bool maybe_ran; /* the sandbox was lost, with an error, after the code was released */
@@ -121,10 +123,8 @@ struct execution {
         uint64_t cpu_before_us; /* of the interpreter, while it waited */
         /* Counters asked for when its output ended: mostly it ends then. */
         int64_t early_us; /* 0: not asked */
-        bool early_known, early_wanted;
         struct keeper_counted early;
         struct keeper_counted before; /* the sandbox's counters when it began */
-        bool cpu_counted;             /* with the CPU time, also in a sandbox of its own */
         struct observer observer;
         struct cella_result result;
         struct cella_err failure;
