@@ -91,7 +91,7 @@ static size_t escape(const char *p, size_t n, char ret[8])
 {
         unsigned char c = (unsigned char)*p;
         if (n == 0) { /* not UTF-8 */
-                memcpy(ret, "\xef\xbf\xbd", 3);
+                memcpy(ret, "\xef\xbf\xbd", 4);
                 return 3;
         }
         if (c < 0x20 || c == 0x7f)

@@ -82,7 +82,6 @@ struct context_run {
         enum box_tier tier;
         struct exec_request request;
         struct cella_limits limits;
-        bool streamed;
         int pid;
         int64_t started_us, started_ms; /* monotonic; realtime */
         struct keep keep[2];
@@ -90,20 +89,21 @@ struct context_run {
         char *results[CONTEXT_RESULTS_MAX]; /* JSON */
         size_t result_lens[CONTEXT_RESULTS_MAX], results_bytes;
         unsigned n_results, heard_results;
-        bool results_truncated;
         char *error; /* JSON; NULL: none */
         size_t error_len;
+        int64_t again_us; /* so long after the first SIGINT a second one is sent; 0: never */
+        bool streamed;
+        bool results_truncated;
+        bool finishing;   /* everything but the observer's count is done */
         bool interrupted; /* by a caller who means the code only */
         bool signalled;   /* SIGINT was sent */
         bool deferred;    /* it is to be, as soon as there is code for it */
-        int64_t again_us; /* so long after the first comes a second; 0: none does */
         bool done;        /* the driver said so */
         bool fence;       /* it is at the empty run behind it */
         bool over;        /* what follows is paperwork */
         struct verdict_facts facts;
         struct keeper_counted before; /* the sandbox's counters when it began */
         struct observer observer;
-        bool finishing; /* everything but the observer's count is done */
         struct cella_result result;
         uint32_t walls, missing;
         int audit_slot;

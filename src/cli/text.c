@@ -102,8 +102,8 @@ void table_add(struct table *t, const char *text, size_t width)
 
 void table_print(struct table *t)
 {
-        size_t widths[TABLE_COLUMNS_MAX] = {0};
-        for (size_t i = 0; i < t->n; i++) {
+        size_t *widths = calloc(t->columns, sizeof *widths); /* NULL: the columns are not aligned */
+        for (size_t i = 0; widths && i < t->n; i++) {
                 size_t w = width_of(t->cells[i] ? t->cells[i] : "");
                 if (w > widths[i % t->columns])
                         widths[i % t->columns] = w;
@@ -111,13 +111,15 @@ void table_print(struct table *t)
         for (size_t i = 0; i < t->n; i++) {
                 const char *cell = t->cells[i] ? t->cells[i] : "";
                 bool last = i % t->columns == t->columns - 1;
+                size_t end = (widths ? widths[i % t->columns] : width_of(cell)) + 2;
                 fputs(cell, stdout);
                 if (last)
                         putchar('\n');
-                for (size_t w = width_of(cell); !last && w < widths[i % t->columns] + 2; w++)
+                for (size_t w = width_of(cell); !last && w < end; w++)
                         putchar(' ');
                 free(t->cells[i]);
         }
+        free(widths);
         free(t->cells);
         *t = (struct table){0};
 }

@@ -12,7 +12,6 @@ void text_safe(char *out, size_t size, const char *text);
 void text_print(FILE *out, const char *text, size_t len);
 
 /* A table: headings, then cells row by row, each made safe; printed with aligned columns. */
-#define TABLE_COLUMNS_MAX 10
 struct table {
         size_t columns, n, size;
         char **cells; /* owned */
