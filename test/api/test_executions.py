@@ -104,9 +104,9 @@ def the_log_outlives_the_daemon():
         r = d.exec("sh", "echo kept")
         d.restart()
         same(d.get(f"/v1/executions/{r['id']}")["stdout"], "kept\n", "after a restart")
-        running = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 100", "detach": True, "session": "s"}, 202)
-        until(lambda: d.get(f"/v1/executions/{running['id']}")["status"] == "running", 5, "running")
-        time.sleep(0.2)
+        running = d.post("/v1/exec", {"runtime": "sh", "code": "touch begun; sleep 100", "detach": True, "session": "s"}, 202)
+        look = {"runtime": "sh", "code": "ls", "session": "s"}
+        until(lambda: "begun" in d.post("/v1/exec", look)["stdout"], 5, "the code's first effect")
         d.kill("both")
         d.start()
         same(d.get(f"/v1/executions/{running['id']}")["status"], "interrupted", "after a crash")
