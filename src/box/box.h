@@ -74,7 +74,7 @@ struct box {
         uv_timer_t lull;      /* since nothing was under way, for the pools */
         struct metrics metrics;
         struct refusals refusals; /* how many more rows of refused requests the log takes */
-        struct box_watch watch;   /* zero: nobody */
+        struct box_watch watch;   /* zero: no watcher */
         int64_t started_us;
         bool stopping;
         int64_t stop_at_us;                       /* then what still runs is killed */

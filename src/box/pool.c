@@ -358,7 +358,7 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
         pool->n_in_use++;
         sandbox_detach(&w->task);
         sandbox_adopt(sb, spec);
-        queue_hold(sb); /* without memory it counts for nobody, and the next allocation fails */
+        queue_hold(sb); /* if memory is short it counts for no caller, and the next allocation fails */
         sb->pool = pool;
         sb->ahead = false;
         egress_attach(sb);

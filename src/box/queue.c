@@ -34,8 +34,8 @@ static const struct queue_key *find_holder(const struct box *box, const char *ke
         return NULL;
 }
 
-/* Places that nobody holds (a sandbox in a pool counts as free, because it gives way), and how many of them
- * are set aside: one for each other caller that has no sandbox. */
+/* Places that no caller holds (a sandbox in a pool counts as free, because it gives way), and how many of
+ * them are set aside: one for each other caller that has no sandbox. */
 static void count_room(const struct box *box, const char *key, int *ret_free, int *ret_reserved)
 {
         const int max = (int)box->settings.sandboxes_max;

@@ -6,7 +6,7 @@
  * Shares.  As soon as there is a key, no caller can take all the room.  A caller that holds a sandbox may
  * have another one while it holds fewer than four times the room that is left, after one place was set aside
  * for each other caller that has none (at most a fifth of all places).  One busy caller gets about 80 of 100.
- * Sandboxes that wait in a pool are nobody's and count as free.
+ * Sandboxes that wait in a pool belong to no caller and count as free.
  *
  * Reclaiming.  When a caller within its share finds no room, pooled sandboxes are ended for it, then idle
  * session, agent and shared sandboxes of the caller that holds the most: see sandbox_reclaimable(). */

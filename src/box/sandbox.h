@@ -94,7 +94,7 @@ struct box_sandbox {
         uint32_t walls, missing;
         bool counted, ready, died, throttled, removing;
         bool all_dead;         /* the keeper said so: every process is gone */
-        bool waits_for_deaths; /* it has died, and its tasks are told when that is so */
+        bool waits_for_deaths; /* its tasks wait for the keeper to confirm its death */
         bool network_came;     /* INIT_NETWORK */
         int64_t ready_us;      /* when init was ready, by its clock; 0: that is not our clock */
         uint64_t cpu_made_us;  /* CPU time that init had used by then, see init_ready */
@@ -112,7 +112,7 @@ struct box_sandbox {
         struct list observers; /* struct observer: what is under way */
         struct list tasks;
         struct list waiters;      /* in its key's queue */
-        struct queue_key *holder; /* the caller whose share it counts for; NULL: not alive, or in a pool */
+        struct queue_key *holder; /* the caller that it is counted for; NULL: not alive, or in a pool */
         int64_t queued_us;        /* when its time in the queue began */
         int64_t making_us;
         uint64_t executions;   /* so far */

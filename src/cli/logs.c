@@ -44,7 +44,7 @@ static const struct cli_option options[] = {
 static const char *const headings[] = {"ID",      "STARTED", "STATUS",  "EXIT",  "MS", "MODE",
                                        "RUNTIME", "SANDBOX", "SESSION", "AGENT", "KEY"};
 
-/* Where it ran.  On the host is what nobody must overlook. */
+/* Where it ran.  HOST in capitals: code outside of a sandbox must be easy to see. */
 static const char *mode_of(const struct json_value *e)
 {
         const char *mode = json_get_string(e, "mode");

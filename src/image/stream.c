@@ -65,7 +65,7 @@ static ssize_t read_source(void *arg, void *data, size_t size)
                 return n;
         digest_add(s->blob, data, (size_t)n);
         s->done += (uint64_t)n;
-        if (s->source.fd >= 0) /* else it is within another, which tells of itself */
+        if (s->source.fd >= 0) /* else an outer stream reports its own progress */
                 s->job->progress(s->job, s->source.diff ? s->source.diff : "", "unpack", s->done,
                                  s->source.total);
         return n;

@@ -84,7 +84,7 @@ static enum attack_outcome judge_present(const char *name, const char *how)
         return attack_succeeded("/proc/%s is there (%s)", name, how);
 }
 
-/* Names that nobody has thought of, of this kernel. */
+/* Entries of this kernel that are on no list. */
 static enum attack_outcome look_for_others(void)
 {
         static const char *const expected[] = {".", "..", "self", "thread-self"};

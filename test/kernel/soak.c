@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         rounds = argc > 1 ? atoi(argv[1]) : 1000;
         if (!mkdtemp(temporary) || setenv("TMPDIR", temporary, 1) < 0)
                 return 1;
-        /* Nobody else mounts anything in a namespace of our own. */
+        /* No other process mounts anything in a namespace of our own. */
         if (geteuid() == 0 &&
             (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
                 return 1;

@@ -26,7 +26,7 @@ TEST(a_key_has_a_burst_and_then_one_a_minute)
         CHECK_INT(unrecorded, 0);
         CHECK_INT(taken("key_a", 1000, REFUSALS_EVERY_MS, &unrecorded), 0);
         CHECK_INT(taken("key_a", 1000, REFUSALS_EVERY_MS + 1, &unrecorded), 1);
-        CHECK_INT(unrecorded, 1900); /* what was left out is told once */
+        CHECK_INT(unrecorded, 1900); /* requests without a row are reported once */
         CHECK_INT(taken("key_a", 1000, 3 * REFUSALS_EVERY_MS + 1, &unrecorded), 2);
         CHECK_INT(unrecorded, 999);
         /* After a long time the burst is back, and no more. */

@@ -310,7 +310,7 @@ TEST(an_end_comes_after_what_was_written_and_nobody_waits_for_a_reader)
                 usleep(10000);
                 ioctl(mine[1], FIONREAD, &there);
         }
-        usleep(200000); /* more would come by now */
+        usleep(200000); /* time for more to arrive */
         ioctl(mine[1], FIONREAD, &there);
         waiting = (size_t)there;
         CHECK(waiting > 0 && waiting <= 65536);

@@ -48,7 +48,7 @@ enum torture_who { TORTURE_OURS, TORTURE_SQLITE, TORTURE_WHO };
 /* Shared with the tries. */
 static struct torture {
         _Atomic unsigned long count[TORTURE_WHO], at; /* allocations so far; which one fails, 0: none */
-        _Atomic int who;                              /* whose */
+        _Atomic int who;                              /* enum torture_who: the allocations that fail */
         _Atomic bool armed, fired, from;
         _Atomic int first, status; /* the process of the try; how another one of it has ended the try */
 } * torture;
