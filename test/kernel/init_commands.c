@@ -117,11 +117,13 @@ TEST(eight_commands_at_once_end_one_by_one)
                 box_script(&box, tag, INIT_TELL_STARTED, script, -1);
                 CHECK_INT(box_hear_type(&box, tag), INIT_STARTED);
         }
-        usleep(100000);
         for (uint32_t tag = 1; tag <= 8; tag++) {
-                char command[200];
-                /* Of each that lives there are three loops, besides what sleeps. */
-                snprintf(command, sizeof command, "test $(ps -eo args | grep -c '^sh -c .*[w]hile') -eq %u",
+                char command[300];
+                /* Three loops of each command that lives, besides what sleeps.  A process that was just
+                 * forked is counted twice or not yet: ten seconds for the number to become right. */
+                snprintf(command, sizeof command,
+                         "n=0; until test $(ps -eo args | grep -c '^sh -c .*[w]hile') -eq %u; do "
+                         "n=$((n + 1)); test $n -lt 100 || exit 1; sleep 0.1; done",
                          3 * (9 - tag));
                 CHECK_INT(box_ask(&box, command), 0);
                 box_signal(&box, SIGKILL, tag);

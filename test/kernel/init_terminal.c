@@ -56,6 +56,13 @@ TEST(a_command_is_on_a_terminal_of_its_size)
         close(master);
 }
 
+/* Until there is a process `sleep 1000`, for ten seconds at most. */
+static int sleep_runs(struct box *box)
+{
+        return box_ask(box, "n=0; until ps -eo args | grep -q '^sleep 1000'; do "
+                            "n=$((n + 1)); test $n -lt 100 || exit 1; sleep 0.1; done");
+}
+
 TEST(an_interactive_shell_has_job_control)
 {
         AUTO(box_done) struct box box = box_new_with(with_terminals);
@@ -65,18 +72,19 @@ TEST(an_interactive_shell_has_job_control)
         type(master, "echo o$((1+1))k\n");
         CHECK(read_until(master, "o2k\r\n", 5000));
         type(master, "sleep 1000\n");
-        usleep(200000);
+        CHECK_INT(sleep_runs(&box), 0);
         type(master, "\032"); /* ^Z */
         CHECK(read_until(master, "Stopped", 5000));
         type(master, "jobs; bg; kill %1; wait; echo b$((2+2))\n");
         CHECK(read_until(master, "b4\r\n", 5000));
         type(master, "sleep 1000; echo not\"\"reached || true\n");
-        usleep(200000);
+        CHECK_INT(sleep_runs(&box), 0);
         type(master, "\003"); /* ^C */
         type(master, "echo after $?\n");
         CHECK(read_until(master, "after 130\r\n", 5000));
         type(master, "sleep 1000 | cat & fg\n");
-        usleep(200000);
+        CHECK_INT(sleep_runs(&box), 0);
+        usleep(200000); /* for `fg` */
         type(master, "\003");
         type(master, "echo c$((3+3))\n");
         CHECK(read_until(master, "c6\r\n", 5000));
