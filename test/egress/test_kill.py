@@ -15,6 +15,7 @@ from support import same, test, until
 NETWORK = {"tier": "standard", "allowed_domains": ["ok.example"]}
 
 # An allowed name, others, an address, a datagram and a lookup, over and over: one line for each time that it was otherwise than before.
+# Arguments: for how many seconds; and, if it is to end earlier, how many seconds after the allowed name stopped working.
 PROBE = """
 import json, socket, sys, time, urllib.request, urllib.error
 def http(address, host):
@@ -39,8 +40,8 @@ tries = {
     "raw": lambda: raw("93.184.216.66", 7001), "metadata": lambda: http("169.254.169.254", "169.254.169.254"), "datagram": lambda: datagram("93.184.216.66"),
     "lookup": lambda: lookup("evil.example"),
 }
-seconds, last, n, slowest = float(sys.argv[1]), {}, 0, 0
-end = time.time() + seconds
+last, n, slowest = {}, 0, 0
+end = time.time() + float(sys.argv[1])
 while time.time() < end:
     for name, f in tries.items():
         begun = time.time()
@@ -48,6 +49,7 @@ while time.time() < end:
         except OSError as e: outcome = type(e).__name__
         n, slowest = n + 1, max(slowest, time.time() - begun)
         if last.get(name) != outcome:
+            if last.get(name) == "200" and sys.argv[2:]: end = time.time() + float(sys.argv[2])
             last[name] = outcome
             print(json.dumps([begun, name, outcome]), flush=True)
 print(json.dumps(["end", n, slowest]))
@@ -125,7 +127,7 @@ def a_killed_egress_process_of_cella_run_leaves_nothing_open():
     with Internet() as net:
         for user in (None, "user"):
             net.forget()
-            p = support.spawn("run", *network_options(NETWORK), "python3", "-c", PROBE, "2", user=user, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            p = support.spawn("run", *network_options(NETWORK), "python3", "-c", PROBE, "15", "1.5", user=user, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             until(lambda: net.seen("http"), 10, "traffic")
             mine = [pid for pid, words in support.processes().items() if words[:1] == ["cella-egress"] and parent(pid) == p.pid]
             same(len(mine), 1, "egress processes")
