@@ -32,7 +32,7 @@ MACHINE = os.uname().machine
 OTHER = "aarch64" if MACHINE == "x86_64" else "x86_64"
 IS_ROOT = os.geteuid() == 0
 
-WEIGHT = 3  # of the stages that run at once
+WEIGHT = int(os.environ.get("CELLA_TEST_WEIGHT", 3))  # of the stages that run at once; a heavier one runs alone
 
 # What may run beside a stage.
 QUIET = "quiet"  # it makes no sandboxes: anything
@@ -403,7 +403,7 @@ def run_all(stages, only, done):
                     results[stage.name].fail(f"{stage.name}: not run, because {broken[0]} failed")
                     say(results[stage.name].shown[0])
                     continue
-                if sum(r.stage.weight for r in running) + stage.weight > WEIGHT or any(conflict(stage, r.stage) for r in running):
+                if running and sum(r.stage.weight for r in running) + stage.weight > WEIGHT or any(conflict(stage, r.stage) for r in running):
                     continue
                 if not all(n in results for n in stage.after):
                     continue

@@ -188,7 +188,7 @@ def what_was_used_is_told_also_of_what_is_killed():
     codes = {"itself": burn, "a child": f"if os.fork() == 0:\n    {burn}    os._exit(0)\nos.wait()\n"}
     with Daemon() as d:
         for who, code in codes.items():
-            r = d.exec("python3", stay + code + "time.sleep(60)", timeout_ms=int(1500 * support.slack), limits={"grace_ms": 10})
+            r = d.exec("python3", stay + code + "time.sleep(60)", timeout_ms=int(5000 * support.slack), limits={"grace_ms": 10})
             same((r["status"], r["signal"]), ("timeout", 9), who)
             ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"{who} used 200 ms: {r['usage']}")
         r = d.exec("python3", stay + burn + "while True: print('x' * 1000)", on_output_limit="kill", limits={"output_bytes": 65536})
