@@ -13,6 +13,7 @@ import textwrap
 import traceback
 
 sys.dont_write_bytecode = True
+os.environ.pop("CELLA_TEST_WEIGHT", None)  # the stages made here run as many at once as by default
 WHO = "root" if os.geteuid() == 0 else "user"  # as whom the tests of the small suites run; they say root
 TEST = pathlib.Path(__file__).resolve().parent.parent
 tests = []
