@@ -239,7 +239,7 @@ TEST(takes_head_for_get_without_the_body)
         reader = (struct reader){.fd = dial()};
         put(reader.fd, "HEAD /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         while (reader.len == 0 || strstr(reader.data, "\r\n\r\n") == NULL)
-                if (!fill(&reader, 3000))
+                if (!fill(&reader, PATIENCE))
                         break;
         CHECK(reader.data != NULL && strncmp(reader.data, "HTTP/1.1 200", 12) == 0);
         CHECK(strcasestr(reader.data, "Content-Length: 5\r\n") != NULL);
@@ -254,7 +254,7 @@ TEST(takes_head_for_get_without_the_body)
         http_stream_write(seen.request, "abc", 3);
         http_stream_end(seen.request);
         while (reader.len == 0 || strstr(reader.data, "\r\n\r\n") == NULL)
-                if (!fill(&reader, 3000))
+                if (!fill(&reader, PATIENCE))
                         break;
         CHECK(strncmp(reader.data, "HTTP/1.1 200", 12) == 0);
         reader.len = 0;

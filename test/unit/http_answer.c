@@ -167,7 +167,7 @@ static void check_event_latency(int fd)
         put(reader.fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         while (reader.len == 0 || strstr(reader.data, "\r\n\r\n") == NULL)
-                if (!fill(&reader, 1000))
+                if (!fill(&reader, PATIENCE))
                         break;
         CHECK(reader.len > 0); /* the headers do not wait for the first event */
         for (int i = 0; i < 100; i++) {
@@ -175,7 +175,7 @@ static void check_event_latency(int fd)
                 size_t len = reader.len;
 
                 http_stream_write(seen.request, "data: x\n\n", 9);
-                while (reader.len == len && fill(&reader, 1000))
+                while (reader.len == len && fill(&reader, PATIENCE))
                         ;
                 quick += clock_us() - before < 300;
         }
@@ -183,7 +183,7 @@ static void check_event_latency(int fd)
         http_stream_end(seen.request);
         seen.request = NULL;
         while (strcmp(reader.data + reader.len - 5, "0\r\n\r\n") != 0)
-                if (!fill(&reader, 1000))
+                if (!fill(&reader, PATIENCE))
                         break;
         CHECK(strcmp(reader.data + reader.len - 5, "0\r\n\r\n") == 0);
         reader_done(&reader);
@@ -221,7 +221,7 @@ TEST(bounds_what_a_slow_reader_holds)
         CHECK(written < 16000000);
         seen.rooms = 0;
         /* Now it reads. */
-        while (seen.rooms == 0 && fill(&reader, 2000))
+        while (seen.rooms == 0 && fill(&reader, PATIENCE))
                 ;
         CHECK_INT(seen.rooms, 1);
         CHECK(http_stream_room(seen.request) >= HTTP_STREAM_MAX / 2);

@@ -367,20 +367,25 @@ static void stop(void)
 
 /* ---- clients ---- */
 
+/* Runs the loop for so long; at least ten times, because this process may have been frozen meanwhile. */
 static void turn(unsigned ms)
 {
         int64_t until = clock_us() + (int64_t)ms * 1000;
+        int turns = 0;
 
         do {
                 uv_run(&loop, UV_RUN_NOWAIT);
                 if (ms > 0)
                         usleep(200);
-        } while (clock_us() < until);
+        } while (clock_us() < until || (ms > 0 && ++turns < 10));
 }
+
+/* Milliseconds to wait for what must come.  Only a failure takes so long. */
+#define PATIENCE 30000
 
 #define WAIT_FOR(cond)                                                                                       \
         do {                                                                                                 \
-                int64_t until_ = clock_us() + 5000000;                                                       \
+                int64_t until_ = clock_us() + PATIENCE * 1000;                                               \
                 while (!(cond) && clock_us() < until_)                                                       \
                         uv_run(&loop, UV_RUN_NOWAIT);                                                        \
                 CHECK(cond);                                                                                 \
@@ -417,7 +422,7 @@ static int dial_unix(void)
 /* Sends all of it, turning the loop where the socket is full; false if the server hung up. */
 static bool put_bytes(int fd, const void *data, size_t len)
 {
-        int64_t until = clock_us() + 10000000;
+        int64_t until = clock_us() + PATIENCE * 1000;
 
         while (len > 0 && clock_us() < until) {
                 ssize_t n = send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -499,13 +504,13 @@ static bool get_chunks(struct reader *reader, struct answer *answer)
                 size_t n;
 
                 while ((line_end = reader->len > 0 ? strstr(reader->data, "\r\n") : NULL) == NULL)
-                        if (!fill(reader, 5000))
+                        if (!fill(reader, PATIENCE))
                                 return false;
                 n = strtoul(reader->data, NULL, 16);
                 while (reader->len < (size_t)(line_end - reader->data) + 2 + n + 2) {
                         size_t at = (size_t)(line_end - reader->data);
 
-                        if (!fill(reader, 5000))
+                        if (!fill(reader, PATIENCE))
                                 return false;
                         line_end = reader->data + at;
                 }
@@ -519,7 +524,7 @@ static bool get_chunks(struct reader *reader, struct answer *answer)
         }
 }
 
-/* One answer, its body too.  status -1: the server hung up, or nothing came in 5 s (0). */
+/* One answer, its body too.  status -1: the server hung up, or nothing came (0). */
 static struct answer get_answer(struct reader *reader)
 {
         struct answer answer = {0};
@@ -527,7 +532,7 @@ static struct answer get_answer(struct reader *reader)
         size_t n;
 
         while ((end = reader->len > 0 ? strstr(reader->data, "\r\n\r\n") : NULL) == NULL) {
-                if (!fill(reader, 5000)) {
+                if (!fill(reader, PATIENCE)) {
                         answer.status = reader->ended ? -1 : 0;
                         return answer;
                 }
@@ -544,7 +549,7 @@ static struct answer get_answer(struct reader *reader)
         length = strcasestr(answer.head, "\nContent-Length:");
         n = length != NULL && answer.status != 304 ? strtoul(length + 16, NULL, 10) : 0;
         while (reader->len < n)
-                if (!fill(reader, 5000))
+                if (!fill(reader, PATIENCE))
                         break;
         if (reader->len < n) {
                 answer.status = -2;
@@ -585,7 +590,7 @@ static struct answer ask(const char *format, ...)
 
 static bool ended(struct reader *reader)
 {
-        while (fill(reader, 3000))
+        while (fill(reader, PATIENCE))
                 ;
         return reader->ended;
 }

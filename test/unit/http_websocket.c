@@ -58,7 +58,7 @@ static struct frame get_frame(struct reader *reader)
                                         break;
                         }
                 }
-                if (!fill(reader, 3000))
+                if (!fill(reader, PATIENCE))
                         return frame;
         }
         frame.first = (uint8_t)reader->data[0];
@@ -316,7 +316,7 @@ TEST(bounds_what_a_websocket_holds)
         }
         CHECK_INT(http_websocket_room(seen.ws), 0);
         CHECK_INT(seen.ws_rooms, 0);
-        while (seen.ws_rooms == 0 && fill(&reader, 2000))
+        while (seen.ws_rooms == 0 && fill(&reader, PATIENCE))
                 ;
         CHECK_INT(seen.ws_rooms, 1);
         CHECK(http_websocket_room(seen.ws) > 0);
@@ -344,15 +344,16 @@ TEST(pings_and_gives_up)
 
         start();
         server->limits.sweep_ms = 50;
-        server->limits.ping_ms = 200;
-        server->limits.silence_ms = 600;
+        server->limits.ping_ms = 500;
+        server->limits.silence_ms = 5000;
         reader = ws_open(false);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 11; i++) { /* in all longer than silence_ms, which each pong starts anew */
                 check_frame(&reader, 0x89, "");
                 put_frame(reader.fd, 0x8a, "", 0);
         }
         CHECK_INT(seen.ws_closed, 0);
         check_frame(&reader, 0x89, "");
+        server->limits.silence_ms = 1000; /* a ping without an answer */
         WAIT_FOR(seen.ws_closed == 1);
         ws_over(&reader, 1);
         stop();

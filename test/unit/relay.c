@@ -250,9 +250,9 @@ TEST(who_writes_for_nobody_is_told)
         pair_make(&p);
         spawn(&p, 5, mine, theirs);
         close(mine[1]); /* the server wants no more of its output */
-        CHECK(is_refused(theirs[1], 10));
+        CHECK(is_refused(theirs[1], 30));
         close(theirs[0]); /* the command wants no more input */
-        CHECK(is_refused(mine[0], 10));
+        CHECK(is_refused(mine[0], 30));
         mine[1] = theirs[0] = -1;
         close_all(mine);
         close_all(theirs);
@@ -417,7 +417,7 @@ TEST(a_terminal_has_its_size_and_its_end)
         CHECK_INT(message_receive(p.outside.socket, &m, got, sizeof got), 1);
         CHECK_INT(m.n_fds, 1);
         ioctl(m.fds[0], TIOCSWINSZ, &size);
-        for (int i = 0; i < 500 && seen.ws_col != 91; i++) {
+        for (int i = 0; i < 3000 && seen.ws_col != 91; i++) {
                 usleep(10000);
                 ioctl(slave, TIOCGWINSZ, &seen);
         }
