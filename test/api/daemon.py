@@ -325,7 +325,7 @@ class Daemon:
         """Waits for a line of the log that says this."""
         return support.until(
             lambda: next((x for x in self.lines() if part in x["message"] and level in (None, x["level"])), None),
-            5, f"a line of the log with {part!r}")  # fmt: skip
+            20, f"a line of the log with {part!r}")  # fmt: skip
 
     def groups(self):
         """{path: inode} of the control groups that the keeper holds."""
@@ -365,7 +365,7 @@ class Daemon:
             same(status, rc, f"exit status of the daemon\n{shorten(self.log())}\nthat")
             self.left_nothing(tree, groups)
 
-    def left_nothing(self, tree, groups, seconds=2):
+    def left_nothing(self, tree, groups, seconds=20):
         def alive():
             now = {}
             for pid in tree:
@@ -396,7 +396,7 @@ class Daemon:
         if which in ("keeper", "both"):
             self.process.kill()
         support.reap(self.process, 20)
-        self.left_nothing(tree, {}, 5)
+        self.left_nothing(tree, {})
         return groups
 
     def restart(self):
@@ -408,7 +408,7 @@ class Daemon:
         self.process.send_signal(signal.SIGHUP)
         support.until(
             lambda: self.log().count("settings read again") + self.log().count("stay as they were") > before,
-            5, "the daemon's word that it read its settings")  # fmt: skip
+            20, "the daemon's word that it read its settings")  # fmt: skip
 
     def __enter__(self):
         return self

@@ -259,8 +259,8 @@ def sigterm_gives_what_runs_its_grace_time():
                        threading.Thread(target=run, args=("shared", f"/v1/sandboxes/{s}/exec", polite))]  # fmt: skip
             [t.start() for t in threads]
             d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", seconds]}, 201)
-            until(lambda: len(d.get("/v1/executions?status=running")["executions"]) == 3, 10, "all to run")
-            until(lambda: len(support.with_argument(seconds)) == 3, 10, "what they start")
+            until(lambda: len(d.get("/v1/executions?status=running")["executions"]) == 3, 20, "all to run")
+            until(lambda: len(support.with_argument(seconds)) == 3, 20, "what they start")
             begun = time.monotonic()
             d.stop(number=number)
             support.within(time.monotonic() - begun, 10, "the stop")
@@ -279,7 +279,7 @@ def one_that_ignores_sigterm_is_killed_after_the_grace_time():
     with Daemon({"limits": {"grace_ms": 500}}) as d:
         seconds = support.nonce_seconds()
         d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
-        until(lambda: support.with_argument(seconds), 10, "the process")
+        until(lambda: support.with_argument(seconds), 20, "the process")
         begun = time.monotonic()
         d.stop()
         ensure(time.monotonic() - begun >= 0.4, "it had no grace time")
@@ -292,7 +292,7 @@ def nothing_new_while_it_stops():
     with Daemon({"limits": {"grace_ms": 2000}}) as d:
         seconds = support.nonce_seconds()
         d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
-        until(lambda: support.with_argument(seconds), 10, "it to run")
+        until(lambda: support.with_argument(seconds), 20, "it to run")
         body = b'{"runtime": "sh", "code": "echo x"}'
         with d.socket() as c:
             c.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
@@ -314,7 +314,7 @@ def nothing_outlives_a_killed_daemon():
             s = d.sandbox()
             seconds = support.nonce_seconds()
             d.post(f"/v1/sandboxes/{s}/processes", {"runtime": "sh", "code": f"setsid sleep {seconds} & sleep {seconds}"}, 201)
-            until(lambda: len(support.with_argument(seconds)) >= 2, 10, "the processes")
+            until(lambda: len(support.with_argument(seconds)) >= 2, 20, "the processes")
             groups = d.kill(which)
             support.gone(seconds)
             d.start()

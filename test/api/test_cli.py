@@ -751,7 +751,7 @@ def cp_that_is_interrupted_leaves_nothing():
 
     with Fake(slow) as server:
         p = spawn("cp", f"{SBX}:/f", "f", env=server.env, stdin=subprocess.DEVNULL)
-        until(lambda: any(n.startswith(".cella_") for n in os.listdir(".")), 10, "the unfinished file")
+        until(lambda: any(n.startswith(".cella_") for n in os.listdir(".")), 20, "the unfinished file")
         p.send_signal(signal.SIGINT)
         same(p.wait(10), 130, "exit status")
     same([n for n in os.listdir(".") if not n.endswith(".sock")], [], "files")
@@ -1077,7 +1077,7 @@ def cp_of_a_directory_that_is_interrupted_leaves_no_part_of_a_file():
         f.write("old")
     with Fake(slow) as server:
         p = spawn("cp", f"{SBX}:/d/.", "out", env=server.env, stdin=subprocess.DEVNULL)
-        until(lambda: any(n.startswith(".cella_") for n in os.listdir("out")), 10, "the unfinished file")
+        until(lambda: any(n.startswith(".cella_") for n in os.listdir("out")), 20, "the unfinished file")
         p.send_signal(signal.SIGTERM)
         same(p.wait(10), 143, "exit status")
     same(contents("out"), {"f": b"old"}, "files")
@@ -1101,7 +1101,7 @@ def cp_does_not_follow_a_directory_that_becomes_a_link_during_the_copy():
 
         with Fake(slow) as server:
             p = spawn("cp", f"{SBX}:/d", "out", env=server.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            until(lambda: os.path.exists("out/d/a"), 10, "the first file")
+            until(lambda: os.path.exists("out/d/a"), 20, "the first file")
             os.rename(swapped, "moved")
             os.symlink(os.path.abspath("victim"), swapped)
             go.set()
@@ -1279,9 +1279,9 @@ def shell_that_is_stopped_gives_the_terminal_back_meanwhile():
         t = Terminal("shell", SBX, env=server.env)
         t.wait(b"size")
         t.process.send_signal(signal.SIGTSTP)
-        until(lambda: not t.is_raw(), 5, "a terminal that is not raw while it is stopped")
+        until(lambda: not t.is_raw(), 20, "a terminal that is not raw while it is stopped")
         t.process.send_signal(signal.SIGCONT)
-        until(t.is_raw, 5, "a terminal that is raw again")
+        until(t.is_raw, 20, "a terminal that is raw again")
         t.type(b"q")
         t.end(7)
 
@@ -1381,7 +1381,7 @@ def real_exec_ends_with_its_client():
         p.send_signal(signal.SIGINT)
         same(p.wait(10), 130, "exit status")
         p.stdout.close()
-        until(lambda: "cancelled" in call_real(d, "logs", "--status", "cancelled").out, 5, "a log that says cancelled")
+        until(lambda: "cancelled" in call_real(d, "logs", "--status", "cancelled").out, 20, "a log that says cancelled")
 
 
 @test
@@ -1392,7 +1392,7 @@ def real_processes_are_listed_and_killed():
         r = call_real(d, "ps", s)
         ensure(f"\n{pid} " in r.out and "sleep 100" in r.out and "running" in r.out, "the list", r)
         expect(call_real(d, "kill", s, pid, "--signal", "KILL"), out="")
-        until(lambda: "exited    137" in call_real(d, "ps", s).out or "exited  137" in call_real(d, "ps", s).out, 5, "its end")
+        until(lambda: "exited    137" in call_real(d, "ps", s).out or "exited  137" in call_real(d, "ps", s).out, 20, "its end")
         exe = expect(call_real(d, "exec", "--detach", s, "--", "sleep", "100"), out=None).out.strip()
         expect(call_real(d, "kill", exe), out="")
         refused(call_real(d, "kill", "exe_" + "a" * 20), 125)
@@ -1476,7 +1476,7 @@ def real_shell_is_a_terminal():
 def real_log_is_shown_and_verified():
     with Daemon(tcp=False) as d:
         expect(call_real(d, "exec", "--session", "s1", "python3", "-c", "print('in the log')"), out=None)
-        until(lambda: "exe_" in call_real(d, "logs", "--session", "s1").out, 5, "a row of the log")
+        until(lambda: "exe_" in call_real(d, "logs", "--session", "s1").out, 20, "a row of the log")
         exe = call_real(d, "logs", "--session", "s1").out.splitlines()[1].split()[0]
         r = call_real(d, "logs", exe)
         ensure("in the log" in r.out and "exited" in r.out and "s1" in r.out, "one whole", r)

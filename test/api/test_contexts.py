@@ -51,7 +51,7 @@ class Beside:
 
         self.thread = threading.Thread(target=work, daemon=True)
         self.thread.start()
-        until(lambda: state(d, c) == "running", 5, "a run that has begun")
+        until(lambda: state(d, c) == "running", 20, "a run that has begun")
 
     def end(self, seconds=20):
         self.thread.join(seconds)
@@ -360,7 +360,7 @@ def a_context_that_dies_between_runs():
     with Daemon() as d:
         c = context(d, d.sandbox())
         ok(run(d, c, "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), os._exit(5))).start()"))
-        until(lambda: state(d, c) == "dead", 5, "its death")
+        until(lambda: state(d, c) == "dead", 20, "its death")
         same(d.get(c)["reason"], "exited with code 5", "the reason")
         d.refused("invalid_request", "POST", c + "/run", {"code": "1"}, "exited with code 5")
         d.post(c + "/restart", b"")
@@ -483,17 +483,17 @@ def a_run_as_events():
         # A client that goes away interrupts it.
         with d.events("POST", c + "/run", {"code": "x = 1\nprint('going')\nwhile True: pass"}) as e:
             e.read_until("going\n")
-        until(lambda: state(d, c) == "idle", 5, "the end of what nobody wants")
+        until(lambda: state(d, c) == "idle", 20, "the end of what nobody wants")
         same(text(run(d, c, "x")), "1", "x")
         same([x["status"] for x in d.rows()].count("cancelled"), 1, "in the log")
         # Unless it said so.
         with d.events("POST", c + "/run", {"code": "import time\nprint('going')\ntime.sleep(0.5)\nx = 2", "detach": True}) as e:
             e.read_until("going\n")
         same(state(d, c), "running", "detached")
-        until(lambda: state(d, c) == "idle", 5, "its end")
+        until(lambda: state(d, c) == "idle", 20, "its end")
         a = d.post(c + "/run", {"code": "x += 1; print('quiet')", "detach": True}, 202)
         same(a["status"], "running", "detached")
-        until(lambda: d.get(f"/v1/executions/{a['id']}")["status"] == "exited", 5, "its end")
+        until(lambda: d.get(f"/v1/executions/{a['id']}")["status"] == "exited", 20, "its end")
         same((d.get(f"/v1/executions/{a['id']}")["stdout"], text(run(d, c, "x"))), ("quiet\n", "3"), "what it did")
         with d.events("POST", c + "/run", {"code": "for i in range(3000): print('z' * 1000)"}) as e:
             time.sleep(0.5)
@@ -553,7 +553,7 @@ def hostile_traffic_ends_only_its_context():
         for name, code in hostile.items():
             r = d.post(c + "/run", {"code": SOCKET + code + "\nwhile True: pass", "timeout_ms": 20000}, timeout=60)
             ensure(r["status"] in ("signaled", "exited"), f"{name}: {r['status']}", r)
-            until(lambda: state(d, c) == "dead", 5, f"the end of the context after {name}")
+            until(lambda: state(d, c) == "dead", 20, f"the end of the context after {name}")
             ensure("it sent" in d.get(c)["reason"], f"{name}: {d.get(c)['reason']}")
             same(text(run(d, other, "x")), "1", f"the other context after {name}")
             d.post(c + "/restart", b"")
@@ -567,7 +567,7 @@ def hostile_traffic_ends_only_its_context():
             ensure(resident(pid) - before < 64 << 20, f"the daemon grew from {before} to {resident(pid)}")
         # Between runs nothing may be said at all.
         ok(run(d, c, SOCKET + "import threading\nthreading.Timer(0.2, lambda: s.sendall(b'result 8000000\\n' + b'x' * 1000000)).start()"))
-        until(lambda: state(d, c) == "dead", 5, "its end")
+        until(lambda: state(d, c) == "dead", 20, "its end")
         ensure("not due" in d.get(c)["reason"], f"reason {d.get(c)['reason']}")
         d.post(c + "/restart", b"")
         # What it announces and does not send costs nothing; its deadline ends it.
@@ -646,7 +646,7 @@ def contexts_of_a_sandbox_that_stops():
         c = context(d, s)
         ok(run(d, c, "x = open('f').read()"))
         d.exec("sh", "kill -9 -1; sleep 9", session="a")
-        until(lambda: state(d, c) == "dead", 5, "its end")
+        until(lambda: state(d, c) == "dead", 20, "its end")
         d.post(c + "/restart", b"")
         same(text(run(d, c, "open('f').read()")), "'kept\\n'", "the workspace is there again")
 
@@ -657,7 +657,7 @@ def an_idle_context_does_not_keep_its_sandbox():
         s = d.sandbox(idle_timeout_ms=1200)
         c = context(d, s)
         ok(run(d, c, "import time; time.sleep(2)"))
-        until(lambda: d.request("GET", f"/v1/sandboxes/{s}").status == 404, 5, "the end of an idle sandbox")
+        until(lambda: d.request("GET", f"/v1/sandboxes/{s}").status == 404, 20, "the end of an idle sandbox")
 
 
 @test(users=("root",))
@@ -676,7 +676,7 @@ def paused_its_clocks_stand_still():
         d.post(f"/v1/sandboxes/{s}/pause", b"")
         d.delete(c)
         d.post(f"/v1/sandboxes/{s}/resume", b"")
-        until(lambda: d.exec("sh", "cat /proc/[0-9]*/comm | grep -c python", sandbox=s)["stdout"] == "0\n", 5, "its end")
+        until(lambda: d.exec("sh", "cat /proc/[0-9]*/comm | grep -c python", sandbox=s)["stdout"] == "0\n", 20, "its end")
 
 
 @test(users=("root",))

@@ -461,10 +461,10 @@ def a_client_that_goes_away_ends_its_execution():
         seconds = support.nonce_seconds()
         c = d.connection()
         c.request("POST", "/v1/exec", json.dumps({"command": ["sleep", seconds]}))
-        until(lambda: support.with_argument(seconds), 10, "the process")
+        until(lambda: support.with_argument(seconds), 20, "the process")
         c.close()
-        support.gone(seconds, 5)
-        row = until(lambda: d.rows(), 5, "a row in the log")[0]
+        support.gone(seconds)
+        row = until(lambda: d.rows(), 20, "a row in the log")[0]
         same(row["status"], "cancelled", "status in the log")
 
 
@@ -475,7 +475,7 @@ def detached_goes_on_without_its_client():
         same((set(a), a["status"]), ({"id", "sandbox", "status"}, "running"), "the answer")
         running = d.get(f"/v1/executions/{a['id']}")
         ensure(running["status"] in ("running", "exited"), f"status is {running['status']}")
-        row = until(lambda: (x := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and x, 10, "its end")
+        row = until(lambda: (x := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and x, 20, "its end")
         same((row["status"], row["stdout"]), ("exited", "done\n"), "the log")
 
 

@@ -220,10 +220,10 @@ def who_goes_away_during_a_pull_leaves_nothing_behind():
             before = len(registry.log)
             c = d.connection()
             c.request("POST", target, d.encode(body), d.headers(body, None, None, False))
-            until(lambda n=before: len(registry.log) > n, 10, "the pull")
+            until(lambda n=before: len(registry.log) > n, 20, "the pull")
             c.close()
         go.set()
-        until(lambda: d.get("/v1/health")["images"]["jobs"] == 0, 10, "the end of the pulls")
+        until(lambda: d.get("/v1/health")["images"]["jobs"] == 0, 20, "the end of the pulls")
         same(d.get("/v1/sandboxes")["sandboxes"], [], "sandboxes")
         same(d.rows(), [], "executions")
 

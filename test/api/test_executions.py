@@ -71,10 +71,10 @@ def lists_filters_and_pages():
 def what_is_cancelled_before_it_began_is_found():
     with Daemon(settings={"sandboxes": {"max": 1}}) as d:
         first, second = (d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202)["id"] for _ in range(2))
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 5, "one that waits")
+        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
         for id_ in (second, first):
             same(d.ok("DELETE", f"/v1/executions/{id_}", status=202), {"id": id_, "status": "cancelled"}, "cancel")
-            until(lambda: d.get(f"/v1/executions/{id_}")["status"] == "cancelled", 5, "its end")
+            until(lambda: d.get(f"/v1/executions/{id_}")["status"] == "cancelled", 20, "its end")
 
 
 @test
@@ -89,9 +89,9 @@ def running_ones_and_cancel():
         same(d.get(f"/v1/executions?status=running&sandbox={other}")["executions"], [], "those that run in another")
         same(d.get(f"/v1/executions/{p['id']}")["status"], "running", "status")
         for x in (p, q):
-            until(lambda: d.get(f"/v1/executions/{x['id']}")["status"] == "running", 5, "running")
+            until(lambda: d.get(f"/v1/executions/{x['id']}")["status"] == "running", 20, "running")
             same(d.ok("DELETE", f"/v1/executions/{x['id']}", status=202), {"id": x["id"], "status": "cancelled"}, "cancel")
-            until(lambda: d.get(f"/v1/executions/{x['id']}")["status"] == "cancelled", 5, "its end")
+            until(lambda: d.get(f"/v1/executions/{x['id']}")["status"] == "cancelled", 20, "its end")
             same(d.ok("DELETE", f"/v1/executions/{x['id']}"), {"id": x["id"], "status": "cancelled"}, "cancelled twice")
         done = d.exec("sh", "exit 4")
         same(d.ok("DELETE", f"/v1/executions/{done['id']}"), {"id": done["id"], "status": "exited"}, "one that has ended")
@@ -106,7 +106,7 @@ def the_log_outlives_the_daemon():
         same(d.get(f"/v1/executions/{r['id']}")["stdout"], "kept\n", "after a restart")
         running = d.post("/v1/exec", {"runtime": "sh", "code": "touch begun; sleep 100", "detach": True, "session": "s"}, 202)
         look = {"runtime": "sh", "code": "ls", "session": "s"}
-        until(lambda: "begun" in d.post("/v1/exec", look)["stdout"], 5, "the code's first effect")
+        until(lambda: "begun" in d.post("/v1/exec", look)["stdout"], 20, "the code's first effect")
         d.kill("both")
         d.start()
         same(d.get(f"/v1/executions/{running['id']}")["status"], "interrupted", "after a crash")

@@ -168,7 +168,7 @@ def reclaiming_ends_nothing_that_is_in_use():
         ]
         for t in threads:
             t.start()
-        until(lambda: len(d.get("/v1/executions?status=running", key=large)["executions"]) == (3 if is_root() else 4), 10, "two runs and a process")
+        until(lambda: len(d.get("/v1/executions?status=running", key=large)["executions"]) == (3 if is_root() else 4), 20, "two runs and a process")
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 7}}, unix=True)
         served(d, other)
         same(states(d, large)["idle"], "stopped", "the idle session")
@@ -200,12 +200,12 @@ def a_session_that_becomes_idle_is_reclaimed_for_one_that_waits():
             d.post("/v1/exec", {**code("sleep 100"), "session": f"s{i}", "detach": True}, 202, key=large)
         busy = threading.Thread(target=d.exec, args=("sh", "while [ ! -e go ]; do sleep 0.05; done", id_), kwargs={"key": large, "timeout": 90})
         busy.start()
-        until(lambda: len(d.get("/v1/executions?status=running", key=large)["executions"]) == 3, 10, "three executions")
+        until(lambda: len(d.get("/v1/executions?status=running", key=large)["executions"]) == 3, 20, "three executions")
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 3}}, unix=True)
         result = {}
         waits = threading.Thread(target=lambda: result.update(d.exec("sh", "echo served", key=other, timeout=90)))
         waits.start()
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 10, "one that waits")
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 20, "one that waits")
         same(d.request("PUT", d.file(id_, "go"), b"", key=large).status, 201, "letting it go on")
         busy.join()
         waits.join()

@@ -252,7 +252,7 @@ while True:
     os.symlink({os.path.dirname(secret)!r}, 't'); os.rename('t', 'x')
     os.symlink('real', 't'); os.rename('t', 'x')
 """}, 201)  # fmt: skip
-        until(lambda: d.request("GET", d.file(s, "x/secret")).status == 200, 10, "the link")
+        until(lambda: d.request("GET", d.file(s, "x/secret")).status == 200, 20, "the link")
         for i in range(60):
             a = d.request("GET", d.file(s, "x/secret"))
             ensure(a.status == 404 or a.body == b"inside\n", "what is behind the link", a)
@@ -317,7 +317,7 @@ while True:
             c.sendall(f"PUT {d.file(s, 'fresh')} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n".encode() + b"c" * 1000)
             time.sleep(0.3)
         ensure(d.request("GET", d.file(s, "f")).body in (a, b), "half a file took the place of the whole one")
-        until(lambda: [e["name"] for e in d.get(d.file(s, "/workspace", list=1))["entries"]] == ["f"], 5, "a clean directory")
+        until(lambda: [e["name"] for e in d.get(d.file(s, "/workspace", list=1))["entries"]] == ["f"], 20, "a clean directory")
 
 
 @test

@@ -70,7 +70,7 @@ class Victim:
         for _ in range(3):
             d.exec("sh", "true", key=secret, limits={"processes": PROCESSES})
         if is_root():  # other limits than the settings' get a pool of spare sandboxes, where all limits can be enforced
-            until(lambda: [p for p in d.get("/v1/pools", unix=True)["pools"] if p["limits"]["processes"] == PROCESSES], 10, "a pool for the other limits")
+            until(lambda: [p for p in d.get("/v1/pools", unix=True)["pools"] if p["limits"]["processes"] == PROCESSES], 20, "a pool for the other limits")
 
     def traces(self):
         return [MARK, self.key["id"], self.sandbox, self.context, self.execution, self.process["id"]]

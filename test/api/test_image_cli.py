@@ -191,19 +191,19 @@ def on_a_terminal_there_are_bars_that_fit_it_and_go():
 def ctrl_c_cancels_and_leaves_nothing():
     prepare()
     t = Terminal("pull", "x/slow")
-    until(lambda: any("request" in x for x in heard()), 10, "the pull")
+    until(lambda: any("request" in x for x in heard()), 20, "the pull")
     os.write(t.master, b"\x03")
     same(t.end(), 130, "exit status")
     ensure("nothing was changed" in t.text, f"it says so: {t.text!r}")
     same([x["how"] for x in heard() if "ended" in x], ["cancelled"], "its end")
     process = spawn("image", "pull", "x/slow", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: sum("request" in x for x in heard()) == 3, 10, "the next pull")
+    until(lambda: sum("request" in x for x in heard()) == 3, 20, "the next pull")
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=20)
     same((process.returncode, out), (128 + signal.SIGTERM, b""), "after SIGTERM")
     # One that does not listen is killed by the second.
     process = spawn("image", "pull", "x/deaf", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: "deaf" in str(heard()[-1]), 10, "the deaf one")
+    until(lambda: "deaf" in str(heard()[-1]), 20, "the deaf one")
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -264,7 +264,7 @@ def an_import_that_is_interrupted_or_killed_is_no_image():
         process = spawn("image", "import", "-", "half:1", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdin.write(big[: len(big) // 2])
         process.stdin.flush()
-        until(lambda: os.path.isdir(support.here(STATE, "images", "tmp")) and left_over(), 10, "its beginning")
+        until(lambda: os.path.isdir(support.here(STATE, "images", "tmp")) and left_over(), 20, "its beginning")
         child = [p for p, words in support.processes().items() if words[:1] == ["cella-image"] and parent(p) == process.pid]
         if how == "cella-image":
             os.kill(child[0], signal.SIGKILL)
@@ -274,7 +274,7 @@ def an_import_that_is_interrupted_or_killed_is_no_image():
         process.stdin = None
         out, err = process.communicate(timeout=20)
         ensure(process.returncode != 0 and out == b"", f"after {how}: {process.returncode} {out} {err}")
-        until(lambda: not any(os.path.exists(f"/proc/{p}") for p in child), 5, "the end of cella-image")
+        until(lambda: not any(os.path.exists(f"/proc/{p}") for p in child), 20, "the end of cella-image")
         same(listed(), [], f"images after {how}")
     expect(image("import", "-", "whole:1", input=root_tar()), out=None, err=None)
     same((listed(), left_over()), ([["whole:1"]], []), "afterwards")

@@ -146,18 +146,18 @@ def two_who_pull_the_same_image_share_one_job_that_ends_with_the_last():
     with Daemon(settings=ANY) as d:
         body, store = {"pull": "fake/slow:1"}, Store(d)
         first, second = d.events("POST", "/v1/images", body), d.events("POST", "/v1/images", {"pull": "docker.io/fake/slow:1"})
-        until(lambda: store.requests("pull"), 10, "the pull")
-        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 1, 5, "one job")
+        until(lambda: store.requests("pull"), 20, "the pull")
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 1, 20, "one job")
         first.close()
         time.sleep(0.3)
         same(store.requests("cancel"), [], "cancels while one still waits")
         second.close()
-        until(lambda: store.heard(how="cancelled"), 10, "its end, when nobody waits")
+        until(lambda: store.heard(how="cancelled"), 20, "its end, when nobody waits")
         same(len(store.requests("pull")), 1, "pulls")
         same(names(d), [], "images")
         # And one that is wanted again while the old one ends is not that one.
         third, fourth = d.events("POST", "/v1/images", body), d.events("POST", "/v1/images", body)
-        until(lambda: len(store.requests("pull")) == 2, 10, "another pull")
+        until(lambda: len(store.requests("pull")) == 2, 20, "another pull")
         store.go()
         same([third.wait("done")["names"], fourth.wait("done")["names"]], [["docker.io/fake/slow:1"]] * 2, "what both get")
         third.close(), fourth.close()
@@ -176,7 +176,7 @@ def hostile_lines_of_cella_image_fail_its_jobs_and_nothing_else():
             ensure("cella-image" in e["message"] and e["hint"], f"message after {what}: {e}")
         # The answer of one that was pulled beside it comes, too.
         with d.events("POST", "/v1/images", {"pull": "fake/slow"}) as beside:
-            until(lambda: any("slow" in r["ref"] for r in store.requests("pull")), 10, "the one beside")
+            until(lambda: any("slow" in r["ref"] for r in store.requests("pull")), 20, "the one beside")
             error(d, "POST", "/v1/images", {"pull": "fake/nonsense"}, status=503)
             same(beside.wait("error")["error"]["kind"], "engine_unavailable", "what the one beside is told")
         e = error(d, "POST", "/v1/images", {"pull": "fake/words"}, status=503)
@@ -197,16 +197,16 @@ def jobs_are_bounded_and_wait_for_their_turn():
     with Daemon(settings=ANY) as d:
         store = Store(d)
         events = [d.events("POST", "/v1/images", {"pull": f"fake{i}/slow"}) for i in range(10)]
-        until(lambda: len(store.requests("pull")) == 8, 10, "eight at once")
-        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 10, 5, "ten jobs")
+        until(lambda: len(store.requests("pull")) == 8, 20, "eight at once")
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 10, 20, "ten jobs")
         time.sleep(0.2)
         same(len(store.requests("pull")), 8, "pulls at once")
         events.pop().close()  # of one that has not begun
         events.pop(0).close()  # and of one that has: its place is the next one's
-        until(lambda: len(store.requests("pull")) == 9, 10, "the ninth")
+        until(lambda: len(store.requests("pull")) == 9, 20, "the ninth")
         same(d.ok("GET", "/v1/images"), {"images": []}, "answers meanwhile")
         more = [d.events("POST", "/v1/images", {"pull": f"more{i}/slow"}) for i in range(56)]
-        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 64, 5, "64 jobs")
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 64, 20, "64 jobs")
         answer = d.request("POST", "/v1/images", {"pull": "one/too:many"})
         same((answer.status, answer.json()["error"]["kind"]), (429, "over_capacity"), "one too many")
         store.go()
@@ -222,7 +222,7 @@ def a_killed_cella_image_is_noticed_and_the_next_job_has_another():
     with Daemon(settings=ANY) as d:
         store = Store(d)
         with d.events("POST", "/v1/images", {"pull": "fake/slow"}) as events:
-            pid = until(lambda: store.requests("pull") and imager_pid(d), 10, "cella-image")
+            pid = until(lambda: store.requests("pull") and imager_pid(d), 20, "cella-image")
             os.kill(pid, signal.SIGKILL)
             e = events.wait("error")["error"]
             same(e["kind"], "engine_unavailable", "kind")
@@ -231,7 +231,7 @@ def a_killed_cella_image_is_noticed_and_the_next_job_has_another():
         other = imager_pid(d)
         ensure(other not in (None, pid), "another process")
         d.stop()
-    until(lambda: not os.path.exists(f"/proc/{other}"), 5, "its end with the daemon's")
+    until(lambda: not os.path.exists(f"/proc/{other}"), 20, "its end with the daemon's")
 
 
 def key_of(d, name, *may):
@@ -245,12 +245,12 @@ def one_key_cannot_have_all_places():
         store, key, other = Store(d), key_of(d, "many", "images"), key_of(d, "other", "images")
         headers = {"Authorization": f"Bearer {key}"}
         events = [d.events("POST", "/v1/images", {"pull": f"fake{i}/slow"}, headers=headers) for i in range(16)]
-        until(lambda: d.ok("GET", "/v1/health", unix=True)["images"]["jobs"] == 16, 5, "16 jobs")
+        until(lambda: d.ok("GET", "/v1/health", unix=True)["images"]["jobs"] == 16, 20, "16 jobs")
         answer = d.request("POST", "/v1/images", {"pull": "fake/ok"}, headers=headers)
         same((answer.status, answer.json()["error"]["kind"]), (429, "over_capacity"), "the 17th of a key")
         ensure("one key" in answer.json()["error"]["message"], answer.text)
         more = [d.events("POST", "/v1/images", {"pull": "more/slow"}, headers={"Authorization": f"Bearer {other}"}), d.events("POST", "/v1/images", {"pull": "own/slow"}, unix=True)]
-        until(lambda: d.ok("GET", "/v1/health", unix=True)["images"]["jobs"] == 18, 5, "those of others")
+        until(lambda: d.ok("GET", "/v1/health", unix=True)["images"]["jobs"] == 18, 20, "those of others")
         store.go()
         for e in events + more:
             e.wait("done")
@@ -265,18 +265,18 @@ def imports_and_sweeps_leave_places_to_others():
     with Daemon(settings=ANY) as d:
         store = Store(d)
         uploads = [upload(d, f"slow:{i}", b"x", cut=1, length=10) for i in range(8)]
-        until(lambda: len(store.requests("import")) == 6, 10, "six imports")
-        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 8, 5, "eight jobs")
+        until(lambda: len(store.requests("import")) == 6, 20, "six imports")
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 8, 20, "eight jobs")
         answer = d.request("POST", "/v1/images", {"pull": "fake/ok:1"})
         same(answer.status, 201, "a pull beside them")
         same(d.request("DELETE", one("fake/ok:1")).status, 204, "a removal beside them")
         same((len(store.requests("import")), store.requests("gc")), (6, []), "imports at once")
         same(names(d), [], "a list meanwhile")
         uploads.pop(0).close()
-        until(lambda: len(store.requests("import")) == 7, 10, "the seventh, in the place of the first")
+        until(lambda: len(store.requests("import")) == 7, 20, "the seventh, in the place of the first")
         for sock in uploads:
             sock.close()
-        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 0, 10, "the end of all")
+        until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 0, 20, "the end of all")
 
 
 @test(timeout=90)
@@ -295,7 +295,7 @@ def an_upload_that_drips_is_ended():
                 sock.sendall(b"x" * 500)
         ensure(25 < time.monotonic() - begun, f"after {time.monotonic() - begun} s")
         ensure(b"400 Bad" in said and b"too slowly" in said + sock.recv(4096), said)
-        until(lambda: Store(d).heard(how="cancelled"), 10, "the end of its job")
+        until(lambda: Store(d).heard(how="cancelled"), 20, "the end of its job")
         same(names(d), [], "images")
         # One that nobody reads is not slow by its own fault.
         same(d.ok("GET", "/v1/health")["images"]["jobs"], 1, "the one that waits")
@@ -385,17 +385,17 @@ def an_upload_that_is_cut_off_is_no_image():
         store = Store(d)
         for i, data in enumerate((b"", b"x", b"x" * 300_000)):
             sock = upload(d, f"half:{i}", data, cut=len(data), length=10 << 20)
-            until(lambda: len(store.requests("import")) == i + 1, 10, "the import")
+            until(lambda: len(store.requests("import")) == i + 1, 20, "the import")
             sock.close()
-            until(lambda: len(store.heard(how="cancelled")) == i + 1, 10, "its end")
+            until(lambda: len(store.heard(how="cancelled")) == i + 1, 20, "its end")
         same(store.heard(how="archive"), [], "archives that looked whole")
         same(names(d), [], "images")
         # Chunked, and ended in the middle of a chunk.
         sock = d.socket(True, 30)
         sock.sendall(b"POST /v1/images/import?name=half:9 HTTP/1.1\r\nHost: cella\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\nabc")
-        until(lambda: len(store.requests("import")) == 4, 10, "the last import")
+        until(lambda: len(store.requests("import")) == 4, 20, "the last import")
         sock.shutdown(socket.SHUT_WR)
-        until(lambda: len(store.heard(how="cancelled")) == 4, 10, "its end")
+        until(lambda: len(store.heard(how="cancelled")) == 4, 20, "its end")
         sock.close()
         same(names(d), [], "images at the end")
 
@@ -485,7 +485,7 @@ def an_upload_to_the_real_cella_image_is_a_whole_image_or_none():
             ensure(f.read() in data, "its file")
         for how in ("gone", "killed", "end"):
             sock = upload(d, f"half:{how}", data, cut=1 << 20)
-            until(lambda: left_over(d), 10, "its beginning")
+            until(lambda: left_over(d), 20, "its beginning")
             if how == "killed":
                 os.kill(imager_pid(d), signal.SIGKILL)
                 response = http.client.HTTPResponse(sock)
@@ -493,10 +493,10 @@ def an_upload_to_the_real_cella_image_is_a_whole_image_or_none():
                 same((response.status, json.loads(response.read())["error"]["kind"]), (503, "engine_unavailable"), "answer")
             if how == "end":
                 sock.shutdown(socket.SHUT_WR)
-                until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 0, 10, "the end of the job")
+                until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 0, 20, "the end of the job")
             sock.close()
             if how != "killed":
-                until(lambda: not left_over(d), 10, "the end of what it left")
+                until(lambda: not left_over(d), 20, "the end of what it left")
             same(names(d), ["mine:1"], f"images after {how}")
         status, answer = upload(d, "bad:1", b"no archive " * 10000)
         same((status, answer["error"]["kind"]), (400, "invalid_request"), "one that is no archive")
@@ -559,5 +559,5 @@ def an_image_removed_under_a_sandbox_goes_with_the_sweep_after_it():
             d.ok("POST", "/v1/images/gc")
             return not any(os.listdir(place) for place in places)
 
-        until(swept, 10, "an empty store")
+        until(swept, 20, "an empty store")
         same(d.ok("GET", "/v1/images"), {"images": []}, "images")

@@ -275,7 +275,7 @@ def a_python_that_cannot_be_a_template_is_run_plainly_and_the_pool_says_why():
         image_of(d, fill=lambda i: i.put("bin/python3", '#!/bin/sh\necho "not python: $1"\n', 0o755))
         d.ok("PATCH", "/v1/settings", {"pools": [{"runtime": "python3", "size": 1, "image": "tiny"}]})
         p = until(lambda: (p := look(d, "python3"))["problem"] and p, 20, "a pool that says why")
-        until(lambda: look(d, "python3")["available"], 10, "a sandbox that is ready all the same")
+        until(lambda: look(d, "python3")["available"], 20, "a sandbox that is ready all the same")
         same(look(d, "python3")["waits"], "sandbox", f"how it waits, with {p['problem']}")
         same(d.exec("python3", "1", image="tiny")["stdout"], "not python: main.py\n", "plainly")
 
@@ -308,7 +308,7 @@ def a_pool_hands_out_nothing_of_an_image_that_was_replaced():
         same(d.exec("sh", "cat /etc/mark", image="tiny")["stdout"], "second\n", "from the pool")
         same(look(d, "sh")["hits"], hits + 1, "hits")
         os.unlink(os.path.join(d.state, "images", "refs", "tiny"))
-        until(lambda: look(d, "sh")["waits"] == "for the image", 10, "a pool that lost its image")
+        until(lambda: look(d, "sh")["waits"] == "for the image", 20, "a pool that lost its image")
         same(look(d, "sh")["available"], 0, "members of an image that is gone")
 
 

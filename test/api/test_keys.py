@@ -131,7 +131,7 @@ def the_quota_of_a_key_is_its_own():
         same(d.exec("sh", "echo in", a, key=key)["stdout"], "in\n", "in one of its own")
         same(d.exec("sh", "echo x", key=free)["stdout"], "x\n", "another key")
         d.delete(f"/v1/sandboxes/{a}", key=key)
-        until(lambda: d.request("POST", "/v1/exec", CODE, key=key).status == 200, 5, "room")
+        until(lambda: d.request("POST", "/v1/exec", CODE, key=key).status == 200, 20, "room")
 
 
 @test
@@ -278,7 +278,7 @@ def who_may_look_at_executions_of_others_may_not_end_them():
         d.refused("access_denied", "DELETE", f"/v1/executions/{id_}", key=two)
         same(d.get(f"/v1/executions/{id_}", key=one)["status"], "running", "after another tried to end it")
         d.ok("DELETE", f"/v1/executions/{id_}", status=202, key=one)
-        until(lambda: d.get(f"/v1/executions/{id_}", key=two)["status"] == "cancelled", 5, "its end")
+        until(lambda: d.get(f"/v1/executions/{id_}", key=two)["status"] == "cancelled", 20, "its end")
 
 
 @test
@@ -287,7 +287,7 @@ def a_key_that_fills_the_queue_takes_nobody_else_s_room():
         greedy, other = d.new_key("greedy", sandboxes_max=1)["key"], d.new_key("other")["key"]
         for _ in range(3):  # one runs, two wait for it
             d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202, key=greedy)
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 2, 5, "two that wait")
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 2, 20, "two that wait")
         d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
         same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, for which there is room")
 
@@ -298,6 +298,6 @@ def a_full_queue_has_a_place_for_another_key():
         greedy, other = d.new_key("greedy")["key"], d.new_key("other")["key"]
         for _ in range(4):  # one runs, three fill the queue
             d.post("/v1/exec", {"runtime": "sh", "code": "sleep 1", "detach": True}, 202, key=greedy)
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 3, 5, "three that wait")
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 3, 20, "three that wait")
         d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
         same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, whose turn comes")

@@ -72,7 +72,7 @@ def watchers_hear_of_rates_and_of_executions_that_end():
             d.exec("sh", "echo hay; kill -9 $$")
             rate = w.wait("snapshot", "a rate", lambda x: x["rates"]["executions_per_second"] > 0)["rates"]
             ensure(0 < rate["latency_p50_ms"] <= rate["latency_p99_ms"] < 60000, f"latency is {rate}")
-            until(lambda: sum(len(x["executions"]) for x in w.of("executions")) == 22, 5, "all executions")
+            until(lambda: sum(len(x["executions"]) for x in w.of("executions")) == 22, 20, "all executions")
             row = [r for x in w.of("executions") for r in x["executions"]][0]
             listed = next(r for r in d.rows() if r["id"] == row["id"])
             same(row, {**listed, "finished": row["finished"]}, "a row, told and listed")
@@ -100,7 +100,7 @@ def a_key_hears_of_its_own_only():
             w.wait("sandbox", "its own sandbox", lambda x: x["id"] == mine)
             heard = w.wait("executions", "its own execution")
             same([r["id"] for r in heard["executions"]], [ours], "executions of a key")
-            until(lambda: sum(len(x["executions"]) for x in a.of("executions")) == 2, 5, "an auditor to hear of both")
+            until(lambda: sum(len(x["executions"]) for x in a.of("executions")) == 2, 20, "an auditor to hear of both")
             ensure(foreign not in json.dumps(w.seen), "it heard of another's sandbox")
         d.refused("unauthorized", "GET", "/v1/events", key=False)
 
@@ -111,11 +111,11 @@ def events_end_with_the_right_to_them():
         with Watch(d) as w:
             w.wait("snapshot", "a snapshot")
             key = d.new_key("k")
-            until(lambda: w.ended, 5, "the end of events without a key, now that there is one")
+            until(lambda: w.ended, 20, "the end of events without a key, now that there is one")
         with Watch(d, "", key["key"]) as w:
             w.wait("snapshot", "a snapshot")
             d.delete(f"/v1/keys/{key['id']}", unix=True)
-            until(lambda: w.ended, 5, "the end of events of a key that is no more")
+            until(lambda: w.ended, 20, "the end of events of a key that is no more")
 
 
 @test
@@ -299,7 +299,7 @@ def a_key_that_is_removed_takes_what_lasts_with_it():
                 same(list(events), [], "after it")
             t.rest_of_it()
             same(t.close_code, 1008, "how the terminal was closed")
-            until(lambda: [x["id"] for x in d.get(f"/v1/executions?status=running&sandbox={s}", unix=True)["executions"]] == [process["id"]], 5, "the end of its shell")
+            until(lambda: [x["id"] for x in d.get(f"/v1/executions?status=running&sandbox={s}", unix=True)["executions"]] == [process["id"]], 20, "the end of its shell")
             for w in (stays, own):
                 w.send(b"echo is $((40 + 3))\n")
                 w.read_until(b"is 43")

@@ -214,12 +214,12 @@ def a_request_is_cancelled_by_a_notification():
 
             t = threading.Thread(target=run)
             t.start()
-            until(lambda: not is_idle(d)(), 10, "a call that runs")
+            until(lambda: not is_idle(d)(), 20, "a call that runs")
             same(c.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number, "reason": "enough"}}).status, 202, "taken")
             t.join(10)
             ensure(not t.is_alive(), "the answer ends")
             ensure(b"result" not in got[0] and b"error" not in got[0], f"without an answer: {got[0]!r}")
-            until(is_idle(d), 10, "the end of what ran")
+            until(is_idle(d), 20, "the end of what ran")
         same(c.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 999}}).status, 202, "one that is not there")
         same(c.post({"jsonrpc": "2.0", "method": "notifications/cancelled"}).status, 202, "none at all")
 
@@ -233,10 +233,10 @@ def the_newer_revision_cancels_by_leaving():
             params = {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 60"}, **token}
             m = c.message("tools/call", params)
             connection.request("POST", "/mcp", d.encode(m), c.mirror("tools/call", params))
-            until(lambda: not is_idle(d)(), 10, "a call that runs")
+            until(lambda: not is_idle(d)(), 20, "a call that runs")
             connection.sock.shutdown(socket.SHUT_RDWR)
             connection.close()
-            until(is_idle(d), 10, "the end of what ran")
+            until(is_idle(d), 20, "the end of what ran")
 
 
 # Streams that are resumed.
@@ -306,7 +306,7 @@ def sessions_end():
         connection, r, _ = c.open("tools/call", {"name": "execute_shell", "arguments": {"command": "sleep 60"}})
         same(c.close(), 204, "one that is at work")
         ensure(b"result" not in r.read(), "its streams end")
-        until(is_idle(d), 10, "and what ran")
+        until(is_idle(d), 20, "and what ran")
         connection.close()
 
 

@@ -164,7 +164,7 @@ def what_was_left_by_one_that_was_killed_with_its_keeper_is_swept():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
     support.reap(c.process, 10)
-    until(lambda: not [p for p in tree if support.program_name(p)], 5, "their end")
+    until(lambda: not [p for p in tree if support.program_name(p)], 20, "their end")
     (left,) = directories()
 
     def is_swept():  # what held its lock may take a moment to die
@@ -172,7 +172,7 @@ def what_was_left_by_one_that_was_killed_with_its_keeper_is_swept():
             c.ask("ping")
         return left not in directories()
 
-    until(is_swept, 10, "a sweep")
+    until(is_swept, 20, "a sweep")
     with Stdio() as c:
         c.ask("ping")
         with Stdio() as other:

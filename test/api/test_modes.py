@@ -158,15 +158,15 @@ def the_daemons_end_ends_what_runs_there():
         for how in ("keeper", "server"):
             word = support.nonce_seconds()
             d.post("/v1/exec", {"runtime": "sh", "code": f"setsid sleep {word} & sleep {word}", "detach": True}, 202)
-            until(lambda w=word: support.with_argument(w), 5, "the code")
+            until(lambda w=word: support.with_argument(w), 20, "the code")
             d.kill(how)
-            gone(word, 5)
+            gone(word)
             d.start()
         word = support.nonce_seconds()
         d.post("/v1/exec", {"runtime": "sh", "code": f"sleep {word}", "detach": True}, 202)
-        until(lambda: support.with_argument(word), 5, "the code")
+        until(lambda: support.with_argument(word), 20, "the code")
         d.stop()
-        gone(word, 5)
+        gone(word)
 
 
 @test

@@ -33,7 +33,7 @@ def look(d, runtime="python3"):
 def full(d, runtime="python3", size=None):
     """Waits until it has all its members, and makes no more."""
     return until(lambda: (p := look(d, runtime))["available"] >= (p["size"] if size is None else size) and not p["making"] and p,
-                 15, f"a full pool of {runtime}")  # fmt: skip
+                 20, f"a full pool of {runtime}")  # fmt: skip
 
 
 def configure(d, *pools, **settings):
@@ -42,7 +42,7 @@ def configure(d, *pools, **settings):
 
 def pooled(d, runtime, code, **fields):
     """The result of code that a waiting interpreter ran."""
-    until(lambda: look(d, runtime)["available"], 15, f"a {runtime} that waits")
+    until(lambda: look(d, runtime)["available"], 20, f"a {runtime} that waits")
     before = look(d, runtime)["hits"]
     r = d.exec(runtime, code, **fields)
     same(look(d, runtime)["hits"], before + 1, f"hits after {code!r}")
@@ -75,7 +75,7 @@ def waiting_pids(d):
 @test
 def what_no_pool_serves_gets_a_spare_sandbox():
     with Daemon(settings={"sandboxes": {"spare": 2}, "pools": [{**PYTHON, "size": 0}]}) as d:
-        until(lambda: look(d)["waits"] == "template", 15, "a template")
+        until(lambda: look(d)["waits"] == "template", 20, "a template")
         for i, request in enumerate(({"runtime": "python3", "code": "print(1)"}, {"command": ["echo", "1"]},
                                      {"runtime": "sh", "code": "cat f", "files": {"f": "1\n"}})):  # fmt: skip
             full(d, None)
@@ -100,11 +100,11 @@ def what_is_wanted_again_gets_spare_sandboxes_too():
         for n in (7, 8, 9, 10, 11, 12):  # more than there is room for
             for _ in range(2):
                 same(d.post("/v1/exec", {"command": ["true"], "limits": {"processes": n}})["exit_code"], 0, f"with {n} processes")
-        until(lambda: [p["limits"]["processes"] for p in others(d) if p["available"] == 1] == [9, 10, 11, 12], 10, "the last four")
+        until(lambda: [p["limits"]["processes"] for p in others(d) if p["available"] == 1] == [9, 10, 11, 12], 20, "the last four")
         r = d.post("/v1/exec", {"runtime": "sh", "code": "true", "limits": {"processes": 12}})
         same((r["exit_code"], others(d)[-1]["hits"]), (0, 1), "one that was ready")
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"spare": 0}})
-        until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0 and not others(d), 10, "the end of all")
+        until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0 and not others(d), 20, "the end of all")
 
 
 # What is counted.
@@ -126,13 +126,13 @@ def hits_and_misses_are_counted():
         threads = [threading.Thread(target=d.exec, args=("sh", "sleep 0.5")) for _ in range(2)]
         for t in threads:
             t.start()
-        until(lambda: look(d, "sh")["in_use"] >= 2, 5, "two that are in use")
+        until(lambda: look(d, "sh")["in_use"] >= 2, 20, "two that are in use")
         for t in threads:
             t.join()
         same((look(d, "sh")["hits"], look(d, "sh")["misses"]), (2, 0), "hits and misses of sh")
-        until(lambda: look(d, "sh")["in_use"] == 0, 5, "none in use")
+        until(lambda: look(d, "sh")["in_use"] == 0, 20, "none in use")
         configure(d, {**PYTHON, "size": 0})
-        until(lambda: look(d)["waits"] == "template", 15, "a template")
+        until(lambda: look(d)["waits"] == "template", 20, "a template")
         d.exec("python3", "print(1)")
         d.exec("python3", "print(1)", env={"PYTHONDONTWRITEBYTECODE": "1"})
         ensure(look(d)["misses"] >= 1, "misses")
@@ -155,7 +155,7 @@ def it_is_filled_up_again():
 def size_zero_restores_on_demand():
     with Daemon() as d:
         configure(d, {**PYTHON, "size": 0})
-        until(lambda: look(d)["waits"] == "template", 15, "a template")
+        until(lambda: look(d)["waits"] == "template", 20, "a template")
         same(d.exec("python3", "import sys; print('json' in sys.modules)")["stdout"], "True\n", "imported ahead")
         p = look(d)
         same((p["hits"], p["misses"], p["available"]), (0, 1, 0), "the pool")
@@ -218,7 +218,7 @@ def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
             ids.append(r["sandbox"])
         same(len(set(ids)), len(ids), "sandboxes")
         full(d)
-        until(lambda: len(waiting_pids(d)) == 2, 5, "only what waits")
+        until(lambda: len(waiting_pids(d)) == 2, 20, "only what waits")
 
 
 @test
@@ -271,7 +271,7 @@ def settings_keep_what_is_the_same_and_drop_the_rest():
     with Daemon() as d:
         configure(d, {**PYTHON, "size": 3})
         full(d)
-        until(lambda: len(members(d)) == 3, 5, "the end of who made the template")
+        until(lambda: len(members(d)) == 3, 20, "the end of who made the template")
         before = waiting_pids(d)
         configure(d, {**PYTHON, "size": 4}, SHELL)
         full(d)
@@ -279,16 +279,16 @@ def settings_keep_what_is_the_same_and_drop_the_rest():
         ensure(set(before) <= set(waiting_pids(d)), "a larger pool keeps those it has")
         configure(d, {**PYTHON, "size": 1})
         full(d)
-        until(lambda: len(waiting_pids(d)) == 1, 5, "the end of the others")
+        until(lambda: len(waiting_pids(d)) == 1, 20, "the end of the others")
         last = waiting_pids(d)
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 50}})
         same(waiting_pids(d), last, "another setting")
         configure(d, {**PYTHON, "size": 1, "preload": ["json", "decimal"]})
         full(d)
-        until(lambda: not set(waiting_pids(d)) & set(last), 5, "the end of what has other modules")
+        until(lambda: not set(waiting_pids(d)) & set(last), 20, "the end of what has other modules")
         same(pooled(d, "python3", "import sys; print('decimal' in sys.modules)")["stdout"], "True\n", "modules")
         configure(d)
-        until(lambda: not members(d), 5, "the end of all")
+        until(lambda: not members(d), 20, "the end of all")
         same(d.get("/v1/pools"), {"pools": []}, "pools")
         same(d.exec("python3", "print(1)")["stdout"], "1\n", "without a pool")
 
@@ -299,9 +299,9 @@ def a_pool_that_is_made_smaller_while_it_fills_ends_at_its_size():
         for _ in range(10):
             configure(d, {**SHELL, "size": 8})
             configure(d, {**SHELL, "size": 0})
-        p = until(lambda: (p := look(d, "sh"))["making"] == 0 and p, 10, "a pool at rest")
+        p = until(lambda: (p := look(d, "sh"))["making"] == 0 and p, 20, "a pool at rest")
         same((p["available"], p["total"]), (0, 0), "members of a pool of none")
-        until(lambda: not members(d), 5, "the end of all")
+        until(lambda: not members(d), 20, "the end of all")
 
 
 @test
@@ -309,7 +309,7 @@ def a_preload_that_is_missing_is_told_and_the_code_still_runs():
     with Daemon() as d:
         for module in ("no_such_module", "no such;module", "..x"):
             configure(d, {**PYTHON, "preload": ["json", module]})
-            p = until(lambda: (p := look(d))["problem"] and p, 15, "a problem")
+            p = until(lambda: (p := look(d))["problem"] and p, 20, "a problem")
             ensure(module in p["problem"] and "preload" in p["problem"], f"problem is {p['problem']!r}")
             same(d.exec("python3", "print(6 * 7)")["stdout"], "42\n", "output")
         same(d.get("/v1/health")["status"], "ok", "health")
@@ -434,11 +434,11 @@ def cancelled_detached_and_streamed_ones():
             same(events.wait("exit")["status"], "cancelled", "status")
         same(look(d)["hits"], 1, "hits")
         a = d.post("/v1/exec", {"runtime": "python3", "code": "print('done')", "detach": True}, 202)
-        row = until(lambda: (r := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and r, 10, "its end")
+        row = until(lambda: (r := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and r, 20, "its end")
         same((row["status"], row["stdout"], row["sandbox"]), ("exited", "done\n", a["sandbox"]), "the log")
         with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time; time.sleep(30)"}) as events:
             start = events.wait("start")
-        row = until(lambda: (r := d.get(f"/v1/executions/{start['id']}"))["status"] != "running" and r, 10, "its end")
+        row = until(lambda: (r := d.get(f"/v1/executions/{start['id']}"))["status"] != "running" and r, 20, "its end")
         same(row["status"], "cancelled", "one whose client went away")
         full(d)
         with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import sys\nfor line in sys.stdin: print(line.upper(), end='')", "stdin": "a\nb\n", "files": {"f": "1"}}) as events:
@@ -500,7 +500,7 @@ def a_keys_quota_counts_pooled_ones():
         d.key = d.new_key(sandboxes_max=1)["key"]
         thread = threading.Thread(target=d.exec, args=("sh", "sleep 1.5"))
         thread.start()
-        until(lambda: d.get("/v1/executions?status=running")["executions"], 5, "the first")
+        until(lambda: d.get("/v1/executions?status=running")["executions"], 20, "the first")
         d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "echo 2"})
         thread.join()
         same(d.exec("sh", "echo 3")["stdout"], "3\n", "when there is room again")
@@ -515,10 +515,10 @@ def a_key_that_waits_for_itself_does_not_stop_the_filling():
         threads = [threading.Thread(target=d.request, args=("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 2"}), kwargs={"key": key}) for _ in range(2)]
         for t in threads:
             t.start()
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 5, "one that waits")
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 20, "one that waits")
         for _ in range(2):
             d.exec("python3", "pass", unix=True)
-        until(lambda: next(p for p in d.get("/v1/pools", unix=True)["pools"])["available"] == 2, 1.2, "a pool that fills while a key waits for itself")
+        until(lambda: next(p for p in d.get("/v1/pools", unix=True)["pools"])["available"] == 2, 20, "a pool that fills while a key waits for itself")
         for t in threads:
             t.join()
 
@@ -536,7 +536,7 @@ def a_waiting_interpreter_that_is_killed_costs_only_that_member():
             with contextlib.suppress(ProcessLookupError):  # a pool may have replaced it meanwhile
                 os.kill(pid, signal.SIGKILL)
         for runtime, code in (("python3", "print('hi')"), ("sh", "echo hi")):
-            until(lambda runtime=runtime: look(d, runtime)["available"] == 0 or full(d, runtime), 5, "its notice")
+            until(lambda runtime=runtime: look(d, runtime)["available"] == 0 or full(d, runtime), 20, "its notice")
             same(d.exec(runtime, code)["stdout"], "hi\n", "output")
             full(d, runtime)
             pooled(d, runtime, code)
@@ -544,7 +544,7 @@ def a_waiting_interpreter_that_is_killed_costs_only_that_member():
         for init in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(init, signal.SIGKILL)
-        until(lambda: not set(killed) & set(members(d)), 5, "the end of the dead")
+        until(lambda: not set(killed) & set(members(d)), 20, "the end of the dead")
         time.sleep(0.1)  # until the server knows
         full(d)
         pooled(d, "python3", "print('hi')")
@@ -610,7 +610,7 @@ def code_that_a_dead_interpreter_has_not_read_is_run_elsewhere():
                 r = answers[0].json()
                 same((answers[0].status, r.get("status"), r.get("stdout"), r.get("exit_code")), (200, "exited", "1 2 x in\n", 0), f"{runtime}, dead {which}", answers[0])
                 ensure(r["duration_ms"] * os.cpu_count() >= r["usage"]["cpu_ms"], "duration and CPU time", r)
-                row = until(lambda r=r: next((e for e in d.get("/v1/executions")["executions"] if e["id"] == r["id"] and e["status"] != "running"), None), 5, "its row")
+                row = until(lambda r=r: next((e for e in d.get("/v1/executions")["executions"] if e["id"] == r["id"] and e["status"] != "running"), None), 20, "its row")
                 same((row["status"], row["sandbox"]), ("exited", r["sandbox"]), "its row in the log")
 
 
@@ -618,7 +618,7 @@ def code_that_a_dead_interpreter_has_not_read_is_run_elsewhere():
 def a_command_that_a_dead_spare_sandbox_has_not_read_is_run_elsewhere():
     with Daemon(settings={"sandboxes": {"spare": 1}, "pools": []}) as d:
         for _ in range(2):
-            until(lambda: any(p["available"] for p in d.get("/v1/pools")["pools"]), 15, "a spare sandbox")
+            until(lambda: any(p["available"] for p in d.get("/v1/pools")["pools"]), 20, "a spare sandbox")
             inits = list(members(d))
             send_all(inits, signal.SIGSTOP)
             thread, answers = asked(d, {"command": ["echo", "hi"]})
@@ -668,7 +668,7 @@ def a_member_that_died_is_not_handed_out():
             same((results[0].status, results[0].json().get("stdout")), (200, "hi\n"), "answer", results[0])
         full(d)
         if is_root():
-            until(lambda: descriptors(d) <= n, 5, "as few descriptors as before")
+            until(lambda: descriptors(d) <= n, 20, "as few descriptors as before")
 
 
 def children(pid):
@@ -685,7 +685,7 @@ def an_interpreter_that_is_killed_at_any_moment_is_not_the_servers_error():
     seen, killed, over = [], 0, threading.Event()
     with Daemon() as d:
         configure(d, {**PYTHON, "size": 0})
-        until(lambda: look(d, "python3")["waits"] == "template", 15, "a template")
+        until(lambda: look(d, "python3")["waits"] == "template", 20, "a template")
 
         def ask():
             while not over.is_set():
@@ -755,7 +755,7 @@ def descriptors_of_the_server_stay_flat():
                 kinds[i % len(kinds)]()
         full(d)
         full(d, "sh")
-        until(lambda: descriptors(d) <= before, 10, f"at most {before} descriptors")
+        until(lambda: descriptors(d) <= before, 20, f"at most {before} descriptors")
 
 
 @test
@@ -801,7 +801,7 @@ def code_that_lies_about_its_end_is_ended():
         r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
         same((r["status"], r["exit_code"]), ("exited", 7), "what it said")
         support.within(time.monotonic() - begun, 10, "the answer")
-        until(lambda: len(members(d)) == PYTHON["size"], 10, "nothing but the pool's members")
+        until(lambda: len(members(d)) == PYTHON["size"], 20, "nothing but the pool's members")
 
 
 @test

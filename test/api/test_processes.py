@@ -26,14 +26,14 @@ def a_background_process_from_start_to_end():
         same(set(p), {"pid", "id", "state", "runtime", "command", "started"}, "fields")
         same((p["state"], p["runtime"], p["command"]), ("running", "sh", None), "process")
         ensure(p["pid"] > 0 and re.fullmatch(r"exe_[a-z2-7]{20}", p["id"]), f"process is {p}")
-        out = until(lambda: (o := d.get(at(s, p, "/output")))["stdout"] and o, 5, "output")
+        out = until(lambda: (o := d.get(at(s, p, "/output")))["stdout"] and o, 20, "output")
         same(out, {"stdout": "ready\n", "stderr": "", "stdout_offset": 6, "stderr_offset": 0, "stdout_lost": 0, "stderr_lost": 0, "running": True, "exit_code": None}, "output")
         same(d.post(at(s, p, "/stdin"), b"one\n"), {"bytes": 4}, "input")
-        out = until(lambda: (o := d.get(at(s, p, "/output?stdout=6")))["stdout"] and o, 5, "output")
+        out = until(lambda: (o := d.get(at(s, p, "/output?stdout=6")))["stdout"] and o, 20, "output")
         same((out["stdout"], out["stdout_offset"]), ("got one\n", 14), "output from an offset on")
         same(d.get(at(s, p, "/output?stdout=100"))["stdout"], "", "output from beyond the end")
         d.post(at(s, p, "/stdin?eof=1"), b"two\n")
-        until(lambda: d.get(at(s, p))["state"] == "exited", 5, "its end")
+        until(lambda: d.get(at(s, p))["state"] == "exited", 20, "its end")
         got = d.get(at(s, p))
         same((got["status"], got["exit_code"], got["signal"]), ("exited", 5, None), "its end")
         out = d.get(at(s, p, "/output"))
@@ -47,7 +47,7 @@ def a_background_process_from_start_to_end():
         same(c["command"], ["sleep", "100"], "command")
         same(d.get(f"/v1/sandboxes/{s}")["processes"], 1, "processes")
         d.delete(at(s, c))
-        until(lambda: d.get(at(s, c))["state"] == "exited", 5, "its end")
+        until(lambda: d.get(at(s, c))["state"] == "exited", 20, "its end")
         same((d.get(at(s, c))["status"], len(d.get(f"/v1/sandboxes/{s}/processes")["processes"])), ("cancelled", 2), "killed")
 
 
@@ -58,7 +58,7 @@ def signals_reach_it():
         p = start(d, s, "trap 'echo usr1' USR1; trap 'echo int; exit 3' INT; echo ready; while :; do sleep 0.05; done")
 
         def says(text):
-            until(lambda: text in d.get(at(s, p, "/output"))["stdout"], 5, f"{text!r}")
+            until(lambda: text in d.get(at(s, p, "/output"))["stdout"], 20, f"{text!r}")
 
         says("ready\n")
         for signal in ("USR1", "SIGUSR1", "usr1", 10):
@@ -68,11 +68,11 @@ def signals_reach_it():
             d.refused("invalid_request", "POST", at(s, p, "/signal"), {"signal": bad}, "signal")
         d.refused("invalid_request", "POST", at(s, p, "/signal"), {}, "signal")
         d.post(at(s, p, "/signal"), {"signal": "INT"})
-        until(lambda: d.get(at(s, p))["state"] == "exited", 5, "its end")
+        until(lambda: d.get(at(s, p))["state"] == "exited", 20, "its end")
         same(d.get(at(s, p))["exit_code"], 3, "exit code")
         q = start(d, s, command=["sleep", "100"])
         d.post(at(s, q, "/signal"), {"signal": "KILL"})
-        until(lambda: d.get(at(s, q))["state"] == "exited", 5, "its end")
+        until(lambda: d.get(at(s, q))["state"] == "exited", 20, "its end")
         same((d.get(at(s, q))["status"], d.get(at(s, q))["signal"]), ("signaled", 9), "killed by a signal")
 
 
@@ -127,7 +127,7 @@ def what_was_lost_is_told():
     with Daemon() as d:
         s = d.sandbox()
         p = start(d, s, "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end", limits={"output_bytes": 1000})
-        until(lambda: not d.get(at(s, p, "/output"))["running"], 10, "its end")
+        until(lambda: not d.get(at(s, p, "/output"))["running"], 20, "its end")
         out = d.get(at(s, p, "/output"))
         same((out["stdout_lost"] + len(out["stdout"]), out["stdout_offset"]), (100005, 100005), "bytes")
         ensure(len(out["stdout"]) <= 1000 and out["stdout"].endswith("x\nend\n"), "the newest are kept")
@@ -144,13 +144,13 @@ def a_timeout_of_its_own_and_children():
         s = d.sandbox()
         seconds = support.nonce_seconds()
         p = start(d, s, f"sleep {seconds} & sleep {seconds}", timeout_ms=300)
-        until(lambda: d.get(at(s, p))["state"] == "exited", 10, "its end")
+        until(lambda: d.get(at(s, p))["state"] == "exited", 20, "its end")
         same(d.get(at(s, p))["status"], "timeout", "status")
-        support.gone(seconds, 5)
+        support.gone(seconds)
         p = start(d, s, f"setsid sleep {seconds} & wait")
-        until(lambda: support.with_argument(seconds), 5, "the child")
+        until(lambda: support.with_argument(seconds), 20, "the child")
         d.delete(at(s, p))
-        support.gone(seconds, 5)
+        support.gone(seconds)
 
 
 @test
@@ -207,12 +207,12 @@ def closing_the_terminal_ends_the_shell():
             w = d.websocket(f"/v1/sandboxes/{s}/terminal", unix=True)
             same(w.status, 101, "status")
             w.send(f"sleep {seconds}\n".encode())
-            until(lambda: support.with_argument(seconds), 10, "the process")
+            until(lambda: support.with_argument(seconds), 20, "the process")
             if how == "close frame":
                 w.send(b"\x03\xe8", 8)
-                until(lambda: w.receive() is None or w.close_code, 5, "the answer to close")
+                until(lambda: w.receive() is None or w.close_code, 20, "the answer to close")
             w.close()
-            support.gone(seconds, 5)
+            support.gone(seconds)
         with d.websocket(f"/v1/sandboxes/{s}/terminal") as w:
             same(w.status, 101, "status")
             w.send(b"echo x\n")
@@ -245,5 +245,5 @@ def bad_terminals():
                 w.send(text)
                 w.rest_of_it()
                 same(w.close_code, 1007, f"the end after {text}")
-        until(lambda: d.get("/v1/executions?status=running")["executions"] == [], 5, "the end of all")
+        until(lambda: d.get("/v1/executions?status=running")["executions"] == [], 20, "the end of all")
         same(d.exec("sh", "echo fine", s)["stdout"], "fine\n", "afterwards")

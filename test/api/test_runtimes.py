@@ -69,7 +69,7 @@ def compiled_code_runs_in_the_background_and_as_events():
         base = f"/v1/sandboxes/{s}/processes/{p['pid']}"
         until(lambda: "begun" in d.get(f"{base}/output")["stdout"], 20, "its first line")
         d.request("POST", f"{base}/stdin", b"x\n")
-        until(lambda: d.get(base)["state"] == "exited", 10, "its end")
+        until(lambda: d.get(base)["state"] == "exited", 20, "its end")
         same(d.get(f"{base}/output")["stdout"], "begun\ngot x\n", "output")
         with d.events("POST", "/v1/exec", {"runtime": "c", "code": C, "args": ["a"], "stdin": "b\n"}) as events:
             text, end = events.text()

@@ -113,7 +113,7 @@ def what_an_execution_leaves_running_ends_with_it():
         seconds = support.nonce_seconds()
         r = d.exec("sh", f"setsid sleep {seconds} >/dev/null 2>&1 & echo started", s)
         same(r["stdout"], "started\n", "stdout")
-        support.gone(seconds, 5)
+        support.gone(seconds)
 
 
 # Pause and resume.
@@ -174,7 +174,7 @@ def a_paused_one_that_is_told_to_stop_ends():
         d.post(f"/v1/sandboxes/{s}/pause")
         d.delete(f"/v1/sandboxes/{s}/processes/{p['pid']}")
         d.post(f"/v1/sandboxes/{s}/resume")
-        support.gone(seconds, 5)
+        support.gone(seconds)
         d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", seconds]}, 201)
         d.post(f"/v1/sandboxes/{s}/pause")
     support.gone(seconds)
@@ -218,7 +218,7 @@ def idle_ones_are_cleaned_up():
         t = threading.Thread(target=lambda: result.update(d.exec("sh", "sleep 4; echo done", busy)))
         t.start()
         d.exec("sh", "echo kept > file", session="s")
-        until(lambda: d.request("GET", f"/v1/sandboxes/{idle}").status == 404, 10, "the end of the idle one")
+        until(lambda: d.request("GET", f"/v1/sandboxes/{idle}").status == 404, 20, "the end of the idle one")
         t.join()
         same(result["stdout"], "done\n", "one that is busy is not idle")
         same(d.get(f"/v1/sandboxes/{own}")["idle_timeout_ms"], 60000, "one with a time of its own")
@@ -226,7 +226,7 @@ def idle_ones_are_cleaned_up():
         def stopped():
             return [s for s in d.get("/v1/sandboxes?state=stopped")["sandboxes"] if s["session"] == "s"]
 
-        until(stopped, 10, "the idle session")
+        until(stopped, 20, "the idle session")
         same(d.exec("sh", "cat file", session="s")["stdout"], "kept\n", "the session comes back with its files")
 
 
@@ -245,7 +245,7 @@ def full_is_429_after_a_while():
         result = {}
         t = threading.Thread(target=lambda: result.update(d.exec("sh", "echo at last")))
         t.start()
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 5, "one that waits")
+        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
         d.delete(f"/v1/sandboxes/{b}")
         t.join()
         same(result["stdout"], "at last\n", "the one that waited")
@@ -265,9 +265,9 @@ def one_that_waits_and_goes_away_takes_no_room():
         a = d.sandbox()
         c = d.connection()
         c.request("POST", "/v1/exec", json.dumps({"runtime": "sh", "code": "echo x"}))
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 5, "one that waits")
+        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
         c.close()
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 0, 5, "its leaving")
+        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 0, 20, "its leaving")
         d.delete(f"/v1/sandboxes/{a}")
         same(d.exec("sh", "echo y")["stdout"], "y\n", "the next")
 
@@ -287,7 +287,7 @@ def keys_take_turns_when_it_is_full():
 
         first = [threading.Thread(target=run, args=("flood", flood)) for _ in range(16)]
         [t.start() for t in first]
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] >= 15, 10, "a long queue")
+        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] >= 15, 20, "a long queue")
         second = [threading.Thread(target=run, args=("other", other)) for _ in range(2)]
         [t.start() for t in second]
         [t.join() for t in first + second]
@@ -468,7 +468,7 @@ def persistent_workspaces_survive_restarts_and_crashes():
             same(d.exec("sh", f"cat link; echo {which} >> a/b/file", session="s")["stdout"][:8], "one\ntwo\n", f"after kill -9 of {which}")
         same(d.exec("sh", "cat link", session="s")["stdout"], "one\ntwo\nkeeper\nserver\nboth\n", "in the end")
         d.delete(f"/v1/sandboxes/{id_}")
-        until(lambda: not os.path.exists(os.path.join(d.state, "workspaces", id_)), 5, "the removal of the workspace")
+        until(lambda: not os.path.exists(os.path.join(d.state, "workspaces", id_)), 20, "the removal of the workspace")
 
 
 def pausing(d, sandbox):
@@ -494,7 +494,7 @@ def a_pause_whose_client_left_is_nobody_s():
                 time.sleep(0.1)
             finally:
                 os.kill(d.process.pid, signal.SIGCONT)
-            until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, 5, "the end of the sandbox")
+            until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, 20, "the end of the sandbox")
         # And a second one that asks for the same does not turn it around.
         id_ = d.sandbox()
         os.kill(d.process.pid, signal.SIGSTOP)
@@ -504,7 +504,7 @@ def a_pause_whose_client_left_is_nobody_s():
             d.refused("invalid_request", "POST", f"/v1/sandboxes/{id_}/pause", {})
         finally:
             os.kill(d.process.pid, signal.SIGCONT)
-        until(lambda: d.get(f"/v1/sandboxes/{id_}")["state"] == "paused", 5, "the pause")
+        until(lambda: d.get(f"/v1/sandboxes/{id_}")["state"] == "paused", 20, "the pause")
         same(d.post(f"/v1/sandboxes/{id_}/resume", {})["state"], "running", "after it")
         same(d.exec("sh", "echo x", id_)["stdout"], "x\n", "what runs in it then")
 

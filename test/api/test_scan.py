@@ -112,7 +112,7 @@ def what_waits_for_the_scanner_can_be_given_up():
         d.delete(f"/v1/sandboxes/{s}")
         t.join()
         ensure(answers[0].status in (200, 404), "its sandbox has gone", answers[0])
-        until(lambda: not [r for r in d.rows() if r["status"] == "running"], 5, "the end of all")
+        until(lambda: not [r for r in d.rows() if r["status"] == "running"], 20, "the end of all")
         same(d.exec("sh", "echo fine")["stdout"], "fine\n", "what comes after")
         d.post("/v1/exec", body | {"detach": True}, 202)  # and one that is under way when it stops
 

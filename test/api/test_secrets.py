@@ -177,7 +177,7 @@ def what_is_not_output_is_masked_too():
         hidden(p, "a process", value)
         same(p["command"][2], "echo *** $TOKEN; sleep 60", "its command")
         target = f"/v1/sandboxes/{s}/processes/{p['pid']}"
-        until(lambda: "***" in d.get(f"{target}/output")["stdout"], 5, "its output")
+        until(lambda: "***" in d.get(f"{target}/output")["stdout"], 20, "its output")
         for what in (target, f"{target}/output", f"/v1/sandboxes/{s}/processes", "/v1/executions", f"/v1/executions/{p['id']}", "/v1/sandboxes", f"/v1/sandboxes/{s}"):
             hidden(d.request("GET", what).text, what, value)
         d.delete(target)
@@ -275,7 +275,7 @@ def kill_9_while_setting_leaves_the_old_or_the_new():
 
             t = threading.Thread(target=change)
             t.start()
-            until(lambda: last[0] > 3 + round_ * 5, 10, "some changes")
+            until(lambda: last[0] > 3 + round_ * 5, 20, "some changes")
             d.kill()
             going[0] = False
             t.join()

@@ -365,7 +365,7 @@ def a_stopped_egress_process_holds_nobody_up():
             support.within(time.monotonic() - begun, 5, "one that need not wait")
         finally:
             os.kill(pid, signal.SIGCONT)
-        until(lambda: d.exec("sh", "getent hosts ok.example", sandbox=s)["usage"]["network"], 5, "counts again")
+        until(lambda: d.exec("sh", "getent hosts ok.example", sandbox=s)["usage"]["network"], 20, "counts again")
 
 
 @test(users=["root"], timeout=60)
@@ -394,7 +394,7 @@ def whoever_goes_while_it_is_counted():
         start(f"{contexts}/{ids[2]}/run", code="true")
         d.delete(f"/v1/sandboxes/{s}")
         d.ok("PATCH", "/v1/settings", {"network": {"tier": "restricted"}})
-        until(lambda: not d.get("/v1/executions?status=running")["executions"], 10, "the end of all")
+        until(lambda: not d.get("/v1/executions?status=running")["executions"], 20, "the end of all")
         same(len(d.rows()), 10, "rows in the log")
         d.ok("PATCH", "/v1/settings", {"network": STANDARD})
         start("/v1/exec", runtime="bash", code="exec 3<>/dev/tcp/1.2.3.4/80")
@@ -404,7 +404,7 @@ def whoever_goes_while_it_is_counted():
         for _ in range(3):  # one death after the other
             dead = d.egress_pid()
             os.kill(dead, signal.SIGKILL)
-            until(lambda: d.egress_pid() not in (None, dead), 10, "another one")
+            until(lambda: d.egress_pid() not in (None, dead), 20, "another one")
         d.ok("PATCH", "/v1/settings", {"network": {"allowed_domains": ["other.example"]}})
         same(reached(d)[0], {"other.example"}, "settings that changed meanwhile")
 
@@ -530,7 +530,7 @@ def all_ways_to_run_something_have_it():
         for _ in range(2):
             same(reached(d, session="s")[0], {"ok.example", "www.ok.example"}, "a session")
         id_ = d.post("/v1/exec", {"runtime": "sh", "code": ask + "http://ok.example/detached; getent hosts evil.example", "detach": True}, 202)["id"]
-        until(lambda: d.get(f"/v1/executions/{id_}")["status"] != "running", 10, "the end of a detached one")
+        until(lambda: d.get(f"/v1/executions/{id_}")["status"] != "running", 20, "the end of a detached one")
         same(len(d.get(f"/v1/executions/{id_}")["violations"]), 1, "its violations")
         same(len(net.seen("http", target="/detached")), 1, "its request")
         s = d.sandbox()
@@ -639,14 +639,14 @@ def it_leaves_nothing_open_and_nothing_behind():
             return all(p["available"] == 2 for p in d.get("/v1/pools")["pools"])
 
         d.exec("sh", "curl -s http://ok.example/")
-        until(settled, 10, "a full pool")
+        until(settled, 20, "a full pool")
         before = descriptors(server), descriptors(d.egress_pid()), descriptors(d.process.pid)
         for i in range(30):
             d.exec("sh", "curl -s -m 5 http://ok.example/; curl -s -m 5 http://evil.example/", **({"cwd": "/tmp"} if i % 2 else {}))
         s = d.sandbox()
         d.exec("sh", "curl -s http://ok.example/", sandbox=s)
         d.delete(f"/v1/sandboxes/{s}")
-        until(settled, 10, "a full pool")
+        until(settled, 20, "a full pool")
         until(lambda: max(a - b for a, b in zip((descriptors(server), descriptors(d.egress_pid()), descriptors(d.process.pid)), before)) <= 2, 5,
               "descriptors as before")  # fmt: skip
 

@@ -281,7 +281,7 @@ def python_keeps_what_it_is_told_to_keep():
         same(len(call(d, "list_sandboxes")["sandboxes"]), 2, "sandboxes that stay")
         # What was for one call only is gone.
         call(d, "execute_python", code="open('f', 'w')")
-        until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 2, 5, "the end of a sandbox for one call")
+        until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 2, 20, "the end of a sandbox for one call")
         same(len(d.get(f"/v1/sandboxes/{r['sandbox']}/contexts")["contexts"]), 1, "contexts that stay")
 
 
@@ -432,11 +432,11 @@ def a_client_that_leaves_cancels_its_call():
             c = d.connection()
             body = d.encode(arguments)
             c.request("POST", f"/v1/tools/{name}", body, {"Content-Type": "application/json"})
-            until(lambda: d.get("/v1/executions?status=running")["executions"], 10, f"{name} that runs")
+            until(lambda: d.get("/v1/executions?status=running")["executions"], 20, f"{name} that runs")
             c.sock.close()
             c.close()
-            until(lambda: not d.get("/v1/executions?status=running")["executions"], 10, f"the end of {name}")
-        until(lambda: not d.get("/v1/sandboxes")["sandboxes"], 5, "the end of the sandbox of execute_python")
+            until(lambda: not d.get("/v1/executions?status=running")["executions"], 20, f"the end of {name}")
+        until(lambda: not d.get("/v1/sandboxes")["sandboxes"], 20, "the end of the sandbox of execute_python")
 
 
 @test

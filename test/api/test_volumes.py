@@ -113,11 +113,11 @@ def volumes_stay_and_go_with_their_sandbox():
         same((len(volumes(d)), devices(d)), (1, []), "after a restart")
         same(d.exec("sh", "cat file", session="s")["stdout"], "kept\n", "the file")
         d.kill()
-        until(lambda: not devices(d), 5, "the device goes with the daemon")
+        until(lambda: not devices(d), 20, "the device goes with the daemon")
         d.start()
         same(d.exec("sh", "cat file", session="s")["stdout"], "kept\n", "the file after kill -9")
         d.delete(f"/v1/sandboxes/{r['sandbox']}")
-        until(lambda: not volumes(d) and not devices(d), 5, "the volume goes with its sandbox")
+        until(lambda: not volumes(d) and not devices(d), 20, "the volume goes with its sandbox")
         same(d.exec("sh", "cat file", session="s")["exit_code"], 1, "the file of the one before")
 
 
@@ -129,7 +129,7 @@ def many_stops_leave_no_device():
             r = d.exec("sh", f"echo {i} >> file; (sleep 100 < file &) ; wc -l < file", session="s", limits=SMALL)
             same(r["stdout"].strip(), "1", f"lines in round {i}")
             d.delete(f"/v1/sandboxes/{r['sandbox']}")
-        until(lambda: not devices(d) and not volumes(d), 5, "nothing is left")
+        until(lambda: not devices(d) and not volumes(d), 20, "nothing is left")
 
 
 @test(users=["user"])

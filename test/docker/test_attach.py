@@ -134,9 +134,9 @@ def nothing_of_many_is_left():
         with p.d.websocket(p.path(sb, "/terminal?command=sh")) as ws:
             ws.send(b"echo $((40 + 2))\n")
             ws.read_until(b"42")
-        support.until(lambda: held()[0] <= before[0], 10, f"{before} and no more than these")
+        support.until(lambda: held()[0] <= before[0], 20, f"{before} and no more than these")
         p.d.delete(p.path(sb))
-        support.until(lambda: held()[0] < before[0] and held()[1] <= before[1], 10, f"fewer than {before}, now {held()}")
+        support.until(lambda: held()[0] < before[0] and held()[1] <= before[1], 20, f"fewer than {before}, now {held()}")
 
 
 @test(users=("root",), timeout=90)

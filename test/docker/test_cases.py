@@ -185,9 +185,9 @@ def processes_run_in_the_background(p):
     pid = p.d.post(p.path(sb, "/processes"), {"command": ["sh", "-c", code]}, 201)["pid"]
     at = p.path(sb, f"/processes/{pid}")
     p.d.request("POST", f"{at}/stdin", b"one\n")
-    support.until(lambda: b"got one" in p.d.request("GET", f"{at}/output").body, 10, "its output")
+    support.until(lambda: b"got one" in p.d.request("GET", f"{at}/output").body, 20, "its output")
     p.d.request("POST", f"{at}/signal", {"signal": "SIGKILL"})
-    support.until(lambda: all(x["state"] != "running" for x in p.d.get(p.path(sb, "/processes"))["processes"]), 10, "its end")
+    support.until(lambda: all(x["state"] != "running" for x in p.d.get(p.path(sb, "/processes"))["processes"]), 20, "its end")
 
 
 @case
@@ -217,7 +217,7 @@ def a_paused_sandbox_stands_still(p):
     sb = p.sandbox()
     at = p.path(sb, "/files?path=n")
     p.d.post(p.path(sb, "/processes"), {"command": ["sh", "-c", "n=0; while :; do n=$((n+1)); echo $n > n; sleep 0.05; done"]}, 201)
-    support.until(lambda: p.d.request("GET", at).body.strip().isdigit(), 10, "the first number")
+    support.until(lambda: p.d.request("GET", at).body.strip().isdigit(), 20, "the first number")
     begun = time.monotonic()
     p.d.post(p.path(sb, "/pause"))
     same(p.d.get(p.path(sb))["state"], "paused", "its state")
@@ -225,7 +225,7 @@ def a_paused_sandbox_stands_still(p):
     p.d.post(p.path(sb, "/resume"))
     n = int(p.d.request("GET", at).body or b"0")
     ensure(n < (time.monotonic() - begun) * 20 + 400, "it did not count meanwhile")
-    support.until(lambda: int(p.d.request("GET", at).body or b"0") > n, 10, "that it goes on")
+    support.until(lambda: int(p.d.request("GET", at).body or b"0") > n, 20, "that it goes on")
     p.d.post(p.path(sb, "/pause"))
     p.d.delete(p.path(sb))  # one that stands still can be removed
 
@@ -236,12 +236,12 @@ def what_is_removed_ends(p):
     mark = support.nonce_seconds()
     with p.d.events("POST", p.path(sb, "/exec"), {"command": ["sh", "-c", f"echo begun; sleep {mark}"]}) as e:
         e.read_until("begun")
-        support.until(lambda: support.with_argument(mark), 5, "its beginning")
+        support.until(lambda: support.with_argument(mark), 20, "its beginning")
         p.d.delete(p.path(sb))
-        support.until(lambda: not support.with_argument(mark), 10, "its end")
+        support.until(lambda: not support.with_argument(mark), 20, "its end")
     with p.d.events("POST", "/v1/exec", {**p.what, "image": "tiny:1", "command": ["sh", "-c", f"echo begun; sleep {mark}"]}) as e:
         e.read_until("begun")  # and a client that goes away cancels
-    support.until(lambda: not support.with_argument(mark), 10, "its end")
+    support.until(lambda: not support.with_argument(mark), 20, "its end")
 
 
 @case

@@ -72,7 +72,7 @@ def killed_cella_run_leaves_nothing():
     p.kill()
     p.wait()
     left(engine, home)
-    support.until(lambda: not os.listdir(home), 5, "the end of its directory")
+    support.until(lambda: not os.listdir(home), 20, "the end of its directory")
 
 
 @test(users=("root",), timeout=90)

@@ -119,7 +119,7 @@ def a_killed_egress_process_is_replaced(net, p):
         text, end = events.text()
         same((text.split()[0], end["exit_code"]), ("closed", 0), "a connection that was open")
         ensure("[b'200']" in text, f"a new one in the same sandbox: {text!r}")
-    until(lambda: p.d.egress_pid() not in (None, pid), 10, "another process")
+    until(lambda: p.d.egress_pid() not in (None, pid), 20, "another process")
     r = p.d.post(p.path(sb, "/exec"), {"command": ["python3", "-c", FETCH, "http://evil.example/"]})
     ensure(r["violations"], "the same policy", r)
     same({e["host"] for e in net.seen("http")}, {"ok.example"}, "what the other side saw")

@@ -304,5 +304,5 @@ def evasions_are_refused_after_settings_change_under_traffic():
                     same(r["usage"]["network"]["connections"], 0, f"{group}: connections")
                     only_the_allowed_one(net, "/traffic")
                     net.forget()
-            until(lambda: net.seen("http", host="ok.example"), 5, "traffic, all the while")
+            until(lambda: net.seen("http", host="ok.example"), 20, "traffic, all the while")
         same(traps.came, [], "who came to the host itself")

@@ -106,7 +106,7 @@ def a_killed_egress_process_is_closed_and_replaced_by_the_daemon():
                 os.kill(before, signal.SIGKILL)
                 at = float(events.read_until("closed").split("closed")[1].split()[0])
                 support.within(at - killed, 5, f"turn {turn}: until what was open was closed")
-            until(lambda: d.egress_pid() not in (None, before), 5, "another egress process")
+            until(lambda: d.egress_pid() not in (None, before), 20, "another egress process")
             r = d.exec("sh", "curl -sS -m 5 http://ok.example/again", sandbox=holder)
             ensure(r["exit_code"] == 0 and "ok.example" in r["stdout"], f"turn {turn}: a new connection: {r}")
             support.within(time.time() - killed, 10, f"turn {turn}: until a new connection works")
@@ -128,7 +128,7 @@ def a_killed_egress_process_of_cella_run_leaves_nothing_open():
         for user in (None, "user"):
             net.forget()
             p = support.spawn("run", *network_options(NETWORK), "python3", "-c", PROBE, "15", "1.5", user=user, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            until(lambda: net.seen("http"), 10, "traffic")
+            until(lambda: net.seen("http"), 20, "traffic")
             mine = [pid for pid, words in support.processes().items() if words[:1] == ["cella-egress"] and parent(pid) == p.pid]
             same(len(mine), 1, "egress processes")
             os.kill(mine[0], signal.SIGKILL)

@@ -39,7 +39,7 @@ double fake_slack(void)
 
 double fake_patience(void)
 {
-        return 4 * fake_slack();
+        return 10 * fake_slack();
 }
 
 const char *fake_temporary(void)
@@ -507,27 +507,35 @@ void fake_group(pid_t pid, char *ret, size_t size)
         char path[64], text[4096] = "";
         snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
         add_file(text, sizeof text, path, ' ');
-        char *name = strstr(text, "/cella-");
+        const char *name = strstr(text, "/cella-");
         ret[0] = '\0';
-        if (name)
+        if (name && name[7] >= '0' && name[7] <= '9')
                 snprintf(ret, size, "%.*s", (int)strcspn(name + 1, "\n/"), name + 1);
 }
 
 static const char *wanted;
-static bool found;
+static char found[512];
 static int look(const char *path, const struct stat *st, int type, struct FTW *where)
 {
         (void)st;
-        found = found || (type == FTW_D && !strcmp(path + where->base, wanted));
+        if (type == FTW_D && !strcmp(path + where->base, wanted))
+                snprintf(found, sizeof found, "%s", path);
         return 0;
+}
+
+bool fake_group_find(const char *below, const char *name, char *ret, size_t size)
+{
+        wanted = name;
+        found[0] = '\0';
+        nftw(below, look, 16, FTW_PHYS);
+        if (ret)
+                snprintf(ret, size, "%s", found);
+        return found[0];
 }
 
 bool fake_group_exists(const char *name)
 {
-        wanted = name;
-        found = false;
-        nftw("/sys/fs/cgroup", look, 16, FTW_PHYS);
-        return found;
+        return fake_group_find("/sys/fs/cgroup", name, NULL, 0);
 }
 
 /* A file or directory of a sandbox's control group. */

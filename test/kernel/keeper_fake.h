@@ -82,6 +82,8 @@ size_t fake_descendants(pid_t pid, pid_t *ret, size_t max);
 size_t fake_alive(const pid_t *pids, size_t n);
 /* The name of the control group of a process, cella-N; empty if it has none. */
 void fake_group(pid_t pid, char *ret, size_t size);
+/* The directory of the group of this name; below: a hierarchy (with a slash at its end), or all of them. */
+bool fake_group_find(const char *below, const char *name, char *ret, size_t size);
 /* Whether a group of this name is in any hierarchy. */
 bool fake_group_exists(const char *name);
 /* Descriptors of a process: of namespaces and control groups, which it may have in stock, and all others; its

@@ -35,7 +35,7 @@ class Test:
         self.alone, self.beside, self.unwrapped = flags
 
 
-def test(function=None, *, name=None, users=("root", "user"), timeout=30, alone=False, beside=False, unwrapped=False, timing=None):
+def test(function=None, *, name=None, users=("root", "user"), timeout=60, alone=False, beside=False, unwrapped=False, timing=None):
     """Registers a test under the name of its function, or another one.
 
     users: whom to run it as.  alone: nothing else of the suite runs meanwhile, but what is beside.
@@ -223,7 +223,7 @@ def here(*names):
     return os.path.join(home, *names)
 
 
-def until(condition, seconds=5, what="what was waited for"):
+def until(condition, seconds=20, what="what was waited for"):
     """Polls until condition() gives something true, and returns that."""
     end = time.monotonic() + seconds * slack
     while True:
@@ -285,12 +285,12 @@ def nonce_seconds():
     return f"{600 + os.getpid()}.{time.monotonic_ns() % 10**9:09d}"
 
 
-def gone(argument, seconds=5):
+def gone(argument, seconds=20):
     """No process has this argument any more, or within so many seconds."""
     until(lambda: not with_argument(argument), seconds, f"the end of the processes with {argument}")
 
 
-def reap(process, seconds=10):
+def reap(process, seconds=20):
     """Its exit status, which must come within so many seconds."""
     try:
         return process.wait(timeout=seconds * slack)
