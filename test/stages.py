@@ -121,6 +121,7 @@ ASAN = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1:prin
 TSAN = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66", "CELLA_SLACK": "10"}
 ALL = {"CELLA_TEST_ALL": "1"}
 SLOWLY = {"CELLA_TEST_SLOW": "1", "CELLA_SLACK": "20"}
+LINT = ("clang-tidy", "cppcheck", "clang-format", "shellcheck")
 VM = ("kmod", "qemu-system-x86" if MACHINE == "x86_64" else "qemu-system-arm")
 ENGINES = ("podman", "docker.io", "runc", "uidmap")
 DEBIAN = ("mmdebstrap", "debian-archive-keyring")
@@ -135,7 +136,7 @@ STAGES = [
     build("asan", "full"),
     build("tsan", "full"),
     build("fuzz", "full", "clang"),
-    Stage("lint", "full", 2400, 1, [["./dev", "lint"]], QUIET, 2, packages=("clang-tidy", "cppcheck", "clang-format", "shellcheck")),
+    Stage("lint", "full", 900, 1, [["./dev", "lint"]], QUIET, 2, packages=LINT),
     Stage(f"compiles-for-{OTHER}", "full", 600, 1, [["./dev", "setup", "cross"]], QUIET, 2,
           packages=(f"gcc-{OTHER.replace('_', '-')}-linux-gnu", f"libc6-dev-{'arm64' if OTHER == 'aarch64' else 'amd64'}-cross")),
     # ---- fast: ./dev test, at most 12 minutes ----
@@ -194,6 +195,7 @@ STAGES = [
     # Each allocation fails in turn; of a test that makes many, a few.
     Stage("torture", "full", 900, 220, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
+    Stage("lint-deep", "nightly", 2400, 1, [["./dev", "lint", "--deep"]], QUIET, 2, packages=LINT),
     build("valgrind", "nightly", "valgrind"),
     *(valgrind_kernel(part, 6) for part in range(1, 7)),
     Stage("valgrind-unit", "nightly", 1800, 450, units("build-valgrind", *VALGRIND), QUIET, 3, ("build-valgrind",), skips=SLOW, environment=SLOWLY, jobs=2),
