@@ -36,7 +36,7 @@ export function inTime(ms, limit, what) {
 }
 
 // Until fn() is true (or does not throw); else what it said last.
-export async function until(fn, what, ms = 30000) {
+export async function until(fn, what, ms = 60000) {
     let said = "";
     for (const end = Date.now() + ms; Date.now() < end; await sleep(25)) {
         try {
@@ -142,7 +142,7 @@ export class Trial {
         const context = await browser.newContext({viewport: {width, height}, colorScheme: theme, acceptDownloads: true, ...more});
         this.contexts.push(context);
         const page = await context.newPage();
-        page.setDefaultTimeout(30000);
+        page.setDefaultTimeout(60000);
         const complain = (text) => { if (!expects.some((pattern) => pattern instanceof RegExp ? pattern.test(text) : text.includes(pattern))) this.complaints.push(text); };
         page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complain(`console: ${message.text()} (${message.location().url})`); });
         page.on("pageerror", (error) => complain(`thrown: ${error.message}`));

@@ -17,7 +17,7 @@ for (let i = 2; i < process.argv.length; i += 2) {
 
 for (const file of readdirSync(here).filter((name) => /^test_.*\.mjs$/.test(name)).sort()) await import(join(here, file));
 
-const LIMIT = 180000; // ms for one test
+const LIMIT = 300000; // ms for one test
 const chosen = tests.filter(({name}) => !options.only || options.only.test(name));
 if (chosen.length === 0) {
     console.error("no test has such a name");

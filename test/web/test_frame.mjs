@@ -166,7 +166,7 @@ test("the daemon goes and comes back: the page says so, and goes on", async (t) 
     ensure(await page.locator(".banner").isVisible(), "it is taken for being back");
     await page.unroute("**/healthz");
     await daemon.launch();
-    await page.waitForSelector(".banner", {state: "hidden", timeout: 15000});
+    await page.waitForSelector(".banner", {state: "hidden"});
     await run(page, "print('again')");
     same(await output(page), "again", "output");
 });
@@ -229,7 +229,7 @@ test("axe-core finds nothing serious on any page, light and dark, wide and narro
         // The second is of a measurement that the page does once after a run, and leaves out if that fails.
         for (let tries = 0; tries < 3 && await rows.count() < 2; tries++) {
             await run(page, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f', 'w')\n{'a': 1}");
-            await rows.nth(1).waitFor({timeout: 5000}).catch(() => {});
+            await rows.nth(1).waitFor({timeout: 20000}).catch(() => {});
         }
         same(await rows.count(), 2, "the times that are shown");
         await axe(page);

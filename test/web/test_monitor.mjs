@@ -85,7 +85,7 @@ test("a chart is read by keyboard, and the page has nothing that axe-core minds"
     for (const theme of ["light", "dark"]) {
         const page = await t.page("/#/monitor", {theme, ...theme === "dark" && {width: 390, height: 844}});
         await row(page, id).waitFor();
-        await until(async () => await page.locator(".chart-line").count() > 0, "lines", 5000);
+        await until(async () => await page.locator(".chart-line").count() > 0, "lines");
         await page.locator(".chart-picture").first().focus();
         await page.keyboard.press("ArrowLeft");
         ensure(/Executions a second, \d\d:\d\d:\d\d: executions/.test(await page.locator(".chart-picture").first().getAttribute("aria-label")), "what it says");

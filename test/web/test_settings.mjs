@@ -196,7 +196,7 @@ test("the daemon goes while settings are being changed: they are still there to 
     await save(page);
     await page.waitForSelector(".banner:not([hidden])");
     await daemon.launch();
-    await page.waitForSelector(".banner", {state: "hidden", timeout: 15000});
+    await page.waitForSelector(".banner", {state: "hidden"});
     same(await page.inputValue("#f-limits-processes"), "44", "what was typed");
     await sleep(100);
     await save(page);

@@ -23,7 +23,7 @@ test("output comes while the code runs, and stdout and stderr can be told apart"
     ensure(a !== b, "both have the same colour");
     ensure(await page.locator(".try-shown[aria-busy]").count() === 1, "it is not shown as running");
     await page.click(".run"); // is Stop now
-    await page.waitForSelector(".try-shown:not([aria-busy])", {timeout: 8000});
+    await page.waitForSelector(".try-shown:not([aria-busy])");
     same(await page.locator(".try-shown .badge").first().innerText(), "Stopped", "status");
 });
 
@@ -178,7 +178,6 @@ test("a line of 10 MB, and a million lines, do not freeze the page; all of it ca
 
 test("code, output and tables that are made to be slow to look at do not freeze the page", async (t) => {
     const page = await t.page(), stoodStill = await watchFrames(page);
-    page.setDefaultTimeout(60000); // so that it is the page that says how long it stood still
     const within = async (what) => {
         const longest = await stoodStill();
         inTime(longest, 20000, `${what}: the longest pause of the page`);
@@ -269,7 +268,7 @@ test("no room for a sandbox: the page says so, waits, and runs when there is", a
     await page.click(".run");
     await page.waitForSelector(".badge:has-text('No room: trying again')");
     await daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
-    await until(async () => await output(page) === "at last", "it ran", 15000);
+    await until(async () => await output(page) === "at last", "it ran");
 });
 
 test("no room for long: it gives up and says why", async (t) => {
@@ -278,7 +277,7 @@ test("no room for long: it gives up and says why", async (t) => {
     await taken(daemon);
     await write(page, "1");
     await page.click(".run");
-    await page.waitForSelector(".notice-bad", {timeout: 30000});
+    await page.waitForSelector(".notice-bad");
     same(await page.locator(".try-shown .badge").first().innerText(), "Failed", "status");
 });
 
