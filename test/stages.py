@@ -166,7 +166,7 @@ STAGES = [
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),
         ("--file", "test_image_kinds", "--user", "user"))], packages=DEBIAN, environment=ALL),
-    Stage("pythons", "full", 600, 36, suite("test/api/pythons.py", "-j", "2"), packages=DEBIAN),
+    Stage("pythons", "full", 1500, 36, suite("test/api/pythons.py", "-j", "2"), packages=DEBIAN),
     # Only the decoder's threads.  Where several jobs run in one process (test_store), the sanitizer does not see the descriptors that openat2()
     # makes, and takes a number that is used again for the same descriptor.
     Stage("tsan-images", "full", 600, 34, [[*NO_ASLR, *w] for w in suite("test/image/run.py", "--file", "test_archive", "--slack", "10", "-j", "2", build="build-tsan")],

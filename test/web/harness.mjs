@@ -85,7 +85,7 @@ export class Daemon {
         await until(async () => {
             ensure(this.process.exitCode === null, `cella serve ended: ${this.log}`);
             return (await fetch(`${this.url}/healthz`)).ok;
-        }, "the daemon is ready", 20000);
+        }, "the daemon is ready");
     }
 
     // Settings, keys and sandboxes stay on disk: launch() goes on with them.
