@@ -115,6 +115,11 @@ static int tidy(const struct jail_spec *spec, struct cella_err *err)
                 r = sys_sethostname("sandbox");
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "uts: cannot set the host name");
+        /* A new UTS namespace starts with a copy of the host's names, and uname() shows both. */
+        if (spec->walls & WALL_UTS)
+                r = sys_setdomainname("(none)"); /* as the kernel has it at boot */
+        if (r < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "uts: cannot set the domain name");
         if (spec->walls & WALL_HYGIENE)
                 r = sys_new_session_keyring();
         /* A kernel without keys has nothing to inherit. */

@@ -183,6 +183,11 @@ int sys_sethostname(const char *name)
         return (int)sys_call2(SYS_sethostname, name, strlen(name));
 }
 
+int sys_setdomainname(const char *name)
+{
+        return (int)sys_call2(SYS_setdomainname, name, strlen(name));
+}
+
 int sys_setrlimit(int resource, uint64_t limit)
 {
         uint64_t both[2] = {limit, limit};

@@ -45,6 +45,7 @@ int sys_setresgid(unsigned gid);
 int sys_setresuid(unsigned uid);
 pid_t sys_setsid(void);
 int sys_sethostname(const char *name);
+int sys_setdomainname(const char *name); /* the NIS domain */
 int sys_setrlimit(int resource, uint64_t limit);
 unsigned sys_umask(unsigned mask);
 /* None can be had any more by an exec (needs CAP_SETPCAP); there are none; both. */

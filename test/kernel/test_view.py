@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 
+import support
 from support import ensure, expect, fail, in_time, prints, read, run, same, script, spawn, test
 
 
@@ -157,6 +158,15 @@ def programs_in_scratch_directories_run():
 @test
 def host_name_is_sandbox():
     prints("sandbox\nsandbox\n", "sh", "-c", "uname -n; cat /etc/hostname")
+
+
+@test(users=["root"])
+def the_nis_domain_of_the_host_is_not_seen():
+    # A host that has one.
+    host = "unshare", "--uts", "sh", "-c", 'echo nis.example >/proc/sys/kernel/domainname; "$@"; cat /proc/sys/kernel/domainname', "sh"
+    code = "import ctypes; name = ctypes.create_string_buffer(65); ctypes.CDLL(None).getdomainname(name, 65); print(name.value.decode())"
+    r = subprocess.run([*host, *support.command, "run", "python3", "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    same(r.stdout, "(none)\nnis.example\n", f"the domain inside and outside ({r.stderr})")
 
 
 @test
