@@ -311,6 +311,7 @@ def the_table_of_stages_is_sound():
     assert len(names) == len(set(names)), names
     for s in real.STAGES:
         assert s.group in ("fast", "full", "nightly", "coverage") and s.limit > 0 and s.minimum > 0 and 1 <= s.weight <= 3, s
+        assert all(s.skips or ()), f"{s.name} accepts every skip"
         assert all(n in names for n in s.after) and s.beside in (real.QUIET, real.BOXES, real.ALONE), s
     for program in ("init_*.c", "keeper_*.c"):
         for path in (TEST / "kernel").glob(program):
