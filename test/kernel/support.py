@@ -35,12 +35,12 @@ class Test:
         self.alone, self.beside, self.unwrapped = flags
 
 
-def test(function=None, *, name=None, users=("root", "user"), timeout=60, alone=False, beside=False, unwrapped=False, timing=None):
+def test(function=None, *, name=None, users=("root", "user"), timeout=60, alone=False, beside=False, unwrapped=False):
     """Registers a test under the name of its function, or another one.
 
     users: whom to run it as.  alone: nothing else of the suite runs meanwhile, but what is beside.
     beside: it takes long and needs little; it is begun first, and all others run meanwhile.
-    unwrapped: it cannot be run below a wrapper.  timing: without effect."""
+    unwrapped: it cannot be run below a wrapper."""
 
     def register(f):
         registry.append(Test(f, name or f.__name__, tuple(users), timeout, (alone, beside, unwrapped)))
