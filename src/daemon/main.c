@@ -296,7 +296,8 @@ static int start(struct server *s, struct cella_err *err)
         return filter_load(err);
 }
 
-/* For jansson, whose parser (2.14) writes past its buffer if an allocation fails while it reads a string. */
+/* The allocator of jansson.  After a failed allocation the parser of jansson 2.14 writes past the end of its
+ * buffer, so this one ends the server instead of returning NULL. */
 static void *allocate_or_end(size_t size)
 {
         void *memory = malloc(size);

@@ -1,9 +1,10 @@
-/* docker/masks.c -- what an engine is asked to hide of /proc: everything but the allow lists.
+/* docker/masks.c -- the paths of /proc that a container engine hides: all that are not on the allow lists.
  *
- * An engine takes a list of paths to hide, not of paths to show.  So the list is made from this machine's own
- * /proc, whose kernel is the containers' too, once: when the first container is made.  If an engine has
- * another kernel, in a virtual machine of its own, the paths that it does not have are ignored, and those
- * that only it has are not hidden. */
+ * An engine takes a list of paths to hide, not a list of paths to show.  So we read the /proc of this
+ * machine, once, before the first container is made, and hide every entry that is not on the allow lists.
+ * Containers usually share this machine's kernel, so they have the same entries.  If the engine runs in a
+ * virtual machine with another kernel, it ignores the paths that its kernel lacks.  Entries that only its
+ * kernel has are not hidden. */
 #include "docker/masks.h"
 
 #include <dirent.h>
@@ -16,7 +17,8 @@
 
 #define DEPTH_MAX 4
 
-/* What engines hide by default, here or not yet: our list takes the place of theirs. */
+/* The paths that engines hide by default.  Our list replaces theirs, so it repeats them, even those that this
+ * machine's kernel does not have. */
 static const char *const defaults[] = {
         "/proc/acpi",       "/proc/asound",  "/proc/interrupts",  "/proc/kcore",
         "/proc/keys",       "/proc/scsi",    "/proc/sched_debug", "/proc/latency_stats",

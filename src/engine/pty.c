@@ -29,7 +29,7 @@ static void on_signal(int signal)
         interrupted = 1;
 }
 
-/* A timer whose signal goes to this thread and interrupts system calls. */
+/* Makes a timer that sends its signal to this thread, which interrupts a blocked system call. */
 static int guard_make(void)
 {
         struct sigaction action = {.sa_handler = on_signal};

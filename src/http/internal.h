@@ -206,7 +206,7 @@ void request_refuse(struct http_request *request, int status, const char *why);
 /* ---- head.c ---- */
 /* NULL, or what makes the head ambiguous.  When the headers are there. */
 const char *head_check(const struct http_request *request, const char *method, const char *version);
-/* Whether the parser refuses chunks whose lines do not end in CR LF. */
+/* Whether the HTTP parser refuses a chunked body if one of its lines does not end in CR LF. */
 bool head_chunks_are_strict(void);
 
 /* ---- body.c ---- */

@@ -1,7 +1,7 @@
 /* test/unit/seccomp_verdicts.h -- the verdict that is expected of each system call, written by hand.
  *
- * It repeats jail/syscalls.def on purpose: a line moved there from DENY to ALLOW by mistake, or a new call
- * that nobody decided about, fails the test.  Numbers are those of the kernel's headers; -1: the
+ * It repeats jail/syscalls.def on purpose: the test fails if a line there is moved from DENY to ALLOW by
+ * mistake, or if a new call has no verdict here.  Numbers are those of the kernel's headers; -1: the
  * architecture does not have the call.  BY_ARGUMENT: see hand_cases in seccomp_table.c. */
 static const struct verdict_line {
         const char *name;
