@@ -14,6 +14,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "config.h"
 #include "sys/file.h"
 #include "sys/own_filter.h"
 #include "sys/process.h"
@@ -63,6 +64,11 @@ static int restrict_files(int store)
                 if (r == -EINVAL) /* a file */
                         r = allow(ruleset, fd, ACCESS_READ_FILE);
         }
+#ifdef CELLA_COVERAGE_DIR /* a coverage build: the counters are written there when the process exits */
+        AUTO(sys_close) int counters = sys_openat(AT_FDCWD, CELLA_COVERAGE_DIR, O_PATH, 0);
+        if (counters >= 0 && r == 0)
+                r = allow(ruleset, counters, attr.handled_access_fs & ~(uint64_t)ACCESS_EXECUTE);
+#endif
         return r < 0 ? r : (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
 }
 

@@ -555,7 +555,10 @@ class Daemon:
 
 
 def not_sanitized():
-    """For what does not hold of a server that is built with a sanitizer."""
+    """For tests of speed and memory use, which do not hold for a server that is built with a sanitizer or to measure coverage."""
     with open(os.path.join(os.path.dirname(support.command[-1]), "cella-server"), "rb") as f:
-        if b"__asan_init" in f.read():
-            raise support.Skip("the server is built with a sanitizer")
+        program = f.read()
+    if b"__asan_init" in program:
+        raise support.Skip("the server is built with a sanitizer")
+    if b"__gcov_exit" in program:
+        raise support.Skip("the server is built to measure coverage")
