@@ -151,6 +151,19 @@ def output_is_told_while_it_comes():
 
 
 @test
+def progress_is_valid_text_whatever_code_prints():
+    """A message has the last 2048 bytes, from the beginning of a character on.  Bytes that are not UTF-8 are replaced."""
+    cases = (("'\u00e4' * 1024 + 'x'", "\u00e4" * 1023 + "x"), ("'y' * 3000", "y" * 2048), ("'a\\udcff\\udcc3b'", "a\ufffd\ufffdb"))
+    with Daemon() as d:
+        for c in both(d):
+            for text, shown in cases:
+                code = f"import os; os.write(1, ({text}).encode(errors='surrogateescape') + b'\\n')"  # one write of less than 4096 bytes arrives whole
+                message, before = c.whole("tools/call", {"name": "execute_python", "arguments": {"code": code}, "_meta": {"progressToken": 1}})
+                same(message["result"]["structuredContent"]["status"], "exited", text, message)
+                same([m["params"]["message"] for m in before], [shown], text)
+
+
+@test
 def a_flood_of_output_holds_up_nothing():
     with Daemon() as d:
         c = Http(d)
@@ -464,6 +477,38 @@ def the_level_of_log_messages_is_set():
         for level in ("loud", 5, None):
             same(c.error("logging/setLevel", {"level": level})[0], -32602, level)
         same(Modern(d).error("logging/setLevel", {"level": "info"})[0], -32601, "the newer revision has none")
+
+
+@test
+def violations_are_log_messages_of_level_warning():
+    code = "import ctypes; ctypes.CDLL(None).mount(0, 0, 0, 0, 0)"
+    call = {"name": "sandbox_exec", "arguments": {"runtime": "python3", "code": code}}
+
+    def logged(c, params):
+        message, before = c.whole("tools/call", params)
+        same(message["result"]["structuredContent"]["exit_code"], 0, "exit code", message)
+        same({m["method"] for m in before} - {"notifications/message"}, set(), "notifications")
+        return [(m["params"]["level"], m["params"]["logger"], m["params"]["data"]["kind"], m["params"]["data"]["target"]) for m in before]
+
+    with Daemon() as d:
+        told = [("warning", "sandbox", "syscall", "mount")]
+        c = Http(d)
+        same(logged(c, call), told, "at the level info, which is the default")
+        c.ask("logging/setLevel", {"level": "warning"})
+        same(logged(c, call), told, "at the level warning")
+        c.ask("logging/setLevel", {"level": "error"})
+        same(logged(c, call), [], "at the level error")
+        same(logged(Modern(d), call), [], "the newer revision, without a level")
+        same(logged(Modern(d), {**call, "_meta": {META + "logLevel": "info"}}), told, "the newer revision, with one")
+
+
+@test
+def lists_of_one_page_know_no_cursor():
+    with Daemon() as d:
+        for c in both(d):
+            for method in ("tools/list", "prompts/list", "resources/templates/list"):
+                code, message = c.error(method, {"cursor": "x"})
+                same((code, message), (-32602, "cursor must come from an earlier answer"), method)
 
 
 # Bad messages.
