@@ -212,7 +212,7 @@ STAGES = [
     web("web-all", "nightly", 900, ALL),
     Stage("mutation", "nightly", 3600, 60, [["tools/mutate"]], ALONE, 3, skips=()),
     Stage("torture-long", "nightly", 3000, 220, [["tools/torture", "build-asan", "build-torture", "--seconds", "40"]], QUIET, 2, ("build-asan",)),
-    Stage("coverage", "nightly", 5400, 2, [["./dev", "coverage"]], ALONE, 3, skips=("",)),  # its own stages check the reasons
+    Stage("coverage", "nightly", 5400, 2, [["./dev", "coverage"]], ALONE, 3),  # its own stages check the skips
     # ---- coverage: ./dev coverage runs these, with counters ----
     covered("unit", 900, 450, units("build-coverage"), QUIET, skips=SLOW),
     covered("init", 900, 75, init(build="build-coverage"), skips=SLOW),
