@@ -577,16 +577,15 @@ struct fake_held fake_held(pid_t pid)
         return held;
 }
 
-int fake_mounts(pid_t pid)
+int fake_mounts(const struct fake_daemon *d)
 {
         static char text[262144];
         char path[64];
         int n = 0;
-        snprintf(path, sizeof path, "/proc/%d/mountinfo", (int)pid);
-        text[0] = '\0';
+        snprintf(path, sizeof path, "/proc/%d/mountinfo", (int)d->pid);
         FILE *f = fopen(path, "re");
         while (f && fgets(text, sizeof text, f))
-                n++;
+                n += strstr(text, d->directory) != NULL;
         if (f)
                 fclose(f);
         return n;

@@ -92,7 +92,9 @@ struct fake_held {
         int networks, counters, ipc, views, users, groups, others;
 };
 struct fake_held fake_held(pid_t pid);
-int fake_mounts(pid_t pid);
+/* Mounts with a path of the daemon in its mount namespace.  Other programs may mount and unmount beside it.
+ */
+int fake_mounts(const struct fake_daemon *d);
 double fake_now_ms(void);
 
 /* Where the next daemon is put before it starts: a directory of cgroup v2; NULL: where we are. */

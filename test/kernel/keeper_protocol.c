@@ -205,7 +205,7 @@ TEST(two_hundred_leave_nothing)
               fake_ask(&d, KEEPER_END, s[0].handle, KEEPER_ENDED, &p));
         close(s[0].control);
         usleep(50000);
-        int descriptors = fake_held(d.pid).others, mounts = fake_mounts(d.pid);
+        int descriptors = fake_held(d.pid).others, mounts = fake_mounts(&d);
         for (int i = 0; i < rounds(100); i++) {
                 for (int j = 0; j < 2; j++) {
                         CHECK(fake_make(&d, NULL, &s[j]));
@@ -231,7 +231,7 @@ TEST(two_hundred_leave_nothing)
         CHECK(fake_held(d.pid).users <= STOCK_GROUPS);
         CHECK(fake_held(d.pid).counters <= NETNS_FILES * STOCK_NETNS);
         CHECK(fake_held(d.pid).ipc <= IPCNS_FDS * STOCK_IPC);
-        CHECK_INT(fake_mounts(d.pid), mounts);
+        CHECK_INT(fake_mounts(&d), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
         CHECK(SOON(existing(groups, n_groups) <= STOCK_GROUPS, 1000));
         stop();
