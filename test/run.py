@@ -27,6 +27,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -123,8 +124,29 @@ def become(user, home):
     os.chdir(home)
 
 
+def is_late(e):
+    """Whether an exception says that a deadline of the test was missed."""
+    if isinstance(e, support.Late):
+        return True
+    return isinstance(e, (subprocess.TimeoutExpired, TimeoutError)) and getattr(e, "errno", None) is None
+
+
 def outcome(test, user, home):
-    """Runs one test in this process, and says how it went."""
+    """Runs one test in this process, and says how it went.  If a thread of the test missed a deadline, so did the test:
+    what fails afterwards is the result that the thread did not bring."""
+    late_threads = []
+
+    def thread_failed(args):
+        if is_late(args.exc_value):
+            late_threads.append(f"in a thread: {args.exc_value}")
+        threading.__excepthook__(args)
+
+    threading.excepthook = thread_failed
+    state, reason = result_of(test, user, home)
+    return ("late", late_threads[0]) if state == "FAIL" and late_threads else (state, reason)
+
+
+def result_of(test, user, home):
     try:
         become(user, home)
         support.start(user, home)
@@ -134,11 +156,9 @@ def outcome(test, user, home):
         return "skip", str(skip)
     except support.Failure as failure:
         where = [f for f in traceback.extract_tb(failure.__traceback__) if f.name == test.function.__name__]
-        late = isinstance(failure, support.Late)
-        return "late" if late else "FAIL", (f"line {where[-1].lineno}: " if where else "") + str(failure)
+        return "late" if is_late(failure) else "FAIL", (f"line {where[-1].lineno}: " if where else "") + str(failure)
     except BaseException as e:
-        late = isinstance(e, (subprocess.TimeoutExpired, TimeoutError)) and getattr(e, "errno", None) is None
-        return "late" if late else "FAIL", traceback.format_exc(chain=False)
+        return "late" if is_late(e) else "FAIL", traceback.format_exc(chain=False)
 
 
 class Running:

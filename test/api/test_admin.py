@@ -263,7 +263,7 @@ def sigterm_gives_what_runs_its_grace_time():
             until(lambda: len(support.with_argument(seconds)) == 3, 20, "what they start")
             begun = time.monotonic()
             d.stop(number=number)
-            support.within(time.monotonic() - begun, 10, "the stop")
+            support.within(time.monotonic() - begun, 30, "the stop")
             [t.join() for t in threads]
             support.gone(seconds)
             for name, a in results.items():
@@ -283,20 +283,21 @@ def one_that_ignores_sigterm_is_killed_after_the_grace_time():
         begun = time.monotonic()
         d.stop()
         ensure(time.monotonic() - begun >= 0.4, "it had no grace time")
-        support.within(time.monotonic() - begun, 6, "the stop")
+        support.within(time.monotonic() - begun, 30, "the stop")
         support.gone(seconds)
 
 
 @test
 def nothing_new_while_it_stops():
-    with Daemon({"limits": {"grace_ms": 2000}}) as d:
+    with Daemon({"limits": {"grace_ms": 6000}}) as d:
         seconds = support.nonce_seconds()
         d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
         until(lambda: support.with_argument(seconds), 20, "it to run")
         body = b'{"runtime": "sh", "code": "echo x"}'
         with d.socket() as c:
             c.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
-            time.sleep(0.3)
+            for _ in range(2):  # when these are answered, the server has read it
+                d.get("/v1/health")
             d.process.send_signal(signal.SIGTERM)
             d.logged("shutting down")
             c.sendall(body)
@@ -327,7 +328,7 @@ def nothing_outlives_a_killed_daemon():
 def it_is_ready_soon():
     begun = time.monotonic()
     with Daemon() as d:
-        support.within(time.monotonic() - begun, 5, "the start")
+        support.within(time.monotonic() - begun, 20, "the start")
         lines = d.lines()
         ensure(all({"time", "level", "process", "message"} <= set(line) for line in lines), f"lines of the log are {lines}")
         same(len(lines), len(d.log().splitlines()), "lines that are JSON")

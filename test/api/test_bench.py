@@ -125,6 +125,7 @@ def interrupt(number, after):
     before = directories()
     process = spawn("bench", "--json", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                     start_new_session=True)  # fmt: skip
+    until(lambda: support.catches(process.pid, number), 20, "its handler of the signal")
     time.sleep(after)
     process.send_signal(number)
     out, err = process.communicate(timeout=60 * support.slack)

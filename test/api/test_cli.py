@@ -22,6 +22,7 @@ import time
 import fake
 from daemon import Daemon
 from fake import Fake, answer, chunked, error, event, events, exit_event, head, output, upgrade
+import support
 from support import cella, ensure, expect, refused, same, spawn, test, until, within
 
 SBX, EXE = "sbx_" + "a" * 20, "exe_" + "b" * 20
@@ -304,7 +305,7 @@ def exec_passes_output_on_as_it_comes():
 
     def slowly(request, connection):
         yield head(200, Content_Type="text/event-stream") + output("stdout", b"first\n")
-        go_on.wait(10)
+        go_on.wait(60)
         yield exit_event()
 
     with Fake(slowly) as server:
@@ -455,7 +456,7 @@ def signalled(number):
         same(p.stdout.readline(), b"go\n", "the first line")
         p.send_signal(number)
         same(p.wait(10), 128 + number, "exit status")
-        ensure(server.gone.wait(5), "the connection was not closed")
+        ensure(server.gone.wait(30), "the connection was not closed")
         p.stdout.close()
 
 
@@ -475,7 +476,7 @@ def exec_ends_when_nobody_reads():
         p.stdout.read(10)
         p.stdout.close()
         same(p.wait(10), 128 + signal.SIGPIPE, "exit status")
-        ensure(server.gone.wait(5), "the connection was not closed")
+        ensure(server.gone.wait(30), "the connection was not closed")
 
 
 @test
@@ -777,7 +778,9 @@ def cp_refused_in_the_middle_tells_why():
                 while connection.line():
                     pass
                 sock.sendall(error(413, "too_large", "over the limit", "make it smaller"))
-            time.sleep(0.2)
+            closed = select.poll()  # by the client: what it has not read would be lost
+            closed.register(sock, select.POLLRDHUP)
+            closed.poll(20000)
             sock.close()
 
     with open("f", "wb") as f:
@@ -1147,11 +1150,12 @@ class Terminal:
                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.seen = b""
 
-    def wait(self, text, seconds=10):
-        end = time.monotonic() + seconds
+    def wait(self, text, seconds=20):
+        end = time.monotonic() + seconds * support.slack
         while text not in self.seen:
             left = end - time.monotonic()
-            ensure(left > 0 and select.select([self.master], [], [], left)[0], f"no {text!r} in {self.seen!r}")
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                support.late(f"no {text!r} in {self.seen!r}")
             self.seen += os.read(self.master, 4096)
 
     def type(self, data):
@@ -1460,11 +1464,11 @@ def real_shell_is_a_terminal():
         t.wait(b"30 100")
         t.wait(b"/DEV/PTS")
         fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
-        time.sleep(0.3)
-        t.type(b"stty size\r")
-        t.wait(b"50 120")
-        t.type(b"sleep 100\r")
-        time.sleep(0.3)
+        t.type(b"until stty size | grep '50 120'; do sleep 0.1; done\r")
+        t.wait(b"50 120\r\n")  # what was typed goes on in another way
+        seconds = support.nonce_seconds()
+        t.type(b"sleep %s\r" % seconds.encode())
+        until(lambda: support.with_argument(seconds), 20, "the command")
         t.type(b"\x03")
         t.type(b"exit 7\r")
         t.end(7)

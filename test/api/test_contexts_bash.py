@@ -5,7 +5,7 @@ import time
 
 from daemon import Daemon
 from support import same, test
-from test_contexts import context, ok, run, state
+from test_contexts import PATIENT, context, ok, run, state
 
 
 def outcome(r):
@@ -14,7 +14,7 @@ def outcome(r):
 
 @test
 def readonly_names_are_the_codes_own():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         s = d.sandbox()
         c = context(d, s, "bash")
         names = "state status json header length message code prefix before flags REPLY TMOUT IFS LC_ALL LANG"
@@ -34,7 +34,7 @@ def readonly_names_are_the_codes_own():
 
 @test
 def no_time_limit_ends_an_idle_shell():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox(), "bash")
         ok(run(d, c, "readonly TMOUT=1"))
         time.sleep(1.3)
@@ -45,7 +45,7 @@ def no_time_limit_ends_an_idle_shell():
 
 @test
 def interrupted_while_it_ends():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox(), "bash")
         run(d, c, "x=1; exit 1")
         for i in range(60):
@@ -54,14 +54,14 @@ def interrupted_while_it_ends():
             beside.start()
             time.sleep(0.010 + i % 20 * 0.0005)
             d.post(c + "/interrupt", b"")
-            beside.join(10)
+            beside.join(30)
             same(results and (results[0]["status"], results[0]["exit_code"]) in (("exited", 3), ("cancelled", 130)), True, f"run {i}", results)
         same(run(d, c, "echo $x")["stdout"], "1\n", "what it kept")
 
 
 @test
 def functions_and_aliases_are_the_codes_own():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         s = d.sandbox()
         names = ("read", "eval", "exec", "exit", "trap", "set", "printf", "mapfile", "return", "break", "times", "kill", ":")
         for make in ("{0}() {{ echo mine; }}", "alias {0}='echo mine'"):
@@ -74,7 +74,7 @@ def functions_and_aliases_are_the_codes_own():
 
 @test
 def the_last_shell_says_how_it_ended():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox(), "bash")
         for code, expected in (
             ("kill -9 $BASHPID", ("signaled", 137, "", "")),
@@ -92,7 +92,7 @@ def the_last_shell_says_how_it_ended():
 
 @test
 def a_signal_is_no_success():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox(), "bash")
         ok(run(d, c, "x=1"))
         for n in (1, 10, 12, 14, 13, 11, 6, 24, 25, 26):
@@ -102,7 +102,7 @@ def a_signal_is_no_success():
 
 @test
 def few_descriptors_are_enough():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox(), "bash")
         ok(run(d, c, "ulimit -n 100"))
         same(run(d, c, "exit 3")["exit_code"], 3, "exit")

@@ -5,7 +5,7 @@ import time
 
 from daemon import Daemon
 from support import Skip, ensure, same, test
-from test_contexts import Beside, context, ok, roomy, run, state, text
+from test_contexts import PATIENT, Beside, context, ok, roomy, run, state, text
 
 
 def forms(r, main=None):
@@ -21,7 +21,7 @@ def error(r):
 
 @test
 def a_form_whose_type_cannot_be_sent_is_left_out():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
         r = ok(run(d, c, "display({'text/html; charset=utf-8': 'x', 'text/x\\t': 'x', 'text/html': 'h'}, raw=True)"))
         same(forms(r), {"text/html": "h", "text/plain": ""}, "displayed")
@@ -32,7 +32,7 @@ def a_form_whose_type_cannot_be_sent_is_left_out():
 
 @test
 def what_a_thread_shows_too_late_is_printed():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
         ok(run(d, c, "import threading, time\nclass S:\n    def _repr_html_(s): time.sleep(.3); return 'h'\n"
                      "    def __repr__(s): return 'slow'\nthreading.Thread(target=lambda: display(S())).start()"))  # fmt: skip
@@ -44,7 +44,7 @@ def what_a_thread_shows_too_late_is_printed():
 
 @test
 def threads_that_show_without_end():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
         ok(run(d, c, "import threading\ngo = True\ndef work():\n    while go: display(1)\n"
                      "threads = [threading.Thread(target=work) for _ in range(2)]\nfor t in threads: t.start()"))  # fmt: skip
@@ -66,7 +66,7 @@ def many_threads_show_no_more_than_there_is_room_for():
         "threads = [threading.Thread(target=work) for _ in range(40)]\n"
         "for t in threads: t.start()\nfor t in threads: t.join()\nH()"
     )
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox(limits={"processes": 200}))
         for _ in range(3):
             r = ok(run(d, c, code))
@@ -86,14 +86,14 @@ def a_child_born_while_it_shows_something():
         "for _ in range(40):\n    display(F())\n    if not pid: os._exit(0)\n    os.waitpid(pid, 0)\n"
         "go = False\nfor t in threads: t.join()"
     )
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
-        same(ok(run(d, c, code, timeout_ms=10000))["stdout"].count("f\n"), 40, "children that printed")
+        same(ok(run(d, c, code, timeout_ms=30000))["stdout"].count("f\n"), 40, "children that printed")
 
 
 @test
 def errors_that_do_not_want_to_be_told():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
         r = run(d, c, "import dataclasses, sys\n@dataclasses.dataclass(frozen=True)\nclass E(Exception):\n    x: int\nraise E(1)")
         same(error(r)[0], "E", "a frozen one")
@@ -112,7 +112,7 @@ def errors_that_do_not_want_to_be_told():
 
 @test
 def a_bad_figure_fails_its_own_run_only():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, roomy(d))
         if run(d, c, "import matplotlib.pyplot as plt")["error"]:
             raise Skip("no matplotlib for /usr/bin/python3")
@@ -125,7 +125,7 @@ def a_bad_figure_fails_its_own_run_only():
 @test
 def a_handler_that_raises_between_runs():
     """As if the socket were gone."""
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
         for what in ("os.close(999)", "(_ for _ in ()).throw(BrokenPipeError(32, 'x'))"):
             ok(run(d, c, f"import os, signal\nsignal.signal(signal.SIGALRM, lambda *a: {what})\nsignal.setitimer(signal.ITIMER_REAL, .1)"))
@@ -135,7 +135,7 @@ def a_handler_that_raises_between_runs():
 
 @test
 def json_is_json():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         c = context(d, d.sandbox())
         ok(run(d, c, "class J:\n    def __init__(self, x): self.x = x\n    def _repr_json_(self): return self.x"))
         for value in ("{'a': float('nan')}", "[float('inf')]", "'not json'", "'{\"a\": NaN}'", "'[' * 100000", "''"):
@@ -146,7 +146,7 @@ def json_is_json():
 
 @test
 def an_interrupt_of_its_own_is_an_error():
-    with Daemon() as d:
+    with Daemon(PATIENT) as d:
         s = d.sandbox()
         c = context(d, s)
         r = run(d, c, "raise KeyboardInterrupt('mine')")

@@ -167,15 +167,22 @@ def long_output_is_kept_at_both_ends():
         same((r["status"], r["stdout_bytes"], r["stdout_truncated"]), ("exited", 5000, True), "nothing kept")
 
 
+def begun(r):
+    """A run with a timeout, whose code first prints a line.  If it did not, the machine did not run it in time."""
+    if r["status"] == "timeout" and not r["stdout"]:
+        support.late("the code had not begun when its time was up", r)
+    return r
+
+
 @test
 def statuses_tell_the_true_cause():
     with Daemon() as d:
-        r = check_result(d.exec("sh", "echo begun; sleep 60", timeout_ms=1000))
+        r = check_result(begun(d.exec("sh", "echo begun; sleep 60", timeout_ms=2000)))
         same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "begun\n"), "timeout")
-        r = check_result(d.exec("sh", "trap '' TERM; echo begun; while :; do sleep 1; done", limits={"timeout_ms": 1000, "grace_ms": 100}))
-        same((r["status"], r["signal"]), ("timeout", 9), "timeout that is ignored")
-        r = check_result(d.exec("sh", "trap 'echo bye; exit 7' TERM; sleep 60 & wait", timeout_ms=1000))
-        same((r["status"], r["exit_code"], r["stdout"]), ("timeout", 7, "bye\n"), "timeout with a farewell")
+        r = begun(d.exec("sh", "trap '' TERM; echo begun; while :; do sleep 1; done", limits={"timeout_ms": 2000, "grace_ms": 100}))
+        same((check_result(r)["status"], r["signal"]), ("timeout", 9), "timeout that is ignored")
+        r = begun(d.exec("sh", "trap 'echo bye; exit 7' TERM; echo begun; sleep 60 & wait", timeout_ms=2000, limits={"grace_ms": 20000}))
+        same((check_result(r)["status"], r["exit_code"], r["stdout"]), ("timeout", 7, "begun\nbye\n"), "timeout with a farewell")
         r = check_result(d.exec("sh", "head -c 3000000 /dev/zero > big", limits={"disk_bytes": 1 << 20}))
         same(r["status"], "disk_limit", "disk")
 
@@ -183,31 +190,38 @@ def statuses_tell_the_true_cause():
 @test(users=["root"])
 def what_was_used_is_told_also_of_what_is_killed():
     """Nobody inside is left to tell, and those it had waited for are gone."""
-    stay = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    stay = "import os, resource, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     burn = "while time.process_time() < 0.2: pass\n"
+    say = "print(sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1000, flush=True)\n"
+
+    def check(r, who):
+        burnt = float(r["stdout"].split()[0])
+        ensure(burnt >= 200 and burnt - 20 <= r["usage"]["cpu_ms"] < burnt + 800 * support.slack, f"{who} used {burnt} ms: {r['usage']}")
+
     codes = {"itself": burn, "a child": f"if os.fork() == 0:\n    {burn}    os._exit(0)\nos.wait()\n"}
     with Daemon() as d:
         for who, code in codes.items():
-            r = d.exec("python3", stay + code + "time.sleep(60)", timeout_ms=int(5000 * support.slack), limits={"grace_ms": 10})
+            r = begun(d.exec("python3", stay + code + say + "time.sleep(60)", timeout_ms=int(2000 * support.slack), limits={"grace_ms": 10}))
             same((r["status"], r["signal"]), ("timeout", 9), who)
-            ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"{who} used 200 ms: {r['usage']}")
-        r = d.exec("python3", stay + burn + "while True: print('x' * 1000)", on_output_limit="kill", limits={"output_bytes": 65536})
+            check(r, who)
+        r = d.exec("python3", stay + burn + say + "while True: print('x' * 1000)", on_output_limit="kill", limits={"output_bytes": 65536})
         same(r["status"], "output_limit", "status")
-        ensure(180 <= r["usage"]["cpu_ms"] < 1000 * support.slack, f"of 200 ms: {r['usage']}")
+        check(r, "one that prints")
 
 
 @test
 def the_promised_deadline_is_kept():
     """Timeout, grace time and 200 ms, by the daemon's own clock."""
-    codes = {"sh": "trap '' TERM; while :; do sleep 1; done", "python3": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
-             "bash": "trap '' TERM; yes"}  # fmt: skip
+    codes = {"sh": "trap '' TERM; echo begun; while :; do sleep 1; done", "bash": "trap '' TERM; yes",
+             "python3": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('begun', flush=True)\nwhile True: pass"}  # fmt: skip
     with Daemon() as d:
         for sandbox in (None, d.sandbox()):
             for runtime, code in codes.items():
-                r = d.exec(runtime, code, sandbox, limits={"timeout_ms": 1000, "grace_ms": 200})
+                with support.Stalls() as stalls:
+                    r = begun(d.exec(runtime, code, sandbox, limits={"timeout_ms": 2000, "grace_ms": 200}))
                 same((r["status"], r["signal"]), ("timeout", 9), f"the end of {runtime}", r)
-                ensure(r["duration_ms"] >= 1200, f"{runtime} had no grace time", r)
-                support.within(r["duration_ms"] / 1000, 1 + 0.2 + 0.2 * support.crowd(), runtime, r)
+                ensure(r["duration_ms"] >= 2200, f"{runtime} had no grace time", r)
+                support.within(r["duration_ms"] / 1000, 2 + 0.2 + 0.2 + stalls.seconds, runtime, r)
 
 
 @test(users=["root"])
@@ -504,15 +518,11 @@ try:
             sent += 50
 except OSError as e:
     print(errno.errorcode[e.errno], flush=True)
-time.sleep(2)
+time.sleep(60)
 """
     few = (1024, 1024)
     with Daemon(before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few)) as d:
-        results = []
-        thread = threading.Thread(target=lambda: results.append(d.exec("python3", code, limits={"open_files": 4096})))
-        thread.start()
-        time.sleep(1)
-        for _ in range(20):
-            same(d.exec("sh", "echo hi")["stdout"], "hi\n", "another execution")
-        thread.join()
-        same(results[0]["stdout"], "ETOOMANYREFS\n", "what the code met", results[0])
+        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": code, "limits": {"open_files": 4096}}) as e:
+            same(e.read_until("\n"), "ETOOMANYREFS\n", "what the code met")
+            for _ in range(20):
+                same(d.exec("sh", "echo hi")["stdout"], "hi\n", "another execution")

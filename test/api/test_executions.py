@@ -197,22 +197,22 @@ def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else():
         id_ = d.exec("sh", "echo found", key=keys[0])["id"]
         with Slow(d):
             asked = [ask_log(d, keys[0])]  # this one has begun, the others wait
-            time.sleep(0.3)
+            time.sleep(2)
             asked += [ask_log(d, keys[0]) for _ in range(4)]
-            time.sleep(0.2)
+            time.sleep(1)
             a = d.refused("over_capacity", "GET", "/v1/executions?text=x", None, "4 of yours", key=keys[0])
             ensure(int(a.headers["Retry-After"]) >= 1, "when to try again", a)
             quick = ask_log(d, keys[0], f"/v1/executions/{id_}")
             asked.pop().close()  # who leaves makes room
-            time.sleep(0.2)
+            time.sleep(1)
             asked.append(ask_log(d, keys[0]))
             for key in keys[1:8]:
                 asked += [ask_log(d, key) for _ in range(4)]
-            time.sleep(0.2)
+            time.sleep(1)
             for target in ("/v1/executions", "/v1/executions/verify"):
                 d.refused("over_capacity", "GET", target, key=keys[8])
             asked += [ask_log(d) for _ in range(16)]  # of the owner, whom keys cannot keep out
-            time.sleep(0.2)
+            time.sleep(1)
             d.refused("over_capacity", "GET", "/v1/executions", unix=True)
             same(answered([*asked, quick]), [], "answers while nothing can be read")
             r = d.exec("sh", "echo hi\n" + "# x\n" * 60000, key=keys[8])  # its scan needs a thread

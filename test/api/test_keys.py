@@ -286,7 +286,7 @@ def a_key_that_fills_the_queue_takes_nobody_else_s_room():
     with Daemon(settings={"sandboxes": {"queue_max": 2, "max": 10}}) as d:
         greedy, other = d.new_key("greedy", sandboxes_max=1)["key"], d.new_key("other")["key"]
         for _ in range(3):  # one runs, two wait for it
-            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202, key=greedy)
+            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 60", "detach": True}, 202, key=greedy)
         until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 2, 20, "two that wait")
         d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
         same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, for which there is room")
@@ -297,7 +297,7 @@ def a_full_queue_has_a_place_for_another_key():
     with Daemon(settings={"sandboxes": {"queue_max": 3, "max": 1}}) as d:
         greedy, other = d.new_key("greedy")["key"], d.new_key("other")["key"]
         for _ in range(4):  # one runs, three fill the queue
-            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 1", "detach": True}, 202, key=greedy)
+            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 4", "detach": True}, 202, key=greedy)
         until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 3, 20, "three that wait")
         d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
         same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, whose turn comes")

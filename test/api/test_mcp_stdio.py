@@ -21,7 +21,7 @@ def directories():
     return glob.glob(os.path.join(os.environ["TMPDIR"], LEFT))
 
 
-def nothing_is_left(tree, seconds=5):
+def nothing_is_left(tree, seconds=20):
     def alive():
         now = descendants(1)
         return [pid for pid, start in tree.items() if now.get(pid) == start and support.program_name(pid)]

@@ -61,7 +61,7 @@ def a_flood_does_not_hold_up_the_daemon():
         results = []
 
         def flood():
-            results.append(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code, "timeout_ms": 3000}))
+            results.append(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code, "timeout_ms": 30000}))
 
         thread = threading.Thread(target=flood, daemon=True)
         thread.start()

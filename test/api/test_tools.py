@@ -153,7 +153,7 @@ def sandbox_exec_says_timeout():
 @test
 def sandbox_exec_has_five_seconds_by_default():
     with Daemon() as d:
-        same(call(d, "sandbox.exec", runtime="sh", code="sleep 3; echo done")["stdout"], "done\n", "3 s are fine")
+        same(call(d, "sandbox.exec", runtime="sh", code="sleep 2; echo done")["stdout"], "done\n", "2 s are fine")
         same(error(d, "sandbox.exec", runtime="sh", code="sleep 8; echo done"), (504, "timeout", "timeout"), "8 s are not")
         same(call(d, "sandbox.exec", runtime="sh", code="sleep 6; echo done", timeout_ms=20000)["stdout"], "done\n", "unless asked for")
 

@@ -448,8 +448,8 @@ SIGNALS = [
     Case("set_wakeup_fd", "import os, signal\nr, w = os.pipe(); os.set_blocking(w, False)\nprint(signal.set_wakeup_fd(w))\nsignal.signal(signal.SIGUSR1, lambda *a: None)\nsignal.raise_signal(signal.SIGUSR1)\nprint(os.read(r, 9), signal.set_wakeup_fd(-1) == w)"),
     Case("pthread_kill", "import signal, threading\nsignal.signal(signal.SIGUSR1, lambda *a: print('main' if threading.current_thread() is threading.main_thread() else 'other'))\nsignal.pthread_kill(threading.get_ident(), signal.SIGUSR1)"),
     Case("siginterrupt and a blocked read", "import os, signal\nr, w = os.pipe()\nsignal.signal(signal.SIGALRM, lambda *a: os.write(w, b'x'))\nsignal.setitimer(signal.ITIMER_REAL, .01)\nprint(os.read(r, 1))"),
-    Case("a timeout comes as SIGTERM", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: (print('bye'), sys.exit(3)))\nprint('begun', flush=True)\ntime.sleep(60)", exit=3, warm=False, timeout_ms=600),
-    Case("a timeout that nobody catches", "import time\nprint('begun', flush=True)\ntime.sleep(60)", exit=143, warm=False, timeout_ms=600),
+    Case("a timeout comes as SIGTERM", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: (print('bye'), sys.exit(3)))\nprint('begun', flush=True)\ntime.sleep(60)", exit=3, warm=False, timeout_ms=3000),
+    Case("a timeout that nobody catches", "import time\nprint('begun', flush=True)\ntime.sleep(60)", exit=143, warm=False, timeout_ms=3000),
 ]  # fmt: skip
 
 # What was printed is written between the last line of the script and what follows.
@@ -460,15 +460,15 @@ FLUSHED = [
     Case("printed, and a callback ends it all", "import atexit, os\natexit.register(os._exit, 3)\nprint('out')", exit=3),
     Case("printed before a callback's child prints", "import atexit, subprocess\natexit.register(subprocess.run, ['echo', 'child'])\nprint('main')"),
     Case("printed, and a thread ends it all", "import threading, os, time\ndef f(): time.sleep(.05); os._exit(3)\nthreading.Thread(target=f).start()\nprint('main')", exit=3),
-    Case("printed, and a thread goes on until time is up", "import threading, time\nprint('started')\nthreading.Thread(target=time.sleep, args=(60,)).start()", exit=None, timeout_ms=700),
+    Case("printed, and a thread goes on until time is up", "import threading, time\nprint('started')\nthreading.Thread(target=time.sleep, args=(60,)).start()", exit=None, timeout_ms=3000),
     Case("printed before a thread's child prints", "import threading, time, subprocess\ndef f(): time.sleep(.05); subprocess.run(['echo', 'child'])\nthreading.Thread(target=f).start()\nprint('main')"),
     Case("printed, and a callback forks", "import atexit, os\ndef f():\n    if os.fork() == 0: print('c'); os._exit(0)\n    os.wait()\natexit.register(f)\nprint('main')"),
     Case("printed, and a callback kills it", "import atexit, os\natexit.register(os.kill, os.getpid(), 9)\nprint('main')", exit=137),
     Case("printed, and __del__ kills it", "import os\nclass A:\n    def __del__(self): os.kill(os.getpid(), 9)\na = A()\nprint('main')", exit=137),
     Case("printed, and __del__ ends it all", "import os\nclass A:\n    def __del__(self): os._exit(3)\na = A()\nprint('main')", exit=3),
     Case("printed, and a callback crashes", "import ctypes, atexit\natexit.register(ctypes.string_at, 0)\nprint('main')", exit=139),
-    Case("printed, and a server in a thread goes on", "import threading, http.server\ns = http.server.HTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler)\nprint('serving')\nthreading.Thread(target=s.serve_forever).start()", exit=None, timeout_ms=700),
-    Case("printed, an error, and a thread goes on", "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nprint('started')\nraise ValueError", exit=None, timeout_ms=700),
+    Case("printed, and a server in a thread goes on", "import threading, http.server\ns = http.server.HTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler)\nprint('serving')\nthreading.Thread(target=s.serve_forever).start()", exit=None, timeout_ms=3000),
+    Case("printed, an error, and a thread goes on", "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nprint('started')\nraise ValueError", exit=None, timeout_ms=3000),
     Case("printed, and a signal ends it", "import os, signal\nprint('x')\nos.kill(os.getpid(), 2)", exit=130),
 ]
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 
 registry = []  # of Test, in the order of definition
@@ -68,8 +69,8 @@ def is_root():
 class Result:
     """How a call of cella went."""
 
-    def __init__(self, args, rc, raw, raw_err, seconds):
-        self.args, self.rc, self.raw, self.raw_err, self.seconds = args, rc, raw, raw_err, seconds
+    def __init__(self, args, rc, raw, raw_err, seconds, stalled=0):
+        self.args, self.rc, self.raw, self.raw_err, self.seconds, self.stalled = args, rc, raw, raw_err, seconds, stalled
         self.out = raw.decode(errors="backslashreplace")
         self.err = raw_err.decode(errors="backslashreplace")
 
@@ -111,13 +112,14 @@ def cella(args, input=None, user=None, timeout=20, **popen):
     begun = time.monotonic()
     process = spawn(*args, user=user, **popen)
     try:
-        out, err = process.communicate(input, timeout=timeout * slack)
+        with Stalls() as stalls:
+            out, err = process.communicate(input, timeout=timeout * slack)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
         result = Result(args, "none", out or b"", err or b"", timeout)
         late(f"cella was still running after {timeout * slack:g} s", result)
-    return Result(args, process.returncode, out or b"", err or b"", time.monotonic() - begun)
+    return Result(args, process.returncode, out or b"", err or b"", time.monotonic() - begun, stalls.seconds)
 
 
 def run(*words, **kwargs):
@@ -188,17 +190,36 @@ def within(took, seconds, what, r=None):
         late(f"{what} took {took:.3f} s, more than {limit:.3f} s", r)
 
 
-def crowd():
-    """How many processes want each CPU, at least 1: who has to kill thirty busy processes gets his turn so much later."""
-    return max(1, os.getloadavg()[0] / os.cpu_count())
+class Stalls:
+    """Measures for how long the machine made this process wait: a thread sleeps 10 ms at a time and adds up how late it
+    is woken.  A process that meets its deadlines is late by as much."""
+
+    def __enter__(self):
+        self.seconds, self.over = 0, threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def watch(self):
+        before = time.monotonic()
+        while not self.over.wait(0.01):
+            now = time.monotonic()
+            late_by = now - before - 0.01
+            self.seconds += late_by if late_by > 0.005 else 0
+            before = now
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
 
 
 def in_time(r, seconds):
-    """The run met its deadline: so many seconds, and 200 ms.  With --json by cella's own clock, which does not count
-    how long a busy machine takes to start cella.  Without, the bound is ten times as wide."""
+    """The run met its deadline: so many seconds, and 200 ms, and the time in which the machine stood still.  With --json
+    by cella's own clock, which does not count how long a busy machine takes to start cella.  Without, the bound is ten
+    times as wide."""
     if "--json" in r.args:
-        within(r.json()["duration_ms"] / 1000, seconds + 0.2 * crowd(), "the run", r)
-    within(r.seconds, 10 * (seconds + 0.2), "the call", r)
+        within(r.json()["duration_ms"] / 1000, seconds + 0.2 + r.stalled, "the run", r)
+    within(r.seconds, 10 * (seconds + 0.2) + r.stalled, "the call", r)
     return r
 
 
@@ -269,6 +290,12 @@ def groups_of(pid):
         if os.path.basename(directory) == name[1]:
             found.update((f, os.path.join(directory, f)) for f in files)
     return found
+
+
+def catches(pid, number):
+    """Whether the process has a handler for the signal."""
+    caught = re.search(r"^SigCgt:\s+(\w+)$", read(f"/proc/{pid}/status"), re.M)
+    return int(caught[1], 16) >> (number - 1) & 1
 
 
 def uid_of(pid):
