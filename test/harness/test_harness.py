@@ -90,6 +90,23 @@ def a_missed_deadline_is_repeated_twice_and_then_fails():
 
 
 @test
+def a_deadline_that_a_thread_missed_is_one_of_the_test():
+    text = """
+import threading
+from support import fail, late, test
+
+@test(users=["root"])
+def slow():
+    t = threading.Thread(target=lambda: late("no answer"))
+    t.start()
+    t.join()
+    fail("the thread brought no result")
+"""
+    status, out = suite(text)
+    assert status == 1 and out.count("late slow (root): in a thread: no answer") == 2 and out.count("FAIL slow (root)") == 1, out
+
+
+@test
 def a_test_that_does_not_end_is_late_and_named():
     status, out = suite("""
         @test(users=["root"], timeout=0.5)
