@@ -43,7 +43,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void make_directory(void)
 {
-        strcpy(directory, "/tmp/cella-audit-XXXXXX");
+        snprintf(directory, sizeof directory, "%s/cella-audit-XXXXXX", test_directory());
         CHECK(mkdtemp(directory) != NULL);
 }
 

@@ -314,7 +314,7 @@ static int listen_unix(void)
         struct sockaddr_un un = {.sun_family = AF_UNIX};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        sprintf(unix_path, "/tmp/cella-http-test.%d", getpid());
+        snprintf(unix_path, sizeof unix_path, "%s/cella-http-test.%d", test_directory(), getpid());
         unlink(unix_path);
         strcpy(un.sun_path, unix_path);
         bind(fd, (struct sockaddr *)&un, sizeof(un));

@@ -96,7 +96,8 @@ TEST(what_is_no_such_file_is_refused_or_empty)
 
 TEST(the_file_is_where_docker_has_it)
 {
-        char path[200], directory[] = "/tmp/cella-credentials-XXXXXX";
+        char path[200], directory[64];
+        snprintf(directory, sizeof directory, "%s/cella-credentials-XXXXXX", test_directory());
         if (!mkdtemp(directory)) {
                 CHECK(!"mkdtemp");
                 return;

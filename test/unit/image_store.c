@@ -21,7 +21,7 @@ static char area[64];
 
 static int make_area(void)
 {
-        strcpy(area, "/tmp/cella-unit-XXXXXX");
+        snprintf(area, sizeof area, "%s/cella-unit-XXXXXX", test_directory());
         return mkdtemp(area) ? sys_openat(AT_FDCWD, area, O_RDONLY | O_DIRECTORY, 0) : -1;
 }
 
