@@ -191,7 +191,7 @@ STAGES = [
     # Those with threads.  The sanitizer has a thread of its own, with which other tests cannot make a user namespace.
     Stage("tsan-unit", "full", 600, 60, [[*NO_ASLR, f"build-tsan/test/unit_{n}", "@only"] for n in ("audit", "image_stream", "pty", "relay", "scan_limits")], QUIET,
           after=("build-tsan",), skips=SLOW, environment=TSAN),
-    Stage("vm", "full", 600, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("the others: they take 90 s", *VM_SKIPS)),
+    Stage("vm", "full", 1200, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("the others: they take 90 s", *VM_SKIPS)),
     Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, 2, ("build-fuzz",), skips=()),
     # Each allocation fails in turn; of a test that makes many, a few.
     Stage("torture", "full", 900, 220, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),

@@ -32,11 +32,11 @@ cache=$build/vm
 mkdir -p "$cache"
 shift
 parts=
-seconds_max=400 # for the machine, from power-on to its last line; 30 on an idle host
+seconds_max=1000 # for the machine, from power-on to its last line; 30 on an idle host
 for part; do
         case $part in
         root | groups | user | closed | delegated | images) ;;
-        attacks | user-attacks | keeper | daemon) seconds_max=900 ;;
+        attacks | user-attacks | keeper | daemon) seconds_max=1100 ;;
         *) give_up "no such part: $part" ;;
         esac
         parts=$parts,$part

@@ -66,11 +66,11 @@ slurp() {
 }$line}"
 }
 
-# Runs a program with nothing to read.  Process 1 ends it after 10 s, and says where it hung.
+# Runs a program with nothing to read.  Process 1 ends it after 100 s, and says where it hung.
 run() {
         "$@" </dev/null >"$scratch/out" 2>"$scratch/err" &
         now
-        echo "$! $((hundredths + 1000))" >/tmp/running
+        echo "$! $((hundredths + 10000))" >/tmp/running
         code=0
         wait $! || code=$?
         : >/tmp/running
