@@ -8,7 +8,6 @@ import re
 import resource
 import socket
 import threading
-import time
 
 import support
 from daemon import Daemon
