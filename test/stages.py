@@ -127,6 +127,7 @@ VM_SKIPS = ("this kernel has no overlay file system",)  # one that CELLA_VM_KERN
 ENGINES = ("podman", "docker.io", "runc", "uidmap")
 DEBIAN = ("mmdebstrap", "debian-archive-keyring")
 ARCHIVES = ("zstd", "xz-utils", "bzip2")
+REGISTRIES = ("docker-registry", "skopeo", "zstd", "ca-certificates")
 NO_ASLR = ["setarch", MACHINE, "-R"]  # ThreadSanitizer cannot map its memory with some layouts
 NODE = ("nodejs",) if not any(os.access(f"{d}/node", os.X_OK) for d in os.environ["PATH"].split(":")) else ()
 CHROMIUM = () if os.environ.get("CHROMIUM") else ("chromium",)
@@ -178,7 +179,7 @@ STAGES = [
     *(Stage(engine, "full", 600, 90, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment={"CELLA_TEST_ENGINE": engine})
       for engine in ("docker", "podman")),
     Stage("registries", "full", 400, 105, [[PYTHON, "test/image/registry.py", "--image", "build/src/cella-image", "--user", user, "@only"]
-                                           for user in ("root", "user")], packages=("docker-registry", "skopeo", "zstd", "ca-certificates"), skips=()),
+                                           for user in ("root", "user")], packages=REGISTRIES, skips=()),
     Stage("mcp", "full", 300, 95, [[PYTHON, "test/mcp/run.py", "--build", "build", "--npm", "build-npm"]],
           setup=("npm", "build-npm", "test/mcp"), packages=NODE, skips=()),
     Stage("faults", "full", 300, 24, [load("test/fault/fault.py", "--rounds", "3")], ALONE, skips=()),
@@ -220,6 +221,8 @@ STAGES = [
     covered("kernel", 1500, 880, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
     covered("api", 2400, 580, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("images", 900, 105, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=ARCHIVES),
+    covered("registries", 900, 55, [[PYTHON, "test/image/registry.py", "--image", "build-coverage/src/cella-image", "--user", "root", "@only"]],
+            packages=REGISTRIES, skips=()),
     covered("egress", 900, 95, suite("test/egress/run.py", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("web", 1500, 60, [["node", "test/web/run.mjs", "--cella", "build-coverage/src/cella", "--npm", "build-web", "@only"]],
             setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=()),

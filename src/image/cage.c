@@ -14,7 +14,6 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "config.h"
 #include "sys/file.h"
 #include "sys/own_filter.h"
 #include "sys/process.h"
