@@ -350,7 +350,6 @@ static struct sandbox *wrap(struct remote *r, const struct cella_options *o, con
         sb->walls = ~0u; /* until init says which stand */
         sb->missing = a->made.made.missing;
         sb->netns = NETNS_NONE;
-        sb->ipc = IPCNS_NONE;
         sb->pidfd = sb->image = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
         sb->control = a->fd;
         sb->host_uid = peer_uid(a->fd);

@@ -35,10 +35,9 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 mounts[i] = (struct jail_mount){strings[0], strings[1], mount.writable != 0, mount.idmap_fd,
                                                 mount.tree_fd};
         }
-        const unsigned has_ruleset = head->view == JAIL_VIEW_AGAIN && head->has_ruleset;
-        const unsigned n_view = (head->view != JAIL_VIEW_OWN) + has_ruleset;
+        const unsigned n_view = head->view != JAIL_VIEW_OWN;
         const unsigned n_netns = head->together && head->has_netns;
-        if (head->view > JAIL_VIEW_AGAIN || message->n_fds < n_view + n_netns ||
+        if (head->view > JAIL_VIEW_TAKES || message->n_fds < n_view + n_netns ||
             (!head->together && message->n_fds > n_view) ||
             (head->view != JAIL_VIEW_OWN &&
              (head->n_mounts > 0 || head->network || head->direct || !head->privileged)))
@@ -58,7 +57,6 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .hold_secret = head->hold_secret,
                 .view = (enum jail_view)head->view,
                 .view_fd = n_view ? message->fds[0] : -1,
-                .ruleset_fd = has_ruleset ? message->fds[1] : -1,
                 .view_tag = message->tag,
                 .limits = head->limits,
                 .mounts = mounts + image,

@@ -182,7 +182,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->census_fd,
                                "mount: cannot see processes");
         AUTO(sys_close)
-        int ruleset = spec->ruleset_fd >= 0 ? TAKE_FD(spec->ruleset_fd) : landlock_prepare(spec, err);
+        int ruleset = landlock_prepare(spec, err);
         if (ruleset < -1)
                 return ruleset;
         if (ruleset < 0)

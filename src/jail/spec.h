@@ -32,8 +32,6 @@ enum jail_view {
         JAIL_VIEW_LEAVES, /* built, and what is fixed of it left for others: view_fd is the socket that it
                              goes to */
         JAIL_VIEW_TAKES,  /* left by another: view_fd is its mount namespace, to be copied */
-        JAIL_VIEW_AGAIN,  /* that of a dead sandbox, see view_again.h: view_fd is its mount namespace, and
-                             ruleset_fd goes with it */
 };
 
 struct jail_spec {
@@ -53,7 +51,6 @@ struct jail_spec {
         enum jail_view view;
         int view_fd; /* -1: not needed */
         uint32_t view_tag;
-        int ruleset_fd; /* -1: landlock_prepare() makes it */
         struct cella_limits limits;
         bool limit_processes_by_rlimit;  /* where no cgroup does */
         const struct jail_mount *image;  /* the root of an image; NULL: a view of this machine */

@@ -240,8 +240,7 @@ int view_build_fixed(const struct jail_spec *spec, struct cella_err *err)
 int view_build(struct jail_spec *spec, struct cella_err *err)
 {
         int r;
-        if ((spec->view == JAIL_VIEW_TAKES || spec->view == JAIL_VIEW_AGAIN) &&
-            (r = view_take(spec, err)) <= 0)
+        if (spec->view == JAIL_VIEW_TAKES && (r = view_take(spec, err)) <= 0)
                 return r;
         /* Nothing we mount may appear on the host, nothing the host mounts here. */
         r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
@@ -275,7 +274,7 @@ int view_give(const struct jail_spec *spec, struct cella_err *err)
         if (!spec->privileged || !(spec->walls & WALL_USER) || !(spec->walls & WALL_MOUNT))
                 return 0;
         if (spec->view != JAIL_VIEW_OWN)
-                return spec->view == JAIL_VIEW_AGAIN ? 0 : view_give_disk(spec, err);
+                return view_give_disk(spec, err);
         for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
                 char path[32];
                 snprintf(path, sizeof path, "/%s", directories[i].path);

@@ -8,7 +8,7 @@
  * Nothing can get from one sandbox to another this way: every mount of the fixed part is read-only in each
  * copy (device nodes lead to the host's devices, as anywhere), no code has a right over any of them, and
  * nothing is ever mounted in the namespace that was left.  What is the code's own is a new tmpfs each time
- * (view_disk.c), or one in which nothing was ever written (view_again.h). */
+ * (view_disk.c). */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -33,22 +33,11 @@ static int show_own(struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? r : view_show_proc(spec, err);
 }
 
-/* One that somebody had before.  Its proc is his; or there is none, because he was killed before he had one.
- */
-static int show_again(struct jail_spec *spec, struct cella_err *err)
-{
-        int r = sys_umount("proc", MNT_DETACH);
-        return r < 0 && r != -EINVAL ? view_fail(err, r, "unmount", "the last /proc")
-                                     : view_show_proc(spec, err);
-}
-
 int view_take(struct jail_spec *spec, struct cella_err *err)
 {
         int r = sys_setns(spec->view_fd, CLONE_NEWNS);
         const bool there = r == 0;
         sys_close(TAKE_FD(spec->view_fd));
-        if (there && spec->view == JAIL_VIEW_AGAIN)
-                return show_again(spec, err);
         /* From here on in a copy; or, where a security module does not let us in, in one of the host's. */
         r = sys_unshare(CLONE_NEWNS);
         if (r < 0)
@@ -56,7 +45,6 @@ int view_take(struct jail_spec *spec, struct cella_err *err)
         if (there)
                 return show_own(spec, err);
         spec->view = JAIL_VIEW_OWN;
-        sys_close(TAKE_FD(spec->ruleset_fd)); /* of another */
         return 1;
 }
 

@@ -28,38 +28,9 @@ struct cell *cells_find(struct cells *cells, uint32_t handle)
         return cell->state != CELL_FREE && cell->handle == handle ? cell : NULL;
 }
 
-static void note_due(struct cells *cells, const struct cell *cell)
-{
-        const int64_t due = views_due(cell->view);
-        if (cells->views_due == 0 || due < cells->views_due)
-                cells->views_due = due;
-}
-
-void cells_keep_view(struct cells *cells, struct cell *cell, struct view_kept *view)
-{
-        cell->view = view;
-        if (view)
-                note_due(cells, cell);
-}
-
-void cells_tidy(struct cells *cells, int64_t now)
-{
-        if (cells->views_due == 0 || now < cells->views_due)
-                return;
-        cells->views_due = 0;
-        for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++) {
-                struct cell *cell = &cells->all[i];
-                if (cell->view && views_due(cell->view) <= now)
-                        cell->view = views_give_up(cell->view);
-                if (cell->view)
-                        note_due(cells, cell);
-        }
-}
-
 void cells_drop(struct cells *cells, struct cell *cell)
 {
         cell->state = CELL_FREE;
         cell->sandbox = NULL;
-        cell->view = views_free(cell->view);
         cells->used--;
 }

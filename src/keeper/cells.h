@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "keeper/sandbox.h"
-#include "keeper/views.h"
 #include "wire/keeper.h"
 
 enum cell_state {
@@ -25,13 +24,11 @@ struct cell {
         uint32_t number;  /* of the request whose answer waits */
         int64_t deadline; /* of the same */
         struct sandbox *sandbox;
-        struct view_kept *view; /* if its view may serve again; NULL: not */
 };
 
 struct cells {
         struct cell all[KEEPER_SANDBOXES_MAX];
         unsigned used, next;
-        int64_t views_due; /* when one of their views may be good for nobody any more; 0: there is none */
 };
 
 /* A free one, LIVE from now on, with a new handle; NULL when there is none. */
@@ -40,10 +37,5 @@ struct cell *cells_take(struct cells *cells, struct sandbox *sandbox);
 /* The one with this handle, or NULL. */
 struct cell *cells_find(struct cells *cells, uint32_t handle);
 
-/* Its view may serve again when it is dead: now it is the cell's. */
-void cells_keep_view(struct cells *cells, struct cell *cell, struct view_kept *view);
-/* Lets go of those that cannot any more, of sandboxes that live on: each has six descriptors. */
-void cells_tidy(struct cells *cells, int64_t now);
-
-/* Forgets it, and lets go of its view; the sandbox is the caller's again. */
+/* Forgets it; the sandbox is the caller's again. */
 void cells_drop(struct cells *cells, struct cell *cell);

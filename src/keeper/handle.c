@@ -34,31 +34,7 @@ static int open_image(const struct keeper *k, const struct keeper_make *m, struc
         return r < 0 ? r : 0;
 }
 
-/* Where its view comes from. */
-struct choice {
-        enum jail_view view;
-        int fd, ruleset;
-        bool last; /* of one that serves again */
-};
-
-/* kept: one that goes with its groups; or NULL. */
-static struct choice choose_view(struct keeper *k, const struct view_kept *kept,
-                                 const struct cella_limits *limits)
-{
-        struct choice choice = {.fd = -1, .ruleset = -1};
-        if (kept && !stock_wants_view(&k->stock) && views_serves(kept, limits, &choice.last)) {
-                choice.view = JAIL_VIEW_AGAIN;
-                choice.fd = kept->namespace;
-                choice.ruleset = kept->ruleset;
-                return choice;
-        }
-        choice.view = stock_view(&k->stock, &choice.fd);
-        return choice;
-}
-
-/* ret_view: if its view may serve again when it is dead. */
-static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret,
-                struct view_kept **ret_view, struct cella_err *err)
+static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret, struct cella_err *err)
 {
         char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], root[IMAGE_ROOT_PATH];
         struct sandbox_image image;
@@ -99,22 +75,16 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                            !m->direct && !m->user_root;
         /* One that lives long has more groups. */
         struct stock_groups again = {.user = -1};
-        AUTO(ipcns_let_go) struct ipcns_kept ipc = IPCNS_NONE;
-        if (!m->long_lived && !m->network && !m->direct) {
+        if (!m->long_lived && !m->network && !m->direct)
                 again = keeper_take_groups(k, &m->limits);
-                ipc = stock_take_ipc(&k->stock);
-        }
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
-        AUTO(views_free) struct view_kept *kept = again.view;
-        struct choice choice = {.view = JAIL_VIEW_OWN, .fd = -1, .ruleset = -1};
-        if (plain)
-                choice = choose_view(k, kept, &m->limits);
+        int view_fd = -1;
+        enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
                 .netns = &netns,
-                .ipc = &ipc,
                 .workspace_fd = workspace,
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,
@@ -125,10 +95,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .hold_secret = m->hold_secret,
                 .privileged = &k->privileged,
                 .ignored = &k->ignored,
-                .view = choice.view,
-                .view_fd = choice.fd,
+                .view = view,
+                .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,
-                .ruleset_fd = choice.ruleset,
                 .home = k->home,
                 .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */
                 .keep_user = plain && k->privileged,
@@ -138,8 +107,6 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);
         sys_close(image.fd); /* the sandbox has one of its own */
-        if (r == 0 && choice.view == JAIL_VIEW_AGAIN && !choice.last)
-                *ret_view = TAKE(kept);
         return r;
 }
 
@@ -162,15 +129,13 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
 {
         struct cella_err err = {0};
         struct sandbox *sandbox = NULL;
-        struct view_kept *view = NULL;
         (void)cell;
-        if (make(k, &packet->make, &sandbox, &view, &err) < 0 || !sandbox) {
+        if (make(k, &packet->make, &sandbox, &err) < 0 || !sandbox) {
                 log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
                 keeper_fail(k, packet->number, &err);
                 return;
         }
         struct cell *new = cells_take(&k->cells, sandbox);
-        cells_keep_view(&k->cells, new, view);
         bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
         struct keeper_made made = {
                 .type = KEEPER_MADE,
@@ -214,10 +179,8 @@ void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet
         cell->number = packet->number;
         cell->deadline = clock_us() + DEATH_PATIENCE_US;
         k->ending++;
-        if (!dead) {
-                views_look(&k->stock.views, &cell->view);
+        if (!dead)
                 sandbox_kill(cell->sandbox);
-        }
         if (dead || sandbox_try_reap(cell->sandbox))
                 keeper_finish(k, cell);
 }

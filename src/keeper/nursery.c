@@ -29,7 +29,6 @@ struct nursery {
         int control, program;
         int last;  /* of what it leaves the keeper's table with; -1: it has a copy */
         bool left; /* it has */
-        int ipc;   /* a namespace to enter, which stays the keeper's; -1: it has a new one */
         int idmaps[INIT_MOUNTS_MAX];
         int trees[INIT_MOUNTS_MAX];
 };
@@ -81,17 +80,17 @@ int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err 
 }
 
 /* The others init enters later: network, cgroup, and the code's own user namespace. */
-static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files, bool has_ipc)
+static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files)
 {
         /* One that takes a view copies that, and not the host's mounts first. */
-        uint64_t flags = spec->view == JAIL_VIEW_TAKES || spec->view == JAIL_VIEW_AGAIN ? 0 : CLONE_NEWNS;
+        uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
         if (shares_files)
                 flags |= CLONE_FILES;
         if (!spec->privileged)
                 flags |= CLONE_NEWUSER;
         if (spec->walls & WALL_PID)
                 flags |= CLONE_NEWPID;
-        if ((spec->walls & WALL_IPC) && !has_ipc)
+        if (spec->walls & WALL_IPC)
                 flags |= CLONE_NEWIPC;
         if (spec->walls & WALL_UTS)
                 flags |= CLONE_NEWUTS;
@@ -114,11 +113,6 @@ static void become_init(void *arg)
         struct cella_err err = {0};
         char path[32];
         int r;
-        /* As long as it shares the keeper's descriptors. */
-        if (n->ipc >= 0 && (r = sys_setns(n->ipc, CLONE_NEWIPC)) < 0) {
-                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "ipc: cannot enter a namespace");
-                goto failed;
-        }
         if (n->last >= 0 && (r = leave_table(n)) < 0) {
                 err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot have descriptors of its own");
                 goto failed;
@@ -156,16 +150,13 @@ int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
         n->control = m->control;
         n->last = sb->births ? births_last(sb->births) : -1;
         n->program = m->program;
-        if (m->parts->ipc && m->spec.privileged && (m->spec.walls & WALL_IPC))
-                sb->ipc = ipcns_take(m->parts->ipc);
-        n->ipc = sb->ipc.fd;
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
                 n->idmaps[i] = m->mounts[i].idmap_fd;
                 n->trees[i] = m->mounts[i].tree_fd;
         }
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
-        uint64_t flags = clone_flags(&m->spec, sb->births, n->ipc >= 0);
+        uint64_t flags = clone_flags(&m->spec, sb->births);
         pid_t pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
         if (pid == -ENOSYS && sb->births) {
                 flags &= ~(uint64_t)CLONE_FILES;

@@ -183,35 +183,15 @@ void keeper_finish(struct keeper *k, struct cell *cell)
                 cell->state = CELL_LOST;
                 return;
         }
-        const struct jail_spec next = {
-                .walls = sb->walls,
-                .privileged = k->privileged,
-                .host_uid = sb->host_uid,
-                .host_gid = sb->host_uid,
-                .limits = sb->limits,
-                .view_fd = -1,
-                .ruleset_fd = -1,
-                .netns_fd = -1,
-                .user_fd = -1,
-                .proc_fd = -1,
-                .census_fd = -1,
-                .listener_fd = -1,
-        };
         struct cgroup *cgroup = TAKE(sb->cgroup);
-        int r = 0;
         stock_add_netns(&k->stock, &sb->netns);
-        stock_add_ipc(&k->stock, &sb->ipc);
-        views_check(&k->stock.views, &cell->view);
         /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
          * with a network, connections that the kernel is still taking leave of. */
         if (!sb->direct && !sb->network)
-                r = stock_add_groups(&k->stock, &cgroup, &sb->user, &cell->view,
-                                     sb->keep_user ? &next : NULL);
+                stock_add_groups(&k->stock, &cgroup, &sb->user);
         cells_drop(&k->cells, cell);
         sandbox_free(sb);
         bury(k, cgroup);
-        if (r < 0)
-                lost(k, "cannot come back from a view that was made ahead: everything is killed");
 }
 
 static void cell_event(struct keeper *k, uint32_t handle)
@@ -341,7 +321,6 @@ static void tick(struct keeper *k, int64_t now)
 {
         bury_remains(k, now);
         stock_tidy(&k->stock, now);
-        cells_tidy(&k->cells, now);
         if (k->freezing > 0 || k->ending > 0)
                 for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                         handle_look(k, &k->cells.all[i], now);
@@ -358,8 +337,6 @@ static int patience(struct keeper *k, bool idle)
                        : k->ending > 0 || k->stop_by > 0                        ? SLOW_TICK_US
                                                                                 : -1;
         int64_t due = stock_due(&k->stock);
-        if (k->cells.views_due != 0 && k->cells.views_due < due)
-                due = k->cells.views_due;
         if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
                 due = k->egress.start_at;
         const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();

@@ -184,9 +184,6 @@ static int gather(struct sandbox *sb, const struct making *m, struct init_build 
         int n = 0;
         if (m->spec.view != JAIL_VIEW_OWN)
                 fds[n++] = m->parts->view_fd;
-        head->has_ruleset = m->spec.view == JAIL_VIEW_AGAIN && m->parts->ruleset_fd >= 0;
-        if (head->has_ruleset)
-                fds[n++] = m->parts->ruleset_fd;
         if (!m->together)
                 return n;
         int r = tell_groups(sb, m, &head->groups, fds + n, err);
@@ -301,7 +298,6 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         sb->pidfd = sb->control = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
         sb->netns = NETNS_NONE;
-        sb->ipc = IPCNS_NONE;
         sb->keep_user = parts->keep_user;
         sb->image = parts->image ? sys_dup_above(parts->image->fd, 3) : -1;
         sb->network = parts->network;
@@ -487,7 +483,6 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->pidfd);
         sys_close(sb->image);
         netns_let_go(&sb->netns);
-        ipcns_let_go(&sb->ipc);
         sys_close(sb->user);
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);

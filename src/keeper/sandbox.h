@@ -10,7 +10,6 @@
 #include "base/id.h"
 #include "cella.h"
 #include "jail/cgroup.h"
-#include "jail/ipcns.h"
 #include "jail/netns.h"
 #include "jail/spec.h"
 
@@ -47,7 +46,6 @@ struct sandbox {
         bool used;               /* something ran in it */
         uint64_t cut_off_cpu_us; /* see sandbox_cut_off() */
         struct netns_kept netns; /* its network namespace, if parts.keep_netns */
-        struct ipcns_kept ipc;   /* its IPC namespace, if that was parts.ipc */
         int user;                /* its user namespace, kept once it is dead if parts.keep_user; -1 */
         bool keep_user;
         bool direct;                         /* it is none: the code is run on the host */
@@ -69,8 +67,6 @@ struct sandbox_parts {
         int program;              /* init's, see program_open_init(); borrowed.  -1: one of its own */
         struct netns_kept *netns; /* an unused network namespace, its loopback up; is taken if it is to be
                                    * kept. NULL or none: a new one */
-        struct ipcns_kept *ipc;   /* an unused IPC namespace; is taken if it is to have one.  NULL or none: a
-                                   * new one */
         int workspace_fd;        /* what options->workspace is the name of; borrowed.  -1: the name decides */
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a place in the host's tree */
         bool freezable;          /* see cgroup_new() */
@@ -84,7 +80,6 @@ struct sandbox_parts {
         enum jail_view view;     /* of a sandbox without image and mounts, by root only */
         int view_fd;             /* see jail/spec.h; borrowed */
         uint32_t view_tag;       /* of one that is to be left */
-        int ruleset_fd;          /* that goes with JAIL_VIEW_AGAIN, borrowed; -1: none */
         const struct cgroup_home *home;
         struct births *births;  /* of a keeper of many; borrowed.  NULL: the child copies what there is */
         struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
@@ -92,8 +87,7 @@ struct sandbox_parts {
                     * taken, unless it is -1 or the user is another.  NULL: none */
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
-#define SANDBOX_PARTS_NONE                                                                                   \
-        ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1, .ruleset_fd = -1})
+#define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1})
 
 /* Whether this process has the right to make network namespaces for others, and to tell who is
  * who: root's. */

@@ -14,12 +14,14 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#define VIEW_US VIEWS_US        /* the host may have changed since: ldconfig makes a new file */
+#define VIEW_US                                                                                              \
+        3000000 /* how long a view is copied: the host may have changed since, ldconfig makes a new file */
+#define VIEW_OLD_US 2500000     /* from then on the next sandbox leaves a new one */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
 #define SHELF_US 3000000        /* what nobody needed for so long goes */
-/* A group has twenty at most, its user namespace one and its view six, a network namespace seven and an IPC
- * namespace five; and most are for sandboxes that live. */
-#define DESCRIPTORS_EACH 80
+/* A group has twenty at most, its user namespace one, a network namespace seven; and most descriptors are for
+ * sandboxes that live. */
+#define DESCRIPTORS_EACH 60
 
 static void drop_view(struct stock *s)
 {
@@ -48,18 +50,14 @@ static void close_left(struct stock *s)
 void stock_init(struct stock *s, bool privileged, uint64_t files_max)
 {
         const uint64_t share = files_max / DESCRIPTORS_EACH;
-        s->makes = s->makes_ipc = privileged;
+        s->makes = privileged;
         s->groups_max = share < STOCK_GROUPS ? (unsigned)share : STOCK_GROUPS;
         s->netns_shelf.max = share < STOCK_AHEAD   ? STOCK_AHEAD
                              : share < STOCK_NETNS ? (unsigned)share
                                                    : STOCK_NETNS;
-        s->ipc_shelf.max = share < STOCK_IPC ? (unsigned)share : STOCK_IPC;
         if (s->groups_max <= STOCK_RESTING)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
-        s->views_due = INT64_MAX;
-        /* Each has six, also while its sandbox lives: where descriptors are few, sandboxes have them. */
-        s->views.off = share < STOCK_GROUPS;
         /* To go into a mount namespace takes the right to change one's root. */
         if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && open_left(s) < 0)
                 close_left(s);
@@ -71,13 +69,10 @@ void stock_done(struct stock *s)
         close_left(s);
         while (s->netns_shelf.n > 0)
                 netns_let_go(&s->netns[--s->netns_shelf.n]);
-        while (s->ipc_shelf.n > 0)
-                ipcns_let_go(&s->ipc[--s->ipc_shelf.n]);
         for (; s->n_groups > 0; s->n_groups--) {
                 struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
                 cgroup_free(groups->cgroup);
                 sys_close(groups->user);
-                views_free(groups->view);
         }
 }
 
@@ -86,22 +81,12 @@ static bool has_room(const struct stock_shelf *shelf)
         return shelf->n < STOCK_AHEAD && shelf->n < shelf->max;
 }
 
-static bool wants_netns(const struct stock *s)
+bool stock_wants(const struct stock *s)
 {
         return s->makes && has_room(&s->netns_shelf);
 }
 
-static bool wants_ipc(const struct stock *s)
-{
-        return s->makes_ipc && has_room(&s->ipc_shelf);
-}
-
-bool stock_wants(const struct stock *s)
-{
-        return wants_netns(s) || wants_ipc(s);
-}
-
-static void make_netns(struct stock *s)
+void stock_make(struct stock *s)
 {
         struct netns_visit visit;
         struct netns_kept made = NETNS_NONE;
@@ -115,22 +100,6 @@ static void make_netns(struct stock *s)
         if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
                 s->fresh.len = 0; /* none is used twice then */
         s->netns[s->netns_shelf.n++] = made;
-}
-
-static void make_ipc(struct stock *s)
-{
-        if (ipcns_make(&s->ipc[s->ipc_shelf.n]) < 0)
-                s->makes_ipc = false; /* the clone makes one for each sandbox, and none is used twice */
-        else
-                s->ipc_shelf.n++;
-}
-
-void stock_make(struct stock *s)
-{
-        if (wants_netns(s))
-                make_netns(s);
-        else if (wants_ipc(s))
-                make_ipc(s);
 }
 
 void stock_hear(struct stock *s)
@@ -162,27 +131,7 @@ static int64_t shelf_due(const struct stock_shelf *shelf)
 int64_t stock_due(const struct stock *s)
 {
         int64_t due = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
-        if (shelf_due(&s->netns_shelf) < due)
-                due = shelf_due(&s->netns_shelf);
-        if (shelf_due(&s->ipc_shelf) < due)
-                due = shelf_due(&s->ipc_shelf);
-        return s->views_due < due ? s->views_due : due;
-}
-
-/* A few at a time: each takes the kernel some while, see views_serves(). */
-static void tidy_views(struct stock *s, int64_t now)
-{
-        int few = 4;
-        if (now < s->views_due)
-                return;
-        s->views_due = INT64_MAX;
-        for (unsigned i = 0; i < s->n_groups; i++) {
-                struct view_kept **view = &s->groups[(s->first_group + i) % STOCK_GROUPS].view;
-                if (*view && views_due(*view) <= now && few-- > 0)
-                        *view = views_free(*view);
-                if (*view && views_due(*view) < s->views_due)
-                        s->views_due = views_due(*view);
-        }
+        return shelf_due(&s->netns_shelf) < due ? shelf_due(&s->netns_shelf) : due;
 }
 
 /* How many are to stay. */
@@ -202,21 +151,13 @@ void stock_tidy(struct stock *s, int64_t now)
                 drop_view(s);
         for (unsigned needed = shelf_needs(&s->netns_shelf, now); s->netns_shelf.n > needed;)
                 netns_let_go(&s->netns[--s->netns_shelf.n]);
-        for (unsigned needed = shelf_needs(&s->ipc_shelf, now); s->ipc_shelf.n > needed;)
-                ipcns_let_go(&s->ipc[--s->ipc_shelf.n]);
-        tidy_views(s, now);
 }
 
-/* Whether what is made of it now would soon be too old. */
-static bool is_old(const struct stock *s, int64_t now)
+/* Whether the next sandbox should leave one, because there is none or it is soon too old. */
+static bool wants_view(const struct stock *s, int64_t now)
 {
-        return s->view < 0 || now - s->view_built >= VIEWS_LAST_US;
-}
-
-bool stock_wants_view(const struct stock *s)
-{
-        const int64_t now = clock_us();
-        return s->left[0] >= 0 && is_old(s, now) && now - s->view_asked >= VIEW_PATIENCE_US;
+        const bool is_old = s->view < 0 || now - s->view_built >= VIEW_OLD_US;
+        return is_old && now - s->view_asked >= VIEW_PATIENCE_US;
 }
 
 enum jail_view stock_view(struct stock *s, int *ret_fd)
@@ -225,7 +166,7 @@ enum jail_view stock_view(struct stock *s, int *ret_fd)
         *ret_fd = -1;
         if (s->left[0] < 0)
                 return JAIL_VIEW_OWN;
-        if (stock_wants_view(s)) {
+        if (wants_view(s, now)) {
                 s->view_asked = now;
                 s->view_tag++; /* one that comes later than the next was asked for is too old */
                 *ret_fd = s->left[1];
@@ -252,26 +193,12 @@ struct netns_kept stock_take_netns(struct stock *s)
         return s->netns[shelf_take(&s->netns_shelf)];
 }
 
-struct ipcns_kept stock_take_ipc(struct stock *s)
-{
-        if (s->ipc_shelf.n == 0)
-                return IPCNS_NONE;
-        return s->ipc[shelf_take(&s->ipc_shelf)];
-}
-
 /* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right
  * over it. */
 void stock_add_netns(struct stock *s, struct netns_kept *netns)
 {
         if (netns->fd >= 0 && s->netns_shelf.n < s->netns_shelf.max && netns_is_as_new(netns, &s->fresh))
                 s->netns[s->netns_shelf.n++] = netns_take(netns);
-}
-
-/* The same goes for one in which nothing was made. */
-void stock_add_ipc(struct stock *s, struct ipcns_kept *ipc)
-{
-        if (ipc->fd >= 0 && s->ipc_shelf.n < s->ipc_shelf.max && ipcns_is_as_new(ipc))
-                s->ipc[s->ipc_shelf.n++] = ipcns_take(ipc);
 }
 
 /* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes
@@ -290,24 +217,15 @@ struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits
                 return groups;
         *ret_useless = groups.cgroup;
         sys_close(groups.user);
-        views_free(groups.view);
         return none;
 }
 
-int stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user, struct view_kept **view,
-                     const struct jail_spec *spec)
+void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user)
 {
-        bool lost = false;
         if (!*cgroup || s->n_groups >= s->groups_max)
-                return 0;
+                return;
         cgroup_unthrottle(*cgroup);
-        if (!cgroup_may_serve_again(*cgroup))
-                return 0;
-        if (!*view && spec && *user >= 0 && !is_old(s, clock_us()))
-                *view = views_make(&s->views, s->view, s->view_built, spec, &lost);
-        if (*view && views_due(*view) < s->views_due)
-                s->views_due = views_due(*view);
-        s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
-                (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user), TAKE(*view)};
-        return lost ? -ENOTRECOVERABLE : 0;
+        if (cgroup_may_serve_again(*cgroup))
+                s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
+                        (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user)};
 }

@@ -545,13 +545,6 @@ static bool is_groups(const char *link)
         return !strncmp(link, "/sys/fs/cgroup/", 15) && name && name[7] >= '0' && name[7] <= '9';
 }
 
-/* The namespace, what tells of it, and a detached mount, which has no other name. */
-static bool is_ipc(const char *link)
-{
-        return !strncmp(link, "ipc:", 4) || !strcmp(link, "/") ||
-               (!strncmp(link, "/proc/sys/kernel/", 17) && strstr(link, "_next_id"));
-}
-
 struct fake_held fake_held(pid_t pid)
 {
         char path[64], link[512];
@@ -565,7 +558,7 @@ struct fake_held fake_held(pid_t pid)
                         continue;
                 int *kind = !strncmp(link, "net:", 4)                              ? &held.networks
                             : !strncmp(link, "/proc/", 6) && strstr(link, "/net/") ? &held.counters
-                            : is_ipc(link)                                         ? &held.ipc
+                            : !strncmp(link, "ipc:", 4)                            ? &held.ipc
                             : !strncmp(link, "mnt:", 4)                            ? &held.views
                             : !strncmp(link, "user:", 5)                           ? &held.users
                             : is_groups(link)                                      ? &held.groups

@@ -1,21 +1,14 @@
 /* Whether a namespace that served a sandbox may serve another: only if nothing of the first is left in it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <mqueue.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/ipc.h>
-#include <sys/mount.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jail/ipcns.h"
 #include "jail/netns.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -178,172 +171,4 @@ TEST(a_name_that_is_left_in_flight_is_noticed)
         }
         printf("# of 500 times it was not as new %d times, and the name still taken %d\n", not_new, taken);
         netns_let_go(&netns);
-}
-
-#define KEY 0x63656c6c
-#define QUEUE "/used_parts"
-
-static bool makes_memory(void)
-{
-        return shmget(KEY, 4096, IPC_CREAT | 0600) == 0;
-}
-
-static bool makes_and_removes_memory(void)
-{
-        int id = shmget(IPC_PRIVATE, 4096, 0600);
-        return id == 0 && shmctl(id, IPC_RMID, NULL) == 0;
-}
-
-static bool makes_semaphore(void)
-{
-        return semget(KEY, 1, IPC_CREAT | 0600) == 0;
-}
-
-static bool makes_and_removes_semaphore(void)
-{
-        int id = semget(IPC_PRIVATE, 1, 0600);
-        return id == 0 && semctl(id, 0, IPC_RMID) == 0;
-}
-
-static bool makes_messages(void)
-{
-        return msgget(KEY, IPC_CREAT | 0600) == 0;
-}
-
-static bool makes_and_removes_messages(void)
-{
-        int id = msgget(IPC_PRIVATE, 0600);
-        return id == 0 && msgctl(id, IPC_RMID, NULL) == 0;
-}
-
-static bool makes_queue(void)
-{
-        return mq_open(QUEUE, O_CREAT | O_RDWR, 0600, NULL) >= 0;
-}
-
-static bool makes_and_removes_queue(void)
-{
-        return makes_queue() && mq_unlink(QUEUE) == 0;
-}
-
-static bool leaves_queue_in_flight(void)
-{
-        mqd_t queue = mq_open(QUEUE, O_CREAT | O_RDWR, 0600, NULL);
-        return queue >= 0 && mq_unlink(QUEUE) == 0 && leave_in_flight(queue);
-}
-
-static bool looks_around(void)
-{
-        return shmget(KEY, 0, 0) < 0 && semget(KEY, 0, 0) < 0 && msgget(KEY, 0) < 0 &&
-               mq_open(QUEUE, O_RDWR) < 0 && mq_unlink(QUEUE) < 0 &&
-               shmctl(0, IPC_STAT, &(struct shmid_ds){0}) < 0;
-}
-
-/* Who has no right over the namespace cannot say that nothing was made, nor change what holds in it. */
-static bool changes_nothing(void)
-{
-        static const char *const files[] = {
-                "kernel/shm_next_id",     "kernel/sem_next_id",   "kernel/msg_next_id",
-                "kernel/shmmax",          "kernel/shmall",        "kernel/shmmni",
-                "kernel/shm_rmid_forced", "kernel/msgmax",        "kernel/msgmnb",
-                "kernel/msgmni",          "kernel/sem",           "kernel/auto_msgmni",
-                "fs/mqueue/msg_max",      "fs/mqueue/queues_max",
-        };
-        if (setresgid(12345, 12345, 12345) < 0 || setresuid(12345, 12345, 12345) < 0 ||
-            unshare(CLONE_NEWUSER) < 0)
-                return false;
-        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-                char path[64];
-                snprintf(path, sizeof path, "/proc/sys/%s", files[i]);
-                if (access(path, F_OK) == 0 && open(path, O_WRONLY) >= 0)
-                        return false;
-        }
-        return unshare(CLONE_NEWNS) == 0 && mount("mqueue", "/tmp", "mqueue", 0, NULL) < 0;
-}
-
-/* Numbers are given as in any new namespace. */
-static bool counts_from_zero(void)
-{
-        return shmget(KEY, 4096, IPC_CREAT | 0600) == 0 && shmget(IPC_PRIVATE, 4096, 0600) == 1 &&
-               semget(KEY, 1, IPC_CREAT | 0600) == 0 && semget(IPC_PRIVATE, 1, 0600) == 1 &&
-               msgget(KEY, IPC_CREAT | 0600) == 0 && msgget(IPC_PRIVATE, 0600) == 1 && makes_queue();
-}
-
-/* As the keeper has them; false: this kernel cannot tell. */
-static bool make_ipc(struct ipcns_kept *ret)
-{
-        struct stat before, after;
-        *ret = IPCNS_NONE;
-        CHECK(stat("/proc/thread-self/ns/ipc", &before) == 0);
-        const int r = ipcns_make(ret);
-        CHECK(stat("/proc/thread-self/ns/ipc", &after) == 0 && before.st_ino == after.st_ino);
-        CHECK(r == 0 || access("/proc/sys/kernel/shm_next_id", F_OK) < 0 || r == -ENOTSUP ||
-              r == -ENOSYS); /* the last: valgrind does not know how to mount queues */
-        CHECK_INT(ret->fd >= 0, r == 0);
-        return r == 0;
-}
-
-TEST(an_ipc_namespace_in_which_something_was_made_is_not_as_new)
-{
-        static const struct {
-                bool (*what)(void);
-                bool as_new;
-        } cases[] = {
-                {does_nothing, true},
-                {looks_around, true},
-                {changes_nothing, true},
-                {makes_memory, false},
-                {makes_and_removes_memory, false},
-                {makes_semaphore, false},
-                {makes_and_removes_semaphore, false},
-                {makes_messages, false},
-                {makes_and_removes_messages, false},
-                {makes_queue, false},
-                {makes_and_removes_queue, false},
-                {leaves_queue_in_flight, false},
-                {counts_from_zero, false},
-        };
-        if (geteuid() != 0)
-                SKIP("not started as root");
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                struct ipcns_kept ipc, other;
-                if (!make_ipc(&ipc) || !make_ipc(&other))
-                        SKIP("this kernel does not tell what was made in an IPC namespace");
-                CHECK(ipcns_is_as_new(&ipc));
-                struct visitor v = visit(ipc.fd, CLONE_NEWIPC, cases[i].what);
-                const bool while_it_lives = ipcns_is_as_new(&ipc);
-                const bool ended = end(v), after = ipcns_is_as_new(&ipc);
-                if (!ended || while_it_lives != cases[i].as_new || after != cases[i].as_new)
-                        printf("# case %zu\n", i);
-                CHECK(ended);
-                CHECK_INT(while_it_lives, cases[i].as_new);
-                CHECK_INT(after, cases[i].as_new);
-                CHECK(ipcns_is_as_new(&other));
-                if (cases[i].as_new) /* and all is as in a new one, for who comes next */
-                        CHECK(end(visit(ipc.fd, CLONE_NEWIPC, counts_from_zero)));
-                ipcns_let_go(&ipc);
-                ipcns_let_go(&other);
-        }
-}
-
-/* What the one above expects of ours, of one that is not. */
-TEST(numbers_are_those_of_any_ipc_namespace)
-{
-        if (geteuid() != 0)
-                SKIP("not started as root");
-        int home = open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC);
-        CHECK_INT(unshare(CLONE_NEWIPC), 0);
-        int plain = open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC);
-        CHECK_INT(setns(home, CLONE_NEWIPC), 0);
-        CHECK(end(visit(plain, CLONE_NEWIPC, counts_from_zero)));
-        close(plain);
-        close(home);
-}
-
-TEST(none_of_these_is_a_descriptor)
-{
-        struct ipcns_kept none = IPCNS_NONE;
-        CHECK(!ipcns_is_as_new(&none));
-        ipcns_let_go(&none);
-        CHECK(fcntl(0, F_GETFD) >= 0);
 }

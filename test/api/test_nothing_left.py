@@ -1,17 +1,13 @@
-"""Views that serve one sandbox after the other, as long as nobody wrote in them (jail/view_again.h): whatever one leaves there,
-the next ones find what a new view shows."""
+"""What one execution leaves in the places that it can write to, and in its IPC namespace, is not there in the next one:
+both are new for each sandbox."""
 
-import platform
-import re
-import resource
 import shlex
 
-import support
 from daemon import Daemon
-from support import Skip, ensure, late, same, test
+from support import ensure, late, same, test
 
 WITHOUT_POOLS = {"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]}
-LOOKS = 12  # more than groups that rest: the one that somebody left something in comes round
+LOOKS = 3  # after each
 
 BEGIN = r"""
 import array, ctypes, errno, fcntl, mmap, os, signal, socket, stat, struct, sys, time
@@ -20,9 +16,6 @@ MINE = ("/workspace", "/run")
 libc = ctypes.CDLL(None, use_errno=True)
 def opened(place):
     return os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-def served():
-    s = os.stat("/tmp")
-    return s.st_ctime_ns > s.st_mtime_ns  # of one that was made ahead, whether times tell of every change was tried
 """
 
 # All that can be seen of what can be written to, but for the times themselves.
@@ -38,14 +31,6 @@ for place in PLACES:
     v = os.statvfs(place)
     print(v.f_blocks, v.f_bfree, v.f_bavail, v.f_files, v.f_ffree, v.f_favail, v.f_flag)
 print(os.listdir("/proc/self/fd"), [n for n in os.listdir("/proc") if n.isdigit()])
-"""
-
-# What is there, its modes, owners and sizes; much faster, so that many look while a view is good.
-FIND = "exec find /tmp /workspace /run /dev/shm -printf '%p %y %m %U %G %s %n %b\\n'"
-
-NUMBER = r"""
-with open("/tmp/file", "x") as f:
-    print(os.fstat(f.fileno()).st_ino)
 """
 
 FILES = {
@@ -76,7 +61,7 @@ WITHOUT_NAMES = {
     "on their way": "a, b = socket.socketpair(); f = os.open('/tmp', os.O_TMPFILE | os.O_RDWR); os.write(f, b'x' * 100000); socket.send_fds(a, [b'x'], [f, b.fileno()]); socket.send_fds(b, [b'x'], [f, a.fileno()])",
 }  # fmt: skip
 
-WHAT_IS_SAID_OF_IT = {
+ATTRIBUTES = {
     "another mode": "for p in MINE: os.chmod(p, 0o777)",
     "a mode that is put back": "for p in MINE: os.chmod(p, 0o777); os.chmod(p, {'/workspace': 0o755, '/run': 0o700}[p])",
     "the owner that it has": "os.chown('/workspace', os.getuid(), os.getgid())",
@@ -103,166 +88,149 @@ HELD |= {what + ", on the way to nobody": code + ON_THEIR_WAY for what, code in 
 LATE = {
     "a process of its own session": ("if os.fork() == 0:\n    os.setsid()\n    while True: open('/tmp/left', 'w')\ntime.sleep(0.01)", {}),
     "an orphan": ("if os.fork() == 0:\n    if os.fork() == 0:\n        time.sleep(0.005)\n        while True: open('/run/left', 'w')\n    os._exit(0)\nos.wait()", {}),
-    "one that is told to end": ("def end(*_):\n    open('/tmp/left', 'w')\n    os._exit(0)\nsignal.signal(signal.SIGTERM, end)\ntime.sleep(60)", {"timeout_ms": 100}),
-    "one that does not end": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True:\n    open('/tmp/left', 'w'); os.unlink('/tmp/left')", {"timeout_ms": 100}),
+    "one that is told to end": ("def end(*_):\n    open('/tmp/left', 'w')\n    os._exit(0)\nsignal.signal(signal.SIGTERM, end)\ntime.sleep(60)", {"timeout_ms": 2000}),
+    "one that does not end": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True:\n    open('/tmp/left', 'w'); os.unlink('/tmp/left')", {"timeout_ms": 2000}),
     "one that kills itself": ("open('/workspace/left', 'w'); os.kill(os.getpid(), 9)", {}),
-    "one that is stopped": ("open('/dev/shm/left', 'w'); os.kill(os.getpid(), signal.SIGSTOP)", {"timeout_ms": 100}),
+    "one that is stopped": ("open('/dev/shm/left', 'w'); os.kill(os.getpid(), signal.SIGSTOP)", {"timeout_ms": 2000}),
     "one that is given files": ("open('/tmp/left', 'w')", {"files": {"given": "x"}}),
     "one that is given input": ("open('/tmp/left', 'w').write(sys.stdin.read())", {"stdin": "x" * 100000}),
     "one that fills all of it": ("try:\n    f = open('/tmp/left', 'wb')\n    while True: f.write(bytes(1 << 20))\nexcept OSError: pass", {"limits": {"disk_bytes": 16 << 20}}),
 }  # fmt: skip
 
 
+IPC_BEGIN = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+KEY, MAKE = 0x63656c6c, 0o1600
+def call(name, *words):
+    r = getattr(libc, name)(*words)
+    return r if r >= 0 else errno.errorcode[ctypes.get_errno()]
+"""
+
+# What code can leave, or have had.  Of removed ones there were several: the kernel counts on from them.
+MADE = {
+    "memory": "assert call('shmget', KEY, 4096, MAKE) == 0",
+    "memory, removed": "for i in range(4): call('shmctl', call('shmget', i, 4096, MAKE), 0, None)",
+    "semaphores": "assert call('semget', KEY, 1, MAKE) == 0",
+    "semaphores, removed": "for i in range(4): call('semctl', call('semget', 0, 1, MAKE), 0, 0)",
+    "messages": "assert call('msgsnd', call('msgget', KEY, MAKE), b'12345678hello', 5, 0) == 0",
+    "messages, removed": "for i in range(4): call('msgctl', call('msgget', 0, MAKE), 0, None)",
+    "all of them": """
+for name in ('shmget', 'semget', 'msgget'):
+    assert call(name, KEY, *([] if name == 'msgget' else [1]), MAKE) == 0""",
+}
+
+IPC_LOOK = """
+for name in ('shm', 'sem', 'msg'):
+    print(name, len(open('/proc/sysvipc/' + name).readlines()) - 1)
+print(call('shmget', KEY, 0, 0), call('semget', KEY, 0, 0), call('msgget', KEY, 0))
+print(call('mq_open', b'/left', 0o102, 0o600, None), call('mq_unlink', b'/left'))
+limits = (ctypes.c_ulong * 32)()
+print(call('shmctl', 0, 3, limits), *limits[:5], call('msgctl', 0, 3, limits), call('semctl', 0, 0, 3, limits))  # 3: IPC_INFO
+"""
+
+# The first numbers that the kernel gives, and whether others follow.
+FIRST = """
+print([call('shmget', 0, 4096, MAKE), call('shmget', KEY, 4096, MAKE)], [call('semget', 0, 1, MAKE), call('semget', KEY, 1, MAKE)],
+      [call('msgget', 0, MAKE), call('msgget', KEY, MAKE)])
+"""
+
+# What only a right over the namespace could do: say that nothing was made, or change what holds in it.
+CHANGE = """
+for name in ('shm_next_id', 'sem_next_id', 'msg_next_id', 'shmmax', 'shmmni', 'shm_rmid_forced', 'msgmni', 'sem'):
+    try:
+        open('/proc/sys/kernel/' + name, 'w').write('0')
+        print(name)
+    except OSError:
+        pass
+print(call('setns', os.open('/proc/self/ns/ipc', os.O_RDONLY), 0x8000000), call('unshare', 0x8000000))
+"""
+
+
 def shell(code):
-    """One process, which is all that a sandbox may have had for its groups to serve again; and the interpreter writes nothing."""
+    """As one process, whose interpreter writes nothing."""
     return f"exec /usr/bin/python3 -IS -c {shlex.quote(BEGIN + code)}"
 
 
-def may_serve():
-    """Groups serve again, times tell of every change, and there are descriptors for it."""
-    version = tuple(int(n) for n in re.findall(r"\d+", platform.release())[:2])
-    with open("/proc/mounts") as f:
-        one = any(line.split()[2] == "cgroup" and "memory" in line.split()[3].split(",") for line in f)
-    if version < (6, 13) or not one or resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 4096:
-        raise Skip("views serve once with this kernel")
-
-
-def run(d, code, **fields):
-    r = d.exec("sh", shell(code), **fields)
-    same((r["status"], r["stderr"]), ("exited", ""), "what looks", r)
-    return r["stdout"]
-
-
-def settle(d, **fields):
-    """Until views serve again: where much was written, few are made."""
-    for _ in range(100):
-        modified, changed = d.exec("sh", "exec stat -c '%.9Y %.9Z' /tmp", **fields)["stdout"].split()
-        if modified != changed:
-            return
-    late("no view serves again")
-
-
-def leave(d, what, code, **fields):
-    """In a view that is to serve again: until there is one."""
-    like = {k: v for k, v in fields.items() if k == "limits"}
-    for _ in range(20):
-        settle(d, **like)
-        r = d.exec("sh", shell("print(served(), flush=True)\n" + code), **fields)
-        if r["stdout"] == "True\n":
-            same(r["stderr"], "", f"leaving {what}", r)
-            return
-    late(f"no view served for {what}", r)
-
-
-def found(d, **fields):
-    r = d.exec("sh", FIND, **fields)
+def look(d, **fields):
+    r = d.exec("sh", shell(LOOK), **fields)
     same((r["status"], r["stderr"]), ("exited", ""), "what looks", r)
     return r["stdout"]
 
 
 def nothing_is_left(ways):
-    may_serve()
     with Daemon(settings=WITHOUT_POOLS) as d:
         for what, code in ways.items():
             code, fields = code if isinstance(code, tuple) else (code, {})
             like = {k: v for k, v in fields.items() if k == "limits"}
-            new, all_new = found(d, **like), run(d, LOOK, **like)
-            same(len(new.splitlines()), 4, "what is found where nothing is", new)
-            ensure("[] 0o41777" in all_new and "False" not in all_new, "what is new", all_new)
-            for thorough in (False, True):
-                leave(d, what, code, **fields)
-                for _ in range(LOOKS):
-                    if thorough:
-                        same(run(d, LOOK, **like), all_new, f"what is there after {what}")
-                    else:
-                        same(found(d, **like), new, f"what is there after {what}")
+            new = look(d, **like)
+            ensure("[] 0o41777" in new and "False" not in new, "what is new", new)
+            r = d.exec("sh", shell("print('here', flush=True)\n" + code), **fields)
+            if r["status"] == "timeout" and r["stdout"] == "":
+                late(f"the code did not begin within its time: {what}", r)
+            same((r["stdout"], r["stderr"]), ("here\n", ""), f"leaving {what}", r)
+            for _ in range(LOOKS):
+                same(look(d, **like), new, f"what is there after {what}")
 
 
-@test(users=["root"])
-def views_serve_again():
-    may_serve()
-    where = "exec stat -Lc %i /proc/self/ns/mnt"
-    with Daemon(settings=WITHOUT_POOLS) as d:
-        seen = [d.exec("sh", where)["stdout"] for _ in range(60)]
-        ensure(len(set(seen)) < 50, "views serve again", seen)
-        for _ in range(20):
-            same(run(d, "print(os.listdir('/tmp'))\nopen('/tmp/left', 'w')"), "[]\n", "what code sees that writes")
-        settle(d)
-        seen = [d.exec("sh", where)["stdout"] for _ in range(60)]
-        ensure(len(set(seen)) < 50, "when it writes no more, they serve again", seen)
-
-
-@test(users=["root"], timeout=180)
+@test(timeout=180)
 def of_files_nothing_is_left():
     nothing_is_left(FILES)
 
 
-@test(users=["root"], timeout=180)
+@test(timeout=180)
 def of_files_without_a_name_nothing_is_left():
     """They change no directory."""
     nothing_is_left(WITHOUT_NAMES)
 
 
-@test(users=["root"])
-def the_number_of_a_file_tells_how_often_a_view_has_served():
-    """And not how many files there were that nobody sees any more."""
-    may_serve()
-    with Daemon(settings=WITHOUT_POOLS) as d:
-        for _ in range(3):
-            leave(d, "files without a name", WITHOUT_NAMES["closed"])
-            for _ in range(LOOKS):
-                number = d.exec("sh", ": >/tmp/file; exec stat -c %i /tmp/file")["stdout"]
-                ensure(int(number) < 500, "the number of the next file", number)
+@test(timeout=180)
+def of_the_attributes_of_a_directory_nothing_is_left():
+    nothing_is_left(ATTRIBUTES)
 
 
-@test(users=["root"], timeout=180)
-def of_what_is_said_of_a_directory_nothing_is_left():
-    nothing_is_left(WHAT_IS_SAID_OF_IT)
-
-
-@test(users=["root"], timeout=180)
-def of_what_is_held_nothing_is_left():
+@test(timeout=180)
+def of_locks_and_open_directories_nothing_is_left():
     nothing_is_left(HELD)
 
 
-@test(users=["root"], timeout=180)
-def of_who_writes_late_nothing_is_left():
+@test(timeout=180)
+def of_processes_that_write_late_nothing_is_left():
     nothing_is_left(LATE)
 
 
 @test(users=["root"])
-def a_view_serves_only_with_its_own_limits():
-    may_serve()
+def each_sandbox_has_a_disk_of_its_own_size():
     room = "v = os.statvfs('/tmp'); print(v.f_blocks * v.f_frsize >> 10, v.f_files)"
     with Daemon(settings=WITHOUT_POOLS) as d:
         said = {}
-        for _ in range(12):
+        for _ in range(4):
             for limits in ({}, {"disk_bytes": 8 << 20}, {"disk_inodes": 1000}, {"disk_bytes": 8 << 20, "disk_inodes": 1000}):
-                said.setdefault(str(limits), set()).add(run(d, room, limits=limits))
+                said.setdefault(str(limits), set()).add(d.exec("sh", shell(room), limits=limits)["stdout"])
         same([len(s) for s in said.values()], [1] * 4, "what is said of each", said)
         same(len(set().union(*said.values())), 4, "of different ones", said)
 
 
-@test(users=["root"])
-def who_leaves_much_is_not_waited_for():
-    """The last who has a view takes apart what is in it; that must not be the keeper."""
-    may_serve()
-    much = "for i in range(30):\n    os.mkdir(f'/tmp/{i}')\n    for j in range(1000): os.close(os.open(f'/tmp/{i}/{j}', os.O_CREAT | os.O_WRONLY))"
-    with Daemon(settings=WITHOUT_POOLS) as d:
+def ask(d, code):
+    r = d.exec("python3", IPC_BEGIN + code)
+    same((r["status"], r["exit_code"], r["stderr"]), ("exited", 0, ""), code, r)
+    return r["stdout"]
 
-        def ran():
-            with open(f"/proc/{d.process.pid}/schedstat") as f:
-                return int(f.read().split()[0]) / 1e6
 
-        took = []
-        for _ in range(40):
-            settle(d)
-            before = ran()
-            r = d.exec("sh", shell("print(served(), flush=True)\n" + much))
-            d.exec("sh", ":")  # it has done all that was to be done for the last one
-            if r["stdout"] == "True\n":
-                took.append(ran() - before)
-            if len(took) == 14:
-                break
-        ensure(took, "no view served again")
-        support.within(max(took) / 1000, 0.1, "the keeper's CPU time")
+@test(timeout=120)
+def of_ipc_objects_nothing_is_left():
+    with Daemon() as d:
+        new = ask(d, IPC_LOOK)
+        ensure(new.startswith("shm 0\nsem 0\nmsg 0\nENOENT ENOENT ENOENT\nENOSYS ENOSYS\n"), "what is in a new one", new)
+        for what, code in MADE.items():
+            ask(d, code)
+            for _ in range(LOOKS):
+                same(ask(d, IPC_LOOK), new, f"what is there after {what}")
+                same(ask(d, FIRST), "[0, 1] [0, 1] [0, 1]\n", f"the first numbers after {what}")
+
+
+@test
+def code_has_no_right_over_its_ipc_namespace():
+    with Daemon() as d:
+        for _ in range(3):
+            same(ask(d, CHANGE), "EPERM EPERM\n", "what could be changed")
