@@ -7,7 +7,6 @@ typedef struct py PyObject; /* NOLINT: their name */
 extern PyObject *PyImport_AddModule(const char *) WEAK;
 extern PyObject *PyModule_GetDict(PyObject *) WEAK;
 extern PyObject *PyDict_New(void) WEAK;
-extern int PyDict_DelItemString(PyObject *, const char *) WEAK;
 extern PyObject *PySys_GetObject(const char *) WEAK;
 extern int PyDict_SetItemString(PyObject *, const char *, PyObject *) WEAK;
 extern PyObject *PyDict_GetItemString(PyObject *, const char *) WEAK;
@@ -22,7 +21,6 @@ extern void PyErr_Clear(void) WEAK;
 extern int PyErr_ExceptionMatches(PyObject *) WEAK;
 extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **) WEAK;
 extern void PyErr_Restore(PyObject *, PyObject *, PyObject *) WEAK;
-extern PyObject *PyWeakref_NewRef(PyObject *, PyObject *) WEAK;
 extern int Py_FinalizeEx(void) WEAK;
 extern PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *)) WEAK;
 extern char _Py_NoneStruct WEAK;
@@ -53,6 +51,22 @@ extern int PyFile_WriteObject(PyObject *, PyObject *, int) WEAK;
 extern void PySys_WriteStderr(const char *, ...) WEAK;
 extern int PyRun_SimpleFileExFlags(void *, const char *, int, void *) WEAK;
 extern long PyGC_Collect(void) WEAK;
+extern void PyDict_Clear(PyObject *) WEAK;
+extern PyObject *PyImport_GetModuleDict(void) WEAK;
+extern PyObject *PyModule_New(const char *) WEAK;
+extern long PyList_Size(PyObject *) WEAK;
+extern PyObject *PyList_GetItem(PyObject *, long) WEAK;
+extern int PyList_Append(PyObject *, PyObject *) WEAK;
+extern int PySequence_DelItem(PyObject *, long) WEAK;
+extern PyObject *PyTuple_GetItem(PyObject *, long) WEAK;
+struct method; /* PyMethodDef */
+extern PyObject *PyCFunction_NewEx(struct method *, PyObject *, PyObject *) WEAK;
+extern PyObject *PyCFunction_GetSelf(PyObject *) WEAK;
+extern PyObject *PyFunction_GetGlobals(PyObject *) WEAK;
+extern int PyType_IsSubtype(PyObject *, PyObject *) WEAK;
+extern PyObject *_PyType_Lookup(PyObject *, PyObject *) WEAK; /* private, but exported by all versions */
+extern char PyFunction_Type WEAK, PyCFunction_Type WEAK, _PyWeakref_RefType WEAK, _PyWeakref_ProxyType WEAK,
+        _PyWeakref_CallableProxyType WEAK;
 
 static inline int is_none(PyObject *object)
 {

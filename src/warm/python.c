@@ -14,10 +14,9 @@
 #include "warm/bind.h"
 #include "warm/failure.h"
 #include "warm/interpreter.h"
-#include "warm/plain.h"
 #include "warm/plug.h"
 #include "warm/receive.h"
-#include "warm/script.h"
+#include "warm/shutdown.h"
 #include "warm/snapshot.h"
 
 /* ---- libc's ---- */
@@ -86,14 +85,12 @@ static struct {
         PyObject *main, *sys; /* their dictionaries */
         PyObject *started;    /* see python.py; NULL: there is nothing to do */
         PyObject *path, *out, *err, *flush, *file, *cached;
-        const char *directory; /* where modules are looked for first */
 } known;
 
 static int exit_code, interrupted, exited; /* the last: by SystemExit */
 static uint32_t how;                       /* enum release_mode */
 static int code_runs;                      /* that is somebody's */
 static uint32_t one_thread;                /* bare_threads() */
-static int plain;                          /* plain_code(), and nothing else was run */
 static long self;
 
 /* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
@@ -129,51 +126,12 @@ static void see_error(void)
                 exited = 1;
                 if (!error)
                         return;
-                if (Py_FinalizeEx() < 0) /* which shows the error */
+                if (shutdown_full() < 0) /* which shows the error */
                         exit_code = FLUSH_FAILED;
                 end();
         }
         interrupted = PyErr_Occurred() == PyExc_KeyboardInterrupt;
         PyErr_Print();
-}
-
-static PyObject *last_stdout; /* a weak reference */
-
-/* A stream writes the last of what was printed when it goes.  It does not go if something that was imported
- * ahead has it, too: that stays, because the collector leaves it alone.  So this is called in its place. */
-static void flush_last(PyObject *capsule)
-{
-        (void)capsule;
-        PyObject *stream = PyObject_CallFunction(last_stdout, "");
-        if (is_none(stream) || !PyObject_CallMethod(stream, "flush", 0))
-                PyErr_Clear();
-}
-
-static void flush_when_sys_goes(void)
-{
-        PyObject *stream = PySys_GetObject("__stdout__"), *capsule = 0;
-        if (!is_none(stream) && (last_stdout = PyWeakref_NewRef(stream, 0)) &&
-            (capsule = PyCapsule_New(&last_stdout, 0, flush_last))) {
-                PyDict_SetItemString(PyModule_GetDict(PyImport_AddModule("sys")), "~", capsule);
-                Py_DecRef(capsule);
-        }
-        PyErr_Clear();
-}
-
-/* Whoever follows each line is not to see ours. */
-static int is_traced(void)
-{
-        PyObject *trace = PySys_GetObject("gettrace"), *profile = PySys_GetObject("getprofile");
-        return !is_none(trace ? PyObject_CallFunction(trace, "") : 0) ||
-               !is_none(profile ? PyObject_CallFunction(profile, "") : 0);
-}
-
-static int answers_yes(const char *function)
-{
-        PyObject *answer = CALL(function, "");
-        int yes = answer && PyObject_IsTrue(answer) == 1;
-        PyErr_Clear();
-        return yes;
 }
 
 static int flush(PyObject *name)
@@ -190,63 +148,34 @@ static int flush(PyObject *name)
         return done != 0;
 }
 
-static int flushed; /* both, and nothing was written since */
-
-/* What the interpreter does first of all at its end, and all it does that can be seen then. */
-static int flush_both(void)
+/* Notes which pages a trial run has touched, and exits. */
+static void end_early(void)
 {
-        return flushed || (flush(known.out) && flush(known.err));
+        if ((how == RELEASE_TRIAL || how == RELEASE_PLAIN) &&
+            snapshot_touched(WARM_TEMPLATE_FD, how == RELEASE_TRIAL) < 0)
+                exit_code = 1;
+        end();
 }
 
-/* Ends the interpreter: not at all, where nobody would notice; up to what is its own; or as it does
- * by itself. */
 static __attribute__((noreturn)) void finish(void)
 {
-        if (!interrupted && how != RELEASE_TRIAL && plain && flush_both()) {
-                if (how == RELEASE_PLAIN && snapshot_touched(WARM_TEMPLATE_FD, 0) < 0)
-                        exit_code = 1;
-                if (code_runs) /* no C code was reached that exit() could do anything about, nor a process
-                                * started */
-                        sys_announce_end(exit_code);
-                leave(exit_code);
-        }
-        for (int i = 0; i < 2 && !exited; i++) /* an exit does not come by where that is done */
+        for (int i = 0; i < 2 && !exited; i++) /* the interpreter does not do this after SystemExit */
                 if (PyDict_DelItem(known.main, i ? known.cached : known.file) < 0)
                         PyErr_Clear();
         Py_DecRef(known.module);
-        int traced = is_traced();
-        if (!interrupted && !traced && answers_yes("may_call_back")) {
-                PyObject *called = PyObject_CallFunction(PyDict_GetItemString(names, "call_back"), "");
-                if (called)
-                        Py_DecRef(called);
-                PyErr_Clear(); /* Python 3.9 has shown it, and goes on */
-        }
-        if (!interrupted && !traced && answers_yes("simple")) {
-                if (how == RELEASE_TRIAL && snapshot_touched(WARM_TEMPLATE_FD, 1) < 0)
-                        exit_code = 1;
-                end();
-        }
-        if (!traced && answers_yes("may_hide")) {
-                flush_both();
-                PyGC_Collect(); /* as it does while all modules are there, and nothing of ours is below it */
-                CALL("hide", "");
-        }
-        PyErr_Clear();
-        if (PyObject_IsTrue(PyDict_GetItemString(names, "stdout_is_held")))
-                flush_when_sys_goes();
-        if (Py_FinalizeEx() < 0)
+        if (shutdown_short(end_early) < 0)
                 exit_code = FLUSH_FAILED;
         end();
 }
 
 /* The interpreter does this between the last line of a script and what it left: before an error is told,
  * before threads are waited for and callbacks called. */
-static void flush_after_script(int went_well)
+static void flush_after_script(void)
 {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
-        const int err = flush(known.err), out = flush(known.out);
-        flushed = err && out && went_well;
+        flush(known.err);
+        flush(known.out);
         PyErr_Restore(type, value, traceback);
 }
 
@@ -264,7 +193,7 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
                 exit_code = failure_from_file(path) < 0;
                 finish();
         }
-        flush_after_script(result != 0);
+        flush_after_script();
         if (result)
                 Py_DecRef(result);
         else
@@ -313,12 +242,10 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (!tried)
                 sys_call1(SYS_close, WARM_TEMPLATE_FD);
         snapshot_forget();
-        plain = plain_code(code, head.code_length);
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
                                 PyBytes_FromStringAndSize(body, words))) ||
-            (head.mode != RELEASE_CONTEXT &&
-             script_give(path, known.directory, code, head.code_length, plain) < 0)) {
+            (head.mode != RELEASE_CONTEXT && bare_write_script(path, code, head.code_length) < 0)) {
                 PyErr_Print();
                 leave(RESTORE_FAILED);
         }
@@ -343,13 +270,12 @@ static int know(const char *path)
         known.sys = PyModule_GetDict(PyImport_AddModule("sys"));
         known.started = PyDict_GetItemString(names, "started");
         known.path = PyUnicode_DecodeFSDefault(path);
-        known.directory = PyUnicode_AsUTF8AndSize(PyDict_GetItemString(names, "DIRECTORY"), 0);
         known.out = PyUnicode_InternFromString("stdout");
         known.err = PyUnicode_InternFromString("stderr");
         known.flush = PyUnicode_InternFromString("flush");
         known.file = PyUnicode_InternFromString("__file__");
         known.cached = PyUnicode_InternFromString("__cached__");
-        const int found = known.path && known.directory && known.out && known.err && known.flush;
+        const int found = known.path && known.out && known.err && known.flush;
         return found && known.file && known.cached ? 0 : -1;
 }
 
@@ -363,9 +289,8 @@ static __attribute__((noreturn)) void write_down(void)
                 leave(1);
         refresh = PyObject_IsTrue(refresh) ? refresh : 0;
         one_thread = bare_threads();
-        if (know(path) < 0)
+        if (know(path) < 0 || shutdown_prepare(names) < 0)
                 leave(1);
-        plain_prepare();
         plug_holes();
         if (&__curbrk) {
                 last_break = __curbrk;
@@ -445,8 +370,7 @@ static int is_script(const char *path)
 
 static int seen;
 
-/* See script.c. */
-void script_wanted(const char *path)
+static void before_fopen(const char *path)
 {
         if (seen || !is_script(path))
                 return;
@@ -454,9 +378,30 @@ void script_wanted(const char *path)
         make_template();
 }
 
-void script_searched(void)
+/* libc's functions, under both names that an interpreter may use.  NEXT() finds the original one.
+ * NOLINTBEGIN(bugprone-macro-parentheses): names */
+#define PUBLIC __attribute__((visibility("default")))
+#define NEXT(next, name)                                                                                     \
+        static __typeof__(&name) next;                                                                       \
+        if (!next)                                                                                           \
+        *(void **)&next = dlsym(NEXT_LIBRARY, #name)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+PUBLIC void *fopen(const char *path, const char *mode);
+PUBLIC void *fopen64(const char *path, const char *mode);
+
+void *fopen(const char *path, const char *mode)
 {
-        plain = 0;
+        NEXT(next, fopen);
+        before_fopen(path);
+        return next ? next(path, mode) : 0;
+}
+
+void *fopen64(const char *path, const char *mode)
+{
+        NEXT(next, fopen64);
+        before_fopen(path);
+        return next ? next(path, mode) : 0;
 }
 
 /* Nothing that the child of vfork() could change is in a register of ours. */

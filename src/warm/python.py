@@ -2,20 +2,15 @@
 #
 # Run once, before the template is written, in a namespace that code never sees.  What the functions
 # need is looked up beforehand: code may change what it likes.
-import _thread
-import _weakref
-import atexit
 import gc
 import os
 import sys
 
 SCRIPT = os.path.join(os.getcwd(), "main.py")
-DIRECTORY = sys.path[0]
 
 
 def preload(names):
     seen = set(sys.path_importer_cache)
-    holders = sys.getrefcount(sys.stdout)
 
     for name in names.decode().split("\0"):
         try:
@@ -23,16 +18,11 @@ def preload(names):
                 __import__(name)  # importlib may bring warnings along, by which more is told at the end
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
-    global stdout_is_held
-    stdout_is_held = sys.getrefcount(sys.stdout) > holders  # numpy has it as the default of an argument
     global driver
     driver = compile(DRIVER, "<context>", "exec")
     warm_up()
     for path in set(sys.path_importer_cache) - seen:
         del sys.path_importer_cache[path]
-    global ahead, registered
-    registered = atexit._ncallbacks()
-    ahead = [name for name in sys.modules if name not in ("sys", "builtins", "__main__")]
     gc.collect()
     gc.freeze()
     return ""
@@ -89,6 +79,11 @@ def warm_up():
 def settle():
     # In the child that is written down.
     become_main()
+    # For shutdown.c.
+    global template, unfrozen
+    others = sys, sys.modules["builtins"], sys.modules["__main__"]
+    template = {name: m for name, m in sys.modules.items() if isinstance(m, type(sys)) and m not in others}
+    unfrozen = []
     # What gives a restored one random numbers of its own, and tells it which process it is, if
     # anything that is loaded has noted that already; what is imported later asks the kernel.
     seeds = []
@@ -142,91 +137,6 @@ def drive():
     # As `python3 -c` would.
     sys.path[0] = ""
     exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"]})
-
-
-# Of C, without a __del__, and what they do when they go is seen: a database removes its journal.
-CLOSING = ("sqlite3", "_gdbm", "_dbm")
-
-# Whose objects the collector does not know of: that they are imported has to do.
-UNSEEN = ("_sqlite3", "_gdbm", "_dbm") if sys.version_info < (3, 11) else ()
-
-
-# What modules that were imported ahead registered: logging flushes what it has, and so do many.  This is what the
-# interpreter does next; to let it do that would be to have it take everything apart afterwards.  Called with nothing
-# of ours below it, because what is called may look there.
-call_back = atexit._run_exitfuncs
-
-
-def may_call_back(callbacks=atexit._ncallbacks, threads=_thread._count):
-    return 0 < callbacks() <= registered and not threads()
-
-
-def simple(get_objects=gc.get_objects, callbacks=atexit._ncallbacks, threads=_thread._count,
-           reference=_weakref.ReferenceType, proxies=(_weakref.ProxyType, _weakref.CallableProxyType),
-           collected=gc.callbacks, debug=gc.get_debug, asks=type.__getattribute__, hashes=type.__hash__, compares=type.__eq__,
-           unseen=UNSEEN):
-    # Whether nothing of what the code made would notice that the interpreter ends: then it need not,
-    # and the kernel may have it all as it is.  What was there before the code is not among these.  We
-    # keep no reference to the streams ourselves: they are flushed when the last is gone.
-    stdout, stderr = sys.__stdout__, sys.__stderr__
-    if callbacks() or threads() or collected or debug():
-        return False
-    if sys.stdout is not stdout or sys.stderr is not stderr:
-        return False
-    for name in unseen:
-        if name in sys.modules:
-            return False
-    objects = get_objects()
-    for kind in {id(type(o)): type(o) for o in objects}.values():  # to look at some is to call the code
-        meta = type(kind)
-        if meta is not type and (meta.__getattribute__ is not asks or meta.__hash__ is not hashes
-                                 or meta.__eq__ is not compares or hasattr(meta, "__getattr__")):
-            return False
-    kinds = set(map(type, objects))
-    if type(sys) not in kinds:  # not even __main__: the code, too, has told the collector to leave all alone
-        return False
-    for kind in kinds:
-        if hasattr(kind, "__del__") or issubclass(kind, reference) and kind is not reference:
-            return False
-        if kind in proxies or kind.__module__ in CLOSING:
-            return False
-    if reference in kinds or type in kinds:
-        for o in objects:
-            kind = type(o)
-            if kind is reference and o.__callback__ is not None or kind is type and "__del__" in o.__dict__:
-                return False
-    stdout.flush()
-    stderr.flush()
-    return True
-
-
-async def nothing():
-    pass
-
-
-coroutine = nothing()
-coroutine.close()
-
-
-def may_hide(callbacks=atexit._ncallbacks, threads=_thread._count, get_objects=gc.get_objects, coroutine=type(coroutine)):
-    # Not if something of the code's is still going to run that may want what was imported ahead.
-    # Nor if something of its own is: logging has a say in what others tell of at the end.
-    if registered or callbacks() or threads():
-        return False
-    # Nor if there may be one that nobody awaited: to tell of it the interpreter imports warnings, but not at its end.
-    return "warnings" in sys.modules or not any(type(o) is coroutine for o in get_objects())
-
-
-def hide(may=may_hide):
-    # Takes it out of the interpreter's sight: to take it apart would be a waste.
-    global kept
-    if not may():
-        return
-    modules = sys.modules
-    kept = {}
-    for name in ahead:
-        if name in modules:
-            kept[name] = modules.pop(name)
 
 
 def trial(restore_fd, template_fd):

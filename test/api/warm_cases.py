@@ -546,6 +546,104 @@ ENDINGS = [
     Case("C's own atexit", "import ctypes\nF = ctypes.CFUNCTYPE(None)\nlibc = ctypes.CDLL(None)\nbuf = ctypes.create_string_buffer(b'from C\\n')\nlibc.printf(buf)\nlibc.puts(b'more')"),
 ]  # fmt: skip
 
+# What the interpreter finalizes at its end (src/warm/shutdown.c).  "The template" is what the pool has imported.
+DEL = "class A:\n    def __init__(self, n='A'): self.n = n\n    def __del__(self): print('del', self.n, flush=True)\n"
+SHUTDOWN = [
+    Case("del: a class attribute", DEL + "class B: a = A()\nprint('end')"),
+    Case("del: a class attribute of a class in a cycle", DEL + "class B:\n    a = A()\n    def f(self): return B\nB.b = B()"),
+    Case("del: a default argument", DEL + "def f(a=A()): pass"),
+    Case("del: a closure", DEL + "def f():\n    a = A()\n    return lambda: a\ng = f()"),
+    Case("del: a bound method", DEL + "class B:\n    def __init__(s): s.a = A()\n    def m(s): pass\nm = B().m"),
+    Case("del: a partial", DEL + "import functools\np = functools.partial(print, A())"),
+    Case("del: an instance that the collector does not know", "class A:\n    __slots__ = ()\n    def __del__(self): print('del', flush=True)\na = A()\nb = (A(),)"),
+    Case("del: an int with a finalizer", "class A(int):\n    __slots__ = ()\n    def __del__(self): print('del', int(self), flush=True)\na = A(7)"),
+    Case("del: set later on the class", "class A: pass\na = A()\nsetattr(A, '__' + 'del__', lambda s: print('del', flush=True))"),
+    Case("del: inherited from a class of the library", "import tempfile\nclass T(tempfile.TemporaryDirectory): pass\nt = T(dir='.')", normal=[(r"tmp\w+", "tmpN")], err=True),
+    Case("del: a generator that has not finished", DEL + "def g():\n    a = A('local')\n    try: yield 1\n    finally: print('finally', flush=True)\nx = g(); next(x)"),
+    Case("del: a generator in a cycle", "def g():\n    me = yield\n    try: yield\n    finally: print('finally', flush=True)\nx = g(); next(x); x.send(x); del x"),
+    Case("del: a coroutine that has not finished", "import types\n@types.coroutine\ndef s(): yield\nasync def f():\n    try: await s()\n    finally: print('finally', flush=True)\nc = f(); c.send(None)"),
+    Case("del: an asynchronous generator that has not finished", "async def g():\n    try: yield 1\n    finally: print('finally', flush=True)\nx = g()\ntry: x.asend(None).send(None)\nexcept StopIteration as e: print(e.value)", err=True),
+    Case("del: thread-local", DEL + "import threading\nl = threading.local(); l.a = A()\nprint('end')"),
+    Case("del: a context variable", DEL + "import contextvars\nv = contextvars.ContextVar('v'); v.set(A())\nprint('end')"),
+    Case("del: an exception with its frames", DEL + "def f():\n    a = A('local')\n    1 / 0\ntry: f()\nexcept Exception as e: kept = e\nprint('end')"),
+    Case("del: sys.last_value and sys.path", DEL + "import sys\nsys.last_value = A('last'); sys.path.append(A('path')); sys.argv.append(A('argv')); sys.ps1 = A('ps1'); sys.x = A('x')"),
+    Case("del: sys.modules", DEL + "import sys\nsys.modules['a'] = A('not a module')\nm = type(sys)('m'); m.a = A('module'); sys.modules['m'] = m; del m"),
+    Case("del: excepthook, displayhook and trace", DEL + "import sys\nclass H(A):\n    def __call__(self, *a): return None\nsys.excepthook = H('excepthook'); sys.displayhook = H('displayhook'); sys.unraisablehook = H('unraisablehook')"),
+    Case("del: builtins", DEL + "import builtins\nbuiltins.a = A('a'); builtins._ = A('_')\nprint('end')"),
+    Case("del: revives itself", "kept = []\nclass A:\n    def __del__(self): print('del', flush=True); kept.append(self)\na = A(); a.a = a; del a\nb = A()"),
+    Case("del: makes another", "class A:\n    def __init__(self, n): self.n = n\n    def __del__(self):\n        print('del', self.n, flush=True)\n        if self.n: globals()['b'] = A(self.n - 1)\na = A(3)"),
+    Case("del: raises", "class A:\n    def __del__(self): raise ValueError('at the end')\na = A(); b = A(); b.b = b; del b", err=True),
+    Case("del: raises, with a hook", "import sys\nsys.unraisablehook = lambda u: print('hook', u.exc_type.__name__, flush=True)\nclass A:\n    def __del__(self): raise ValueError\na = A()"),
+    Case("del: exits", "import sys\nclass A:\n    def __del__(self): print('del'); sys.exit(3)\na = A()", err=True),
+    Case("del: prints without a flush", "class A:\n    def __del__(self): print('del')\na = A(); b = A(); b.b = b; del b\nprint('end')"),
+    Case("del: prints to stderr, and writes a file", "import sys\nclass A:\n    def __init__(self): self.f = open('out', 'w')\n    def __del__(self): print('del', file=sys.stderr); self.f.write('late')\na = A()", err=True),
+    Case("del: imports what the template has", err=True, code="class A:\n    def __del__(self):\n        import json, os\n        print(json.dumps([1]), os.getcwd(), flush=True)\na = A()"),
+    Case("del: imports what the template has, in a module", "import helper", files={"helper.py": "class A:\n    def __del__(self):\n        import json\n        print(json.dumps([1]), flush=True)\na = A()\n"}, err=True),
+    Case("del: looks at sys.modules", "import sys\nclass A:\n    def __del__(self, sys=sys): print([(n, sys.modules.get(n) is None) for n in ('json', 're', 'os', 'sys', '__main__')], flush=True)\na = A()"),
+    Case("del: looks at the collector", "import gc\nclass A:\n    def __del__(self, gc=gc): print(len(gc.callbacks), gc.get_debug(), gc.isenabled(), flush=True)\na = A()"),
+    Case("del: collects", "import gc\nclass A:\n    def __del__(self, gc=gc): gc.collect(); print('del', flush=True)\na = A(); b = A(); b.b = b; del b"),
+    Case("atexit: collects, and looks at the collector", "import atexit, gc\natexit.register(lambda: print(type(gc.collect()), len(gc.get_objects()) > 0))\nclass A:\n    def __del__(self): print('del', flush=True)\na = A()"),
+    Case("template: an attribute of a module", DEL + "import json\njson.a = A()"),
+    Case("template: a list in a module", DEL + "import json, re\njson.kept = [A('list')]; re.kept = {'k': (A('dict'),)}"),
+    Case("template: an attribute of a class", DEL + "import json\njson.JSONEncoder.a = A()"),
+    Case("template: a method that is replaced by a closure", DEL + "import json\ndef f():\n    a = A()\n    return lambda self, o: a\njson.JSONEncoder.default = f()"),
+    Case("template: an attribute of a function", DEL + "import json\njson.dumps.a = A()"),
+    Case("template: a subclass with a finalizer", "import json\nclass E(json.JSONEncoder):\n    def __del__(self): print('del', flush=True)\nprint(json.dumps(1, cls=E))\ne = E()"),
+    Case("template: a cache that holds an object", DEL + "import copyreg\nclass B: pass\ncopyreg.pickle(B, A('reducer').__init__)"),
+    Case("template: an open file in a module", "import json\njson.f = open('out', 'w'); json.f.write('x' * 10)"),
+    Case("template: an open file in a class", "import json\njson.JSONEncoder.f = open('out', 'w'); json.JSONEncoder.f.write('x' * 10)"),
+    Case("template: a weak reference with a callback", "import json, weakref\nclass A: pass\na = A()\njson.r = weakref.ref(a, lambda r: print('gone', flush=True))"),
+    Case("template: a module that the code removes", DEL + "import sys, json\njson.a = A()\ndel sys.modules['json'], json\nprint('end')"),
+    Case("template: all modules that the code removes", "import sys\nclass A:\n    def __del__(self): print('del', flush=True)\na = A()\nfor n in list(sys.modules):\n    if n not in ('sys', 'builtins', '__main__'): del sys.modules[n]\nprint('end')"),
+    Case("template: a module that is replaced", DEL + "import sys, json\nclass M(type(sys)):\n    def __del__(self): print('del module', flush=True)\nsys.modules['json'] = M('json')"),
+    Case("template: reloaded", DEL + "import importlib, json\njson.a = A()\nimportlib.reload(json)\nprint('end')"),
+    Case("file: a global", "f = open('out', 'w'); f.write('x' * 10)"),
+    Case("file: a cycle", "l = [open('out', 'w')]; l[0].write('x' * 11); l.append(l); del l"),
+    Case("file: a default argument", "def f(h=open('out', 'w')): h.write('x' * 12)\nf()"),
+    Case("file: a class attribute", "class A: f = open('out', 'wb')\nA.f.write(b'x' * 13)"),
+    Case("file: an unfinished generator", "def g():\n    with open('out', 'w') as f:\n        f.write('x' * 14)\n        yield\nx = g(); next(x)"),
+    Case("file: csv, gzip and zip", "import csv, zipfile\nf = open('a.csv', 'w'); w = csv.writer(f); w.writerow([1, 2])\nz = zipfile.ZipFile('b.zip', 'w'); z.writestr('x', 'y')", err=True),
+    Case("file: a wrapper of standard output", "import sys, io\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8', line_buffering=False)\nprint('wrapped ü')"),
+    Case("file: a wrapper of standard output, and the original", "import sys, io\nw = io.TextIOWrapper(sys.stdout.buffer)\nw.write('wrapped')\nprint('plain')"),
+    Case("file: standard output is detached", "import sys\nb = sys.stdout.detach()\nb.write(b'bytes')", exit=None, err=True),
+    Case("file: standard output is written as bytes", "import sys\nsys.stdout.buffer.write(b'bytes')\nsys.stderr.buffer.write(b'error')", err=True),
+    Case("file: standard output is a StringIO", "import sys, io\nsys.stdout = io.StringIO()\nprint('lost')"),
+    Case("file: standard output is an object of the code", "import sys\nclass Out:\n    n = 0\n    def write(self, t): sys.__stdout__.write(t.upper())\n    def flush(self): Out.n += 1; sys.__stdout__.write('flush %d\\n' % Out.n)\nsys.stdout = Out()\nprint('on')"),
+    Case("file: standard output is a file that fills nothing", "import sys\nsys.stdout = open('/dev/full', 'w')\nprint('lost')", exit=120, err=True),
+    Case("file: standard output is closed", "import sys\nprint('kept', flush=True)\nsys.stdout.close()"),
+    Case("file: the descriptor of standard output is closed", "import os\nprint('lost')\nos.close(1)", exit=120, err=True),
+    Case("file: the descriptor is closed in atexit, and something is printed", "import atexit, os\natexit.register(lambda: (os.close(1), print('lost')))\nprint('kept')", exit=120, err=True),
+    Case("file: the descriptor is closed in __del__, and something is printed", "import os\nclass A:\n    def __del__(self, os=os): os.close(1); print('lost')\na = A()\nprint('kept')"),
+    Case("file: the descriptor of standard error is closed", "import os, sys\nos.close(2)\nsys.stderr.write('lost')\nprint('kept')", exit=None),
+    Case("file: closed descriptor, and an exit code", "import os, sys\nprint('lost')\nos.close(1)\nsys.exit(3)", exit=120, err=True),
+    Case("atexit: prints without a flush", "import atexit\natexit.register(print, 'atexit')\nclass A:\n    def __del__(self): print('del')\na = A()\nprint('end')"),
+    Case("atexit: registers, and raises", "import atexit\ndef f(): atexit.register(print, 'second'); 1 / 0\natexit.register(f)", err=True),
+    Case("atexit: all callbacks are removed", "import atexit\natexit.register(print, 'never')\natexit._clear()\nclass A:\n    def __del__(self): print('del', flush=True)\na = A()"),
+    Case("thread: a daemon that holds objects", DEL + "import threading, time\ndef f(a): time.sleep(60)\nthreading.Thread(target=f, args=(A('of the thread'),), daemon=True).start()\na = A('global')"),
+    Case("thread: a daemon that computes, and finalizers", DEL + "import threading\ndef f():\n    while True: sum(range(100))\nthreading.Thread(target=f, daemon=True).start()\na = A()"),
+    Case("thread: threading._shutdown is replaced", "import threading\nold = threading._shutdown\ndef f(): print('shutdown'); old()\nthreading._shutdown = f\nthreading.Thread(target=print, args=('thread',)).start()", err=True),
+    Case("thread: started without threading", "import _thread, time\n_thread.start_new_thread(time.sleep, (60,))\nclass A:\n    def __del__(self): print('del', flush=True)\na = A()"),
+    Case("weakref: proxies, containers and finalize", "import weakref\nclass A: pass\na, b = A(), A()\np = weakref.proxy(a, lambda p: print('proxy', flush=True))\nd = weakref.WeakValueDictionary(a=a); s = weakref.WeakSet([a])\nweakref.finalize(b, print, 'finalize')"),
+    Case("abc: classes and their registries", "import collections.abc\nclass A(collections.abc.Mapping):\n    def __getitem__(self, k): raise KeyError(k)\n    def __iter__(self): return iter(())\n    def __len__(self): return 0\n    def __del__(self): print('del', flush=True)\na = A(); print(isinstance(a, collections.abc.Sized), dict(a))"),
+    Case("copy: a hostile memo", "import copy\nclass M(dict):\n    def get(self, k, d=None): return d\n    def __setitem__(self, k, v): dict.__setitem__(self, k, v)\n    def __del__(self): print('del', flush=True)\nm = M()\nprint(copy.deepcopy([1, [2]], m))"),
+    Case("copy: a memo that opens a file", "import copy\nclass M:\n    def get(self, k, d): return d\n    def __setitem__(self, k, v): copy.f = copy.dispatch_table and copy.__builtins__['op' + 'en']('out', 'w'); copy.f.write('x')\n    __getitem__ = lambda s, k: []\nprint(copy.deepcopy([[1]], M()))"),
+    Case("gc: disabled", "import gc\ngc.disable()\nclass A:\n    def __del__(self): print('del', flush=True)\na = A(); b = A(); b.b = b; del b\nprint('end')"),
+    Case("gc: frozen by the code", "import gc\nclass A:\n    def __del__(self): print('del', flush=True)\na = A(); b = A(); b.b = b; del b\nf = open('out', 'w'); f.write('text')\ngc.freeze()\nprint('end')", err=True),
+    Case("gc: unfrozen by the code", "import gc\ngc.unfreeze()\nclass A:\n    def __del__(self): print('del', flush=True)\na = A(); a.a = a; del a\nprint('end')"),
+    Case("gc: a callback of the code", "import gc\nclass A:\n    def __del__(self): print('del', flush=True)\na = A()\ngc.callbacks.append(lambda p, i: p == 'stop' and print('collected', flush=True))"),
+    Case("gc: a callback that atexit adds", "import atexit, gc\natexit.register(lambda: gc.callbacks.insert(0, lambda p, i: print(p, flush=True)))"),
+    Case("a trace function sees finalizers", "import sys\nclass A:\n    def __del__(self): pass\na = A()\nsys.settrace(lambda f, e, a: print(e, f.f_code.co_name, flush=True))"),
+    Case("a profile function sees finalizers", "import sys\nclass A:\n    def __del__(self): len([])\na = A()\nsys.setprofile(lambda f, e, a: print(e, f.f_code.co_name, flush=True))"),
+    Case("an interrupt, and finalizers", "class A:\n    def __del__(self): print('del', flush=True)\na = A()\nraise KeyboardInterrupt", exit=130),
+    Case("a forked child has a shutdown of its own", "import os\nclass A:\n    def __del__(self): print('del', flush=True)\na = A(); f = open('out%d' % (os.fork() == 0), 'w'); f.write('x')\ntry: os.wait()\nexcept ChildProcessError: pass"),
+    Case("a subclass of a stream that the code closes", "import io\nclass S(io.StringIO):\n    def close(self): print('close', flush=True); super().close()\ns = S()\nimport json; json.s = S()"),
+    Case("multiprocessing: a pool that nobody closes", "import multiprocessing\nif __name__ == '__main__':\n    p = multiprocessing.Pool(1)\n    print(p.map(abs, [-1]))", err=True),
+    Case("concurrent.futures: an executor in a module of the template", "import json\nfrom concurrent.futures import ThreadPoolExecutor\njson.p = ThreadPoolExecutor(1)\nprint(json.p.submit(abs, -1).result())\njson.p.submit(print, 'task')"),
+    Case("asyncio: a loop in a module of the template", "import asyncio, json\njson.loop = asyncio.new_event_loop()\nasyncio.set_event_loop(json.loop)\nprint('end')", err=True),
+    Case("logging: a handler to a file, not closed", "import logging\nlogging.basicConfig(filename='log', format='%(message)s')\nlogging.error('e')\nclass H(logging.StreamHandler):\n    def close(self): print('close', flush=True); super().close()\nlogging.getLogger().addHandler(H())\nlogging.error('f')", err=True),
+    Case("tempfile: finalizers", "import tempfile\nd = tempfile.TemporaryDirectory(dir='.')\nf = tempfile.NamedTemporaryFile(dir='.', mode='w'); f.write('x')\ns = tempfile.SpooledTemporaryFile(); s.write(b'x')"),
+]  # fmt: skip
+
 # For interpreters that have imported sqlite3, logging and more ahead.
 WITH_LIBRARIES = [
     Case("sqlite3: a database that is not closed", "import sqlite3\nc = sqlite3.connect('f.db')\nc.execute('pragma journal_mode=wal')\nc.execute('create table t (x)')\nc.execute('insert into t values (1)')\nc.commit()\nprint('done')"),
@@ -562,7 +660,7 @@ WITH_LIBRARIES = [
     Case("gc: frozen, and an open file", "import gc\nf = open('x', 'w'); f.write('text')\ngc.freeze()\nprint('end')"),
 ]
 
-# What a module beside main.py may do, in place of one of the library's that plain code imports, or that others import for it.
+# A module beside main.py that takes the place of one of the standard library.
 LOOKS = """
 import atexit, os, sys, threading
 print(__name__, sorted(os.listdir('.')), len(open('main.py').read()), os.path.exists(sys.modules['__main__'].__file__))
@@ -576,8 +674,8 @@ def mean(x): return 'mine'
 def loads(x): return 'mine'
 """
 
-# Code that is plain (src/warm/plain.c), or is nearly: of the quick way that it takes nothing is to be seen.
-HARMLESS = [
+# Short programs of the usual kinds, and ways to be noticed at the end without the words that are usual for it.
+PROGRAMS = [
     Case("json", "import json\nprint(json.dumps({'a': [1, 2.5, None, 'ü']}, indent=2, sort_keys=True))\nprint(json.loads('[1, {\"a\": 2}]'))"),
     Case("json: an error in it", "import json\ndef f(x): return json.loads(x)\nf('{')", exit=1),
     Case("json: an error that is caught", "import json\ntry: json.loads('{')\nexcept json.JSONDecodeError as e: print(e, e.doc, e.pos)"),
