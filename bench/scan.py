@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the scanner costs for a megabyte of each shape of test/api/scan_shapes.py, in turns with what only checks the syntax of the same
+"""What the scanner costs for each shape of test/api/scan_shapes.py, in turns with what only checks the syntax of the same
 text: `compile()` of Python, `bash -n`, `node --check`; then of files that are minified JavaScript, where the tests have fetched some.
 
     bench/scan.py --cella BUILD/src/cella [--rounds N] [FILE...]     (files are measured, too)

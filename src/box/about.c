@@ -225,6 +225,8 @@ static void put_scan(struct writer *w, const struct exec_request *r)
         put_open(w, "scan", '{');
         put_text(w, "severity", scan_severity_name(report->worst), 32);
         put_number(w, "count", report->n_findings);
+        if (report->skipped)
+                put_text(w, "skipped", report->skipped, 96);
         put_open(w, "findings", '[');
         for (int severity = (int)report->worst; severity >= (int)SCAN_LOW; severity--)
                 for (size_t i = 0; i < report->n_findings; i++) {

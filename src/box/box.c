@@ -222,6 +222,7 @@ static void set_up(struct box *box, const struct box_options *options)
         list_init(&box->pools);
         list_init(&box->used_images);
         list_init(&box->settling);
+        list_init(&box->scan_jobs);
         uv_prepare_init(box->loop, &box->settle);
         uv_timer_init(box->loop, &box->cleanup);
         uv_timer_init(box->loop, &box->tick);

@@ -57,8 +57,10 @@ struct box {
         char directory[KEEPER_PATH_MAX]; /* of the state */
         char store[KEEPER_PATH_MAX];     /* of the images, see image/store.h */
         struct settings settings;
-        struct list sandboxes;   /* struct box_sandbox */
-        struct list executions;  /* struct execution, those that are under way */
+        struct list sandboxes;  /* struct box_sandbox */
+        struct list executions; /* struct execution, those that are under way */
+        struct list scan_jobs;  /* struct scan_job, those that wait for a thread */
+        unsigned scans_running;
         struct list settling;    /* struct execution, answered, with work left that nobody waits for */
         uv_prepare_t settle;     /* does it */
         struct list pools;       /* struct pool */

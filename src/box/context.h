@@ -94,13 +94,14 @@ struct context_run {
         int64_t again_us; /* so long after the first SIGINT a second one is sent; 0: never */
         bool streamed;
         bool results_truncated;
-        bool finishing;   /* everything but the observer's count is done */
-        bool interrupted; /* by a caller who means the code only */
-        bool signalled;   /* SIGINT was sent */
-        bool deferred;    /* it is to be, as soon as there is code for it */
-        bool done;        /* the driver said so */
-        bool fence;       /* it is at the empty run behind it */
-        bool over;        /* what follows is paperwork */
+        struct scan_job *scan; /* a worker thread scans its code; NULL: none does */
+        bool finishing;        /* everything but the observer's count and the scan is done */
+        bool interrupted;      /* by a caller who means the code only */
+        bool signalled;        /* SIGINT was sent */
+        bool deferred;         /* it is to be, as soon as there is code for it */
+        bool done;             /* the driver said so */
+        bool fence;            /* it is at the empty run behind it */
+        bool over;             /* what follows is paperwork */
         struct verdict_facts facts;
         struct keeper_counted before; /* the sandbox's counters when it began */
         struct observer observer;
@@ -128,7 +129,8 @@ void context_remove_all(struct box_sandbox *sandbox);
 struct context *context_find(const struct box_sandbox *sandbox, const char *id);
 json_t *context_to_json(const struct context *context);
 
-/* Runs code in it; takes what *request holds, on failure too. */
+/* Runs code in it; takes what *request holds, on failure too.  Does not refuse code: callers use
+ * exec_request_scan_first() before. */
 int context_run_new(struct context *context, const struct caller *caller, struct exec_request *request,
                     const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
                     void *who, struct context_run **ret, struct cella_err *err);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "box/about.h"
 #include "box/context_parts.h"
+#include "box/scan_job.h"
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define CPU_CHECK_MIN_US 5000
@@ -41,10 +42,13 @@ static void run_free(struct context_run *run)
 static void finish(struct context_run *run)
 {
         box_keeper_forget(run->box, run);
-        if (run->observer.counting) { /* on_network() goes on */
+        const bool advice = run->scan && run->facts.ending != END_CANCELLED;
+        if (run->observer.counting || advice) { /* on_network() or on_advice() goes on */
                 run->finishing = true;
                 return;
         }
+        scan_job_cancel(run->scan);
+        run->scan = NULL;
         context_run_conclude(run);
         context_run_finished(run->context);
         if (run->events && run->events->on_end)
@@ -56,6 +60,16 @@ static void finish(struct context_run *run)
 static void on_network(struct observer *observer)
 {
         struct context_run *run = list_entry(observer, struct context_run, observer);
+        if (run->finishing)
+                finish(run);
+}
+
+static void on_advice(void *context, int r, const struct scan_report *report)
+{
+        struct context_run *run = context;
+        run->scan = NULL;
+        if (r == 0)
+                exec_request_keep_report(&run->request, report);
         if (run->finishing)
                 finish(run);
 }
@@ -479,8 +493,6 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         int r = check_idle(c, err);
         if (r == 0)
                 r = check_cpu_time(c, request, err);
-        if (r == 0)
-                r = exec_request_scan_now(c->box, request, err);
         if (r == 0 && (!(run = calloc(1, sizeof *run)) || id_make("exe_", run->id) < 0))
                 r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0 || !run) {
@@ -514,7 +526,8 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         if ((r = start(run, err)) < 0) {
                 run_free(run);
         } else {
-                exec_request_warn(c->box, &run->request); /* long code of a context is not looked at */
+                if (exec_request_warn(c->box, &run->request))
+                        scan_job_new(c->box, &run->request, SCAN_ADVICE_MS, on_advice, run, &run->scan);
                 *ret = run;
         }
         return r;

@@ -333,7 +333,7 @@ void execution_start(struct execution *ex)
                 return;
         }
         if (ex->request.scan_first)
-                execution_scan(ex); /* beside what makes the sandbox */
+                execution_scan_first(ex); /* while the sandbox is made */
         sandbox_attach(sb, &ex->task);
 }
 

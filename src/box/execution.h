@@ -107,16 +107,16 @@ struct execution {
         bool announced;   /* its start was reported */
         bool cpu_counted; /* its CPU time is counted, also in a sandbox of its own */
         bool early_known, early_wanted;
-        bool attached;  /* init takes its messages */
-        bool scanning;  /* another thread looks at its code */
-        bool waits;     /* the reader has no room */
-        bool spawned;   /* the command was sent */
-        bool logged;    /* the log knows of it */
-        bool maybe_ran; /* the sandbox was lost, with an error, after the code was released */
-        bool lists;     /* init tells of its files without being asked, */
-        bool listed;    /* and has */
-        bool over;      /* it has ended; what follows is paperwork */
-        bool finishing; /* everything but the observer's count is done */
+        bool attached;         /* init takes its messages */
+        struct scan_job *scan; /* a worker thread scans its code; NULL: none does */
+        bool waits;            /* the reader has no room */
+        bool spawned;          /* the command was sent */
+        bool logged;           /* the log knows of it */
+        bool maybe_ran;        /* the sandbox was lost, with an error, after the code was released */
+        bool lists;            /* init tells of its files without being asked, */
+        bool listed;           /* and has */
+        bool over;             /* it has ended; what follows is paperwork */
+        bool finishing;        /* everything but the observer's count is done */
         bool done;
         uv_timer_t timer;
         struct verdict_facts facts;

@@ -9,6 +9,7 @@
 #include "box/execution_parts.h"
 #include "box/pool.h"
 #include "box/record.h"
+#include "box/scan_job.h"
 
 #define EARLY_US 5000 /* counters that are older say nothing of the end */
 
@@ -95,12 +96,15 @@ static void finish(struct execution *ex)
         if (ex->done)
                 return;
         box_keeper_forget(ex->box, ex);
-        /* execution_counted() goes on */
-        if (ex->observer.counting || (ex->scanning && ex->spawned && !ex->failure.kind)) {
+        /* execution_counted() goes on.  An execution that was cancelled does not wait for advice. */
+        if (ex->observer.counting ||
+            (ex->scan && ex->spawned && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
                 execution_clock_stop(ex);
                 ex->finishing = true;
                 return;
         }
+        scan_job_cancel(ex->scan);
+        ex->scan = NULL;
         if (!ex->failure.kind)
                 observer_conclude(&ex->observer, &ex->facts, &ex->limits);
         observer_leave(&ex->observer);

@@ -40,8 +40,8 @@ bool execution_needs_deaths(const struct task *task);
 struct cella_command execution_command(const struct execution *ex);
 
 /* execution_scan.c */
-void execution_scan(struct execution *ex); /* in another thread; what has to be decided first waits for it */
-void execution_scan_beside(struct execution *ex); /* it runs now */
+void execution_scan_first(struct execution *ex);  /* execution_begin() comes when the scan has allowed it */
+void execution_scan_beside(struct execution *ex); /* its code has been released: scans for advice */
 
 /* execution_io.c */
 int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err);

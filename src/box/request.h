@@ -25,10 +25,12 @@ struct exec_request {
         struct secret_grant *grant;    /* what they stand for; NULL: nothing */
         const json_t *allowed_imports; /* NULL: all */
         /* Decided by exec_request_admit(): */
-        bool direct;      /* runs on the host */
-        char reason[128]; /* why there or in a sandbox; "": the mode leaves no choice */
-        bool scan_first;  /* not before the scanner has said yes, which takes too long for the loop */
-        bool scanned;     /* nothing is left to look at */
+        bool direct;          /* runs on the host */
+        char reason[128];     /* why there or in a sandbox; "": the mode leaves no choice */
+        bool scan_first;      /* it may begin only when a worker has scanned it and it was not refused */
+        bool scanned;         /* it needs no scan, or no further one */
+        unsigned risky;       /* the verdict of a scan that decides */
+        bool unknown_command; /* and this part of its report */
         struct scan_report *report; /* what is to be told; NULL: nothing */
         const char *cwd;
         const char *input; /* for standard input */
@@ -59,9 +61,14 @@ void exec_request_done(struct exec_request *request);
 
 /* Whether it may be run, and how; before a sandbox is looked for.  Opens the secrets that it names, if this
  * caller may use them all; decides between host and sandbox (own: exec_request_sandbox() is going to find it
- * one); asks the scanner where it may refuse.  What goes to the log has no value of a secret from then on. */
+ * one); asks the scanner where it may refuse.  The log gets no value of a secret from then on.
+ * 1 (only with own): a worker must scan the code first (scan_job.h); then exec_request_decide() and
+ * exec_request_choose() decide. */
 int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *request, bool own,
                        struct cella_err *err);
+/* Host or sandbox, by the mode. */
+int exec_request_choose(const struct box *box, const struct caller *caller, struct exec_request *request,
+                        struct cella_err *err);
 /* Its part about the runtime: what the settings make of its name, and the image it is in. */
 int exec_request_runtime(const struct box *box, struct exec_request *request, bool own,
                          struct cella_err *err);
@@ -76,19 +83,38 @@ int exec_request_grant(struct box *box, const struct caller *caller, struct exec
                        struct cella_err *err);
 
 /* ---- the scanner, see request_scan.c ---- */
-#define SCAN_AT_ONCE 8192 /* bytes that are looked at between two events; more goes to another thread */
-enum scan_language exec_request_language(const struct exec_request *request);
-/* How much there is to look at; 0: nothing that the scanner reads. */
-size_t exec_request_scan_len(const struct exec_request *request);
+#define SCAN_AT_ONCE 1024       /* bytes that are scanned in the event loop; a worker scans what is longer, */
+#define SCAN_AT_ONCE_US 1000    /* or takes more CPU time than this */
+#define SCAN_SELECTIVE_MAX 8192 /* mode "selective" runs longer code in a sandbox */
+#define SCAN_ADVICE_MAX (256u << 10) /* longer code is not scanned for advice, */
+#define SCAN_ADVICE_MS 1000          /* and no longer than this */
+
+/* What the scanner needs of a request.  Borrows it. */
+struct scan_request {
+        enum scan_language language;
+        const char *text;
+        size_t len;
+        const json_t *allowed_imports; /* NULL: all */
+};
+struct scan_request exec_request_scan_request(const struct exec_request *request);
 /* May be called in any thread. */
-int exec_request_scan(const struct exec_request *request, struct scan_report *ret);
-/* Whether it may refuse this request, and whether it does. */
+int scan_request_run(const struct scan_request *request, const struct scan_limits *limits,
+                     struct scan_report *ret);
+
+enum scan_language exec_request_language(const struct exec_request *request);
+/* Whether a scan may refuse this request. */
 bool exec_request_may_refuse(const struct box *box, const struct exec_request *request);
-int exec_request_refuse(const struct box *box, const struct exec_request *request,
+/* Takes the result of a scan that decides: scanned is 0 or -errno.  The error if the request is refused. */
+int exec_request_decide(const struct box *box, struct exec_request *request, int scanned,
                         const struct scan_report *report, struct cella_err *err);
-/* Looks at it now, whatever that takes, if it has to be and was not yet. */
-int exec_request_scan_now(const struct box *box, struct exec_request *request, struct cella_err *err);
-/* It runs: what is short is looked at meanwhile.  True: it is too long for that. */
+/* For requests that become no execution.  1: it is allowed, or no scan may refuse it; negative: it is
+ * refused; 0: a worker scans it.  done() then passes what it gets to exec_request_decide(). */
+struct scan_job;
+int exec_request_scan_first(struct box *box, struct exec_request *request,
+                            void (*done)(void *context, int r, const struct scan_report *report),
+                            void *context, struct scan_job **ret, struct cella_err *err);
+/* Its code runs now: scans it for advice if it is short, and reports that it is skipped if it is too long.
+ * True: a worker must scan it. */
 bool exec_request_warn(const struct box *box, struct exec_request *request);
 /* For a result: its runtime, where it ran and why, what was found.  isolation is borrowed, as the request is.
  */

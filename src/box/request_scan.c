@@ -1,21 +1,17 @@
-/* box/request_scan.c -- what the scanner says of a request, before it runs or while it does.
+/* box/request_scan.c -- what the scanner reports about a request, before it runs or while it runs.
  *
- * It is advice and a filter, never the wall.  Where it may refuse (allowed_imports, the setting scan.action
- * "block") it is asked first; else while the code runs, when the server has nothing else to do. */
+ * The scanner is advice and a filter, never a wall.  Where it may refuse (allowed_imports, the setting
+ * scan.action "block") or choose (mode "selective") it runs first; otherwise while the code runs.  Code of up
+ * to SCAN_AT_ONCE bytes is scanned in the event loop within SCAN_AT_ONCE_US; everything else in a worker
+ * thread (scan_job.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "box/request.h"
+#include "box/scan_job.h"
 
 #define IMPORTS_MAX 256 /* as request_fields.c */
-
-struct source {
-        enum scan_language language;
-        const char *text;
-        size_t len;
-};
 
 /* The interpreter itself, as the clean PATH finds it: another program may have its name. */
 static bool is_system_program(const char *path)
@@ -35,7 +31,7 @@ static bool is_shell_option(const char *option)
 }
 
 /* ["sh", "-c", CODE] and its like.  node goes on to look for options behind the code. */
-static void take_command(const char *const *argv, struct source *ret)
+static void take_command(const char *const *argv, struct scan_request *ret)
 {
         if (!argv || !argv[0] || !argv[1] || !argv[2] || !is_system_program(argv[0]))
                 return;
@@ -46,43 +42,55 @@ static void take_command(const char *const *argv, struct source *ret)
                     : language == SCAN_BASH     ? is_shell_option(option)
                                                 : false;
         if (code)
-                *ret = (struct source){.language = language, .text = argv[2], .len = strlen(argv[2])};
+                *ret = (struct scan_request){.language = language, .text = argv[2], .len = strlen(argv[2])};
 }
 
-static struct source source_of(const struct exec_request *r)
+struct scan_request exec_request_scan_request(const struct exec_request *r)
 {
-        struct source s = {.language = SCAN_UNKNOWN, .text = ""};
+        struct scan_request s = {.language = SCAN_UNKNOWN, .text = ""};
         if (r->code && r->runtime)
-                s = (struct source){.language = scan_language_of_runtime(r->runtime),
-                                    .text = r->code,
-                                    .len = r->code_len};
+                s = (struct scan_request){.language = scan_language_of_runtime(r->runtime),
+                                          .text = r->code,
+                                          .len = r->code_len};
         else
                 take_command((const char *const *)r->argv, &s);
+        s.allowed_imports = r->allowed_imports;
         return s;
 }
 
 enum scan_language exec_request_language(const struct exec_request *r)
 {
-        return source_of(r).language;
+        return exec_request_scan_request(r).language;
 }
 
-size_t exec_request_scan_len(const struct exec_request *r)
+/* How many bytes there are to scan. */
+static size_t scan_len(const struct exec_request *r)
 {
-        const struct source s = source_of(r);
+        const struct scan_request s = exec_request_scan_request(r);
         return s.language == SCAN_UNKNOWN ? 0 : s.len;
 }
 
-int exec_request_scan(const struct exec_request *r, struct scan_report *ret)
+int scan_request_run(const struct scan_request *s, const struct scan_limits *limits, struct scan_report *ret)
 {
-        const struct source s = source_of(r);
         const char *allowed[IMPORTS_MAX];
         struct scan_rules rules = {.allowed_imports = allowed};
         size_t i;
         const json_t *name;
-        json_array_foreach (r->allowed_imports, i, name)
+        json_array_foreach (s->allowed_imports, i, name)
                 if (i < IMPORTS_MAX)
                         allowed[rules.n_allowed_imports++] = json_string_value(name);
-        return scan(s.language, s.text, s.len, r->allowed_imports ? &rules : NULL, ret);
+        return scan(s->language, s->text, s->len, s->allowed_imports ? &rules : NULL, limits, ret);
+}
+
+/* Scans short code now.  1: *ret is filled in; 0: it must be scanned in a worker; -ENOMEM. */
+static int scan_at_once(const struct exec_request *r, struct scan_report *ret)
+{
+        const struct scan_request s = exec_request_scan_request(r);
+        const struct scan_limits limits = {.time_us = SCAN_AT_ONCE_US};
+        if (s.language != SCAN_UNKNOWN && s.len > SCAN_AT_ONCE)
+                return 0;
+        int e = scan_request_run(&s, &limits, ret);
+        return e < 0 ? e : !ret->late;
 }
 
 bool exec_request_may_refuse(const struct box *box, const struct exec_request *r)
@@ -104,11 +112,16 @@ static const struct scan_finding *refused_finding(const struct scan_report *repo
         for (size_t i = 0; i < report->n_findings; i++)
                 if (report->findings[i].severity == SCAN_HIGH)
                         return &report->findings[i];
-        return NULL;
+        /* Code beyond the limits of the scanner was not checked to its end. */
+        for (size_t i = 0; i < report->n_findings && report->incomplete; i++)
+                if (!strcmp(report->findings[i].rule, "unparsable"))
+                        return &report->findings[i];
+        return report->incomplete && report->n_findings > 0 ? &report->findings[0] : NULL;
 }
 
-int exec_request_refuse(const struct box *box, const struct exec_request *r, const struct scan_report *report,
-                        struct cella_err *err)
+/* The error if the report is a reason to refuse the request. */
+static int refuse(const struct box *box, const struct exec_request *r, const struct scan_report *report,
+                  struct cella_err *err)
 {
         const struct scan_finding *f = r->allowed_imports ? refused_import(report) : NULL;
         const bool imports = f != NULL;
@@ -127,46 +140,61 @@ int exec_request_refuse(const struct box *box, const struct exec_request *r, con
 void exec_request_keep_report(struct exec_request *r, const struct scan_report *report)
 {
         r->scanned = true;
-        if (report->worst < SCAN_LOW || report->n_findings == 0 || r->report ||
-            !(r->report = malloc(sizeof *report)))
+        const bool told = report->skipped || (report->worst >= SCAN_LOW && report->n_findings > 0);
+        if (!told || r->report || !(r->report = malloc(sizeof *report)))
                 return;
         *r->report = *report;
         for (size_t i = 0; i < report->n_findings; i++)
                 mask_string(exec_request_mask(r), r->report->findings[i].text);
 }
 
-static int scan_and_keep(struct exec_request *r, struct scan_report *ret, struct cella_err *err)
+int exec_request_decide(const struct box *box, struct exec_request *r, int scanned,
+                        const struct scan_report *report, struct cella_err *err)
 {
-        if (exec_request_scan(r, ret) < 0)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "scanner");
-        exec_request_keep_report(r, ret);
-        return 0;
+        if (scanned < 0 || !report)
+                return err_set(err, CELLA_INTERNAL, scanned, "scanner");
+        exec_request_keep_report(r, report);
+        r->risky = report->verdict;
+        r->unknown_command = report->unknown_command;
+        return refuse(box, r, report, err);
 }
 
-int exec_request_scan_now(const struct box *box, struct exec_request *r, struct cella_err *err)
+/* Scans it now if it is short.  1: it was scanned and is allowed; 0: a worker must scan it; or it is refused.
+ */
+static int decide_at_once(const struct box *box, struct exec_request *r, struct cella_err *err)
 {
-        static struct scan_report report; /* one thread, and nobody keeps it */
-        if (r->scanned || !exec_request_may_refuse(box, r))
+        static struct scan_report report; /* only the loop's thread uses it */
+        int e = scan_at_once(r, &report);
+        if (e == 0)
                 return 0;
-        int e = scan_and_keep(r, &report, err);
-        return e < 0 ? e : exec_request_refuse(box, r, &report, err);
+        e = exec_request_decide(box, r, e < 0 ? e : 0, &report, err);
+        return e < 0 ? e : 1;
+}
+
+int exec_request_scan_first(struct box *box, struct exec_request *r, scan_job_done *done, void *context,
+                            struct scan_job **ret, struct cella_err *err)
+{
+        int e = r->scanned || !exec_request_may_refuse(box, r) ? 1 : decide_at_once(box, r, err);
+        if (e == 0 && (e = scan_job_new(box, r, SCAN_TIME_MS, done, context, ret)) < 0)
+                err_set(err, CELLA_INTERNAL, e, "scanner");
+        return e;
 }
 
 bool exec_request_warn(const struct box *box, struct exec_request *r)
 {
         static struct scan_report report;
-        struct cella_err err;
-        const struct source s = source_of(r);
-        if (r->scanned || box->settings.scan == ACTION_OFF || s.language == SCAN_UNKNOWN || s.len == 0)
+        const size_t len = scan_len(r);
+        if (r->scanned || box->settings.scan == ACTION_OFF || len == 0)
                 return false;
-        if (s.len > SCAN_AT_ONCE)
-                return true;
-        if (scan_is_dull(s.language, s.text, s.len)) { /* that it is no Python, Python says */
-                r->scanned = true;
+        if (len > SCAN_ADVICE_MAX) {
+                exec_request_keep_report(
+                        r, &(const struct scan_report){.skipped = "the code is longer than 262144 bytes"});
                 return false;
         }
-        scan_and_keep(r, &report, &err); /* without memory there is no advice */
-        return false;
+        int e = scan_at_once(r, &report);
+        if (e > 0)
+                exec_request_keep_report(r, &report);
+        return e == 0; /* without memory there is no advice */
 }
 
 static void write_scan(struct json *j, const void *of)
@@ -211,7 +239,7 @@ static const char *brought_along(const struct exec_request *r)
                 return "cwd";
         if (r->input_len > 0 && exec_request_language(r) == SCAN_BASH)
                 return "stdin";
-        return exec_request_scan_len(r) > SCAN_AT_ONCE ? "code that is too long to be judged at once" : NULL;
+        return scan_len(r) > SCAN_SELECTIVE_MAX ? "code that is too long to be judged" : NULL;
 }
 
 static void name_verdict(unsigned verdict, char *ret, size_t size)
@@ -223,33 +251,37 @@ static void name_verdict(unsigned verdict, char *ret, size_t size)
                         n += snprintf(ret + n, size - (size_t)n, "%s %s", ret[n - 1] == ':' ? "" : ",", word);
 }
 
-/* r->direct, and why. */
+/* Sets r->direct and r->reason by what the scan has found. */
+static void select_by_scan(struct exec_request *r)
+{
+        r->direct = r->risky == 0 && !r->unknown_command;
+        if (r->direct)
+                snprintf(r->reason, sizeof r->reason, "host: nothing risky was found");
+        else if (r->risky == 0)
+                snprintf(r->reason, sizeof r->reason, "sandbox: a command that is not known");
+        else
+                name_verdict(r->risky, r->reason, sizeof r->reason);
+}
+
+/* 0; 1: a worker must scan the code first. */
 static int select_mode(const struct box *box, struct exec_request *r, const char *asked,
                        struct cella_err *err)
 {
-        static struct scan_report report;
         const char *other = asked ? asked : brought_along(r);
         if (other || exec_request_language(r) == SCAN_UNKNOWN) {
                 snprintf(r->reason, sizeof r->reason, "sandbox: %s", other ? other : "unknown_language");
                 return 0;
         }
-        int e = scan_and_keep(r, &report, err);
+        int e = r->scanned ? 1 : decide_at_once(box, r, err);
         if (e == 0)
-                e = exec_request_refuse(box, r, &report, err);
-        if (e < 0)
-                return e;
-        r->direct = report.verdict == 0 && !report.unknown_command;
-        if (r->direct)
-                snprintf(r->reason, sizeof r->reason, "host: nothing risky was found");
-        else if (report.verdict == 0)
-                snprintf(r->reason, sizeof r->reason, "sandbox: a command that is not known");
-        else
-                name_verdict(report.verdict, r->reason, sizeof r->reason);
-        return 0;
+                return 1;
+        if (e > 0)
+                select_by_scan(r);
+        return e < 0 ? e : 0;
 }
 
-static int choose(const struct box *box, const struct caller *caller, struct exec_request *r,
-                  struct cella_err *err)
+int exec_request_choose(const struct box *box, const struct caller *caller, struct exec_request *r,
+                        struct cella_err *err)
 {
         const enum box_mode mode = box->settings.mode;
         int e = 0;
@@ -276,11 +308,10 @@ int exec_request_admit(struct box *box, const struct caller *caller, struct exec
         if (e == 0)
                 e = exec_request_grant(box, caller, r, err);
         if (e == 0 && own)
-                e = choose(box, caller, r, err);
-        if (e < 0 || r->scanned || !exec_request_may_refuse(box, r))
+                e = exec_request_choose(box, caller, r, err);
+        if (e != 0 || r->scanned || !exec_request_may_refuse(box, r))
                 return e;
-        if (exec_request_scan_len(r) <= SCAN_AT_ONCE)
-                return exec_request_scan_now(box, r, err);
-        r->scan_first = true; /* execution_start() sees to it */
-        return 0;
+        e = decide_at_once(box, r, err);
+        r->scan_first = e == 0; /* execution_start() sees to it */
+        return e < 0 ? e : 0;
 }

@@ -320,7 +320,7 @@ int main(int argc, char **argv)
         prctl(PR_SET_DUMPABLE, 0);
 #endif
         signal(SIGPIPE, SIG_IGN);
-        setenv("UV_THREADPOOL_SIZE", "2", 1);
+        setenv("UV_THREADPOOL_SIZE", "3", 1); /* two for scans (box/scan_job.c), one for the log and files */
         /* What was freed goes back: after a busy hour the server is as small as before it. */
         mallopt(M_ARENA_MAX, 2);
         mallopt(M_TRIM_THRESHOLD, 1 << 20);

@@ -110,7 +110,7 @@ int scan_main(int argc, char **argv)
         /* The text is a stranger's: the parser gets what the server gets. */
         r = filter_load(&err);
         if (r == 0)
-                r = scan(a.language, text, (size_t)len, &rules, &report);
+                r = scan(a.language, text, (size_t)len, &rules, NULL, &report);
         free(text);
         if (r < 0)
                 return fail(EXIT_FAILED, "cannot scan: ", err.msg[0] ? err.msg : strerror(-r));

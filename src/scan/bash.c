@@ -128,10 +128,8 @@ static bool is_harmless_error(const struct source *source, TSNode node)
 int bash_scan(const struct program_job *job)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
-        static const struct thin_language thin = {SCAN_BASH, ':', bash_classify};
         static const struct program_language language = {
                 .grammar = &grammar,
-                .thin = &thin,
                 .enter = enter,
                 .check = bash_check,
                 .evaluate = bash_evaluate,

@@ -4,7 +4,6 @@
  * scope. */
 #pragma once
 #include "scan/program.h"
-#include "scan/thin.h"
 
 #define BASH_KINDS(X)                                                                                        \
         X(PROGRAM, "program")                                                                                \
@@ -77,7 +76,6 @@ struct bash_command {
 const struct bash_command *bash_command(const char *name, size_t len);
 /* Known, and it does nothing but compute and print. */
 bool bash_is_harmless(const char *name, size_t len);
-enum thin_class bash_classify(const char *word, size_t len);
 /* Whether a list of words, separated by spaces, has this one. */
 bool bash_has_word(const char *list, const char *word, size_t len);
 

@@ -299,25 +299,3 @@ bool bash_has_word(const char *list, const char *word, size_t len)
         }
         return false;
 }
-
-/* ---- for scan/thin.h ---- */
-
-enum thin_class bash_classify(const char *word, size_t len)
-{
-        static const char keywords[] = "case coproc do done elif else esac fi for function if in select then "
-                                       "time until while";
-        /* Names that get their values from elsewhere, and names of names. */
-        static const char others[] =
-                "alias builtin command declare export find getopts let local mapfile printf "
-                "read readarray readonly set shopt trap typeset unset";
-        /* What it prints matters in a pipe only, which is of interest by itself. */
-        if (len == 4 && !memcmp(word, "echo", 4))
-                return THIN_FIXED;
-        if (bash_has_word(others, word, len) || bash_command(word, len) ||
-            (len > 3 && !memcmp(word, "LD_", 3)))
-                return THIN_KNOWN;
-        for (size_t i = 0; i < len; i++)
-                if ((unsigned char)word[i] >= 0x80)
-                        return THIN_KNOWN;
-        return bash_has_word(keywords, word, len) || bash_is_harmless(word, len) ? THIN_FIXED : THIN_PLAIN;
-}

@@ -3,7 +3,7 @@
 #include "scan/program.h"
 
 struct scan_inside {
-        uint64_t end;   /* of the time for all of it (source_now) */
+        struct budget *budget;
         unsigned level; /* code in code in code … */
         unsigned texts; /* how many were scanned */
         size_t bytes;

@@ -23,10 +23,8 @@ static void prepare(void)
 int javascript_scan(const struct program_job *job)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
-        static const struct thin_language thin = {SCAN_JAVASCRIPT, '0', javascript_classify};
         static const struct program_language language = {
                 .grammar = &grammar,
-                .thin = &thin,
                 .enter = javascript_enter,
                 .check = javascript_check,
                 .evaluate = javascript_evaluate,

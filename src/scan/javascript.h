@@ -2,7 +2,6 @@
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
-#include "scan/thin.h"
 
 #define JAVASCRIPT_KINDS(X)                                                                                  \
         X(PROGRAM, "program")                                                                                \
@@ -69,7 +68,6 @@ int javascript_scan(const struct program_job *job);
 const struct known *javascript_known(const char *name, size_t len);
 const struct known *javascript_module(const char *name, size_t len);
 bool javascript_is_builtin(const char *name, size_t len);
-enum thin_class javascript_classify(const char *word, size_t len);
 int javascript_names_init(void);
 
 /* ---- javascript_bind.c ---- */

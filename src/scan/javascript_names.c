@@ -276,31 +276,3 @@ bool javascript_is_builtin(const char *name, size_t len)
                         return true;
         return false;
 }
-
-/* ---- for scan/thin.h ---- */
-
-enum thin_class javascript_classify(const char *word, size_t len)
-{
-        static const char *const keywords[] = {
-                "as",        "async",    "await",   "break",    "case",  "catch",  "class",   "const",
-                "continue",  "debugger", "default", "delete",   "do",    "else",   "enum",    "extends",
-                "false",     "finally",  "for",     "function", "get",   "if",     "in",      "instanceof",
-                "let",       "meta",     "new",     "null",     "of",    "return", "set",     "static",
-                "super",     "switch",   "target",  "this",     "throw", "true",   "try",     "typeof",
-                "undefined", "using",    "var",     "void",     "while", "yield",  "accessor"};
-        static const char *const others[] = {"import", "export", "from",        "require",  "with",
-                                             "eval",   "module", "constructor", "__proto__"};
-        static const char *const stops[] = {"globalThis", "global", "window", "self", "GLOBAL", "root"};
-        if (names_list_has(stops, ARRAY_LEN(stops), word, len))
-                return THIN_STOP;
-        if (names_list_has(others, ARRAY_LEN(others), word, len) || javascript_is_builtin(word, len) ||
-            names_have_part(&module_names, word, len) || names_have_part(&function_names, word, len))
-                return THIN_KNOWN;
-        /* fs.writeFileSync is looked up as fs.writeFile. */
-        if (len > 4 && !memcmp(word + len - 4, "Sync", 4))
-                return THIN_KNOWN;
-        for (size_t i = 0; i < len; i++)
-                if ((unsigned char)word[i] >= 0x80)
-                        return THIN_KNOWN;
-        return names_list_has(keywords, ARRAY_LEN(keywords), word, len) ? THIN_FIXED : THIN_PLAIN;
-}

@@ -12,51 +12,6 @@ static size_t hash(const char *text, size_t len)
         return h;
 }
 
-static uint32_t part_hash(const char *word, size_t len)
-{
-        size_t h = hash(word, len);
-        uint32_t part = (uint32_t)(h ^ h >> 32);
-        return part ? part : 1;
-}
-
-static size_t find_part(const struct names *names, uint32_t h)
-{
-        size_t mask = names->parts_size - 1, at = h & mask;
-        while (names->parts[at] && names->parts[at] != h)
-                at = (at + 1) & mask;
-        return at;
-}
-
-/* Words are what a program can write as a name: letters, digits, '_' and '$'. */
-static int init_parts(struct names *names)
-{
-        static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
-        size_t n = 0;
-        for (size_t i = 0; i < names->n; i++)
-                n += strlen(names->known[i].name) / 2 + 1;
-        names->parts_size = 16;
-        while (names->parts_size < n * 2)
-                names->parts_size *= 2;
-        names->parts = calloc(names->parts_size, sizeof *names->parts);
-        if (!names->parts)
-                return -ENOMEM;
-        for (size_t i = 0; i < names->n; i++)
-                for (const char *at = names->known[i].name; *at;) {
-                        size_t len = strspn(at, word);
-                        uint32_t h = part_hash(at, len);
-                        if (len > 0)
-                                names->parts[find_part(names, h)] = h;
-                        at += len;
-                        at += *at != '\0';
-                }
-        return 0;
-}
-
-bool names_have_part(const struct names *names, const char *word, size_t len)
-{
-        return names->parts[find_part(names, part_hash(word, len))] != 0;
-}
-
 int names_init(struct names *names)
 {
         size_t size = 16;
@@ -72,7 +27,7 @@ int names_init(struct names *names)
                         at = (at + 1) & (size - 1);
                 names->index[at] = (unsigned short)(i + 1);
         }
-        return init_parts(names);
+        return 0;
 }
 
 const struct known *names_find_exact(const struct names *names, const char *name, size_t len)

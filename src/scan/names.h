@@ -2,7 +2,6 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "scan/rules.h"
 
@@ -61,10 +60,8 @@ struct known {
 struct names {
         const struct known *known;
         size_t n;
-        unsigned short *index; /* made by names_init(), and so are those that follow */
+        unsigned short *index; /* a hash table, made by names_init() */
         size_t index_size;
-        uint32_t *parts; /* the hashes of all words in the names; 0: the place is free */
-        size_t parts_size;
 };
 
 int names_init(struct names *names);
@@ -72,9 +69,6 @@ int names_init(struct names *names);
 const struct known *names_find(const struct names *names, const char *name, size_t len);
 /* The entry of exactly this name. */
 const struct known *names_find_exact(const struct names *names, const char *name, size_t len);
-
-/* Whether the word is, or might be, a part of a name: "system" of "os.system". */
-bool names_have_part(const struct names *names, const char *word, size_t len);
 
 bool names_list_has(const char *const *list, size_t n, const char *name, size_t len);
 

@@ -234,7 +234,7 @@ void program_evaluate(struct program *p, TSNode node, uint32_t scope, struct val
                 ret->other = true;
                 return;
         }
-        if (--p->steps % 4096 == 0 && source_now() > p->inside->end)
+        if (--p->steps % 4096 == 0 && budget_over(p->inside->budget))
                 p->steps = 0; /* and so for all who wait for this one */
         p->depth++;
         p->language->evaluate(p, node, scope, ret);

@@ -94,7 +94,6 @@ struct program_job {
 
 struct program_language {
         const struct grammar *grammar;
-        const struct thin_language *thin;
         void (*enter)(void *walk, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
         void (*check)(struct program *program, const struct mention *mention);

@@ -4,7 +4,6 @@
 
 #include "scan/inside.h"
 #include "scan/program.h"
-#include "scan/thin.h"
 
 static bool on_error(void *context, TSNode node)
 {
@@ -21,28 +20,19 @@ void program_unparsable(const struct program_job *job)
         report_at(job->report, RULE_UNPARSABLE, 1, 1, job->text, job->len);
 }
 
-/* -EAGAIN: what was left out of the text was not what it was taken for. */
-static int walk(struct program *program, const struct thin *thin)
+static int walk(struct program *program)
 {
-        struct program_walk walk = {.program = program,
-                                    .walker = {.enter = program->language->enter,
-                                               .error = on_error,
-                                               .context = &walk,
-                                               .end = program->inside->end,
-                                               .marks = thin->marks,
-                                               .n_marks = thin->n_marks,
-                                               .holes = thin->holes,
-                                               .n_holes = thin->n_holes}};
-        int r = source_walk(program->source, &walk.walker);
-        bool wrong = walk.walker.n_found < thin->n_marks || walk.walker.in_hole;
-        return r == 0 && wrong ? -EAGAIN : r;
+        struct program_walk walk = {
+                .program = program,
+                .walker = {.enter = program->language->enter, .error = on_error, .context = &walk}};
+        return source_walk(program->source, &walk.walker);
 }
 
 static int check(struct program *program)
 {
         for (uint32_t i = 0; i < program->n_mentions; i++) {
                 program->language->check(program, &program->mentions[i]);
-                if (i % 64 == 0 && source_now() > program->inside->end)
+                if (i % 64 == 0 && budget_over(program->inside->budget))
                         return -E2BIG;
         }
         if (program->failed)
@@ -51,41 +41,23 @@ static int check(struct program *program)
         return program->steps == 0 || program->arena.exhausted ? -E2BIG : 0;
 }
 
-static int scan_text(const struct program_language *language, const struct program_job *job,
-                     const struct thin *thin)
+int program_scan(const struct program_language *language, const struct program_job *job)
 {
         struct program program;
         struct source source;
-        const char *text = thin->text ? thin->text : job->text;
-        int r = source_init(&source, language->grammar, text, job->len, thin->left, job->inside->end);
-        if (r == 0 && thin->text && source.has_error)
-                r = -EAGAIN;
+        int r = source_init(&source, language->grammar, job->text, job->len, job->inside->budget);
         if (r == 0) {
                 r = program_init(&program, &source, language, job);
                 if (r == 0)
-                        r = walk(&program, thin);
+                        r = walk(&program);
                 if (r == 0)
                         r = check(&program);
                 program_done(&program);
         }
         source_done(&source);
-        return r;
-}
-
-int program_scan(const struct program_language *language, const struct program_job *job)
-{
-        struct thin thin = {.left = job->len};
-        /* With a list of allowed imports every name counts: nothing is left out. */
-        int r = job->rules && job->rules->allowed_imports
-                        ? 0
-                        : thin_init(&thin, language->thin, job->text, job->len);
-        if (r == 0)
-                r = scan_text(language, job, &thin);
-        if (r == -EAGAIN)
-                r = scan_text(language, job, &(const struct thin){.left = job->len});
-        thin_done(&thin);
         if (r == -E2BIG) {
                 program_unparsable(job);
+                job->report->to->incomplete = true;
                 r = 0;
         }
         return r;

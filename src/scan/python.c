@@ -20,25 +20,17 @@ static void prepare(void)
                 prepared = python_names_init();
 }
 
-int python_prepare(void)
-{
-        static pthread_once_t once = PTHREAD_ONCE_INIT;
-        pthread_once(&once, prepare);
-        return prepared;
-}
-
 int python_scan(const struct program_job *job)
 {
-        static const struct thin_language thin = {SCAN_PYTHON, '0', python_classify};
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
         static const struct program_language language = {
                 .grammar = &grammar,
-                .thin = &thin,
                 .enter = python_enter,
                 .check = python_check,
                 .evaluate = python_evaluate,
                 .add_member = python_add_member,
                 .is_builtin = python_is_builtin,
         };
-        const int r = python_prepare();
-        return r < 0 ? r : program_scan(&language, job);
+        pthread_once(&once, prepare);
+        return prepared < 0 ? prepared : program_scan(&language, job);
 }

@@ -2,7 +2,6 @@
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
-#include "scan/thin.h"
 
 #define PYTHON_KINDS(X)                                                                                      \
         X(MODULE, "module")                                                                                  \
@@ -79,11 +78,7 @@
 #define PYTHON_KIND_ID(id, name) PY_##id,
 enum python_kind { PY_BEFORE = KIND_OWN - 1, PYTHON_KINDS(PYTHON_KIND_ID) };
 
-int python_prepare(void); /* grammar and tables, once */
 int python_scan(const struct program_job *job);
-
-/* ---- python_dull.c ---- */
-bool python_is_dull(const char *text, size_t len); /* see scan_is_dull() */
 
 /* ---- python_names.c ---- */
 const struct known *python_known(const char *name, size_t len);
@@ -98,7 +93,6 @@ bool python_is_inner(const char *name, size_t len);
 /* Modules that other modules have as an attribute: random._os is os. */
 bool python_is_root(const char *name, size_t len);
 bool python_is_builtin(const char *name, size_t len);
-enum thin_class python_classify(const char *word, size_t len);
 int python_names_init(void);
 
 /* ---- python_bind.c: the first walk ---- */

@@ -543,31 +543,3 @@ bool python_is_builtin(const char *name, size_t len)
         const struct known *known = names_find_exact(&function_names, name, len);
         return (known && !memchr(name, '.', len)) || python_is_refused(name, len);
 }
-
-/* ---- for scan/thin.h ---- */
-
-enum thin_class python_classify(const char *word, size_t len)
-{
-        static const char *const keywords[] = {
-                "False",  "None",     "True",  "and",      "as",   "assert", "async", "await",
-                "break",  "case",     "class", "continue", "def",  "del",    "elif",  "else",
-                "except", "finally",  "for",   "global",   "if",   "in",     "is",    "lambda",
-                "match",  "nonlocal", "not",   "or",       "pass", "print",  "raise", "return",
-                "try",    "type",     "while", "with",     "yield"};
-        static const char *const stops[] = {"globals", "locals", "vars"};
-        static const struct names *const tables[] = {&module_names, &function_names, &method_names,
-                                                     &path_method_names};
-        if (names_list_has(stops, ARRAY_LEN(stops), word, len))
-                return THIN_STOP;
-        if (names_list_has((const char *const[]){"import", "from", "exec"}, 3, word, len) ||
-            python_is_inner(word, len) || python_is_root(word + (word[0] == '_'), len - (word[0] == '_')) ||
-            (len > 1 && !memcmp(word, "__", 2)))
-                return THIN_KNOWN;
-        for (size_t i = 0; i < len; i++)
-                if ((unsigned char)word[i] >= 0x80)
-                        return THIN_KNOWN;
-        for (size_t i = 0; i < ARRAY_LEN(tables); i++)
-                if (names_have_part(tables[i], word, len))
-                        return THIN_KNOWN;
-        return names_list_has(keywords, ARRAY_LEN(keywords), word, len) ? THIN_FIXED : THIN_PLAIN;
-}

@@ -157,5 +157,7 @@ void scan_report_write(struct json *j, const char *key, enum scan_language langu
         }
         json_put_close(j, ']');
         json_put_bool(j, "more", report->more);
+        if (report->skipped)
+                json_put_string(j, "skipped", report->skipped);
         json_put_close(j, '}');
 }

@@ -191,6 +191,7 @@ static int scan_text(enum scan_language language, const struct program_job *job)
         }
         if (job->len > SCAN_LENGTH_MAX) {
                 program_unparsable(job);
+                job->report->to->incomplete = true;
                 return 0;
         }
         check_bytes(language, job);
@@ -214,19 +215,19 @@ int inside_scan(enum scan_language language, const struct program_job *job)
         return r;
 }
 
-bool scan_is_dull(enum scan_language language, const char *text, size_t len)
-{
-        return language == SCAN_PYTHON && python_is_dull(text, len);
-}
-
 int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
-         struct scan_report *ret)
+         const struct scan_limits *limits, struct scan_report *ret)
 {
+        const uint64_t time_us =
+                limits && limits->time_us > 0 ? limits->time_us : SCAN_TIME_MS * (uint64_t)1000;
+        struct budget budget = {.end = budget_now() + time_us * 1000,
+                                .cancelled = limits ? limits->cancelled : NULL};
         struct report report = {.to = ret, .text = text, .line = 1, .column = 1};
-        struct scan_inside inside = {.end = source_now() + SCAN_TIME_MS * (uint64_t)1000000};
+        struct scan_inside inside = {.budget = &budget};
         const struct program_job job = {text, len, &report, rules, &inside};
         *ret = (struct scan_report){0};
         int r = scan_text(language, &job);
+        ret->late = budget.over;
         report_end(ret);
         return r;
 }

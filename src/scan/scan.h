@@ -4,8 +4,10 @@
  * of "risky": what it cannot read or follow has a bit in the verdict.
  *
  * It reads and computes only: no files, no logging, no state between calls.  Any number of threads may scan
- * at once; one scan takes at most SCAN_TIME_MS and SCAN_MEMORY_BYTES or so, whatever the text is. */
+ * at once.  A scan is bounded in time (struct scan_limits) and memory (SCAN_MEMORY_BYTES) whatever the text
+ * is. */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,9 +30,9 @@ enum {
         SCAN_NOT_ALLOWED = 1 << 8, /* an import that allowed_imports does not have, or might not */
 };
 
-#define SCAN_LENGTH_MAX (4u << 20) /* a longer text is not looked at: unparsable */
-#define SCAN_TIME_MS 1000
-#define SCAN_MEMORY_BYTES (192u << 20)
+#define SCAN_LENGTH_MAX (4u << 20)     /* a longer text is not parsed: unparsable */
+#define SCAN_TIME_MS 5000              /* of CPU time */
+#define SCAN_MEMORY_BYTES (384u << 20) /* for the syntax tree */
 #define SCAN_FINDINGS_MAX 200
 #define SCAN_TEXT_MAX 96
 
@@ -42,9 +44,12 @@ struct scan_finding {
 };
 
 struct scan_report {
+        const char *skipped; /* why the text was not scanned; NULL: it was.  Static. */
         unsigned verdict;
         enum scan_severity worst;
         bool more;            /* there were more findings than fit; the worst are here */
+        bool incomplete;      /* the text exceeds a limit of the scanner, so parts of it were not checked */
+        bool late;            /* the limit that was exceeded is that of time, or the scan was cancelled */
         bool unknown_command; /* a shell's, of which no table says what it does: no finding, but no trust
                                  either */
         size_t n_findings;
@@ -59,14 +64,15 @@ struct scan_rules {
         size_t n_allowed_imports;
 };
 
-/* Fills in *ret.  rules may be NULL.  -ENOMEM is the only failure; a text that cannot be parsed is a verdict.
- */
-int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
-         struct scan_report *ret);
+struct scan_limits {
+        uint64_t time_us;             /* of CPU time; 0: SCAN_TIME_MS */
+        const atomic_bool *cancelled; /* another thread sets it to end the scan soon; NULL: none does */
+};
 
-/* Whether no rule would say more of it than that it is unparsable.  For who runs the text anyway, and hears
- * of that from the interpreter: a look at its words takes a twentieth of the time of a parser. */
-bool scan_is_dull(enum scan_language language, const char *text, size_t len);
+/* Fills in *ret.  rules and limits may be NULL.  -ENOMEM is the only failure; a text that cannot be parsed is
+ * a verdict. */
+int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
+         const struct scan_limits *limits, struct scan_report *ret);
 
 /* By the name of a runtime or language ("python3.11", "/bin/sh", "node"), by the end of a file's name
  * ("x.py"), or by the first line of a text ("#!/usr/bin/env python3"). */
@@ -82,8 +88,8 @@ const char *scan_verdict_name(unsigned index);
 /* The first finding for which allowed_imports refuses the text, or NULL. */
 const struct scan_finding *scan_refusal(const struct scan_report *report);
 
-/* {"language", "verdict": [...], "severity", "findings": [...], "more"} as the value of key (NULL: no key).
- */
+/* {"language", "verdict": [...], "severity", "findings": [...], "more"} as the value of key (NULL: no key),
+ * and "skipped" if the text was not scanned. */
 void scan_report_write(struct json *j, const char *key, enum scan_language language,
                        const struct scan_report *report);
 

@@ -1,12 +1,11 @@
 /* scan/source.h -- a text and its syntax tree, made by tree-sitter within limits of time and memory.
  *
- * Trees may be as deep as the text is long: nothing here recurses into them, and neither may who uses it. */
+ * A tree can be as deep as the text is long.  No function here recurses over it, and no caller may. */
 #pragma once
+#include <stdatomic.h>
 #include <tree_sitter/api.h>
 
-#include "scan/memory.h"
 #include "scan/scan.h"
-#include "scan/thin.h"
 
 /* What a program nests is far below: the interpreters themselves give up at a few thousand. */
 #define SOURCE_DEPTH_MAX 100000
@@ -49,12 +48,23 @@ struct grammar {
         TSFieldId fields[FIELDS];
 };
 
+/* The time limit of one scan, including the code in its constants. */
+struct budget {
+        uint64_t end;                 /* budget_now() at which the scan gives up */
+        const atomic_bool *cancelled; /* set by another thread; NULL: never */
+        bool over;                    /* set by budget_over() */
+};
+
+/* The CPU time of this thread in nanoseconds: a busy machine does not make a text unparsable. */
+uint64_t budget_now(void);
+/* Whether the time is over or the scan was cancelled.  Once true it stays true. */
+bool budget_over(struct budget *budget);
+
 struct source {
         const char *text;
         size_t len;
         const struct grammar *grammar;
-        struct memory memory; /* of all that follows */
-        TSParser *parser;
+        struct budget *budget;
         TSTree *tree;
         TSTreeCursor cursor; /* for source_children() */
         bool has_error;
@@ -63,15 +73,10 @@ struct source {
 /* names[i] is the type of the nodes of kind KIND_OWN + i.  Lasts for the process's life. */
 int grammar_init(struct grammar *ret, const TSLanguage *language, const char *const *names, size_t n);
 
-/* The thread's own time, in nanoseconds: on a busy machine a text is not unparsable because others compute.
- */
-uint64_t source_now(void);
-
-/* 0; -ENOMEM; -E2BIG if the text cannot be parsed in the memory there is, or before the end.  source_done()
- * in any case, and before that of another one which was there before.  The text must outlive it.  dense: how
- * many bytes of it are not blank, or may not be. */
-int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len, size_t dense,
-                uint64_t end);
+/* Parses a text, which must outlive *ret.  0; -ENOMEM; -E2BIG if the limit of memory or the budget is
+ * exceeded. Call source_done() in any case, in the same thread. */
+int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len,
+                struct budget *budget);
 void source_done(struct source *source);
 
 static inline unsigned source_kind(const struct source *source, TSNode node)
@@ -80,12 +85,15 @@ static inline unsigned source_kind(const struct source *source, TSNode node)
         return symbol == (TSSymbol)-1 ? KIND_ERROR : source->grammar->kinds[symbol];
 }
 
-/* The child that is in a field, or a null node (scan/walk.c). */
-TSNode source_child(const struct source *source, TSNode node, enum field field);
+/* The child that is in a field, or a null node. */
+static inline TSNode source_child(const struct source *source, TSNode node, enum field field)
+{
+        return ts_node_child_by_field_id(node, source->grammar->fields[field]);
+}
 
 static inline const char *source_text(const struct source *source, TSNode node, size_t *ret_len)
 {
-        uint32_t from = node.context[0]; /* ts_node_start_byte() */
+        uint32_t from = ts_node_start_byte(node);
         *ret_len = ts_node_end_byte(node) - from;
         return source->text + from;
 }
@@ -99,29 +107,19 @@ size_t source_children(struct source *source, TSNode node, TSNode *ret, size_t m
 /* ---- a walk over all nodes ---- */
 #define WALKER_LEAF UINT32_MAX
 struct walker {
-        /* Before a node's children.  parent is its parent's kind; frame what the parent's call left for its
-         * children, *child_frame (which starts as frame) what this one leaves: WALKER_LEAF: not to go into
-         * it. */
+        /* Called before a node's children.  parent: the kind of its parent.  frame: what the call for the
+         * parent left in *child_frame.  *child_frame starts as frame; WALKER_LEAF skips the children. */
         void (*enter)(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
-        /* A place that is not in the language; false: it does no harm, the next is of interest. */
+        /* Called for nodes that are not in the language, until it returns true.  false: harmless. */
         bool (*error)(void *context, TSNode node);
         void *context;
-        bool stop;    /* set by a callback */
-        uint64_t end; /* of its time */
-        /* Places in the text, in their order, each of which must be where a child of the root begins. */
-        const uint32_t *marks;
-        size_t n_marks, n_found;
-        /* Parts of the text, in their order, in which there must be nothing; whether there was. */
-        const struct thin_hole *holes;
-        size_t n_holes;
-        bool in_hole;
-        struct walk_level *levels; /* where it is */
-        size_t depth, size;
+        bool stop; /* set by a callback */
+        TSTreeCursor cursor;
 };
 
-/* Which field of its parent the current node is, in enter(). */
+/* Whether the current node is in this field of its parent; only in enter(). */
 bool walker_at(const struct walker *walker, const struct source *source, enum field field);
 
-/* -ENOMEM; -E2BIG for a tree that is too deep, or if it takes too long. */
+/* -ENOMEM; -E2BIG for a tree that is too deep, or when the budget is exceeded. */
 int source_walk(struct source *source, struct walker *walker);

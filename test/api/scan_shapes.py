@@ -1,8 +1,8 @@
-"""Texts of a megabyte for the scanner: short lines, dense ones, data, long expressions, deep ones; for each language."""
+"""Texts for the scanner, nearly as long as those that it scans for advice: short lines, dense ones, data, long expressions, deep ones; for each language."""
 
 import random
 
-SIZE = 1_000_000
+SIZE = 250_000
 
 
 def fill(piece):

@@ -52,7 +52,8 @@ def each_mode_for_risky_and_harmless_code():
                              ({"runtime": "sh", "code": '"$@"', "args": ["id"]}, "sandbox: "), ({"runtime": "sh", "code": "xargs id", "stdin": "x"}, "sandbox: "),
                              ({"runtime": "python3", "code": "import x", "files": {"x.py": RISKY}}, "sandbox: files"), ({"runtime": "sh", "code": "echo 1", "env": {"BASH_ENV": "x"}}, "sandbox: env"),
                              ({"runtime": "sh", "code": "echo 1", "cwd": "/tmp"}, "sandbox: cwd"), ({"runtime": "sh", "code": "frobnicate 1"}, "sandbox: a command that is not known"), ({"runtime": "sh", "code": "curl http://x"}, "sandbox: uses_network"),
-                             ({"runtime": "python3", "code": "x = 1\n" * 5000}, "sandbox: code that is too long"), ({"runtime": "sh", "code": "echo 1", "network": {"tier": "restricted"}}, "sandbox: network"),
+                             ({"runtime": "python3", "code": "x = 1\n" * 5000}, "sandbox: code that is too long"), ({"runtime": "python3", "code": "x = 1\n" * 1300}, "host: nothing risky was found"),
+                             ({"runtime": "python3", "code": "x = 1\n" * 1300 + "import subprocess"}, "sandbox: controls_processes"), ({"runtime": "sh", "code": "echo 1", "network": {"tier": "restricted"}}, "sandbox: network"),
                              ({"runtime": "sh", "code": "echo 1", "image": "host"}, "sandbox: image"), ({"runtime": "sh", "code": "echo 1", "workspace": "none"}, "sandbox: workspace")):  # fmt: skip
             a = d.request("POST", "/v1/exec", body)
             if not reason:  # a sandbox has no such program, and the host was not asked

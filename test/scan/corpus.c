@@ -35,7 +35,7 @@ static void expect(enum scan_language language, struct snippet *s)
                 if (*word && rules.n_allowed_imports < ALLOW_MAX)
                         allowed[rules.n_allowed_imports++] = word;
         rules.allowed_imports = rules.n_allowed_imports > 0 ? allowed : NULL;
-        CHECK_INT(scan(language, s->text, s->len, &rules, &report), 0);
+        CHECK_INT(scan(language, s->text, s->len, &rules, NULL, &report), 0);
         for (size_t i = 0; i < report.n_findings && used < sizeof found; i++)
                 used += (size_t)snprintf(found + used, sizeof found - used, "%s%s %u", i > 0 ? ", " : "",
                                          report.findings[i].rule, report.findings[i].line);
@@ -127,7 +127,7 @@ TEST(languages_are_known_by_runtime_file_and_first_line)
 TEST(an_unknown_language_is_risky)
 {
         static struct scan_report report;
-        CHECK_INT(scan(SCAN_UNKNOWN, "puts 1", 6, NULL, &report), 0);
+        CHECK_INT(scan(SCAN_UNKNOWN, "puts 1", 6, NULL, NULL, &report), 0);
         CHECK_INT(report.verdict, SCAN_UNKNOWN_LANGUAGE);
         CHECK_INT(report.n_findings, 1);
         CHECK_STR(report.findings[0].rule, "unknown_language");
@@ -137,7 +137,7 @@ TEST(nothing_is_nothing)
 {
         static struct scan_report report;
         for (int language = SCAN_PYTHON; language <= SCAN_JAVASCRIPT; language++) {
-                CHECK_INT(scan((enum scan_language)language, "", 0, NULL, &report), 0);
+                CHECK_INT(scan((enum scan_language)language, "", 0, NULL, NULL, &report), 0);
                 CHECK_INT(report.verdict, 0);
                 CHECK_INT(report.n_findings, 0);
         }
@@ -151,7 +151,7 @@ TEST(too_many_findings_keep_the_worst)
         for (int i = 0; i < 300; i++)
                 len += (size_t)sprintf(text + len, "open('x')\n");
         len += (size_t)sprintf(text + len, "import base64\nexec(base64.b64decode('eA=='))\n");
-        CHECK_INT(scan(SCAN_PYTHON, text, len, NULL, &report), 0);
+        CHECK_INT(scan(SCAN_PYTHON, text, len, NULL, NULL, &report), 0);
         CHECK_INT(report.n_findings, SCAN_FINDINGS_MAX);
         CHECK(report.more);
         CHECK_INT(report.worst, SCAN_HIGH);
@@ -164,7 +164,7 @@ TEST(a_finding_tells_where_and_what)
 {
         static struct scan_report report;
         static const char text[] = "x = 1\nif x:\n  y = eval(\n   'é\001' + input())\n";
-        CHECK_INT(scan(SCAN_PYTHON, text, sizeof text - 1, NULL, &report), 0);
+        CHECK_INT(scan(SCAN_PYTHON, text, sizeof text - 1, NULL, NULL, &report), 0);
         CHECK_INT(report.n_findings, 1);
         CHECK_INT(report.findings[0].line, 3);
         CHECK_INT(report.findings[0].column, 7);
@@ -179,7 +179,7 @@ TEST(the_report_as_json)
         size_t len = 0;
         FILE *memory = open_memstream(&out, &len);
         struct json j = {.out = memory};
-        CHECK_INT(scan(SCAN_PYTHON, text, sizeof text - 1, NULL, &report), 0);
+        CHECK_INT(scan(SCAN_PYTHON, text, sizeof text - 1, NULL, NULL, &report), 0);
         scan_report_write(&j, NULL, SCAN_PYTHON, &report);
         fclose(memory);
         CHECK_STR(out,

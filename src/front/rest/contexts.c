@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "box/context.h"
+#include "box/scan_job.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
@@ -355,19 +356,67 @@ static int run(struct call *call, struct context *c, struct exec_request *reques
         return 0;
 }
 
+/* A run whose code is being scanned before it may begin. */
+struct scanned_run {
+        struct call *call;
+        struct exec_request request;
+        struct scan_job *scan;
+};
+
+static void scanned_gone(struct http_request *request, void *context)
+{
+        struct scanned_run *s = context;
+        (void)request;
+        scan_job_cancel(s->scan);
+        exec_request_done(&s->request);
+        free(s);
+}
+
+/* Frees s.  r: of the scan; 0: it was allowed. */
+static void scanned_end(struct scanned_run *s, int r, struct cella_err *err)
+{
+        struct call *call = s->call;
+        struct context *c = r < 0 ? NULL : find(call); /* the scan took time: it may be gone */
+        if (r < 0) {
+                api_record_refusal(call, &s->request, err);
+                api_reply_err(call, err);
+        } else if (c && run(call, c, &s->request, err) < 0) {
+                api_reply_err(call, err);
+        }
+        exec_request_done(&s->request);
+        free(s);
+}
+
+static void on_scanned(void *context, int r, const struct scan_report *report)
+{
+        struct scanned_run *s = context;
+        struct cella_err err = {0};
+        http_on_gone(s->call->request, NULL, NULL);
+        scanned_end(s, exec_request_decide(s->call->box, &s->request, r, report, &err), &err);
+}
+
 void rest_context_run(struct call *call, json_t *body)
 {
         struct context *c = find(call);
-        struct exec_request request;
+        struct scanned_run *s = c ? calloc(1, sizeof *s) : NULL;
         struct cella_err err = {0};
-        if (!c) {
+        if (!s) {
                 json_decref(body);
+                if (c && err_set(&err, CELLA_INTERNAL, -ENOMEM, "run"))
+                        api_reply_err(call, &err);
                 return;
         }
+        s->call = call;
         json_object_set_new(body, "runtime", json_string(c->runtime));
-        int r = exec_request_from(body, &request, &err);
-        if (r == 0)
-                r = run(call, c, &request, &err);
-        if (r < 0)
+        int r = exec_request_from(body, &s->request, &err);
+        if (r < 0) {
+                free(s);
                 api_reply_err(call, &err);
+                return;
+        }
+        r = exec_request_scan_first(call->box, &s->request, on_scanned, s, &s->scan, &err);
+        if (r == 0)
+                http_on_gone(call->request, scanned_gone, s);
+        else
+                scanned_end(s, r, &err);
 }

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "box/execution.h"
 #include "box/images.h"
+#include "box/scan_job.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
@@ -186,10 +187,11 @@ static void run_in_own(struct call *call, struct exec_request *request)
         run(call, sb, request);
 }
 
-/* A request whose image is on its way. */
+/* A request that waits for a scan of its code, or for its image. */
 struct waiting_run {
         struct call *call;
         struct exec_request request;
+        struct scan_job *scan;
         struct image_wait *wait;
 };
 
@@ -212,36 +214,68 @@ static void on_gone_meanwhile(struct http_request *request, void *context)
 {
         struct waiting_run *w = context;
         (void)request;
-        image_wait_cancel(w->wait);
+        if (w->scan)
+                scan_job_cancel(w->scan);
+        else
+                image_wait_cancel(w->wait);
         exec_request_done(&w->request);
         free(w);
 }
 
-void rest_exec(struct call *call, json_t *body)
+/* r: whether it was admitted. */
+static void run_admitted(struct waiting_run *w, int r, struct cella_err *err)
 {
         static const struct image_events events = {.on_end = on_image};
-        struct waiting_run *w = calloc(1, sizeof *w);
-        struct cella_err err = {0};
-        int r = w ? exec_request_from(body, &w->request, &err)
-                  : (json_decref(body), err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution"));
-        if (r == 0) {
-                w->call = call;
-                r = exec_request_admit(call->box, &call->caller, &w->request, true, &err);
-                if (r == 0)
-                        r = exec_request_image(call->box, &call->caller, &w->request, &events, w, &w->wait,
-                                               &err);
-                if (r < 0)
-                        refuse(call, &w->request, &err);
-        }
+        struct call *call = w->call;
+        if (r == 0)
+                r = exec_request_image(call->box, &call->caller, &w->request, &events, w, &w->wait, err);
         if (r == 0) {
                 http_on_gone(call->request, on_gone_meanwhile, w);
                 return;
         }
-        if (r < 0)
-                api_reply_err(call, &err);
-        else
+        if (r < 0) {
+                refuse(call, &w->request, err);
+                api_reply_err(call, err);
+        } else {
                 run_in_own(call, &w->request);
+        }
         free(w);
+}
+
+static void on_scanned(void *context, int r, const struct scan_report *report)
+{
+        struct waiting_run *w = context;
+        struct cella_err err = {0};
+        http_on_gone(w->call->request, NULL, NULL);
+        w->scan = NULL;
+        r = exec_request_decide(w->call->box, &w->request, r, report, &err);
+        if (r == 0)
+                r = exec_request_choose(w->call->box, &w->call->caller, &w->request, &err);
+        run_admitted(w, r, &err);
+}
+
+void rest_exec(struct call *call, json_t *body)
+{
+        struct waiting_run *w = calloc(1, sizeof *w);
+        struct cella_err err = {0};
+        int r = w ? exec_request_from(body, &w->request, &err)
+                  : (json_decref(body), err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution"));
+        if (r < 0 || !w) {
+                free(w);
+                api_reply_err(call, &err);
+                return;
+        }
+        w->call = call;
+        r = exec_request_admit(call->box, &call->caller, &w->request, true, &err);
+        if (r > 0) {
+                r = scan_job_new(call->box, &w->request, SCAN_TIME_MS, on_scanned, w, &w->scan);
+                if (r == 0) {
+                        http_on_gone(call->request, on_gone_meanwhile, w);
+                        return;
+                }
+                err_set(&err, CELLA_INTERNAL, r, "scanner");
+        }
+        run_admitted(w, r, &err);
 }
 
 void rest_sandbox_exec(struct call *call, json_t *body)

@@ -1,5 +1,5 @@
-/* front/tools/modules.c -- what other modules decide about: secrets, and which imports code may have.
- * Arguments are checked by the tools' tables before. */
+/* front/tools/modules.c -- the secrets of a tool call.  The tables of the tools check the arguments before.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +15,4 @@ int tool_secrets(const struct tool_call *call, json_t *document, struct cella_er
         if (json_object_size(secrets) == 0 || json_object_set(document, "secrets", secrets) == 0)
                 return 0;
         return err_set(err, CELLA_INTERNAL, -ENOMEM, "secrets");
-}
-
-/* CELLA_SCAN_REFUSED with line and construct if the code imports what "allowed_imports" has not. */
-int tool_imports(const struct tool_call *call, const char *code, struct cella_err *err)
-{
-        struct exec_request request = {.runtime = "python3",
-                                       .code = code,
-                                       .code_len = strlen(code),
-                                       .allowed_imports =
-                                               json_object_get(call->arguments, "allowed_imports")};
-        int r = exec_request_scan_now(call->box, &request, err);
-        free(request.report);
-        return r;
 }

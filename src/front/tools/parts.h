@@ -67,7 +67,6 @@ int result_make(const struct tool_call *call, const struct cella_result *result,
 
 /* ---- modules.c: what other modules decide about ---- */
 int tool_secrets(const struct tool_call *call, json_t *document, struct cella_err *err);
-int tool_imports(const struct tool_call *call, const char *code, struct cella_err *err);
 
 /* ---- target.c: which sandbox a call is for ---- */
 #define TARGET_FIELDS                                                                                        \

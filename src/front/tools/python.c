@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "box/context.h"
+#include "box/scan_job.h"
 #include "front/tools/parts.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
@@ -106,6 +107,9 @@ struct python {
         bool starting;
         bool packages_are_there;
         struct context_run *run;
+        struct scan_job *scan;      /* a worker scans the code before anything is done */
+        struct scan_report *report; /* what a scan that may refuse the code has found; NULL: nothing */
+        bool scanned;
 };
 
 static void go_on(struct python *p);
@@ -118,6 +122,7 @@ static void leave(struct python *p)
         else if (p->own_context && p->context_id[0])
                 target_leave(p->call->box, p->sandbox_id, p->context_id);
         free(p->content);
+        free(p->report);
         free(p);
 }
 
@@ -131,6 +136,7 @@ static void fail(struct python *p, const struct cella_err *err)
 static void cancel(struct tool_call *call)
 {
         struct python *p = call->data;
+        scan_job_cancel(p->scan);
         if (p->put)
                 bytes_cancel(p->put);
         if (p->starting)
@@ -394,6 +400,11 @@ static int start_run(struct python *p, struct cella_err *err)
                 exec_request_done(&request);
                 return r;
         }
+        request.scanned = p->scanned || !p->packages_are_there; /* the code for packages is our own */
+        if (p->packages_are_there) {
+                request.report = p->report;
+                p->report = NULL;
+        }
         r = context_run_new(p->context, &call->caller, &request, &limits, false,
                             p->packages_are_there ? &events : &silent, p, &p->run, err);
         p->call->logged = r < 0; /* context_run_new() has recorded its refusal */
@@ -415,25 +426,55 @@ static void go_on(struct python *p)
                 fail(p, &err);
 }
 
+/* ---- the scan that comes before everything ---- */
+
+static struct exec_request scan_request(const struct tool_call *call)
+{
+        const char *code = tool_text(call, "code");
+        return (struct exec_request){.runtime = "python3",
+                                     .code = code,
+                                     .code_len = strlen(code),
+                                     .allowed_imports = json_object_get(call->arguments, "allowed_imports")};
+}
+
+/* Takes the report of *request.  r: negative if the code was refused. */
+static void begin(struct python *p, int r, struct exec_request *request, struct cella_err *err)
+{
+        p->scanned = request->scanned;
+        p->report = request->report;
+        if (r < 0 || find_sandbox(p, err) < 0) {
+                fail(p, err);
+                return;
+        }
+        memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
+        p->file = json_object_iter(json_object_get(p->call->arguments, "files"));
+        go_on(p);
+}
+
+static void on_scanned(void *context, int r, const struct scan_report *report)
+{
+        struct python *p = context;
+        struct cella_err err = {0};
+        struct exec_request request = scan_request(p->call);
+        p->scan = NULL;
+        r = exec_request_decide(p->call->box, &request, r, report, &err);
+        begin(p, r, &request, &err);
+}
+
 void python_tool_begin(struct tool_call *call)
 {
         struct cella_err err = {0};
         struct python *p = calloc(1, sizeof *p);
-        int r = p ? tool_imports(call, tool_text(call, "code"), &err)
-                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "execute_python");
-        if (r < 0 || !p) {
-                free(p);
+        if (!p) {
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "execute_python");
                 tool_fail(call, &err);
                 return;
         }
         p->call = call;
         call->data = p;
         call->cancel = cancel;
-        if (find_sandbox(p, &err) < 0) {
-                fail(p, &err);
-                return;
-        }
-        memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
-        p->file = json_object_iter(json_object_get(call->arguments, "files"));
-        go_on(p);
+        struct exec_request request = scan_request(call);
+        int r = exec_request_scan_first(call->box, &request, on_scanned, p, &p->scan, &err);
+        if (r != 0)
+                begin(p, r, &request, &err);
 }

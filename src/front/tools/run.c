@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "box/execution.h"
 #include "box/images.h"
+#include "box/scan_job.h"
 #include "front/tools/parts.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
@@ -125,9 +126,11 @@ const struct field *shell_tool_input(void)
 struct running {
         struct tool_call *call;
         struct execution *execution;
-        bool bare;                   /* sandbox.exec: three fields, and a timeout is an error */
-        struct image_wait *wait;     /* its image is on its way, and */
-        struct exec_request request; /* that is what is to be run */
+        bool bare; /* sandbox.exec: three fields, and a timeout is an error */
+        /* It waits for one of these before it is run: */
+        struct scan_job *scan;
+        struct image_wait *wait;
+        struct exec_request request;
 };
 
 static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
@@ -253,18 +256,54 @@ static void on_image(struct image_wait *wait, const struct imager_event *end, co
         tool_fail(call, err);
 }
 
-static void cancel_image(struct tool_call *call)
+static void cancel_wait(struct tool_call *call)
 {
         struct running *run = call->data;
-        image_wait_cancel(run->wait);
+        if (run->scan)
+                scan_job_cancel(run->scan);
+        else
+                image_wait_cancel(run->wait);
         exec_request_done(&run->request);
         free(run);
+}
+
+/* r: whether it was admitted. */
+static void run_admitted(struct running *run, int r, struct cella_err *err)
+{
+        static const struct image_events events = {.on_end = on_image};
+        struct tool_call *call = run->call;
+        if (r == 0)
+                r = exec_request_image(call->box, &call->caller, &run->request, &events, run, &run->wait,
+                                       err);
+        if (r < 0) {
+                tool_record_refusal(call, &run->request, err);
+                exec_request_done(&run->request);
+                free(run);
+                tool_fail(call, err);
+        } else if (r > 0) {
+                go_on(run);
+        } else {
+                call->data = run;
+                call->cancel = cancel_wait;
+        }
+}
+
+static void on_scanned(void *context, int r, const struct scan_report *report)
+{
+        struct running *run = context;
+        struct tool_call *call = run->call;
+        struct cella_err err = {0};
+        call->cancel = NULL;
+        run->scan = NULL;
+        r = exec_request_decide(call->box, &run->request, r, report, &err);
+        if (r == 0)
+                r = exec_request_choose(call->box, &call->caller, &run->request, &err);
+        run_admitted(run, r, &err);
 }
 
 /* Takes the document, which is one for POST /v1/exec. */
 static void run(struct tool_call *call, json_t *document, bool bare)
 {
-        static const struct image_events events = {.on_end = on_image};
         struct running *run = calloc(1, sizeof *run);
         struct cella_err err = {0};
         int r = run ? exec_request_from(document, &run->request, &err)
@@ -278,20 +317,16 @@ static void run(struct tool_call *call, json_t *document, bool bare)
         run->bare = bare;
         run->request.list_files = !bare;
         r = exec_request_admit(call->box, &call->caller, &run->request, true, &err);
-        if (r == 0)
-                r = exec_request_image(call->box, &call->caller, &run->request, &events, run, &run->wait,
-                                       &err);
-        if (r < 0) {
-                tool_record_refusal(call, &run->request, &err);
-                exec_request_done(&run->request);
-                free(run);
-                tool_fail(call, &err);
-        } else if (r > 0) {
-                go_on(run);
-        } else {
-                call->data = run;
-                call->cancel = cancel_image;
+        if (r > 0) {
+                r = scan_job_new(call->box, &run->request, SCAN_TIME_MS, on_scanned, run, &run->scan);
+                if (r == 0) {
+                        call->data = run;
+                        call->cancel = cancel_wait;
+                        return;
+                }
+                err_set(&err, CELLA_INTERNAL, r, "scanner");
         }
+        run_admitted(run, r, &err);
 }
 
 /* ---- what they have in common ---- */
