@@ -7,10 +7,10 @@
 
 #include "base/auto.h"
 #include "base/utf8.h"
-#include "scan/bash.h"
+#include "scan/bash/bash.h"
 #include "scan/inside.h"
-#include "scan/javascript.h"
-#include "scan/python.h"
+#include "scan/javascript/javascript.h"
+#include "scan/python/python.h"
 
 /* Code in code costs a parser each: what goes on longer than this is not read. */
 #define LEVELS_MAX 3

@@ -1,7 +1,7 @@
-/* scan/bash_feed.c -- what a shell gives to interpreters: `sh -c`, `python3 - <<EOF`, `… | sh`. */
+/* scan/bash/feed.c -- what a shell gives to interpreters: `sh -c`, `python3 - <<EOF`, `… | sh`. */
 #include <string.h>
 
-#include "scan/bash.h"
+#include "scan/bash/bash.h"
 
 static void say(struct program *p, enum rule rule, TSNode node)
 {

@@ -1,9 +1,9 @@
-/* scan/python_text.c -- Python's literals. */
+/* scan/python/text.c -- Python's literals. */
 #include <ctype.h>
 #include <string.h>
 
 #include "scan/escape.h"
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 #define PIECES_MAX 64
 

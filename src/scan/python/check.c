@@ -1,9 +1,9 @@
-/* scan/python_check.c -- the second look at a Python text: what each import, call and name is for. */
+/* scan/python/check.c -- the second look at a Python text: what each import, call and name is for. */
 #include <string.h>
 
 #include "scan/check.h"
 #include "scan/place.h"
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 /* ---- imports ---- */
 

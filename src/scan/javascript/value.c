@@ -1,10 +1,10 @@
-/* scan/javascript_value.c -- what a JavaScript expression may be. */
+/* scan/javascript/value.c -- what a JavaScript expression may be. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/auto.h"
 #include "scan/escape.h"
-#include "scan/javascript.h"
+#include "scan/javascript/javascript.h"
 
 #define PIECES_MAX 64
 #define OPERANDS_MAX 512

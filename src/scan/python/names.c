@@ -1,8 +1,8 @@
-/* scan/python_names.c -- what Python's modules and functions are for. */
+/* scan/python/names.c -- what Python's modules and functions are for. */
 #include <string.h>
 
 #include "base/auto.h"
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 #define NETWORK(name)                                                                                        \
         {                                                                                                    \

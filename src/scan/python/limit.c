@@ -1,4 +1,4 @@
-/* scan/python_limit.c -- what a list of allowed imports refuses besides imports.
+/* scan/python/limit.c -- what a list of allowed imports refuses besides imports.
  *
  * A module can be reached without an import: through the interpreter's own attributes
  * (random.__builtins__["__import__"], object.__subclasses__(), f.__globals__), through functions that take
@@ -12,7 +12,7 @@
 #include "base/auto.h"
 #include "base/utf8.h"
 #include "scan/check.h"
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 static bool is_in(const char *const *list, size_t n, const char *name, size_t len)
 {

@@ -1,4 +1,4 @@
-/* scan/python.h -- what the files of the Python scanner share. */
+/* scan/python/python.h -- what the files of the Python scanner share. */
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
@@ -80,7 +80,7 @@ enum python_kind { PY_BEFORE = KIND_OWN - 1, PYTHON_KINDS(PYTHON_KIND_ID) };
 
 int python_scan(const struct program_job *job);
 
-/* ---- python_names.c ---- */
+/* ---- python/names.c ---- */
 const struct known *python_known(const char *name, size_t len);
 /* The entry of a module that is of interest by itself, or that is below one. */
 const struct known *python_module(const char *name, size_t len);
@@ -95,16 +95,16 @@ bool python_is_root(const char *name, size_t len);
 bool python_is_builtin(const char *name, size_t len);
 int python_names_init(void);
 
-/* ---- python_bind.c: the first walk ---- */
+/* ---- python/bind.c: the first walk ---- */
 void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                   uint32_t *child_frame);
 /* The name that an import statement's name stands for; *ret_alias is null without one. */
 const char *python_dotted(struct program *program, TSNode node, TSNode *ret_alias);
 
-/* ---- python_text.c: literals ---- */
+/* ---- python/text.c: literals ---- */
 void python_string(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
-/* ---- python_value.c ---- */
+/* ---- python/value.c ---- */
 void python_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
 /* text.format(…) and text % …: each mark is replaced by an argument in turn. */
@@ -113,7 +113,7 @@ void python_format(struct program *program, const struct values *of, const char 
 void python_add_member(struct program *program, const struct value *object, const char *member, size_t len,
                        struct values *ret);
 
-/* ---- python_result.c ---- */
+/* ---- python/result.c ---- */
 void python_call(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 /* The attribute that node names, of objects that were worked out before. */
 void python_attribute(struct program *program, TSNode node, const struct values *objects, struct values *ret);
@@ -133,11 +133,11 @@ void python_arguments(struct program *program, TSNode call, struct python_argume
 bool python_argument(struct program *program, const struct python_arguments *arguments, size_t position,
                      const char *name, uint32_t scope, struct values *ret);
 
-/* ---- python_limit.c: what a list of allowed imports refuses besides imports ---- */
+/* ---- python/limit.c: what a list of allowed imports refuses besides imports ---- */
 void python_limit(struct program *program, const struct mention *mention);
 /* Whether it is a builtin that no code may use then. */
 bool python_is_refused(const char *name, size_t len);
 
-/* ---- python_check.c: the second look ---- */
+/* ---- python/check.c: the second look ---- */
 void python_check(struct program *program, const struct mention *mention);
 void python_check_import(struct program *program, TSNode node, const char *module, size_t len);

@@ -1,8 +1,8 @@
-/* scan/python_result.c -- what a call gives back. */
+/* scan/python/result.c -- what a call gives back. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 /* ---- arguments of a call ---- */
 

@@ -1,8 +1,8 @@
-/* scan/bash_value.c -- what a word of a shell may be. */
+/* scan/bash/value.c -- what a word of a shell may be. */
 #include <string.h>
 
 #include "base/auto.h"
-#include "scan/bash.h"
+#include "scan/bash/bash.h"
 #include "scan/escape.h"
 
 #define PIECES_MAX 64

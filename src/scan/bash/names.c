@@ -1,8 +1,8 @@
-/* scan/bash_names.c -- what commands are for. */
+/* scan/bash/names.c -- what commands are for. */
 #include <string.h>
 
 #include "base/auto.h"
-#include "scan/bash.h"
+#include "scan/bash/bash.h"
 
 #define NET COMMAND_NETWORK
 #define PROC COMMAND_PROCESS

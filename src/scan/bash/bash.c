@@ -1,4 +1,4 @@
-#include "scan/bash.h"
+#include "scan/bash/bash.h"
 
 #include <pthread.h>
 #include <string.h>

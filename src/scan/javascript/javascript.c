@@ -1,4 +1,4 @@
-#include "scan/javascript.h"
+#include "scan/javascript/javascript.h"
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* scan/javascript.h -- what the files of the JavaScript scanner share. */
+/* scan/javascript/javascript.h -- what the files of the JavaScript scanner share. */
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
@@ -64,17 +64,17 @@ enum javascript_kind { JS_BEFORE = KIND_OWN - 1, JAVASCRIPT_KINDS(JAVASCRIPT_KIN
 
 int javascript_scan(const struct program_job *job);
 
-/* ---- javascript_names.c ---- */
+/* ---- javascript/names.c ---- */
 const struct known *javascript_known(const char *name, size_t len);
 const struct known *javascript_module(const char *name, size_t len);
 bool javascript_is_builtin(const char *name, size_t len);
 int javascript_names_init(void);
 
-/* ---- javascript_bind.c ---- */
+/* ---- javascript/bind.c ---- */
 void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
 
-/* ---- javascript_value.c ---- */
+/* ---- javascript/value.c ---- */
 void javascript_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 void javascript_string(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 void javascript_add_member(struct program *program, const struct value *object, const char *member,
@@ -92,5 +92,5 @@ void javascript_arguments(struct program *program, TSNode call, struct javascrip
 bool javascript_argument(struct program *program, const struct javascript_arguments *arguments,
                          size_t position, uint32_t scope, struct values *ret);
 
-/* ---- javascript_check.c ---- */
+/* ---- javascript/check.c ---- */
 void javascript_check(struct program *program, const struct mention *mention);

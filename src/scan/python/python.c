@@ -1,4 +1,4 @@
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 #include <pthread.h>
 

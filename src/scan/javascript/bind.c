@@ -1,7 +1,7 @@
-/* scan/javascript_bind.c -- the first walk over a JavaScript text. */
+/* scan/javascript/bind.c -- the first walk over a JavaScript text. */
 #include <string.h>
 
-#include "scan/javascript.h"
+#include "scan/javascript/javascript.h"
 
 #define LONG_LITERAL 1000
 #define TOP (1u << 31) /* of a frame, beside the scope: a declaration of the program itself */

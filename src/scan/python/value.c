@@ -1,8 +1,8 @@
-/* scan/python_value.c -- what a Python expression may be. */
+/* scan/python/value.c -- what a Python expression may be. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 #define OPERANDS_MAX 512
 

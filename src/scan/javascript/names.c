@@ -1,11 +1,11 @@
-/* scan/javascript_names.c -- what the modules and functions of node are for.
+/* scan/javascript/names.c -- what the modules and functions of node are for.
  *
  * Names are in one form: without "node:", with dots for slashes, fs.promises.x and fs.xSync as fs.x
- * (javascript_value.c). */
+ * (javascript/value.c). */
 #include <string.h>
 
 #include "base/auto.h"
-#include "scan/javascript.h"
+#include "scan/javascript/javascript.h"
 
 #define NETWORK(name)                                                                                        \
         {                                                                                                    \

@@ -1,8 +1,8 @@
-/* scan/bash_check.c -- the second look at a shell text: what each command is for. */
+/* scan/bash/check.c -- the second look at a shell text: what each command is for. */
 #include <string.h>
 
 #include "base/auto.h"
-#include "scan/bash.h"
+#include "scan/bash/bash.h"
 #include "scan/place.h"
 
 static void say(struct program *p, enum rule rule, TSNode node)

@@ -1,9 +1,9 @@
-/* scan/python_bind.c -- the first walk over a Python text: scopes, what names are bound to, and what the
+/* scan/python/bind.c -- the first walk over a Python text: scopes, what names are bound to, and what the
  * second look is for. */
 #include <string.h>
 
 #include "scan/check.h"
-#include "scan/python.h"
+#include "scan/python/python.h"
 
 #define LONG_LITERAL 1000
 #define TOP (1u << 31) /* of a frame, beside the scope: a statement of the module itself */

@@ -1,8 +1,8 @@
-/* scan/javascript_check.c -- the second look at a JavaScript text. */
+/* scan/javascript/check.c -- the second look at a JavaScript text. */
 #include <string.h>
 
 #include "scan/check.h"
-#include "scan/javascript.h"
+#include "scan/javascript/javascript.h"
 #include "scan/place.h"
 
 /* ---- imports ---- */

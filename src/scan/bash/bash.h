@@ -1,4 +1,4 @@
-/* scan/bash.h -- what the files of the shell scanner share.
+/* scan/bash/bash.h -- what the files of the shell scanner share.
  *
  * A shell text has names too, its variables; so it is looked at in the same way (scan/program.h), with one
  * scope. */
@@ -45,7 +45,7 @@ enum bash_kind { SH_BEFORE = KIND_OWN - 1, BASH_KINDS(BASH_KIND_ID) };
 
 int bash_scan(const struct program_job *job);
 
-/* ---- bash_names.c ---- */
+/* ---- bash/names.c ---- */
 enum {
         COMMAND_NETWORK = 1 << 0,
         COMMAND_PROCESS = 1 << 1,
@@ -79,10 +79,10 @@ bool bash_is_harmless(const char *name, size_t len);
 /* Whether a list of words, separated by spaces, has this one. */
 bool bash_has_word(const char *list, const char *word, size_t len);
 
-/* ---- bash_value.c ---- */
+/* ---- bash/value.c ---- */
 void bash_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
-/* ---- bash_check.c ---- */
+/* ---- bash/check.c ---- */
 #define BASH_WORDS_MAX 64
 struct bash_words {
         TSNode nodes[BASH_WORDS_MAX]; /* the command's name and its arguments */
@@ -92,7 +92,7 @@ struct bash_words {
 void bash_words(struct program *program, TSNode command, struct bash_words *ret);
 void bash_check(struct program *program, const struct mention *mention);
 
-/* ---- bash_feed.c: what interpreters are given to run ---- */
+/* ---- bash/feed.c: what interpreters are given to run ---- */
 /* The interpreter that a command is, if it takes its program from standard input; NULL. */
 const struct bash_command *bash_reads_program(struct program *program, TSNode command);
 void bash_check_interpreter(struct program *program, const struct bash_command *command,
