@@ -75,3 +75,15 @@ ATTACK(page_cache, WALL_SECCOMP, "evict files of /usr from the host's page cache
                        ? (enum attack_outcome)outcome
                        : attack_moot("the file system of /usr does not tell what is in the page cache");
 }
+
+/* Pages that are pushed out are the host's to swap, and who waits for them is not only the sandbox. */
+ATTACK(page_out, WALL_SECCOMP, "have the kernel page out memory")
+{
+        void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (page == MAP_FAILED)
+                return attack_broken("no memory");
+        return attack_worse(
+                attack_judge("MADV_COLD", CALL(SYS_madvise, page, 4096, 20), EPERM, ANSWERS(EINVAL)),
+                attack_judge("MADV_PAGEOUT", CALL(SYS_madvise, page, 4096, 21), EPERM, ANSWERS(EINVAL)));
+}
