@@ -292,7 +292,7 @@ def no_interrupt_reaches_the_next_run():
             beside = threading.Thread(target=run, args=(d, c, "1"))
             beside.start()
             d.post(c + "/interrupt", b"")
-            beside.join(10)
+            beside.join(60)
             ok(run(d, c, f"{i}\nfor _ in range(20000): pass"))
 
 

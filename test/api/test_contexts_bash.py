@@ -54,7 +54,7 @@ def interrupted_while_it_ends():
             beside.start()
             time.sleep(0.010 + i % 20 * 0.0005)
             d.post(c + "/interrupt", b"")
-            beside.join(30)
+            beside.join(60)
             same(results and (results[0]["status"], results[0]["exit_code"]) in (("exited", 3), ("cancelled", 130)), True, f"run {i}", results)
         same(run(d, c, "echo $x")["stdout"], "1\n", "what it kept")
 

@@ -55,7 +55,7 @@ def killed_at_first_effect(d, begin, directories=()):
     tracer.kill()
     support.reap(d.process, 20)
     d.left_nothing(tree, {}, 5)
-    asking.join(20)
+    asking.join(60)
     d.start()
     new = [r for r in d.rows() if r["id"] not in known]
     same([r["status"] for r in new], ["interrupted"], "the log after kill -9 at the first effect")

@@ -229,7 +229,7 @@ def a_request_is_cancelled_by_a_notification():
             t.start()
             until(lambda: not is_idle(d)(), 20, "a call that runs")
             same(c.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number, "reason": "enough"}}).status, 202, "taken")
-            t.join(10)
+            t.join(60)
             ensure(not t.is_alive(), "the answer ends")
             ensure(b"result" not in got[0] and b"error" not in got[0], f"without an answer: {got[0]!r}")
             until(is_idle(d), 20, "the end of what ran")
@@ -394,7 +394,7 @@ def requests_of_a_session_at_once_are_bounded():
         until(lambda: sum(b"at once" in a for a in answers) >= 6, 20, "refusals of more than 64 at once")
         same(c.close(), 204, "DELETE")
         for t in threads:
-            t.join(20)
+            t.join(60)
 
 
 # Resources.
