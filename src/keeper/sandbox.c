@@ -429,21 +429,22 @@ void sandbox_kill(struct sandbox *sb)
                 cgroup_let_die(sb->cgroup);
 }
 
-/* The user namespace of one that may be dead, but is not reaped: its credentials are there until then.  If it
- * has one: it may have failed before that, or before it had said who is who in it, the groups last. */
+/* The user namespace of a sandbox that may be dead, but is not reaped: its credentials are there until then.
+ * It may have none yet, or one without its map, of which the groups are written last.  The map is read after
+ * the namespace was opened: a process that enters its namespace between the two has no map then. */
 static void keep_user(struct sandbox *sb)
 {
         char path[32], map[40];
         uid_t owner;
         if (!sb->keep_user || sb->user >= 0 || sb->pid <= 0)
                 return;
-        snprintf(path, sizeof path, "/proc/%d/gid_map", (int)sb->pid);
-        if (sys_read_file(AT_FDCWD, path, map, sizeof map) <= 0)
-                return;
         snprintf(path, sizeof path, "/proc/%d/ns/user", (int)sb->pid);
-        sb->user = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
-        if (sys_call3(SYS_ioctl, sb->user, NS_GET_OWNER_UID, &owner) < 0 || owner != sb->host_uid)
-                sys_close(TAKE_FD(sb->user));
+        AUTO(sys_close) int user = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
+        if (user < 0 || sys_call3(SYS_ioctl, user, NS_GET_OWNER_UID, &owner) < 0 || owner != sb->host_uid)
+                return;
+        snprintf(path, sizeof path, "/proc/%d/gid_map", (int)sb->pid);
+        if (sys_read_file(AT_FDCWD, path, map, sizeof map) > 0)
+                sb->user = TAKE_FD(user);
 }
 
 bool sandbox_try_reap(struct sandbox *sb)

@@ -476,6 +476,28 @@ TEST(a_view_is_not_held_for_longer_than_it_is_good)
         fake_done(&d);
 }
 
+/* Its groups and its user namespace are used again. */
+TEST(a_sandbox_that_is_ended_while_it_is_built_leaves_nothing_incomplete)
+{
+        struct fake_sandbox s;
+        union fake_packet p;
+        if (!up(NULL))
+                return;
+        for (int i = 0; i < rounds(600); i++) {
+                CHECK(fake_make(&d, NULL, &s));
+                usleep((useconds_t)(i % 60) * 30); /* before it is there, and at each step */
+                CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
+                close(s.control);
+                CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+                CHECK(fake_spawn(&s, "[ $(id -u) = 1000 ] && [ -O /workspace ] && cd /workspace && : >x",
+                                 true));
+                CHECK_INT(fake_exited(&s), 0);
+                end(&s);
+        }
+        stop();
+        fake_done(&d);
+}
+
 TEST(out_of_descriptors_when_a_view_comes)
 {
         struct rlimit before, few = {5, 0};

@@ -41,6 +41,8 @@ test("the log is newest first, and one execution is shown in full with all that 
 test("what ran on the host and what was refused is obvious", async (t) => {
     const daemon = await t.newDaemon({mode: "off"});
     await exec(daemon, {runtime: "sh", code: "true", args: ["<i>one</i>"], env: {COLOUR: "red"}, stdin: "four"});
+    // The order of the log is that of its rows, and a row is written when all of the execution has ended.
+    await until(async () => (await daemon.api("/v1/executions")).executions.length === 1, "the first row");
     await exec(daemon, {runtime: "sh", code: "echo no", image: "none"}).catch(() => {});
     const page = await t.page("/#/executions", {daemon});
     await rows(page).nth(1).waitFor();
