@@ -2,19 +2,50 @@
  *
  * The first byte says in which revision, the rest is a message.  Whatever comes: a request gets one answer,
  * which is JSON-RPC with its id; what needs a sandbox is taken as far as the check of its arguments. */
+#include <ftw.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/mcp/mcp.h"
 #include "front/tools/tools.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct box box;
 static struct api api = {.box = &box};
 static struct mcp mcp = {.api = &api, .box = &box};
 static unsigned answers;
+static char directory[] = "/tmp/cella-fuzz-mcp-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+        (void)st, (void)kind, (void)ftw;
+        return remove(path);
+}
+
+static void remove_log(void)
+{
+        box.audit = audit_close(box.audit);
+        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Refused requests are in the log, so there must be one. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+        struct cella_err err = {0};
+        const struct audit_options options = {
+                .directory = directory, .keep_days = 1, .keep_bytes = 16u << 20};
+        (void)argc, (void)argv;
+        if (!mkdtemp(directory) || audit_open(&options, &box.audit, &box.interrupted, &err) < 0) {
+                fprintf(stderr, "cannot open a log: %s\n", err.msg);
+                abort();
+        }
+        atexit(remove_log);
+        return 0;
+}
 
 static void check(const char *text, size_t len, const json_t *id)
 {
