@@ -113,7 +113,7 @@ struct execution {
         bool spawned;          /* the command was sent */
         bool logged;           /* the log knows of it */
         bool maybe_ran;        /* the sandbox was lost, with an error, after the code was released */
-        bool lists;            /* init tells of its files without being asked, */
+        bool lists;            /* init sends the list of its files without a request, */
         bool listed;           /* and has */
         bool over;             /* it has ended; what follows is paperwork */
         bool finishing;        /* everything but the observer's count is done */

@@ -186,6 +186,7 @@ bool exec_request_warn(const struct box *box, struct exec_request *r)
         const size_t len = scan_len(r);
         if (r->scanned || box->settings.scan == ACTION_OFF || len == 0)
                 return false;
+        _Static_assert(SCAN_ADVICE_MAX == 262144, "the message below says so");
         if (len > SCAN_ADVICE_MAX) {
                 exec_request_keep_report(
                         r, &(const struct scan_report){.skipped = "the code is longer than 262144 bytes"});

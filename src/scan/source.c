@@ -175,7 +175,7 @@ size_t source_children(struct source *source, TSNode node, TSNode *ret, size_t m
 
 /* ---- a walk over all nodes ---- */
 
-/* A node whose children are being visited. */
+/* A node while its children are visited. */
 struct walk_level {
         uint8_t kind;
         uint32_t frame;

@@ -263,6 +263,14 @@ def descendants(pid):
         found |= more
 
 
+def begun(r):
+    """The result of an execution with a timeout.  Its code prints a line first: without that line, the machine was too
+    slow to start it in time."""
+    if r["status"] == "timeout" and not r["stdout"]:
+        support.late("the code had not begun when its time was up", r)
+    return r
+
+
 class Daemon:
     """`cella serve` on a state directory and a port of its own.
 

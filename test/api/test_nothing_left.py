@@ -3,8 +3,8 @@ both are new for each sandbox."""
 
 import shlex
 
-from daemon import Daemon
-from support import ensure, late, same, test
+from daemon import Daemon, begun
+from support import ensure, same, test
 
 WITHOUT_POOLS = {"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]}
 LOOKS = 3  # after each
@@ -148,7 +148,7 @@ print(call('setns', os.open('/proc/self/ns/ipc', os.O_RDONLY), 0x8000000), call(
 
 
 def shell(code):
-    """As one process, whose interpreter writes nothing."""
+    """A shell command: one Python process, which writes no files of its own (no bytecode, no user site)."""
     return f"exec /usr/bin/python3 -IS -c {shlex.quote(BEGIN + code)}"
 
 
@@ -165,9 +165,7 @@ def nothing_is_left(ways):
             like = {k: v for k, v in fields.items() if k == "limits"}
             new = look(d, **like)
             ensure("[] 0o41777" in new and "False" not in new, "what is new", new)
-            r = d.exec("sh", shell("print('here', flush=True)\n" + code), **fields)
-            if r["status"] == "timeout" and r["stdout"] == "":
-                late(f"the code did not begin within its time: {what}", r)
+            r = begun(d.exec("sh", shell("print('here', flush=True)\n" + code), **fields))
             same((r["stdout"], r["stderr"]), ("here\n", ""), f"leaving {what}", r)
             for _ in range(LOOKS):
                 same(look(d, **like), new, f"what is there after {what}")

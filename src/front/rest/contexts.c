@@ -356,7 +356,7 @@ static int run(struct call *call, struct context *c, struct exec_request *reques
         return 0;
 }
 
-/* A run whose code is being scanned before it may begin. */
+/* A run that begins only after a worker has scanned its code. */
 struct scanned_run {
         struct call *call;
         struct exec_request request;
