@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/parse.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "cli/run/report.h"
 #include "cli/text.h"
 
 static const char *const unit_names[] = {

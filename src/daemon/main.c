@@ -1,6 +1,6 @@
 /* daemon/main.c -- the program cella-server: what `cella serve` starts, without privilege.
  *
- * Its sockets and the way to the keeper come as descriptors (keeper/server.h).  It ends when it is
+ * Its sockets and the way to the keeper come as descriptors (keeper/process/server.h).  It ends when it is
  * told to, or when the keeper is gone. */
 #include <errno.h>
 #include <malloc.h>
@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "box/box.h"
+#include "core/core.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/scan.h"
@@ -320,7 +320,8 @@ int main(int argc, char **argv)
         prctl(PR_SET_DUMPABLE, 0);
 #endif
         signal(SIGPIPE, SIG_IGN);
-        setenv("UV_THREADPOOL_SIZE", "3", 1); /* two for scans (box/scan_job.c), one for the log and files */
+        setenv("UV_THREADPOOL_SIZE", "3",
+               1); /* two for scans (core/request/scan_job.c), one for the log and files */
         /* What was freed goes back: after a busy hour the server is as small as before it. */
         mallopt(M_ARENA_MAX, 2);
         mallopt(M_TRIM_THRESHOLD, 1 << 20);

@@ -6,5 +6,5 @@
 int docker_image_find(const char *socket, const char *reference, bool pull, struct reply_image *ret,
                       struct cella_err *err);
 
-/* The document about it (image/store.h).  free() it; NULL: no memory. */
+/* The document about it (image/store/store.h).  free() it; NULL: no memory. */
 char *docker_image_document(const struct reply_image *image, size_t *ret_len);

@@ -2,9 +2,9 @@
  *
  * Who may use an engine's socket is root on this machine, or next to it; so that is given to this process,
  * which takes fixed-size packets and makes containers of one kind, and not to the server.  It is started with
- * no capability (keeper/child.h) but those for a container's way out, and these are not in use (network.h).
- * It does not die with who started it, but when nobody is at the other end of its socket any more: then it
- * removes what it made. */
+ * no capability (keeper/spawn/child.h) but those for a container's way out, and these are not in use
+ * (network.h). It does not die with who started it, but when nobody is at the other end of its socket any
+ * more: then it removes what it made. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

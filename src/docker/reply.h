@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cella.h"
-#include "image/store.h"
+#include "image/store/store.h"
 #include "wire/docker.h"
 
 #define REPLY_ID_MAX 72 /* of a container: 64 digits */

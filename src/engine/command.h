@@ -2,8 +2,8 @@
 #pragma once
 #include "cella.h"
 #include "engine/compile.h"
-#include "image/store.h"
-#include "keeper/sandbox.h"
+#include "image/store/store.h"
+#include "keeper/spawn/sandbox.h"
 #include "wire/init.h"
 
 /* What a command has to know of where it is going to run. */

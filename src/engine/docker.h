@@ -4,8 +4,8 @@
  * socket to init, as with the native engine, and everything above uses that. */
 #pragma once
 #include "cella.h"
-#include "image/store.h"
-#include "keeper/sandbox.h"
+#include "image/store/store.h"
+#include "keeper/spawn/sandbox.h"
 
 /* What options->engine names.  *ret_image: what the image says about running it. */
 int docker_sandbox_new(const struct cella_options *options, struct sandbox **ret, struct image **ret_image,

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "cella.h"
-#include "keeper/sandbox.h"
+#include "keeper/spawn/sandbox.h"
 
 int files_list(struct sandbox *sandbox, const struct timespec *since, struct cella_result *result,
                struct cella_err *err);

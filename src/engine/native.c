@@ -11,9 +11,9 @@
 #include "engine/outlet.h"
 #include "engine/run.h"
 #include "engine/testing.h"
-#include "image/store.h"
-#include "keeper/image_root.h"
-#include "keeper/sandbox.h"
+#include "image/store/store.h"
+#include "keeper/spawn/image_root.h"
+#include "keeper/spawn/sandbox.h"
 #include "sys/file.h"
 
 struct cella_sandbox {

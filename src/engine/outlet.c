@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "egress/policy.h"
 #include "engine/egress_config.h"
-#include "keeper/egress_process.h"
+#include "keeper/spawn/egress_process.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"

@@ -2,8 +2,8 @@
 #pragma once
 #include "cella.h"
 #include "engine/outlet.h"
-#include "image/store.h"
-#include "keeper/sandbox.h"
+#include "image/store/store.h"
+#include "keeper/spawn/sandbox.h"
 
 /* outlet: its network; NULL: it has none.  The same for its image. */
 int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct image *image,

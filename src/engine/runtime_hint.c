@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "engine/runtime.h"
-#include "image/store.h"
+#include "image/store/store.h"
 
 /* The newest image of the store that has it; false: none. */
 static bool find_image(const char *store, const char *name, char *ret, size_t size)

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "box/box.h"
+#include "core/core.h"
 #include "http/http.h"
 #include "schema/schema.h"
 

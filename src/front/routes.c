@@ -1,6 +1,6 @@
 /* front/routes.c -- every route of the API.  The server, its checks and its description read this. */
 #include "base/auto.h"
-#include "box/request.h"
+#include "core/request/request.h"
 #include "front/mcp/mcp.h"
 #include "front/rest/rest.h"
 #include "front/tools/http.h"

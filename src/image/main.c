@@ -23,11 +23,11 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "image/cage.h"
-#include "image/digest.h"
 #include "image/imager.h"
 #include "image/lines.h"
-#include "image/room.h"
-#include "image/store.h"
+#include "image/store/room.h"
+#include "image/store/store.h"
+#include "image/unpack/digest.h"
 #include "sys/file.h"
 
 #define VALUES_MAX 1024

@@ -127,10 +127,10 @@ void tasks_limit_disk(uint64_t bytes)
         disk_limit = bytes;
 }
 
-/* Whether it is the sandbox's own volume (keeper/volume.c), which is not much larger than the limit, and the
- * limit is reached.  How much ext4 has free when it refuses to write depends on the kernel and on the number
- * of CPUs, and what was reserved for a file is free again when the file is closed: that cannot be told by
- * what is left. */
+/* Whether it is the sandbox's own volume (keeper/process/volume.c), which is not much larger than the limit,
+ * and the limit is reached.  How much ext4 has free when it refuses to write depends on the kernel and on the
+ * number of CPUs, and what was reserved for a file is free again when the file is closed: that cannot be told
+ * by what is left. */
 static bool is_full_volume(const struct statfs *disk)
 {
         const uint64_t block = (uint64_t)disk->f_bsize, all = (uint64_t)disk->f_blocks * block;

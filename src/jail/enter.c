@@ -101,8 +101,8 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
          * only it can be read afterwards.  Counted per user namespace since Linux 5.14. */
         uint64_t processes = 1 + spec->limits.processes + /* 1: init */
                              (spec->several ? JAIL_HELPERS : 0) + (spec->limit_processes_by_rlimit ? 0 : 8);
-        /* A volume (keeper/volume.c) has room for a little more than its limit, and it is the full disk
-         * that has to be met first, because only that can be told. */
+        /* A volume (keeper/process/volume.c) has room for a little more than its limit, and it is the full
+         * disk that has to be met first, because only that can be told. */
         uint64_t file =
                 spec->limits.disk_bytes + (spec->several ? spec->limits.disk_bytes / 32 + (4u << 20) : 0);
         return rlimits_set(spec->limits.open_files, file, processes, err);

@@ -42,7 +42,7 @@ json_t *state_key_secrets(const struct state *state, const char *id);
 bool state_key_known(const struct state *state, const char *id);
 unsigned state_key_count(const struct state *state);
 
-/* Sandboxes with a persistent workspace: `about` is box/'s own JSON object.  put replaces. */
+/* Sandboxes with a persistent workspace: `about` is core/'s own JSON object.  put replaces. */
 int state_sandbox_put(struct state *state, const char *id, const json_t *about, struct cella_err *err);
 int state_sandbox_remove(struct state *state, const char *id, struct cella_err *err); /* -ENOENT */
 int state_sandbox_list(struct state *state, json_t **ret, struct cella_err *err);     /* [{id, ...about}] */

@@ -1,7 +1,7 @@
 /* sys/ending.h -- a command says to init that it is about to end, and with what.
  *
  * Nobody hears of a death before the kernel has taken the memory down: 0.3 ms of Python, 2 ms of node, on
- * somebody's clock.  So what is warm (warm/) says so a moment earlier, when it has done and closed
+ * somebody's clock.  So what is warm (snapshot/) says so a moment earlier, when it has done and closed
  * everything.  Code can say the same, and all it gains is to be believed about its own exit code.
  * Without a libc. */
 #pragma once

@@ -30,8 +30,8 @@ enum docker_request {
 
 enum docker_reply {
         DOCKER_OPENED = 150, /* struct docker_opened */
-        DOCKER_MADE,         /* struct docker_made, then the document about the image (image/store.h), at most
-                              * DOCKER_IMAGE_MAX bytes; descriptor: as with KEEPER_MADE */
+        DOCKER_MADE, /* struct docker_made, then the document about the image (image/store/store.h), at most
+                      * DOCKER_IMAGE_MAX bytes; descriptor: as with KEEPER_MADE */
 };
 
 /* How init and its owner talk. */

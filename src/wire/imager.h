@@ -49,7 +49,7 @@ int imager_event_parse(char *line, size_t len, struct imager_event *ret);
 struct imager_pull {
         const char *ref, *platform; /* platform may be NULL */
         bool insecure;
-        const char *credentials; /* a JSON object, see image/credentials.h; NULL: none */
+        const char *credentials; /* a JSON object, see image/registry/credentials.h; NULL: none */
 };
 struct imager_import {
         const char *name; /* NULL: what the archive says */

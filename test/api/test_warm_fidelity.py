@@ -35,7 +35,7 @@ VERSION = (3, 11)  # of python, whose ways of ending the tables tell
 
 
 # Served in the plain way, each for a reason: something in the request belongs to how an interpreter starts, or
-# cannot be told to one that waits (waiting_fits() in src/box/waiting.c).
+# cannot be told to one that waits (waiting_fits() in src/core/pool/waiting.c).
 COLD = {
     "python3": {
         "the file says how it is encoded, or ends in the middle of a line": [

@@ -546,7 +546,7 @@ ENDINGS = [
     Case("C's own atexit", "import ctypes\nF = ctypes.CFUNCTYPE(None)\nlibc = ctypes.CDLL(None)\nbuf = ctypes.create_string_buffer(b'from C\\n')\nlibc.printf(buf)\nlibc.puts(b'more')"),
 ]  # fmt: skip
 
-# What the interpreter finalizes at its end (src/warm/shutdown.c).  "The template" is what the pool has imported.
+# What the interpreter finalizes at its end (src/snapshot/shutdown.c).  "The template" is what the pool has imported.
 DEL = "class A:\n    def __init__(self, n='A'): self.n = n\n    def __del__(self): print('del', self.n, flush=True)\n"
 SHUTDOWN = [
     Case("del: a class attribute", DEL + "class B: a = A()\nprint('end')"),

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/client.h"
+#include "cli/client/client.h"
 
 #define BODY_MAX 65536
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/sse.h"
-#include "cli/tar.h"
-#include "cli/websocket.h"
+#include "cli/client/sse.h"
+#include "cli/client/tar.h"
+#include "cli/client/websocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

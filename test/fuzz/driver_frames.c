@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "box/driver_frames.h"
+#include "core/context/driver_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

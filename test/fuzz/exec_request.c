@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/request.h"
+#include "core/request/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

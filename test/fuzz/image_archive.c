@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "image/imager.h"
-#include "image/store.h"
+#include "image/store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/registry_challenge.h"
+#include "image/registry/challenge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/config.h"
-#include "image/digest.h"
+#include "image/unpack/config.h"
+#include "image/unpack/digest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/credentials.h"
-#include "image/reference.h"
+#include "image/registry/credentials.h"
+#include "image/store/reference.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

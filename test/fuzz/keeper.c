@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keeper/dispatch.h"
-#include "keeper/workspace.h"
+#include "keeper/process/dispatch.h"
+#include "keeper/process/workspace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

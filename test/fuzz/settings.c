@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/network.h"
-#include "box/settings.h"
+#include "core/network.h"
+#include "core/settings.h"
 #include "egress/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

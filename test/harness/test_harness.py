@@ -336,36 +336,36 @@ def the_table_of_stages_is_sound():
 
 
 def coverage(*words):
-    """(status, output) of tools/coverage-report on a small tree: of four lines in src/box one does not run, src/base/other.c has no counters."""
+    """(status, output) of tools/coverage-report on a small tree: of four lines in src/core one does not run, src/base/other.c has no counters."""
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory).resolve()
-        for name, text in (("src/box/box.c", "int main(int argc, char **argv)\n{\n    if (argc > 1)\n        return argv[1][0];\n    return 0;\n}\n"), ("src/base/other.c", "int other;\n")):
+        for name, text in (("src/core/core.c", "int main(int argc, char **argv)\n{\n    if (argc > 1)\n        return argv[1][0];\n    return 0;\n}\n"), ("src/base/other.c", "int other;\n")):
             (root / name).parent.mkdir(parents=True)
             (root / name).write_text(text)
         (root / "tools").mkdir()
         (root / "build").mkdir()
         report = root / "tools/coverage-report"
         report.write_bytes((TEST.parent / "tools/coverage-report").read_bytes())
-        subprocess.run(["gcc", "--coverage", "-O0", "-o", "box", "../src/box/box.c"], cwd=root / "build", check=True, timeout=60)
-        subprocess.run(["./box"], cwd=root / "build", check=True, timeout=60)
+        subprocess.run(["gcc", "--coverage", "-O0", "-o", "core", "../src/core/core.c"], cwd=root / "build", check=True, timeout=60)
+        subprocess.run(["./core"], cwd=root / "build", check=True, timeout=60)
         r = subprocess.run([sys.executable, report, "build", *words], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
         return r.returncode, r.stdout
 
 
 @test
 def too_little_coverage_fails():
-    status, out = coverage("--need", "box=76")
-    assert status == 1 and "FAIL box: 75.0 % of its lines ran, 76 % are needed" in out and last(out) == "0 passed, 1 failed, 0 skipped", out
-    status, out = coverage("--need", "box=75", "--need", "front=1")
+    status, out = coverage("--need", "core=76")
+    assert status == 1 and "FAIL core: 75.0 % of its lines ran, 76 % are needed" in out and last(out) == "0 passed, 1 failed, 0 skipped", out
+    status, out = coverage("--need", "core=75", "--need", "front=1")
     assert status == 1 and "FAIL front: 0.0 % of its lines ran" in out and last(out) == "1 passed, 1 failed, 0 skipped", out
 
 
 @test
 def the_coverage_report_tells_what_ran_and_what_is_not_measured():
-    status, out = coverage("--need", "box=75", "--lines", "box")
+    status, out = coverage("--need", "core=75", "--lines", "core")
     assert status == 0 and last(out) == "1 passed, 0 failed, 0 skipped", out
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert "src/box/box.c: 4" in lines and "box 3 of 4 lines 75.0 %" in lines and "not measured: 1 files: base/other.c" in lines, out
+    assert "src/core/core.c: 4" in lines and "core 3 of 4 lines 75.0 %" in lines and "not measured: 1 files: base/other.c" in lines, out
 
 
 def main():

@@ -19,7 +19,7 @@
 
 #include "../unit/test.h"
 #include "base/auto.h"
-#include "keeper/stock.h"
+#include "keeper/process/stock.h"
 #include "keeper_fake.h"
 
 #define MANY 512

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 
-# As in jail/cgroup.c and keeper/sandbox.c.
+# As in jail/cgroup.c and keeper/spawn/sandbox.c.
 NUMBERS = 1 << 22
 STEP_INVERSE = pow(7919, -1, NUMBERS)
 FIRST_UID = 0x70000000

@@ -15,7 +15,7 @@
 
 #include "../unit/test.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "cli/run/report.h"
 
 extern const struct cli_command cli_secret;
 

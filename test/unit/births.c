@@ -1,4 +1,4 @@
-#include "keeper/births.h"
+#include "keeper/spawn/births.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

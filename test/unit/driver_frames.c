@@ -1,4 +1,4 @@
-#include "box/driver_frames.h"
+#include "core/context/driver_frames.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "image/registry_challenge.h"
+#include "image/registry/challenge.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "image/credentials.h"
+#include "image/registry/credentials.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "image/manifest.h"
+#include "image/registry/manifest.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "image/reference.h"
+#include "image/store/reference.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* What reads the store, and the small parts of what writes it. */
-#include "image/store.h"
+#include "image/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "engine/runtime.h"
-#include "image/paths.h"
-#include "image/programs.h"
-#include "image/tree.h"
+#include "image/unpack/paths.h"
+#include "image/unpack/programs.h"
+#include "image/unpack/tree.h"
 #include "sys/file.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* The stream of an archive: its threads must not depend on objects that the caller may have released. */
-#include "image/stream.h"
+#include "image/unpack/stream.h"
 
 #include <string.h>
 #include <unistd.h>

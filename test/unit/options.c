@@ -1,4 +1,4 @@
-#include "keeper/options.h"
+#include "keeper/spawn/options.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "keeper/outbox.h"
+#include "keeper/process/outbox.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "box/refusal.h"
+#include "core/refusal.h"
 
 #include "test.h"
 

@@ -1,4 +1,4 @@
-#include "cli/sse.h"
+#include "cli/client/sse.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* Packing and unpacking, and archives by somebody who wants out of the directory. */
-#include "cli/tar.h"
+#include "cli/client/tar.h"
 
 #include <errno.h>
 #include <fcntl.h>

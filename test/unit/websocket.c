@@ -1,4 +1,4 @@
-#include "cli/websocket.h"
+#include "cli/client/websocket.h"
 
 #include <errno.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
-#include "box/queue.h"
+#include "core/sandbox/queue.h"
 #include "front/mcp/mcp.h"
 
 #define META "io.modelcontextprotocol/"

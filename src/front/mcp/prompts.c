@@ -1,7 +1,7 @@
 /* front/mcp/prompts.c -- a prompt that a person can pick, and completions for the templates of resources. */
 #include <string.h>
 
-#include "box/sandbox.h"
+#include "core/sandbox/sandbox.h"
 #include "front/mcp/mcp.h"
 
 #define COMPLETIONS_MAX 100

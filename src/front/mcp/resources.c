@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "box/sandbox.h"
+#include "core/sandbox/sandbox.h"
 #include "front/log_queue.h"
 #include "front/mcp/mcp.h"
 #include "front/tools/parts.h"

@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "box/docker.h"
-#include "box/grant.h"
-#include "box/pool.h"
-#include "box/queue.h"
-#include "box/sandbox.h"
+#include "core/docker.h"
+#include "core/grant.h"
+#include "core/pool/pool.h"
+#include "core/sandbox/queue.h"
+#include "core/sandbox/sandbox.h"
 #include "front/rest/rest.h"
 
 static bool can_run(const struct box *box)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/context.h"
-#include "box/scan_job.h"
+#include "core/context/context.h"
+#include "core/request/scan_job.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"

@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "box/docker.h"
-#include "box/execution.h"
-#include "box/sandbox.h"
+#include "core/docker.h"
+#include "core/execution/execution.h"
+#include "core/sandbox/sandbox.h"
 #include "front/auth.h"
 #include "front/rest/events.h"
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "box/execution.h"
-#include "box/queue.h"
-#include "box/sandbox.h"
+#include "core/execution/execution.h"
+#include "core/sandbox/queue.h"
+#include "core/sandbox/sandbox.h"
 #include "front/rest/events.h"
 
 #define SHOWN_MAX 300 /* sandboxes in a list */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/execution.h"
-#include "box/images.h"
-#include "box/scan_job.h"
+#include "core/execution/execution.h"
+#include "core/image/images.h"
+#include "core/request/scan_job.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/context.h"
-#include "box/execution.h"
+#include "core/context/context.h"
+#include "core/execution/execution.h"
 #include "front/log_queue.h"
 #include "front/rest/log_filter.h"
 #include "front/rest/rest.h"

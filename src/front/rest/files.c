@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "box/operation.h"
+#include "core/sandbox/operation.h"
 #include "front/rest/files.h"
 #include "front/rest/rest.h"
 

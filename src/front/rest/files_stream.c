@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "box/operation.h"
+#include "core/sandbox/operation.h"
 #include "front/rest/files.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"

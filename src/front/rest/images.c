@@ -6,10 +6,10 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "box/images.h"
+#include "core/image/images.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
-#include "image/store.h"
+#include "image/store/store.h"
 
 const struct field *image_pull_fields(void)
 {

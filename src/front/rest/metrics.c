@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "box/execution.h"
-#include "box/images.h"
-#include "box/pool.h"
-#include "box/queue.h"
-#include "box/sandbox.h"
+#include "core/execution/execution.h"
+#include "core/image/images.h"
+#include "core/pool/pool.h"
+#include "core/sandbox/queue.h"
+#include "core/sandbox/sandbox.h"
 #include "front/rest/rest.h"
 
 static void head(FILE *out, const char *name, const char *type, const char *help)

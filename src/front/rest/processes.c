@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/parse.h"
-#include "box/execution.h"
+#include "core/execution/execution.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
 

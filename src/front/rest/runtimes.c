@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/images.h"
+#include "core/image/images.h"
 #include "engine/runtime_look.h"
 #include "front/rest/rest.h"
-#include "image/store.h"
+#include "image/store/store.h"
 
 static void add(json_t *list, const char *name, const char *image, const char *program)
 {

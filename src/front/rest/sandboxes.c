@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/images.h"
-#include "box/request.h"
+#include "core/image/images.h"
+#include "core/request/request.h"
 #include "front/rest/rest.h"
 
 /* Somebody waits for the sandbox to be there. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/grant.h"
+#include "core/grant.h"
 #include "front/rest/rest.h"
 
 #define ETAG_BYTES 16

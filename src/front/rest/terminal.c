@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "box/execution.h"
+#include "core/execution/execution.h"
 #include "engine/pty.h"
 #include "front/auth.h"
 #include "front/rest/rest.h"

@@ -7,7 +7,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "box/operation.h"
+#include "core/sandbox/operation.h"
 #include "front/rest/files.h"
 #include "front/tools/parts.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/sandbox.h"
+#include "core/sandbox/sandbox.h"
 #include "front/tools/parts.h"
 
 #define READ_STANDARD (64 * 1024)

@@ -1,6 +1,6 @@
 /* front/tools/parts.h -- what the files of this folder share. */
 #pragma once
-#include "box/request.h"
+#include "core/request/request.h"
 #include "engine/result.h"
 #include "front/tools/tools.h"
 #include "wire/init.h"

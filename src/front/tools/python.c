@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/context.h"
-#include "box/scan_job.h"
+#include "core/context/context.h"
+#include "core/request/scan_job.h"
 #include "front/tools/parts.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)

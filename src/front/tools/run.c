@@ -6,9 +6,9 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "box/execution.h"
-#include "box/images.h"
-#include "box/scan_job.h"
+#include "core/execution/execution.h"
+#include "core/image/images.h"
+#include "core/request/scan_job.h"
 #include "front/tools/parts.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)

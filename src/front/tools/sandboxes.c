@@ -1,7 +1,7 @@
 /* front/tools/sandboxes.c -- list_sandboxes and kill_sandbox. */
 #include <string.h>
 
-#include "box/sandbox.h"
+#include "core/sandbox/sandbox.h"
 #include "front/tools/parts.h"
 
 const struct field *sandboxes_tool_input(void)

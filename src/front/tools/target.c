@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "box/context.h"
-#include "box/request.h"
+#include "core/context/context.h"
+#include "core/request/request.h"
 #include "front/tools/parts.h"
 
 struct box_sandbox *target_of_session(struct box *box, const struct caller *caller, const char *session)

@@ -5,8 +5,8 @@
 #pragma once
 #include <jansson.h>
 
-#include "box/box.h"
-#include "box/violation.h"
+#include "core/core.h"
+#include "core/violation.h"
 #include "schema/schema.h"
 
 #define TOOL_IMAGES_MAX 16

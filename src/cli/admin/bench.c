@@ -1,0 +1,147 @@
+/* cli/admin/bench.c -- `cella bench`: what a sandbox costs here, beside no sandbox, in one run.
+ *
+ * Nothing of it stays, however it ends: a signal is only noted, and whatever goes on stops at the next
+ * step, so that there is one way out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/admin/bench.h"
+#include "cli/cli.h"
+
+#define ROUNDS_MAX 10000
+#define SECONDS_MAX 3600
+#define LIVE_MAX 20000
+#define EXIT_WRONG 1 /* an answer was wrong */
+
+volatile sig_atomic_t bench_interrupted;
+
+struct options {
+        uint64_t rounds, seconds, connections, live;
+        bool json;
+};
+
+static const struct cli_option options[] = {
+        {"rounds", "N", "how often each way is taken (200)", CLI_INTO(CLI_COUNT, struct options, rounds)},
+        {"seconds", "N", "how long executions a second are counted, and bare ones as long (5)",
+         CLI_INTO(CLI_COUNT, struct options, seconds)},
+        {"connections", "N", "that execute at once meanwhile (4 for each core, 64 at most)",
+         CLI_INTO(CLI_COUNT, struct options, connections)},
+        {"live", "N", "also: so many python3 sandboxes at once, and an answer from each",
+         CLI_INTO(CLI_COUNT, struct options, live)},
+        {"json", NULL, "print one JSON object", CLI_INTO(CLI_FLAG, struct options, json)},
+};
+
+static void on_signal(int number)
+{
+        bench_interrupted = number;
+}
+
+/* Without SA_RESTART: what waits is to notice. */
+static void catch_signals(void)
+{
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+        struct sigaction old, action = {.sa_handler = on_signal};
+        for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+                if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+                        sigaction(signals[i], &action, NULL);
+}
+
+static int measure(struct bench *b, struct cella_err *err)
+{
+        int r = bench_cases_prepare(b, err);
+        if (r == 0)
+                r = bench_rounds(b, err);
+        bench_daemon_stop(&b->daemons[BENCH_PLAIN]);
+        bench_daemon_stop(&b->daemons[BENCH_SPARE]);
+        bench_daemon_stop(&b->daemons[BENCH_PANDAS]);
+        if (r == 0)
+                r = bench_load(b, err);
+        if (r == 0)
+                r = bench_idle(b, err);
+        if (r == 0 && b->live_n > 0)
+                r = bench_live(b, err);
+        return bench_interrupted ? -EINTR : r;
+}
+
+static void done(struct bench *b)
+{
+        for (int i = 0; i < BENCH_N_DAEMONS; i++)
+                bench_daemon_stop(&b->daemons[i]);
+        cella_sandbox_free(b->ready);
+        for (size_t i = 0; b->series && i < bench_cases_len; i++) {
+                free(b->series[i].times);
+                free(b->series[i].request);
+        }
+        free(b->series);
+}
+
+static int bench(const struct options *o, struct cella_err *err)
+{
+        static struct bench b;
+        b = (struct bench){.rounds = o->rounds,
+                           .seconds = o->seconds,
+                           .connections = o->connections,
+                           .live_n = o->live,
+                           .json = o->json};
+        for (int i = 0; i < BENCH_N_DAEMONS; i++)
+                b.daemons[i] = (struct bench_daemon)BENCH_DAEMON_NONE;
+        b.series = calloc(bench_cases_len, sizeof *b.series);
+        catch_signals();
+        int r = chdir("/") < 0 ? -errno : 0; /* no interpreter is to find anything beside it */
+        if (!b.series || r < 0)
+                r = err_set(err, CELLA_INTERNAL, r < 0 ? r : -ENOMEM, "bench");
+        if (r == 0)
+                r = measure(&b, err);
+        if (r == 0)
+                r = bench_report(&b) > 0 ? EXIT_WRONG : 0;
+        done(&b);
+        return bench_interrupted ? 128 + bench_interrupted : r;
+}
+
+static int check(const struct options *o, int word, int argc, char **argv, struct cella_err *err)
+{
+        if (word < argc)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "cella bench takes no '%.40s'",
+                               argv[word]);
+        const struct {
+                const char *name;
+                uint64_t value, max;
+        } numbers[] = {{"rounds", o->rounds, ROUNDS_MAX},
+                       {"seconds", o->seconds, SECONDS_MAX},
+                       {"connections", o->connections, BENCH_CONNECTIONS_MAX},
+                       {"live", o->live, LIVE_MAX}};
+        for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+                if (numbers[i].value > numbers[i].max)
+                        return err_say(err, CELLA_INVALID_REQUEST, -ERANGE, "--%s must be at most %llu",
+                                       numbers[i].name, (unsigned long long)numbers[i].max);
+        return 0;
+}
+
+static int bench_main(const struct cli_command *self, int argc, char **argv)
+{
+        struct cella_err err = {0};
+        struct options o = {.rounds = 200, .seconds = 5};
+        int r = cli_parse(self, argc, argv, &o, NULL, &err);
+        if (r >= 0)
+                r = check(&o, r, argc, argv, &err);
+        if (r >= 0)
+                r = bench(&o, &err);
+        return cli_finish(r, &err, o.json);
+}
+
+const struct cli_command cli_bench = {
+        .name = "bench",
+        .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json]",
+        .summary = "latency, throughput and memory beside bare execution, in one run",
+        .text = "Every way is taken once before any is taken again: bare, in sandboxes of the library, and\n"
+                "through daemons of its own, cold and from pools.  Each answer is checked.  Compare the "
+                "figures\n"
+                "of one run with each other, never those of two runs.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .main = bench_main,
+};

@@ -1,0 +1,236 @@
+/* cli/admin/bench_daemon.c -- daemons of the benchmark's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json_read.h"
+#include "cli/admin/bench.h"
+
+#define START_US INT64_C(10000000)
+#define STOP_US INT64_C(120000000)
+#define STUCK_US INT64_C(20000000) /* without a sandbox more */
+#define LOOK_US 2000
+#define VALUES_MAX 10000
+
+/* ---- its life ---- */
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+        (void)st;
+        (void)type;
+        (void)ftw;
+        return remove(path);
+}
+
+static void wait_for_end(pid_t pid)
+{
+        kill(pid, SIGTERM);
+        for (int64_t begun = clock_us(); clock_us() - begun < STOP_US; usleep(LOOK_US))
+                if (waitpid(pid, NULL, WNOHANG) != 0)
+                        return;
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                continue;
+}
+
+void bench_daemon_stop(struct bench_daemon *d)
+{
+        if (d->fd >= 0)
+                close(d->fd);
+        if (d->pid > 0)
+                wait_for_end(d->pid);
+        if (d->directory[0])
+                nftw(d->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        free(d->answer);
+        *d = (struct bench_daemon)BENCH_DAEMON_NONE;
+}
+
+/* In a group of its own, because a key that interrupts us is for us; and not without us. */
+static void become_daemon(const struct bench_daemon *d, pid_t parent)
+{
+        char state[80];
+        int null = open("/dev/null", O_RDWR);
+        snprintf(state, sizeof state, "%s/state", d->directory);
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+                _exit(127);
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execl("/proc/self/exe", "cella", "serve", "--listen", "none", "--state", state, "--socket", d->socket,
+              (char *)NULL);
+        _exit(127);
+}
+
+static int make_directory(struct bench_daemon *d, struct cella_err *err)
+{
+        strcpy(d->directory, "/tmp/cella-bench-XXXXXX");
+        if (!mkdtemp(d->directory)) {
+                d->directory[0] = '\0';
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a directory in /tmp");
+        }
+        chmod(d->directory, 0755); /* the server is another user */
+        snprintf(d->socket, sizeof d->socket, "%s/socket", d->directory);
+        return 0;
+}
+
+int bench_daemon_start(struct bench_daemon *d, const char *settings, struct cella_err *err)
+{
+        pid_t parent = getpid();
+        d->answer = malloc(sizeof *d->answer);
+        if (!d->answer)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "bench");
+        int r = make_directory(d, err);
+        if (r < 0)
+                return r;
+        d->pid = fork();
+        if (d->pid == 0)
+                become_daemon(d, parent);
+        for (int64_t begun = clock_us(); clock_us() - begun < START_US && !bench_interrupted;
+             usleep(LOOK_US)) {
+                if ((d->fd = bench_connect(d->socket)) >= 0)
+                        return bench_daemon_change(d, settings, err);
+                if (d->pid < 0 || waitpid(d->pid, NULL, WNOHANG) != 0)
+                        break;
+        }
+        return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EIO,
+                       "cannot start a daemon to measure: try cella serve");
+}
+
+/* ---- talking to it ---- */
+
+static int call(struct bench_daemon *d, const char *method, const char *path, const char *body, int expected,
+                struct cella_err *err)
+{
+        char *request = bench_request(method, path, body);
+        int status = request ? bench_ask(d->fd, request, strlen(request), d->answer) : -ENOMEM;
+        free(request);
+        if (status < 0)
+                return err_set(err, CELLA_INTERNAL, status, "%s %s of the benchmark's daemon", method, path);
+        if (status != expected)
+                return err_say(err, CELLA_INTERNAL, -EIO, "%s %s: %d %.150s", method, path, status,
+                               d->answer->body);
+        return 0;
+}
+
+int bench_daemon_change(struct bench_daemon *d, const char *settings, struct cella_err *err)
+{
+        return call(d, "PATCH", "/v1/settings", settings, 200, err);
+}
+
+int bench_daemon_sandbox(struct bench_daemon *d, char *ret, size_t size, struct cella_err *err)
+{
+        int r = call(d, "POST", "/v1/sandboxes", "{}", 201, err);
+        const char *id = r < 0 ? NULL : strstr(d->answer->body, "sbx_");
+        if (id)
+                snprintf(ret, size, "%.*s", (int)strcspn(id, "\""), id);
+        return r < 0 || id ? r : err_say(err, CELLA_INTERNAL, -EBADMSG, "a sandbox without an id");
+}
+
+/* ---- its pools ---- */
+
+static uint64_t number(const struct json_value *o, const char *name)
+{
+        int64_t value = 0;
+        return json_get_integer(o, name, &value) && value > 0 ? (uint64_t)value : 0;
+}
+
+static void copy(char *to, size_t size, const struct json_value *o, const char *name)
+{
+        const char *text = json_get_string(o, name);
+        snprintf(to, size, "%s", text ? text : "");
+}
+
+static void read_pool(const struct json_value *o, struct bench_pool *ret)
+{
+        *ret = (struct bench_pool){.size = number(o, "size"),
+                                   .available = number(o, "available"),
+                                   .making = number(o, "making"),
+                                   .in_use = number(o, "in_use"),
+                                   .hits = number(o, "hits"),
+                                   .misses = number(o, "misses")};
+        json_get_real(o, "refill_ms", &ret->refill_ms);
+        copy(ret->runtime, sizeof ret->runtime, o, "runtime");
+        copy(ret->waits, sizeof ret->waits, o, "waits");
+        copy(ret->problem, sizeof ret->problem, o, "problem");
+}
+
+int bench_daemon_pools(struct bench_daemon *d, struct cella_err *err)
+{
+        AUTO(json_doc_done) struct json_doc doc = {0};
+        int r = call(d, "GET", "/v1/pools", NULL, 200, err);
+        if (r == 0)
+                r = json_read((char *)d->answer->body, d->answer->len, VALUES_MAX, &doc, err);
+        if (r < 0)
+                return r;
+        const struct json_value *list = json_get(doc.values, "pools");
+        d->n_pools = 0;
+        for (const struct json_value *v = json_first(list); v && d->n_pools < BENCH_POOLS_MAX;
+             v = json_next(list, v))
+                read_pool(v, &d->pools[d->n_pools++]);
+        return 0;
+}
+
+const struct bench_pool *bench_daemon_pool(const struct bench_daemon *d, const char *runtime)
+{
+        for (size_t i = 0; i < d->n_pools; i++)
+                if (!strcmp(d->pools[i].runtime, runtime))
+                        return &d->pools[i];
+        return NULL;
+}
+
+static bool is_settled(const struct bench_daemon *d, uint64_t *ret_available)
+{
+        bool settled = true;
+        *ret_available = 0;
+        for (size_t i = 0; i < d->n_pools; i++) {
+                const struct bench_pool *p = &d->pools[i];
+                *ret_available += p->available;
+                if (p->available < p->size || p->making > 0 || p->in_use > 0 ||
+                    !strncmp(p->waits, "making", 6))
+                        settled = false;
+        }
+        return settled;
+}
+
+static int is_stuck(const struct bench_daemon *d, struct cella_err *err)
+{
+        for (size_t i = 0; i < d->n_pools; i++)
+                if (d->pools[i].available < d->pools[i].size)
+                        return err_say(err, CELLA_INTERNAL, -ETIME,
+                                       "the pool of %s does not fill: %llu of %llu%s%s", d->pools[i].runtime,
+                                       (unsigned long long)d->pools[i].available,
+                                       (unsigned long long)d->pools[i].size,
+                                       d->pools[i].problem[0] ? ": " : "", d->pools[i].problem);
+        return err_say(err, CELLA_INTERNAL, -ETIME, "the benchmark's daemon does not come to rest");
+}
+
+int bench_daemon_settle(struct bench_daemon *d, struct cella_err *err)
+{
+        uint64_t available, best = 0;
+        unsigned looks = 0;
+        for (int64_t moved = clock_us();; usleep(looks++ < 50 ? LOOK_US : 10 * LOOK_US)) {
+                int r = bench_daemon_pools(d, err);
+                if (r < 0 || is_settled(d, &available))
+                        return r;
+                if (bench_interrupted)
+                        return -EINTR;
+                if (available > best) {
+                        best = available;
+                        moved = clock_us();
+                }
+                if (clock_us() - moved > STUCK_US)
+                        return is_stuck(d, err);
+        }
+}

@@ -1,0 +1,365 @@
+/* cli/admin/bench_report.c -- what was measured, as a table or as one JSON object.
+ *
+ * Beside it what must hold and what we aim for: ratios to bare execution in the same run, not times. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/admin/bench.h"
+
+#define LOAD_AT_LEAST 8.0
+#define LOAD_AIM 12.0
+#define PSS_AT_MOST (400 * 1024)
+#define PSS_AIM (240 * 1024)
+#define LIVE_AT_LEAST 1000
+#define LIVE_AIM 5000
+
+/* ---- figures ---- */
+
+/* In milliseconds: below which so many thousandths of the times lie. */
+static double quantile(const struct bench_series *s, size_t thousandths)
+{
+        size_t i = s->n * thousandths / 1000;
+        return s->n == 0 ? 0 : s->times[i < s->n ? i : s->n - 1] / 1e3;
+}
+
+static const struct bench_series *find(const struct bench *b, const char *group, const char *way)
+{
+        for (size_t i = 0; i < bench_cases_len; i++)
+                if (!strcmp(bench_cases[i].group, group) && !strcmp(bench_cases[i].way, way))
+                        return &b->series[i];
+        return NULL;
+}
+
+/* The median to that of bare; 0: there is none. */
+static double ratio(const struct bench *b, const char *group, const struct bench_series *s)
+{
+        const struct bench_series *bare = find(b, group, "bare");
+        double of = bare ? quantile(bare, 500) : 0;
+        return of > 0 ? quantile(s, 500) / of : 0;
+}
+
+struct verdict {
+        bool judged, ok, aim;
+};
+
+static struct verdict judge(bool judged, bool ok, bool aim)
+{
+        return (struct verdict){judged, judged && ok, judged && ok && aim};
+}
+
+static struct verdict judge_case(const struct bench *b, size_t i)
+{
+        const struct bench_case *c = &bench_cases[i];
+        const struct bench_series *s = &b->series[i];
+        double x = ratio(b, c->group, s);
+        return judge(c->at_most > 0 && !s->skipped[0], x > 0 && x <= c->at_most && s->failures == 0,
+                     x <= c->aim);
+}
+
+static struct verdict judge_load(const struct bench_throughput *t)
+{
+        double x = t->bare > 0 ? t->warm / t->bare : 0;
+        return judge(t->done && x > 0, x >= LOAD_AT_LEAST && t->failures == 0, x >= LOAD_AIM);
+}
+
+static struct verdict judge_memory(const struct bench_memory *m)
+{
+        return judge(m->done && m->sandboxes > 0, m->pss <= PSS_AT_MOST, m->pss <= PSS_AIM);
+}
+
+static struct verdict judge_live(const struct bench_live *l)
+{
+        bool all = l->answered == l->asked && l->failures == 0 && l->misses == 0;
+        return judge(l->done && l->asked >= LIVE_AT_LEAST, all, l->asked >= LIVE_AIM);
+}
+
+static uint64_t count_failures(const struct bench *b)
+{
+        uint64_t n = b->throughput.failures + b->live.failures;
+        for (size_t i = 0; i < bench_cases_len; i++)
+                n += b->series[i].failures;
+        return n;
+}
+
+/* ---- the table ---- */
+
+static const char *word(struct verdict v)
+{
+        return !v.judged ? "" : v.aim ? "ok, aim met" : v.ok ? "ok" : "MISSED";
+}
+
+/* Small ratios are read more easily as what they divide by. */
+static const char *show_ratio(double x, char *out, size_t size)
+{
+        if (x <= 0)
+                snprintf(out, size, "%s", "");
+        else if (x < 0.4)
+                snprintf(out, size, "1/%.*f", 1 / x < 10 ? 1 : 0, 1 / x);
+        else
+                snprintf(out, size, "%.2f", x);
+        return out;
+}
+
+static void print_case(const struct bench *b, size_t i)
+{
+        const struct bench_case *c = &bench_cases[i];
+        const struct bench_series *s = &b->series[i];
+        char x[24], at_most[24], aim[24];
+        if (s->skipped[0]) {
+                printf("  %-38s skipped: %s\n", c->title, s->skipped);
+                return;
+        }
+        printf("  %-38s%8.2f%8.2f%8.2f", c->title, quantile(s, 500), quantile(s, 990), quantile(s, 0));
+        if (ratio(b, c->group, s) > 0 || c->at_most > 0)
+                printf("%8s", show_ratio(ratio(b, c->group, s), x, sizeof x));
+        if (c->at_most > 0)
+                printf("%8s%7s  %s", show_ratio(c->at_most, at_most, sizeof at_most),
+                       show_ratio(c->aim, aim, sizeof aim), word(judge_case(b, i)));
+        putchar('\n');
+        if (s->failures || s->misses)
+                printf("    of %llu: %llu wrong, %llu %s\n", (unsigned long long)b->rounds,
+                       (unsigned long long)s->failures, (unsigned long long)s->misses,
+                       c->expects == BENCH_MISS ? "not from the template" : "not from the pool");
+}
+
+static void print_latency(const struct bench *b)
+{
+        printf("%-40s%8s%8s%8s%8s%8s%7s\n", "latency, ms", "p50", "p99", "min", "x bare", "at most", "aim");
+        for (size_t g = 0; g < bench_groups_len; g++) {
+                printf("%s\n", bench_groups[g].title);
+                for (size_t i = 0; i < bench_cases_len; i++)
+                        if (!strcmp(bench_cases[i].group, bench_groups[g].name))
+                                print_case(b, i);
+        }
+        printf("%llu rounds; the daemon adds %.2f ms (median) in a ready sandbox, %.2f ms with a fresh one\n",
+               (unsigned long long)b->rounds,
+               quantile(find(b, "sh", "ready"), 500) - quantile(find(b, "sh", "library_ready"), 500),
+               quantile(find(b, "sh", "cold"), 500) - quantile(find(b, "sh", "library_fresh"), 500));
+}
+
+static void print_problems(const struct bench *b)
+{
+        for (int d = 0; d < BENCH_N_DAEMONS; d++)
+                for (size_t i = 0; i < b->daemons[d].n_pools; i++)
+                        if (b->daemons[d].pools[i].problem[0])
+                                printf("problem of the pool of %s: %s\n", b->daemons[d].pools[i].runtime,
+                                       b->daemons[d].pools[i].problem);
+}
+
+static void print_load(const struct bench_throughput *t)
+{
+        if (!t->done)
+                return;
+        printf("\nexecutions a second, python3: %.0f pooled (%u connections), %.0f bare (%u at once): %.1f "
+               "x\n",
+               t->warm, t->connections, t->bare, t->processes, t->bare > 0 ? t->warm / t->bare : 0);
+        printf("  at least %.0f x, aim %.0f x  %s\n", LOAD_AT_LEAST, LOAD_AIM, word(judge_load(t)));
+        printf("  %u s each, in turns of %u s; %llu from the pool, %llu on demand, %llu wrong\n", t->seconds,
+               BENCH_SLICE_S, (unsigned long long)t->hits, (unsigned long long)t->misses,
+               (unsigned long long)t->failures);
+}
+
+static void print_memory(const struct bench_memory *m)
+{
+        if (m->done && m->skipped[0])
+                printf("\nmemory of an idle python3 sandbox: skipped: %s\n", m->skipped);
+        if (!m->done || m->skipped[0])
+                return;
+        printf("\nmemory of an idle python3 sandbox, of %llu: PSS %llu KiB; at most %d, aim %d  %s\n",
+               (unsigned long long)m->sandboxes, (unsigned long long)m->pss / 1024, PSS_AT_MOST / 1024,
+               PSS_AIM / 1024, word(judge_memory(m)));
+        printf("  the daemon grows by %llu KiB for each; the machine has %lld KiB less, the kernel's "
+               "included\n",
+               (unsigned long long)m->daemon_pss / 1024, (long long)m->available / 1024);
+}
+
+static void print_live(const struct bench_live *l)
+{
+        if (!l->done)
+                return;
+        printf("\n%llu python3 sandboxes at once: %llu alive after %.1f s; at least %d, aim %d  %s\n",
+               (unsigned long long)l->asked, (unsigned long long)l->alive, l->fill_s, LIVE_AT_LEAST, LIVE_AIM,
+               word(judge_live(l)));
+        if (l->problem[0])
+                printf("  %s\n", l->problem);
+        if (l->memory.done) {
+                printf("  each: PSS %llu KiB, the daemon %llu KiB, the machine %lld KiB\n",
+                       (unsigned long long)l->memory.pss / 1024,
+                       (unsigned long long)l->memory.daemon_pss / 1024,
+                       (long long)l->memory.available / 1024);
+                printf("  descriptors: keeper %llu, server %llu\n", (unsigned long long)l->keeper_files,
+                       (unsigned long long)l->server_files);
+        }
+        if (l->alive > 0)
+                printf("  %llu answered in %.1f s (%.0f a second), %llu wrong, %llu not from the pool\n",
+                       (unsigned long long)l->answered, l->answer_s,
+                       l->answer_s > 0 ? (double)l->answered / l->answer_s : 0,
+                       (unsigned long long)l->failures, (unsigned long long)l->misses);
+}
+
+/* ---- JSON ---- */
+
+static void put_ratio(struct json *j, const char *key, double x)
+{
+        char text[32];
+        if (x <= 0) {
+                json_put_null(j, key);
+                return;
+        }
+        int n = snprintf(text, sizeof text, "%.6f", x);
+        json_put_raw(j, key, text, (size_t)n);
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+        if (text[0])
+                json_put_string(j, key, text);
+        else
+                json_put_null(j, key);
+}
+
+static void put_verdict(struct json *j, struct verdict v)
+{
+        put_text(j, "verdict", !v.judged ? "" : v.ok ? "ok" : "missed");
+        if (v.judged)
+                json_put_bool(j, "aim_met", v.aim);
+        else
+                json_put_null(j, "aim_met");
+}
+
+static void put_time(struct json *j, const char *key, const struct bench_series *s, size_t thousandths)
+{
+        if (s->n > 0)
+                json_put_real(j, key, quantile(s, thousandths));
+        else
+                json_put_null(j, key);
+}
+
+static void put_case(struct json *j, const struct bench *b, size_t i)
+{
+        const struct bench_case *c = &bench_cases[i];
+        const struct bench_series *s = &b->series[i];
+        json_put_open(j, NULL, '{');
+        json_put_string(j, "group", c->group);
+        json_put_string(j, "way", c->way);
+        json_put_string(j, "title", c->title);
+        put_text(j, "skipped", s->skipped);
+        json_put_number(j, "n", s->n);
+        json_put_number(j, "failures", s->failures);
+        json_put_number(j, "misses", s->misses);
+        put_time(j, "p50_ms", s, 500);
+        put_time(j, "p90_ms", s, 900);
+        put_time(j, "p99_ms", s, 990);
+        put_time(j, "min_ms", s, 0);
+        put_ratio(j, "x_bare", ratio(b, c->group, s));
+        put_ratio(j, "at_most", c->at_most);
+        put_ratio(j, "aim", c->aim);
+        put_verdict(j, judge_case(b, i));
+        json_put_close(j, '}');
+}
+
+static void put_load(struct json *j, const struct bench_throughput *t)
+{
+        if (!t->done) {
+                json_put_null(j, "throughput");
+                return;
+        }
+        json_put_open(j, "throughput", '{');
+        json_put_string(j, "runtime", "python3");
+        json_put_number(j, "seconds", t->seconds);
+        json_put_number(j, "connections", t->connections);
+        json_put_number(j, "processes", t->processes);
+        json_put_real(j, "pooled_per_second", t->warm);
+        json_put_real(j, "bare_per_second", t->bare);
+        json_put_number(j, "hits", t->hits);
+        json_put_number(j, "misses", t->misses);
+        json_put_number(j, "failures", t->failures);
+        put_ratio(j, "x_bare", t->bare > 0 ? t->warm / t->bare : 0);
+        put_ratio(j, "at_least", LOAD_AT_LEAST);
+        put_ratio(j, "aim", LOAD_AIM);
+        put_verdict(j, judge_load(t));
+        json_put_close(j, '}');
+}
+
+static void put_memory(struct json *j, const struct bench_memory *m)
+{
+        char available[32];
+        if (!m->done) {
+                json_put_null(j, "memory");
+                return;
+        }
+        json_put_open(j, "memory", '{');
+        put_text(j, "skipped", m->skipped);
+        json_put_number(j, "sandboxes", m->sandboxes);
+        json_put_number(j, "pss_bytes", m->pss);
+        json_put_number(j, "daemon_pss_bytes", m->daemon_pss);
+        int n = snprintf(available, sizeof available, "%lld", (long long)m->available);
+        json_put_raw(j, "available_bytes", available, (size_t)n);
+        json_put_number(j, "at_most", PSS_AT_MOST);
+        json_put_number(j, "aim", PSS_AIM);
+        put_verdict(j, judge_memory(m));
+        json_put_close(j, '}');
+}
+
+static void put_live(struct json *j, const struct bench_live *l)
+{
+        if (!l->done) {
+                json_put_null(j, "live");
+                return;
+        }
+        json_put_open(j, "live", '{');
+        put_text(j, "problem", l->problem);
+        json_put_number(j, "asked", l->asked);
+        json_put_number(j, "alive", l->alive);
+        json_put_real(j, "fill_s", l->fill_s);
+        json_put_number(j, "answered", l->answered);
+        json_put_number(j, "failures", l->failures);
+        json_put_number(j, "misses", l->misses);
+        json_put_real(j, "answer_s", l->answer_s);
+        json_put_number(j, "keeper_files", l->keeper_files);
+        json_put_number(j, "server_files", l->server_files);
+        put_memory(j, &l->memory);
+        json_put_number(j, "at_least", LIVE_AT_LEAST);
+        json_put_number(j, "aim", LIVE_AIM);
+        put_verdict(j, judge_live(l));
+        json_put_close(j, '}');
+}
+
+static void put_all(const struct bench *b)
+{
+        struct json j = {.out = stdout};
+        struct utsname machine = {0};
+        uname(&machine);
+        json_put_open(&j, NULL, '{');
+        json_put_string(&j, "version", CELLA_VERSION);
+        json_put_string(&j, "kernel", machine.release);
+        json_put_number(&j, "cores", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+        json_put_number(&j, "rounds", b->rounds);
+        json_put_open(&j, "cases", '[');
+        for (size_t i = 0; i < bench_cases_len; i++)
+                put_case(&j, b, i);
+        json_put_close(&j, ']');
+        put_load(&j, &b->throughput);
+        put_memory(&j, &b->memory);
+        put_live(&j, &b->live);
+        json_put_number(&j, "failures", count_failures(b));
+        json_put_close(&j, '}');
+        putchar('\n');
+}
+
+uint64_t bench_report(const struct bench *b)
+{
+        if (b->json) {
+                put_all(b);
+        } else {
+                print_latency(b);
+                print_problems(b);
+                print_load(&b->throughput);
+                print_memory(&b->memory);
+                print_live(&b->live);
+        }
+        return count_failures(b);
+}

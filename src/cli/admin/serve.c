@@ -1,0 +1,323 @@
+/* cli/admin/serve.c -- `cella serve`: the daemon.
+ *
+ * This process becomes the keeper (keeper/process/process.c).  Before, it takes what has to be taken with
+ * its own rights: the state directory, the listening sockets; and starts the server, which gets
+ * them and has no other. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/admin/serve.h"
+#include "cli/admin/server_program.h"
+#include "cli/admin/server_user.h"
+#include "cli/cli.h"
+#include "image/store/store.h"
+#include "jail/cgroup.h"
+#include "keeper/process/listen.h"
+#include "keeper/process/log.h"
+#include "keeper/process/notify.h"
+#include "keeper/process/process.h"
+#include "keeper/process/server.h"
+#include "keeper/process/state_dir.h"
+#include "keeper/process/volume.h"
+#include "keeper/spawn/sandbox.h"
+#include "secret/key.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#define PATH_SIZE 1024
+
+struct serve {
+        struct serve_options options;
+        char socket_path[PATH_SIZE], state[PATH_SIZE], program[SERVER_PROGRAM_SIZE];
+        const char *listen, *socket; /* NULL: none */
+        char *settings, *pin;
+        struct server_user user; /* the server's */
+        char imager[SERVER_PROGRAM_SIZE], images_state[PATH_SIZE], store[PATH_SIZE + 16];
+        struct state_dir dir;
+        int listeners[SERVER_LISTENERS_MAX];
+        size_t n_listeners;
+        int credential;     /* the key for the secrets, if whoever started us has one; -1: none */
+        bool listens_there; /* at the socket, which is ours to remove */
+};
+
+#define INTO(member) CLI_INTO(CLI_TEXT, struct serve_options, member)
+
+static const struct cli_option options[] = {
+        {"listen", "ADDRESS:PORT", "where to serve HTTP; none: nowhere (127.0.0.1:7070)", INTO(listen)},
+        {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)",
+         INTO(socket)},
+        {"settings", "FILE", "the settings to start with", INTO(settings)},
+        {"state", "DIR", "where it keeps things ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",
+         INTO(state)},
+        {"user", "NAME", "whom the server runs as, if root starts it (cella, or a uid of its own)",
+         INTO(user)},
+        {"workspace-root", "DIR", "host workspaces only in or below it", INTO(workspace_root)},
+};
+
+static const char *variable(const char *name)
+{
+        const char *value = getenv(name);
+        return value && value[0] == '/' ? value : NULL;
+}
+
+static int fill_paths(struct serve *s, struct cella_err *err)
+{
+        bool root = geteuid() == 0;
+        const char *runtime = variable("XDG_RUNTIME_DIR"), *state = variable("XDG_STATE_HOME"),
+                   *home = variable("HOME");
+        if (s->options.socket)
+                snprintf(s->socket_path, sizeof s->socket_path, "%s", s->options.socket);
+        else if (root)
+                snprintf(s->socket_path, sizeof s->socket_path, "/run/cella/cella.sock");
+        else if (runtime)
+                snprintf(s->socket_path, sizeof s->socket_path, "%s/cella.sock", runtime);
+        else
+                snprintf(s->socket_path, sizeof s->socket_path, "/tmp/cella-%u/cella.sock",
+                         (unsigned)geteuid());
+        s->socket = strcmp(s->socket_path, "none") != 0 && !s->options.stdio ? s->socket_path : NULL;
+        s->listen = strcmp(s->options.listen, "none") != 0 ? s->options.listen : NULL;
+        if (!s->options.state)
+                s->options.state = variable("CELLA_STATE");
+        if (s->options.state)
+                snprintf(s->state, sizeof s->state, "%s", s->options.state);
+        else if (root)
+                snprintf(s->state, sizeof s->state, "/var/lib/cella");
+        else if (state)
+                snprintf(s->state, sizeof s->state, "%s/cella", state);
+        else if (home)
+                snprintf(s->state, sizeof s->state, "%s/.local/state/cella", home);
+        else
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "say where to keep things: --state DIR");
+        return 0;
+}
+
+/* Paths as they are for the server too, which is elsewhere. */
+static int real(const char *option, const char *path, char **ret, struct cella_err *err)
+{
+        if (!path)
+                return 0;
+        *ret = realpath(path, NULL);
+        return *ret ? 0 : err_set(err, CELLA_INVALID_REQUEST, -errno, "--%s %.150s", option, path);
+}
+
+static int open_listeners(struct serve *s, struct cella_err *err)
+{
+        int fd;
+        if (s->options.stdio)
+                s->listeners[s->n_listeners++] = s->options.stdio_fd;
+        if (s->listen) {
+                if ((fd = listen_tcp(s->listen, err)) < 0)
+                        return fd;
+                s->listeners[s->n_listeners++] = fd;
+        }
+        if (s->socket) {
+                if ((fd = listen_unix(s->socket, err)) < 0)
+                        return fd;
+                s->listens_there = true;
+                s->listeners[s->n_listeners++] = fd;
+        }
+        return 0;
+}
+
+/* systemd gives it to root only; the server has its variables from nobody. */
+static int open_credential(struct serve *s, struct cella_err *err)
+{
+        const char *directory = variable("CREDENTIALS_DIRECTORY");
+        char path[PATH_SIZE];
+        if (!directory)
+                return 0;
+        snprintf(path, sizeof path, "%s/%s", directory, SECRET_KEY_CREDENTIAL);
+        int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+        if (fd < 0 && fd != -ENOENT) /* another key in its place would be worse than none */
+                return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot read the credential %.150s", path);
+        s->credential = fd < 0 ? -1 : fd;
+        return 0;
+}
+
+static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct cella_err *err)
+{
+        char listeners[16], uid[16];
+        char *argv[22];
+        int n = 0;
+        snprintf(listeners, sizeof listeners, "%zu", s->options.stdio ? 0 : s->n_listeners);
+        snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
+        argv[n++] = "cella-server";
+        argv[n++] = "--state", argv[n++] = s->dir.path;
+        argv[n++] = "--images", argv[n++] = s->store;
+        if (s->settings)
+                argv[n++] = "--settings", argv[n++] = s->settings;
+        if (s->listen)
+                argv[n++] = "--listen", argv[n++] = (char *)s->listen;
+        if (s->socket)
+                argv[n++] = "--socket", argv[n++] = (char *)s->socket;
+        argv[n++] = "--listeners", argv[n++] = listeners;
+        if (s->options.stdio)
+                argv[n++] = "--stdio", argv[n++] = "1";
+        if (s->credential >= 0)
+                argv[n++] = "--credential", argv[n++] = "1";
+        argv[n++] = "--user-uid", argv[n++] = uid;
+        argv[n] = NULL;
+        const struct server_setup setup = {
+                .program = s->program,
+                .argv = argv,
+                .keeper_socket = socket,
+                .listeners = s->listeners,
+                .n_listeners = s->n_listeners,
+                .credential = s->credential,
+                .change_user = s->user.change,
+                .uid = s->user.uid,
+                .gid = s->user.gid,
+        };
+        return server_start(&setup, ret_pidfd, err);
+}
+
+/* Signals wait until the keeper's loop takes them. */
+static void prepare_process(void)
+{
+        struct rlimit files;
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+                files.rlim_cur = files.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &files);
+        }
+        notify_init();
+        cgroup_make_room();
+}
+
+/* The keeper's life. */
+/* Where persistent workspaces have a limit on disk.  Without, that is told where it matters. */
+static int open_volumes(const struct serve *s)
+{
+        struct cella_err err = {0};
+        if (!sandbox_is_privileged())
+                return -1;
+        AUTO(sys_close) int state = sys_openat(AT_FDCWD, s->dir.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        int volumes = state < 0 ? state : volumes_open(state, &err);
+        if (volumes < 0)
+                log_error(NULL, "persistent workspaces have no limit on disk: %s", err.msg);
+        return volumes < 0 ? -1 : volumes;
+}
+
+/* Its own images, or those of another state directory.  Nothing is made before one is brought. */
+static int find_images(struct serve *s, struct cella_err *err)
+{
+        if (s->options.images_state)
+                snprintf(s->images_state, sizeof s->images_state, "%s", s->options.images_state);
+        else
+                snprintf(s->images_state, sizeof s->images_state, "%s", s->dir.path);
+        if (program_find("cella-image", s->imager, NULL) < 0)
+                s->imager[0] = '\0'; /* who asks for one is told */
+        return image_store_path(s->images_state, s->store, sizeof s->store, err);
+}
+
+static int keep(struct serve *s, struct cella_err *err)
+{
+        int pair[2], pidfd = -1;
+        prepare_process();
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
+        pid_t server = start_server(s, pair[1], &pidfd, err);
+        sys_close(pair[1]);
+        if (s->credential >= 0)
+                sys_close(TAKE_FD(s->credential));
+        for (size_t i = 0; i < s->n_listeners; i++)
+                sys_close(TAKE_FD(s->listeners[i])); /* the server's alone: when it is gone, so are they */
+        if (server < 0) {
+                sys_close(pair[0]);
+                return server;
+        }
+        AUTO(sys_close) int volumes = open_volumes(s);
+        const struct keeper_setup setup = {
+                .socket = pair[0],
+                .volumes = volumes,
+                .images_state = s->images_state,
+                .store = s->store,
+                .imager_program = s->imager[0] ? s->imager : NULL,
+                .imager_change_user = s->user.change,
+                .imager_gid = s->user.gid,
+                .server = server,
+                .server_pidfd = pidfd,
+                .policy = {.workspaces = s->dir.workspaces,
+                           .state = s->dir.path,
+                           .pin = s->pin,
+                           .owner = s->user.uid},
+        };
+        int status = keeper_run(&setup);
+        sys_close(pidfd);
+        sys_close(pair[0]);
+        return status;
+}
+
+static int serve(struct serve *s, struct cella_err *err)
+{
+        int r;
+        if ((r = fill_paths(s, err)) < 0 ||
+            (!s->options.stdio && (r = listen_check(s->listen, s->socket, err)) < 0) ||
+            (r = server_user_find(s->options.user, &s->user, err)) < 0 ||
+            (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
+            (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
+            (r = server_program_find(s->program, err)) < 0 ||
+            (r = state_dir_open(s->state, s->user.uid, s->user.gid, &s->dir, err)) < 0 ||
+            (r = find_images(s, err)) < 0 || (r = open_credential(s, err)) < 0 ||
+            (r = open_listeners(s, err)) < 0)
+                return r;
+        return keep(s, err);
+}
+
+int serve_run(const struct serve_options *wanted, struct cella_err *err)
+{
+        static struct serve s;
+        s.options = *wanted;
+        s.dir.lock = s.dir.workspaces = s.credential = -1;
+        int r = serve(&s, err);
+        for (size_t i = 0; i < s.n_listeners; i++)
+                sys_close(s.listeners[i]);
+        if (s.credential >= 0)
+                sys_close(s.credential);
+        if (s.listens_there && s.socket)
+                unlink(s.socket);
+        state_dir_done(&s.dir);
+        free(s.settings);
+        free(s.pin);
+        return r;
+}
+
+static int serve_main(const struct cli_command *self, int argc, char **argv)
+{
+        struct serve_options wanted = {.listen = "127.0.0.1:7070"};
+        struct cella_err err = {0};
+        int r = cli_parse(self, argc, argv, &wanted, NULL, &err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r >= 0 && r < argc)
+                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella serve takes no '%.40s'", argv[r]);
+        if (r >= 0)
+                r = serve_run(&wanted, &err);
+        return r >= 0 ? r : cli_fail(&err, err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+}
+
+const struct cli_command cli_serve = {
+        .name = "serve",
+        .usage = "[OPTIONS]",
+        .summary = "run the daemon: an HTTP API, sandboxes that live on, a log",
+        .text = "It stays in the foreground and logs to stderr, one JSON object a line.  SIGTERM or SIGINT\n"
+                "stops it and every sandbox; SIGHUP has it read its settings again.  Started by root it "
+                "uses\n"
+                "its rights to make sandboxes only; all else is done by a process that has none.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .main = serve_main,
+};

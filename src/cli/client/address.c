@@ -1,0 +1,137 @@
+#include "cli/client/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/client/client.h"
+
+static int set_socket(struct client_address *a, const char *path, struct cella_err *err)
+{
+        struct sockaddr_un *un = (struct sockaddr_un *)&a->address;
+        if (strlen(path) >= sizeof un->sun_path || !*path)
+                return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG,
+                               "the path of a socket may have 1 to %zu characters", sizeof un->sun_path - 1);
+        un->sun_family = AF_UNIX;
+        snprintf(un->sun_path, sizeof un->sun_path, "%s", path);
+        a->len = sizeof *un;
+        snprintf(a->where, sizeof a->where, "%s", path);
+        snprintf(a->host, sizeof a->host, "cella");
+        return 0;
+}
+
+static int set_port(struct client_address *a, const char *host, unsigned port)
+{
+        struct sockaddr_in *in = (struct sockaddr_in *)&a->address;
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&a->address;
+        if (!strcmp(host, "localhost"))
+                host = "127.0.0.1";
+        if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
+                in->sin_family = AF_INET;
+                in->sin_port = htons((uint16_t)port);
+                a->len = sizeof *in;
+                return 0;
+        }
+        if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
+                in6->sin6_family = AF_INET6;
+                in6->sin6_port = htons((uint16_t)port);
+                a->len = sizeof *in6;
+                return 0;
+        }
+        return -EINVAL;
+}
+
+/* http://HOST[:PORT][/]; HOST is an address or localhost, [..] around one of IPv6. */
+static int set_url(struct client_address *a, const char *url, struct cella_err *err)
+{
+        char copy[64], *host = copy, *rest;
+        uint64_t port = 7070;
+        if (strncmp(url, "http://", 7) != 0 || strlen(url + 7) >= sizeof copy)
+                goto bad;
+        snprintf(copy, sizeof copy, "%s", url + 7);
+        size_t len = strlen(copy);
+        if (len > 0 && copy[len - 1] == '/')
+                copy[len - 1] = '\0';
+        snprintf(a->where, sizeof a->where, "http://%s", copy);
+        snprintf(a->host, sizeof a->host, "%s", copy);
+        if (*host == '[') {
+                host++;
+                rest = strchr(host, ']');
+                if (!rest)
+                        goto bad;
+                *rest++ = '\0';
+        } else {
+                rest = host + strcspn(host, ":");
+        }
+        if (*rest == ':') {
+                *rest++ = '\0';
+                if (parse_count(rest, &port) < 0 || port == 0 || port > 65535)
+                        goto bad;
+        } else if (*rest) {
+                goto bad;
+        }
+        if (set_port(a, host, (unsigned)port) == 0)
+                return 0;
+bad:
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "CELLA_URL is '%.80s'", url);
+        return err_hint(err, "it may be like http://127.0.0.1:7070; the host is an address or localhost");
+}
+
+/* Whether a daemon of our own is there.  Names in /tmp are anybody's: what is not ours is not it. */
+static bool is_own(const char *path)
+{
+        struct stat st;
+        return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == geteuid();
+}
+
+static int find_daemon(struct client_address *a, const char *socket, struct cella_err *err)
+{
+        const char *from_socket = getenv("CELLA_SOCKET"), *url = getenv("CELLA_URL");
+        const char *run = getenv("XDG_RUNTIME_DIR");
+        char own[100];
+        if (socket)
+                return set_socket(a, socket, err);
+        if (from_socket && *from_socket)
+                return set_socket(a, from_socket, err);
+        if (url && *url)
+                return set_url(a, url, err);
+        /* As cella serve has it: one's own is nearer than the machine's. */
+        if (geteuid() != 0 && run && *run == '/' &&
+            (size_t)snprintf(own, sizeof own, "%s/cella.sock", run) < sizeof own && is_own(own))
+                return set_socket(a, own, err);
+        snprintf(own, sizeof own, "/tmp/cella-%u/cella.sock", (unsigned)geteuid());
+        if (geteuid() != 0 && is_own(own))
+                return set_socket(a, own, err);
+        return set_socket(a, CLIENT_SOCKET, err);
+}
+
+static int find_key(struct client_address *a, struct cella_err *err)
+{
+        const char *key = getenv("CELLA_KEY");
+        if (!key || !*key)
+                return 0;
+        for (const char *p = key; *p; p++)
+                if (*p <= ' ' || *p >= 0x7f || p - key > 1000)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "CELLA_KEY is not a key");
+        a->key = key;
+        return 0;
+}
+
+int client_address_find(const char *socket, struct client_address *ret, struct cella_err *err)
+{
+        struct client_address a = {0};
+        int r = find_daemon(&a, socket, err);
+        if (r == 0)
+                r = find_key(&a, err);
+        if (r == 0)
+                *ret = a;
+        return r;
+}

@@ -1,0 +1,374 @@
+#include "cli/client/api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "cli/text.h"
+
+/* ---- requests ---- */
+
+int api_body_begin(struct api_body *body, struct cella_err *err)
+{
+        *body = (struct api_body){0};
+        body->j.out = open_memstream(&body->text, &body->len);
+        if (!body->j.out)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "request");
+        json_put_open(&body->j, NULL, '{');
+        return 0;
+}
+
+int api_body_end(struct api_body *body, struct cella_err *err)
+{
+        json_put_close(&body->j, '}');
+        bool bad = ferror(body->j.out);
+        bad |= fclose(body->j.out) != 0;
+        body->j.out = NULL;
+        return bad ? err_set(err, CELLA_INTERNAL, -ENOMEM, "request") : 0;
+}
+
+void api_body_done(struct api_body *body)
+{
+        if (body->j.out)
+                fclose(body->j.out);
+        free(body->text);
+        *body = (struct api_body){0};
+}
+
+/* All bits set is more than any limit may be. */
+void api_limits_init(struct cella_options *options)
+{
+        memset(options, 0, sizeof *options);
+        memset(&options->limits, 0xff, sizeof options->limits);
+}
+
+void api_limits_put(struct json *j, const char *key, const struct cella_options *options)
+{
+        bool open = false;
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                uint64_t value = limit_get(&options->limits, l);
+                if (value > l->max)
+                        continue;
+                if (!open)
+                        json_put_open(j, key, '{');
+                open = true;
+                if (l->unit == LIMIT_CORES)
+                        json_put_real(j, l->name, (double)value / 1000);
+                else
+                        json_put_number(j, l->name, value);
+        }
+        if (open)
+                json_put_close(j, '}');
+}
+
+void api_strings_put(struct json *j, const char *key, const struct cli_list *list)
+{
+        if (list->n == 0)
+                return;
+        json_put_open(j, key, '[');
+        for (size_t i = 0; i < list->n; i++)
+                json_put_string(j, NULL, list->items[i]);
+        json_put_close(j, ']');
+}
+
+void api_network_put(struct json *j, const struct api_network *network)
+{
+        if (!network->tier && network->allowed.n == 0 && network->blocked.n == 0)
+                return;
+        json_put_open(j, "network", '{');
+        if (network->tier)
+                json_put_string(j, "tier", network->tier);
+        api_strings_put(j, "allowed_domains", &network->allowed);
+        api_strings_put(j, "blocked_domains", &network->blocked);
+        json_put_close(j, '}');
+}
+
+static int bad_id(const char *what, const char *command, const char *id, struct cella_err *err)
+{
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "'%.60s' is not the id of %s", id, what);
+        return err_hint(err, "cella %s lists them", command);
+}
+
+static bool is_id(const char *word, const char *prefix)
+{
+        size_t len = strlen(prefix);
+        return !strncmp(word, prefix, len) && word[len] && strlen(word) < 64 &&
+               !word[len + strspn(word + len, "abcdefghijklmnopqrstuvwxyz0123456789")];
+}
+
+bool api_is_sandbox(const char *word)
+{
+        return is_id(word, "sbx_");
+}
+
+bool api_is_execution(const char *word)
+{
+        return is_id(word, "exe_");
+}
+
+int api_sandbox_url(struct url *u, const char *id, const char *rest, struct cella_err *err)
+{
+        if (!api_is_sandbox(id))
+                return bad_id("a sandbox (sbx_...)", "ls", id, err);
+        url_init(u, "/v1/sandboxes/");
+        url_add_part(u, id);
+        url_add(u, rest);
+        return 0;
+}
+
+int api_execution_url(struct url *u, const char *id, struct cella_err *err)
+{
+        if (!api_is_execution(id))
+                return bad_id("an execution (exe_...)", "logs", id, err);
+        url_init(u, "/v1/executions/");
+        url_add_part(u, id);
+        return 0;
+}
+
+/* ---- answers ---- */
+
+void api_answer_done(struct api_answer *answer)
+{
+        json_doc_done(&answer->doc);
+        free(answer->text);
+        free(answer->copy);
+        *answer = (struct api_answer){0};
+}
+
+static int parse_answer(struct api_answer *a, struct cella_err *err)
+{
+        struct cella_err why;
+        a->copy = malloc(a->len + 1);
+        if (!a->copy)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "answer");
+        memcpy(a->copy, a->text, a->len + 1);
+        int r = json_read(a->copy, a->len, API_VALUES_MAX, &a->doc, &why);
+        if (r < 0)
+                return err_say(err, CELLA_INTERNAL, r, "the daemon's answer is %s", why.msg);
+        a->root = a->doc.values;
+        return 0;
+}
+
+int api_read(struct client *client, struct api_answer *ret, struct cella_err *err)
+{
+        struct api_answer a = {0};
+        int r = client_read_all(client, API_ANSWER_MAX, &a.text, &a.len, err);
+        if (r == 0 && a.len > 0)
+                r = parse_answer(&a, err);
+        if (r < 0)
+                api_answer_done(&a);
+        else
+                *ret = a;
+        return r;
+}
+
+int api_call(struct client *client, const char *method, const struct url *url, const struct api_body *body,
+             struct api_answer *ret, struct cella_err *err)
+{
+        const struct client_request request = {
+                .method = method,
+                .url = url,
+                .body = body ? body->text : NULL,
+                .body_len = body ? body->len : 0,
+        };
+        struct client_answer head;
+        int r = client_send(client, &request, err);
+        if (r == 0)
+                r = client_answer(client, &head, err);
+        return r < 0 ? r : api_read(client, ret, err);
+}
+
+void api_print(const struct api_answer *answer)
+{
+        fwrite(answer->text, 1, answer->len, stdout);
+        if (answer->len == 0 || answer->text[answer->len - 1] != '\n')
+                putchar('\n');
+}
+
+/* ---- things that have names ---- */
+
+int api_verb(const struct cli_command *self, int n, char **argv, const char *make, struct cella_err *err)
+{
+        const char *verb = n > 0 ? argv[1] : "";
+        if (n == 1 && !strcmp(verb, "ls"))
+                return API_LIST;
+        if (n == 2 && !strcmp(verb, make))
+                return API_MAKE;
+        if (n == 2 && !strcmp(verb, "rm"))
+                return API_REMOVE;
+        return api_need_words(self, 0, 1, 1, err);
+}
+
+int api_list(struct client *client, const char *path, const char *name, bool json,
+             void (*print)(const struct json_value *list), struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        url_init(&url, path);
+        int r = api_call(client, "GET", &url, NULL, &answer, err);
+        if (r < 0)
+                return r;
+        if (json)
+                api_print(&answer);
+        else
+                print(json_get(answer.root, name));
+        return 0;
+}
+
+int api_remove(struct client *client, const char *path, const char *name, struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        url_init(&url, path);
+        url_add_part(&url, name);
+        return api_call(client, "DELETE", &url, NULL, &answer, err);
+}
+
+/* ---- for people ---- */
+
+int64_t api_now(void)
+{
+        struct timespec ts;
+        clock_gettime(CLOCK_REALTIME, &ts);
+        return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t api_time(const char *text)
+{
+        struct tm tm = {0};
+        int ms = 0, used = 0;
+        if (!text || strlen(text) > 40 ||
+            sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+                   &tm.tm_min, &tm.tm_sec, &used) != 6 ||
+            used == 0)
+                return -1;
+        if (text[used] == '.')
+                sscanf(text + used + 1, "%3d", &ms);
+        tm.tm_year -= 1900;
+        tm.tm_mon--;
+        return (int64_t)timegm(&tm) * 1000 + ms;
+}
+
+void api_span(int64_t ms, char *out, size_t size)
+{
+        int64_t s = ms / 1000;
+        if (s < 0)
+                s = 0;
+        if (s < 120)
+                snprintf(out, size, "%llds", (long long)s);
+        else if (s < 7200)
+                snprintf(out, size, "%lldm", (long long)(s / 60));
+        else if (s < 172800)
+                snprintf(out, size, "%lldh", (long long)(s / 3600));
+        else
+                snprintf(out, size, "%lldd", (long long)(s / 86400));
+}
+
+static void append(char *out, size_t size, const char *text)
+{
+        size_t len = strlen(out);
+        snprintf(out + len, size - len, "%s", text);
+}
+
+void api_text(const struct json_value *v, char *out, size_t size)
+{
+        char part[512];
+        out[0] = '\0';
+        if (!v)
+                return;
+        switch (v->type) {
+        case JSON_NULL:
+                return;
+        case JSON_BOOL:
+                snprintf(out, size, "%s", v->real != 0 ? "yes" : "no");
+                return;
+        case JSON_NUMBER:
+                if (v->is_integer)
+                        snprintf(out, size, "%lld", (long long)v->integer);
+                else
+                        snprintf(out, size, "%.3f", v->real);
+                return;
+        case JSON_STRING:
+                snprintf(out, size, "%s", v->text);
+                return;
+        case JSON_ARRAY:
+        case JSON_OBJECT:
+                for (const struct json_value *e = json_first(v); e; e = json_next(v, e)) {
+                        bool object = v->type == JSON_OBJECT;
+                        if (out[0])
+                                append(out, size, object ? "," : " ");
+                        if (object) {
+                                append(out, size, e->text);
+                                append(out, size, "=");
+                        }
+                        api_text(object ? e + 1 : e, part, sizeof part);
+                        append(out, size, part);
+                        if (strlen(out) + 1 >= size)
+                                return;
+                }
+                return;
+        }
+}
+
+static void indent(unsigned depth)
+{
+        printf("\n%*s", (int)depth * 2, "");
+}
+
+static void print_value(const struct json_value *v, unsigned depth)
+{
+        struct json j = {.out = stdout};
+        switch (v->type) {
+        case JSON_NULL:
+                fputs("null", stdout);
+                return;
+        case JSON_BOOL:
+                fputs(v->real != 0 ? "true" : "false", stdout);
+                return;
+        case JSON_NUMBER:
+                if (v->is_integer)
+                        printf("%lld", (long long)v->integer);
+                else
+                        printf("%.15g", v->real);
+                return;
+        case JSON_STRING:
+                json_put_bytes(&j, NULL, v->text, v->len);
+                return;
+        case JSON_ARRAY:
+        case JSON_OBJECT:
+                putchar(v->type == JSON_OBJECT ? '{' : '[');
+                for (const struct json_value *e = json_first(v); e; e = json_next(v, e)) {
+                        if (e > v + 1)
+                                putchar(',');
+                        indent(depth + 1);
+                        if (v->type == JSON_OBJECT) {
+                                j.more = false;
+                                json_put_bytes(&j, NULL, e->text, e->len);
+                                fputs(": ", stdout);
+                        }
+                        print_value(v->type == JSON_OBJECT ? e + 1 : e, depth + 1);
+                }
+                if (v->n > 0)
+                        indent(depth);
+                putchar(v->type == JSON_OBJECT ? '}' : ']');
+                return;
+        }
+}
+
+void api_print_value(const struct json_value *v)
+{
+        print_value(v, 0);
+        putchar('\n');
+}
+
+int api_need_words(const struct cli_command *self, int n, int min, int max, struct cella_err *err)
+{
+        if (n >= min && n <= max)
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "say: cella %s %s", self->name, self->usage);
+        return err_hint(err, "cella %s --help", self->name);
+}

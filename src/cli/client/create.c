@@ -1,0 +1,119 @@
+/* cli/client/create.c -- `cella create`: a sandbox that stays. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/client/api.h"
+#include "cli/text.h"
+
+struct create_options {
+        const char *socket, *workspace, *agent, *image;
+        struct api_network network;
+        uint64_t ttl_ms, idle_ms;
+        struct cli_list metadata;
+        struct cella_options limits;
+        bool json;
+};
+
+static const struct cli_option options[] = {
+        {"ttl", "TIME", "remove it after so long", CLI_INTO(CLI_TIME, struct create_options, ttl_ms)},
+        {"idle", "TIME", "stop it when nothing ran in it for so long",
+         CLI_INTO(CLI_TIME, struct create_options, idle_ms)},
+        {"workspace", "none|ro|rw", "what of the agent's directory is at /workspace",
+         CLI_INTO(CLI_TEXT, struct create_options, workspace)},
+        {"agent", "NAME", "whose directory", CLI_INTO(CLI_TEXT, struct create_options, agent)},
+        {"metadata", "K=V", "a note, to find it by", CLI_INTO(CLI_LIST, struct create_options, metadata)},
+        API_NETWORK_OPTIONS(struct create_options),
+        {"image", "NAME", "its root file system: an image, or host, a view of this machine",
+         CLI_INTO(CLI_TEXT, struct create_options, image)},
+        API_SOCKET_OPTION(struct create_options),
+        API_JSON_OPTION(struct create_options),
+};
+
+static int put_metadata(struct json *j, const struct cli_list *list, struct cella_err *err)
+{
+        if (list->n > 0)
+                json_put_open(j, "metadata", '{');
+        for (size_t i = 0; i < list->n; i++) {
+                char name[128];
+                size_t len = strcspn(list->items[i], "=");
+                if (len == 0 || len >= sizeof name || !list->items[i][len])
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "--metadata takes NAME=VALUE, not '%.60s'", list->items[i]);
+                snprintf(name, sizeof name, "%.*s", (int)len, list->items[i]);
+                json_put_string(j, name, list->items[i] + len + 1);
+        }
+        if (list->n > 0)
+                json_put_close(j, '}');
+        return 0;
+}
+
+static int put_body(struct api_body *body, const struct create_options *o, struct cella_err *err)
+{
+        int r = api_body_begin(body, err);
+        if (r < 0)
+                return r;
+        if (o->ttl_ms)
+                json_put_number(&body->j, "ttl_ms", o->ttl_ms);
+        if (o->idle_ms)
+                json_put_number(&body->j, "idle_timeout_ms", o->idle_ms);
+        if (o->workspace)
+                json_put_string(&body->j, "workspace", o->workspace);
+        if (o->agent)
+                json_put_string(&body->j, "agent", o->agent);
+        if (o->image)
+                json_put_string(&body->j, "image", o->image);
+        api_network_put(&body->j, &o->network);
+        r = put_metadata(&body->j, &o->metadata, err);
+        api_limits_put(&body->j, "limits", &o->limits);
+        return r < 0 ? r : api_body_end(body, err);
+}
+
+static int create(const struct cli_command *self, int argc, char **argv, struct create_options *o,
+                  struct cella_err *err)
+{
+        AUTO(client_free) struct client *client = NULL;
+        AUTO(api_body_done) struct api_body body = {0};
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        char id[64];
+        api_limits_init(&o->limits);
+        int r = cli_parse_all(self, argc, argv, o, &o->limits, err);
+        if (r < 0 || (r = api_need_words(self, r, 0, 0, err)) < 0 || (r = put_body(&body, o, err)) < 0 ||
+            (r = client_new(o->socket, &client, err)) < 0)
+                return r;
+        url_init(&url, "/v1/sandboxes");
+        r = api_call(client, "POST", &url, &body, &answer, err);
+        if (r < 0)
+                return r;
+        text_safe(id, sizeof id, json_get_string(answer.root, "id"));
+        if (o->json)
+                api_print(&answer);
+        else if (!*id)
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon's answer has no id");
+        else
+                printf("%s\n", id);
+        return 0;
+}
+
+static int create_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct create_options o; /* large */
+        struct cella_err err = {0};
+        int r = create(self, argc, argv, &o, &err);
+        return cli_finish(r, &err, o.json);
+}
+
+const struct cli_command cli_create = {
+        .name = "create",
+        .usage = "[OPTIONS]",
+        .summary = "make a sandbox that stays, and print its id",
+        .text = "Like all commands that talk to the daemon (cella serve), over its Unix socket: --socket, or "
+                "CELLA_SOCKET.\nCELLA_URL=http://127.0.0.1:7070 and CELLA_KEY=... reach it by TCP.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .takes_limits = true,
+        .main = create_main,
+};

@@ -1,0 +1,404 @@
+/* cli/client/exec.c -- `cella exec`: runs code in a sandbox of the daemon, as `cella run` does without one.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/base64.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "cli/client/api.h"
+#include "cli/client/sse.h"
+#include "cli/run/words.h"
+#include "cli/text.h"
+#include "sys/file.h"
+
+#define STDIN_MAX (16u * 1024 * 1024)
+#define EVENT_VALUES_MAX 1000000u
+#define REFUSED_TOLD 8 /* of the network */
+
+struct exec_options {
+        const char *socket, *session, *agent, *scope, *workspace, *cwd;
+        bool json, detach, background, no_stdin, kill_on_output;
+        struct cli_list env, secrets;
+        struct api_network network;
+        struct cella_options limits;
+        struct cella_command command;
+        const char *sandbox; /* NULL: which one is the daemon's choice */
+        char *code, *input;  /* owned */
+        size_t input_len;
+};
+
+static const struct cli_option options[] = {
+        {"session", "NAME", "in the sandbox of this session, without SBX",
+         CLI_INTO(CLI_TEXT, struct exec_options, session)},
+        {"agent", "NAME", "in the sandbox of this agent, without SBX",
+         CLI_INTO(CLI_TEXT, struct exec_options, agent)},
+        {"scope", "SCOPE", "execution, session, agent or shared, without SBX",
+         CLI_INTO(CLI_TEXT, struct exec_options, scope)},
+        {"workspace", "none|ro|rw", "the agent's directory at /workspace, without SBX",
+         CLI_INTO(CLI_TEXT, struct exec_options, workspace)},
+        API_NETWORK_OPTIONS(struct exec_options),
+        {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
+        {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
+         CLI_INTO(CLI_LIST, struct exec_options, secrets)},
+        {"cwd", "DIR", "where to start (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
+        {"no-stdin", NULL, "do not pass standard input on",
+         CLI_INTO(CLI_FLAG, struct exec_options, no_stdin)},
+        {"detach", NULL, "do not wait: print the execution's id",
+         CLI_INTO(CLI_FLAG, struct exec_options, detach)},
+        {"background", NULL, "a process that stays in the sandbox: print its PID (cella ps, cella kill)",
+         CLI_INTO(CLI_FLAG, struct exec_options, background)},
+        {"kill-on-output", NULL, "end the run when it writes more than --output",
+         CLI_INTO(CLI_FLAG, struct exec_options, kill_on_output)},
+        API_SOCKET_OPTION(struct exec_options),
+        {"json", NULL, "print the whole result as JSON", CLI_INTO(CLI_FLAG, struct exec_options, json)},
+};
+
+/* ---- the request ---- */
+
+/* JSON has no way to say a byte: what is not text would arrive as something else. */
+static int check_text(const char *what, const char *text, size_t len, struct cella_err *err)
+{
+        for (size_t i = 0, n; i < len; i += n) {
+                n = utf8_len(text + i, len - i);
+                if (n == 0 || !text[i])
+                        return err_say(err, CELLA_INVALID_REQUEST, -EILSEQ, "%s is not UTF-8 text (byte %zu)",
+                                       what, i);
+        }
+        return 0;
+}
+
+static int put_words(struct json *j, const char *key, const char *const *words, struct cella_err *err)
+{
+        json_put_open(j, key, '[');
+        for (; *words; words++) {
+                int r = check_text("an argument", *words, strlen(*words), err);
+                if (r < 0)
+                        return r;
+                json_put_string(j, NULL, *words);
+        }
+        json_put_close(j, ']');
+        return 0;
+}
+
+static int put_command(struct json *j, const struct cella_command *c, struct cella_err *err)
+{
+        int r;
+        if (!c->runtime)
+                return put_words(j, "command", c->argv, err);
+        json_put_string(j, "runtime", c->runtime);
+        if ((r = check_text("the code", c->code, c->code_len, err)) < 0)
+                return r;
+        json_put_bytes(j, "code", c->code, c->code_len);
+        return c->argv[0] ? put_words(j, "args", c->argv, err) : 0;
+}
+
+static int put_pairs(struct json *j, const char *key, const char *option, const struct cli_list *env,
+                     struct cella_err *err)
+{
+        if (env->n > 0)
+                json_put_open(j, key, '{');
+        for (size_t i = 0; i < env->n; i++) {
+                char name[256];
+                const char *item = env->items[i];
+                size_t len = strcspn(item, "=");
+                if (len == 0 || len >= sizeof name || !item[len])
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s, not '%.60s'", option, item);
+                int r = check_text("a variable", item, strlen(item), err);
+                if (r < 0)
+                        return r;
+                snprintf(name, sizeof name, "%.*s", (int)len, item);
+                json_put_string(j, name, item + len + 1);
+        }
+        if (env->n > 0)
+                json_put_close(j, '}');
+        return 0;
+}
+
+static void put_string(struct json *j, const char *key, const char *text)
+{
+        if (text)
+                json_put_string(j, key, text);
+}
+
+static int put_body(struct api_body *body, const struct exec_options *o, struct cella_err *err)
+{
+        int r = api_body_begin(body, err);
+        if (r < 0 || (r = put_command(&body->j, &o->command, err)) < 0 ||
+            (r = put_pairs(&body->j, "env", "--env takes NAME=VALUE", &o->env, err)) < 0 ||
+            (r = put_pairs(&body->j, "secrets", "--secret takes VARIABLE=NAME", &o->secrets, err)) < 0)
+                return r;
+        put_string(&body->j, "session", o->session);
+        put_string(&body->j, "agent", o->agent);
+        put_string(&body->j, "scope", o->scope);
+        put_string(&body->j, "workspace", o->workspace);
+        put_string(&body->j, "cwd", o->cwd);
+        api_network_put(&body->j, &o->network);
+        api_limits_put(&body->j, "limits", &o->limits);
+        if (o->input_len > 0) {
+                json_put_open(&body->j, "stdin", '{');
+                json_put_base64(&body->j, "base64", o->input, o->input_len);
+                json_put_close(&body->j, '}');
+        }
+        if (o->kill_on_output)
+                json_put_string(&body->j, "on_output_limit", "kill");
+        if (o->detach)
+                json_put_bool(&body->j, "detach", true);
+        if (!o->json && !o->detach && !o->background)
+                json_put_string(&body->j, "encoding", "base64");
+        return api_body_end(body, err);
+}
+
+/* The daemon takes standard input as a field of the request: all of it, before. */
+static int read_input(struct exec_options *o, struct cella_err *err)
+{
+        size_t size = 0;
+        if (o->no_stdin || o->command.stdin_fd < 0 || isatty(STDIN_FILENO))
+                return 0;
+        for (;;) {
+                if (o->input_len == size) {
+                        size = size ? size * 2 : 65536;
+                        char *more = realloc(o->input, size);
+                        if (!more)
+                                return err_set(err, CELLA_INTERNAL, -ENOMEM, "standard input");
+                        o->input = more;
+                }
+                ssize_t n = sys_read(STDIN_FILENO, o->input + o->input_len, size - o->input_len);
+                if (n < 0)
+                        return err_set(err, CELLA_INTERNAL, (int)n, "cannot read standard input");
+                if (n == 0)
+                        return 0;
+                o->input_len += (size_t)n;
+                if (o->input_len > STDIN_MAX) {
+                        err_say(err, CELLA_TOO_LARGE, -EFBIG, "standard input is over %uM", STDIN_MAX >> 20);
+                        return err_hint(err, "cella cp puts a file of any size into a sandbox");
+                }
+        }
+}
+
+/* ---- the answer ---- */
+
+struct stream {
+        int status;       /* of the exit event; -1: it has not come */
+        unsigned refused; /* by the network */
+};
+
+/* As of `cella run`: the code's own, or why it ended. */
+static int exit_status(const struct json_value *result)
+{
+        const char *status = json_get_string(result, "status");
+        int64_t code = EXIT_CELLA;
+        bool has_code = json_get_integer(result, "exit_code", &code) && code >= 0 && code <= 255;
+        if (!status)
+                return EXIT_CELLA;
+        if (!strcmp(status, "timeout"))
+                return EXIT_TIMEOUT;
+        if (!strcmp(status, "memory_limit"))
+                return EXIT_MEMORY;
+        return has_code ? (int)code : EXIT_CELLA;
+}
+
+/* One line for a limit that ended the code: its output alone would not say. */
+static void tell_limit(const struct json_value *result)
+{
+        char status[32];
+        text_safe(status, sizeof status, json_get_string(result, "status"));
+        if (strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0 && cli_stderr_ready())
+                fprintf(stderr, "cella: %s\n", status);
+}
+
+/* Where it was not let: its output alone need not say. */
+static void tell_violation(struct stream *s, const struct json_value *violation)
+{
+        char kind[32], target[300], detail[160];
+        text_safe(kind, sizeof kind, json_get_string(violation, "kind"));
+        text_safe(target, sizeof target, json_get_string(violation, "target"));
+        text_safe(detail, sizeof detail, json_get_string(violation, "detail"));
+        if (!strcmp(kind, "network") && s->refused++ < REFUSED_TOLD && cli_stderr_ready())
+                fprintf(stderr, "cella: refused: %s %s: %s\n", kind, target, detail);
+}
+
+static int write_output(int fd, const struct json_value *event, struct cella_err *err)
+{
+        const struct json_value *bytes = json_get(event, "base64"), *text = json_get(event, "text");
+        const struct json_value *v = bytes ? bytes : text;
+        ssize_t len = v && v->type == JSON_STRING ? (ssize_t)v->len : -1;
+        /* The text of a value is the event's own memory, which is ours to change. */
+        if (len >= 0 && v == bytes)
+                len = base64_decode(v->text, v->len, (char *)v->text, v->len);
+        if (len < 0)
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon sent output that cannot be read");
+        int r = sys_write_all(fd, v->text, (size_t)len);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write the output") : 0;
+}
+
+static int late_error(const struct json_value *event, struct cella_err *err)
+{
+        const struct json_value *error = json_get(event, "error");
+        char message[sizeof err->msg], hint[sizeof err->hint];
+        text_safe(message, sizeof message, json_get_string(error ? error : event, "message"));
+        text_safe(hint, sizeof hint, json_get_string(error ? error : event, "hint"));
+        err_say(err, CELLA_INTERNAL, -EREMOTEIO, "%s", *message ? message : "the daemon failed");
+        return err_hint(err, "%s", hint);
+}
+
+static int on_event(void *userdata, const char *name, char *data, size_t len, struct cella_err *err)
+{
+        struct stream *s = userdata;
+        AUTO(json_doc_done) struct json_doc doc = {0};
+        struct cella_err why;
+        bool output = !strcmp(name, "stdout") || !strcmp(name, "stderr"),
+             refused = !strcmp(name, "violation");
+        if (!output && !refused && strcmp(name, "exit") != 0 && strcmp(name, "error") != 0)
+                return 0;
+        int r = json_read(data, len, EVENT_VALUES_MAX, &doc, &why);
+        if (r < 0)
+                return err_say(err, CELLA_INTERNAL, r, "the daemon sent an event that is %s", why.msg);
+        if (output)
+                return write_output(name[3] == 'o' ? STDOUT_FILENO : STDERR_FILENO, doc.values, err);
+        if (!strcmp(name, "error"))
+                return late_error(doc.values, err);
+        if (refused) {
+                tell_violation(s, doc.values);
+                return 0;
+        }
+        s->status = exit_status(doc.values);
+        tell_limit(doc.values);
+        return 0;
+}
+
+static int stream_output(struct client *client, struct cella_err *err)
+{
+        struct stream stream = {.status = -1};
+        struct sse sse;
+        char buffer[65536];
+        ssize_t n = 0;
+        int r = 0;
+        sse_init(&sse, on_event, &stream);
+        while (r == 0 && stream.status < 0 && (n = client_read(client, buffer, sizeof buffer, err)) > 0)
+                r = sse_feed(&sse, buffer, (size_t)n, err);
+        sse_done(&sse);
+        if (r == -EPIPE)
+                return 128 + SIGPIPE; /* nobody reads our output any more; to leave cancels it */
+        if (r < 0 || n < 0)
+                return r < 0 ? r : (int)n;
+        return stream.status >= 0 ? stream.status
+                                  : err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNRESET,
+                                            "the daemon went away before the code ended");
+}
+
+/* One that answers once, at the end or (detached) at once. */
+static int print_answer(struct client *client, const struct exec_options *o, struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        char word[64];
+        bool ended = !o->detach && !o->background;
+        int r = api_read(client, &answer, err);
+        if (r < 0)
+                return r;
+        if (o->json) {
+                api_print(&answer);
+        } else {
+                api_text(json_get(answer.root, o->background ? "pid" : "id"), word, sizeof word);
+                text_print(stdout, word, strlen(word));
+                putchar('\n');
+        }
+        return ended ? exit_status(answer.root) : 0;
+}
+
+/* ---- the command ---- */
+
+/* [SBX | -] and what to run; options may stand on both sides of SBX. */
+static int take_words(const struct cli_command *self, int argc, char **argv, struct exec_options *o,
+                      struct cella_err *err)
+{
+        int at = cli_parse(self, argc, argv, o, &o->limits, err);
+        if (at < 0)
+                return at;
+        bool scoped = o->session || o->agent || o->scope;
+        bool dash = at < argc && !strcmp(argv[at], "-");
+        if (dash || (at < argc && api_is_sandbox(argv[at]))) {
+                o->sandbox = dash ? NULL : argv[at];
+                int more = cli_parse(self, argc - at, argv + at, o, &o->limits, err);
+                if (more < 0)
+                        return more;
+                at += more;
+        } else if (!scoped) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "say in which sandbox: sbx_..., or - for a fresh one%s%.40s%s",
+                        at < argc ? ", not '" : "", at < argc ? argv[at] : "", at < argc ? "'" : "");
+                return err_hint(err, "cella exec --help");
+        }
+        if (o->sandbox && (o->session || o->agent || o->scope || o->workspace))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--session, --agent, --scope and --workspace choose a sandbox: leave out %s",
+                               o->sandbox);
+        if (o->background && !o->sandbox)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--background needs a sandbox to stay in");
+        o->command.stdin_fd = STDIN_FILENO;
+        return words_take(&o->command, &o->code, "exec", argc - at, argv + at, err);
+}
+
+static int exec(const struct cli_command *self, int argc, char **argv, struct exec_options *o,
+                struct cella_err *err)
+{
+        AUTO(client_free) struct client *client = NULL;
+        AUTO(api_body_done) struct api_body body = {0};
+        struct client_answer head;
+        struct url url;
+        api_limits_init(&o->limits);
+        int r = take_words(self, argc, argv, o, err);
+        if (r < 0 || (r = client_new(o->socket, &client, err)) < 0)
+                return r;
+        cli_on_signal(NULL); /* leaving closes the connection, and that cancels it */
+        if ((r = read_input(o, err)) < 0 || (r = put_body(&body, o, err)) < 0)
+                return r;
+        if (o->sandbox)
+                r = api_sandbox_url(&url, o->sandbox, o->background ? "/processes" : "/exec", err);
+        else
+                url_init(&url, "/v1/exec");
+        bool streams = !o->json && !o->detach && !o->background;
+        const struct client_request request = {
+                .method = "POST",
+                .url = &url,
+                .accept = streams ? "text/event-stream" : NULL,
+                .body = body.text,
+                .body_len = body.len,
+                .patient = true,
+        };
+        if (r < 0 || (r = client_send(client, &request, err)) < 0 ||
+            (r = client_answer(client, &head, err)) < 0)
+                return r;
+        return streams ? stream_output(client, err) : print_answer(client, o, err);
+}
+
+static int exec_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct exec_options o; /* large */
+        struct cella_err err = {0};
+        int r = exec(self, argc, argv, &o, &err);
+        free(o.code);
+        free(o.input);
+        return cli_finish(r, &err, o.json);
+}
+
+const struct cli_command cli_exec = {
+        .name = "exec",
+        .usage = "[OPTIONS] SBX|- RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...]",
+        .summary = "run code or a command in a sandbox of the daemon",
+        .text = "SBX is the id of a sandbox; -: one that the daemon chooses; with --session or --agent it "
+                "is\n"
+                "left out. Output comes as it is written; standard input, unless it is a terminal, is passed "
+                "on\n"
+                "whole. Exit status as of cella run. Ctrl-C cancels.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .takes_limits = true,
+        .main = exec_main,
+};

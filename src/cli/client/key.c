@@ -1,0 +1,126 @@
+/* cli/client/key.c -- `cella key`: who may use the daemon by TCP. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/client/api.h"
+#include "cli/text.h"
+
+struct key_options {
+        const char *socket, *tier;
+        uint64_t sandboxes;
+        struct cli_list capabilities, secrets;
+        struct cella_options limits;
+        bool json;
+};
+
+static const struct cli_option options[] = {
+        {"capability", "NAME", "what it may: sandbox.exec, sandbox.manage, files, settings, audit...",
+         CLI_INTO(CLI_LIST, struct key_options, capabilities)},
+        {"secret", "NAME", "a secret that what it runs may have; '*': all",
+         CLI_INTO(CLI_LIST, struct key_options, secrets)},
+        {"tier", "TIER", "the highest network tier it may have (restricted)",
+         CLI_INTO(CLI_TEXT, struct key_options, tier)},
+        {"sandboxes", "N", "so many at once", CLI_INTO(CLI_COUNT, struct key_options, sandboxes)},
+        API_SOCKET_OPTION(struct key_options),
+        API_JSON_OPTION(struct key_options),
+};
+
+static int put_body(struct api_body *body, const struct key_options *o, const char *name,
+                    struct cella_err *err)
+{
+        int r = api_body_begin(body, err);
+        if (r < 0)
+                return r;
+        json_put_string(&body->j, "name", name);
+        api_strings_put(&body->j, "capabilities", &o->capabilities);
+        api_strings_put(&body->j, "secrets", &o->secrets);
+        if (o->tier)
+                json_put_string(&body->j, "tier", o->tier);
+        if (o->sandboxes)
+                json_put_number(&body->j, "sandboxes_max", o->sandboxes);
+        api_limits_put(&body->j, "limits", &o->limits);
+        return api_body_end(body, err);
+}
+
+static int add(struct client *client, const struct key_options *o, const char *name, struct cella_err *err)
+{
+        AUTO(api_body_done) struct api_body body = {0};
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        char key[256];
+        int r = put_body(&body, o, name, err);
+        if (r < 0)
+                return r;
+        url_init(&url, "/v1/keys");
+        if ((r = api_call(client, "POST", &url, &body, &answer, err)) < 0)
+                return r;
+        text_safe(key, sizeof key, json_get_string(answer.root, "key"));
+        if (o->json)
+                api_print(&answer);
+        else if (!*key)
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon's answer has no key");
+        else
+                printf("%s\n", key);
+        if (isatty(STDOUT_FILENO))
+                fprintf(stderr, "cella: keep it: it is never shown again\n");
+        return 0;
+}
+
+static void print_keys(const struct json_value *keys)
+{
+        static const char *const headings[] = {"ID",   "NAME",      "CAPABILITIES", "SECRETS",
+                                               "TIER", "SANDBOXES", "LIMITS"};
+        struct table t;
+        char cell[512];
+        table_init(&t, headings, ARRAY_LEN(headings));
+        for (const struct json_value *k = json_first(keys); k; k = json_next(keys, k)) {
+                table_add(&t, json_get_string(k, "id"), 40);
+                table_add(&t, json_get_string(k, "name"), 40);
+                api_text(json_get(k, "capabilities"), cell, sizeof cell);
+                table_add(&t, cell, 0);
+                api_text(json_get(k, "secrets"), cell, sizeof cell);
+                table_add(&t, cell, 80);
+                table_add(&t, json_get_string(k, "tier"), 16);
+                api_text(json_get(k, "sandboxes_max"), cell, sizeof cell);
+                table_add(&t, cell, 0);
+                api_text(json_get(k, "limits"), cell, sizeof cell);
+                table_add(&t, cell, 80);
+        }
+        table_print(&t);
+}
+
+static int key(const struct cli_command *self, int argc, char **argv, struct key_options *o,
+               struct cella_err *err)
+{
+        AUTO(client_free) struct client *client = NULL;
+        api_limits_init(&o->limits);
+        int n = cli_parse_all(self, argc, argv, o, &o->limits, err);
+        int verb = n < 0 ? n : api_verb(self, n, argv, "add", err);
+        int r = verb < 0 ? verb : client_new(o->socket, &client, err);
+        if (r < 0)
+                return r;
+        return verb == API_LIST   ? api_list(client, "/v1/keys", "keys", o->json, print_keys, err)
+               : verb == API_MAKE ? add(client, o, argv[2], err)
+                                  : api_remove(client, "/v1/keys/", argv[2], err);
+}
+
+static int key_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct key_options o;
+        struct cella_err err = {0};
+        int r = key(self, argc, argv, &o, &err);
+        return cli_finish(r, &err, o.json);
+}
+
+const struct cli_command cli_key = {
+        .name = "key",
+        .usage = "add NAME [OPTIONS] | ls | rm ID",
+        .summary = "make, list and remove the keys of the daemon's API",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .takes_limits = true,
+        .main = key_main,
+};

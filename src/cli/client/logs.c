@@ -1,0 +1,315 @@
+/* cli/client/logs.c -- `cella logs`: what ran. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/client/api.h"
+#include "cli/text.h"
+
+#define PAGE_MAX 1000
+#define FOLLOW_MS 1000
+#define FOLLOW_PAGE 200
+#define SEEN_MAX 2048
+
+struct logs_options {
+        const char *socket, *sandbox, *session, *agent, *status, *since;
+        uint64_t limit;
+        bool follow, json, verify;
+        char since_ms[24];
+};
+
+static const struct cli_option options[] = {
+        {"sandbox", "SBX", "only those in this sandbox", CLI_INTO(CLI_TEXT, struct logs_options, sandbox)},
+        {"session", "NAME", "only those of this session", CLI_INTO(CLI_TEXT, struct logs_options, session)},
+        {"agent", "NAME", "only those of this agent", CLI_INTO(CLI_TEXT, struct logs_options, agent)},
+        {"status", "STATUS", "only those that ended so (exited, timeout, refused...)",
+         CLI_INTO(CLI_TEXT, struct logs_options, status)},
+        {"since", "TIME", "only those from then on: 2026-11-15T05:00:00Z, or 10m for ten minutes ago",
+         CLI_INTO(CLI_TEXT, struct logs_options, since)},
+        {"limit", "N", "at most so many, the newest (20)", CLI_INTO(CLI_COUNT, struct logs_options, limit)},
+        {"follow", NULL, "go on with what runs from now on", CLI_INTO(CLI_FLAG, struct logs_options, follow)},
+        {"verify", NULL, "check the chain of hashes; exit status 1 if it is broken",
+         CLI_INTO(CLI_FLAG, struct logs_options, verify)},
+        API_SOCKET_OPTION(struct logs_options),
+        API_JSON_OPTION(struct logs_options),
+};
+
+/* ---- many ---- */
+
+static const char *const headings[] = {"ID",      "STARTED", "STATUS",  "EXIT",  "MS", "MODE",
+                                       "RUNTIME", "SANDBOX", "SESSION", "AGENT", "KEY"};
+
+/* Where it ran.  HOST in capitals: code outside of a sandbox must be easy to see. */
+static const char *mode_of(const struct json_value *e)
+{
+        const char *mode = json_get_string(e, "mode");
+        return mode && !strcmp(mode, "host") ? "HOST" : mode;
+}
+
+static void add_row(struct table *t, const struct json_value *e)
+{
+        static const char *const rest[] = {"runtime", "sandbox", "session", "agent", "key"};
+        char cell[256];
+        double ms;
+        table_add(t, json_get_string(e, "id"), 40);
+        table_add(t, json_get_string(e, "started"), 24);
+        table_add(t, json_get_string(e, "status"), 16);
+        api_text(json_get(e, "exit_code"), cell, sizeof cell);
+        table_add(t, cell, 0);
+        cell[0] = '\0';
+        if (json_get_real(e, "duration_ms", &ms))
+                snprintf(cell, sizeof cell, "%.1f", ms);
+        table_add(t, cell, 0);
+        table_add(t, mode_of(e), 8);
+        for (size_t i = 0; i < ARRAY_LEN(rest); i++)
+                table_add(t, json_get_string(e, rest[i]), 40);
+}
+
+/* Fixed columns: what comes later must stand under what was printed before. */
+static void print_followed(const struct json_value *e)
+{
+        static const char *const names[] = {"id",      "started", "status",  "mode",
+                                            "runtime", "sandbox", "session", "agent"};
+        static const int widths[] = {25, 25, 13, 8, 10, 25, 16, 0};
+        char cell[256], safe[256];
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                if (!strcmp(names[i], "mode"))
+                        snprintf(cell, sizeof cell, "%s", mode_of(e) ? mode_of(e) : "");
+                else
+                        api_text(json_get(e, names[i]), cell, sizeof cell);
+                text_safe(safe, sizeof safe, cell[0] ? cell : "-");
+                printf("%-*s%s", widths[i], safe, i + 1 < ARRAY_LEN(names) ? " " : "\n");
+        }
+}
+
+static int fetch(struct client *client, const struct logs_options *o, uint64_t limit, const char *cursor,
+                 struct api_answer *ret, struct cella_err *err)
+{
+        struct url url;
+        char number[24];
+        url_init(&url, "/v1/executions");
+        snprintf(number, sizeof number, "%llu", (unsigned long long)(limit < PAGE_MAX ? limit : PAGE_MAX));
+        url_add_query(&url, "limit", number);
+        if (o->sandbox)
+                url_add_query(&url, "sandbox", o->sandbox);
+        if (o->session)
+                url_add_query(&url, "session", o->session);
+        if (o->agent)
+                url_add_query(&url, "agent", o->agent);
+        if (o->status)
+                url_add_query(&url, "status", o->status);
+        if (o->since)
+                url_add_query(&url, "since", o->since);
+        if (cursor)
+                url_add_query(&url, "cursor", cursor);
+        return api_call(client, "GET", &url, NULL, ret, err);
+}
+
+/* Page by page; as JSON, one object a line.  Newest first, as they come. */
+static int list(struct client *client, const struct logs_options *o, struct cella_err *err)
+{
+        struct table t;
+        char cursor[256] = "";
+        uint64_t left = o->limit ? o->limit : 20;
+        int r = 0;
+        if (!o->json)
+                table_init(&t, headings, ARRAY_LEN(headings));
+        while (r == 0 && left > 0) {
+                AUTO(api_answer_done) struct api_answer page = {0};
+                r = fetch(client, o, left, cursor[0] ? cursor : NULL, &page, err);
+                if (r < 0)
+                        break;
+                const struct json_value *all = json_get(page.root, "executions");
+                const char *next = json_get_string(page.root, "cursor");
+                for (const struct json_value *e = json_first(all); e && left > 0;
+                     e = json_next(all, e), left--)
+                        if (!o->json)
+                                add_row(&t, e);
+                if (o->json)
+                        api_print(&page);
+                /* A page without rows, or a cursor that stands still, would go on for ever. */
+                if (!next || !strcmp(next, cursor) || !json_first(all) || strlen(next) >= sizeof cursor)
+                        break;
+                snprintf(cursor, sizeof cursor, "%s", next);
+        }
+        if (!o->json)
+                table_print(&t);
+        return r;
+}
+
+struct seen {
+        char ids[SEEN_MAX][40];
+        size_t n;
+};
+
+/* Whether it is new; remembers it. */
+static bool is_new(struct seen *s, const char *id)
+{
+        size_t kept = s->n < SEEN_MAX ? s->n : SEEN_MAX;
+        for (size_t i = 0; i < kept; i++)
+                if (!strcmp(s->ids[i], id))
+                        return false;
+        snprintf(s->ids[s->n++ % SEEN_MAX], sizeof s->ids[0], "%s", id);
+        return true;
+}
+
+/* Oldest first, and of the first look (which is newest first) so many as were asked for. */
+static void show_new(struct seen *seen, const struct json_value *all, size_t max, bool json)
+{
+        const struct json_value *rows[FOLLOW_PAGE];
+        size_t n = 0;
+        for (const struct json_value *e = json_first(all); e; e = json_next(all, e)) {
+                const char *id = json_get_string(e, "id"), *status = json_get_string(e, "status");
+                if (id && status && strcmp(status, "running") != 0 && is_new(seen, id) && n < max)
+                        rows[n++] = e;
+        }
+        while (n-- > 0) {
+                if (json)
+                        api_print_value(rows[n]);
+                else
+                        print_followed(rows[n]);
+        }
+        fflush(stdout);
+}
+
+/* Looks once a second. */
+static int follow(struct client *client, const struct logs_options *o, struct cella_err *err)
+{
+        struct seen *seen = calloc(1, sizeof *seen);
+        if (!seen)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "logs");
+        size_t max = o->limit && o->limit < FOLLOW_PAGE ? (size_t)o->limit : 20;
+        int r = 0;
+        while (r == 0 && !ferror(stdout)) {
+                AUTO(api_answer_done) struct api_answer page = {0};
+                r = fetch(client, o, FOLLOW_PAGE, NULL, &page, err);
+                if (r == 0) {
+                        show_new(seen, json_get(page.root, "executions"), max, o->json);
+                        max = FOLLOW_PAGE;
+                        poll(NULL, 0, FOLLOW_MS);
+                }
+        }
+        free(seen);
+        return r;
+}
+
+/* ---- one ---- */
+
+static bool is_block(const struct json_value *v)
+{
+        return v->type == JSON_STRING && (strchr(v->text, '\n') || v->len > 200);
+}
+
+static void show_block(const struct json_value *name, const struct json_value *v)
+{
+        printf("\n--- ");
+        text_print(stdout, name->text, name->len);
+        putchar('\n');
+        text_print(stdout, v->text, v->len);
+        if (v->len == 0 || v->text[v->len - 1] != '\n')
+                putchar('\n');
+}
+
+/* Short members first, each on its line; then what has lines of its own. */
+static void show(const struct json_value *execution)
+{
+        char text[1024], name[64], safe[1024];
+        for (const struct json_value *v = json_first(execution); v; v = json_next(execution, v)) {
+                if (is_block(v + 1))
+                        continue;
+                api_text(v + 1, text, sizeof text);
+                text_safe(name, sizeof name, v->text);
+                text_safe(safe, sizeof safe, text[0] ? text : "-");
+                printf("%-18s %s\n", name, safe);
+        }
+        for (const struct json_value *v = json_first(execution); v; v = json_next(execution, v))
+                if (is_block(v + 1))
+                        show_block(v, v + 1);
+}
+
+static int one(struct client *client, const struct logs_options *o, const char *id, struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        struct url url;
+        int r = api_execution_url(&url, id, err);
+        if (r < 0 || (r = api_call(client, "GET", &url, NULL, &answer, err)) < 0)
+                return r;
+        if (o->json || !answer.root || answer.root->type != JSON_OBJECT)
+                api_print(&answer);
+        else
+                show(answer.root);
+        return 0;
+}
+
+static int verify(struct client *client, const struct logs_options *o, struct cella_err *err)
+{
+        AUTO(api_answer_done) struct api_answer answer = {0};
+        char rows[32], bad[32], why[200];
+        struct url url;
+        url_init(&url, "/v1/executions/verify");
+        int r = api_call(client, "GET", &url, NULL, &answer, err);
+        if (r < 0)
+                return r;
+        bool ok = json_get_bool(answer.root, "ok");
+        api_text(json_get(answer.root, "rows"), rows, sizeof rows);
+        api_text(json_get(answer.root, "first_bad"), bad, sizeof bad);
+        text_safe(why, sizeof why, json_get_string(answer.root, "why"));
+        if (o->json)
+                api_print(&answer);
+        else if (ok)
+                printf("ok: %s rows, the chain is whole\n", rows);
+        else
+                printf("BROKEN at row %s of %s: %s\n", bad[0] ? bad : "?", rows, why);
+        return ok ? 0 : 1;
+}
+
+/* "10m" becomes the time of ten minutes ago; what the daemon understands stays. */
+static void resolve_since(struct logs_options *o)
+{
+        uint64_t ago;
+        size_t len = o->since ? strlen(o->since) : 0;
+        if (len == 0 || !strchr("smhSMH", o->since[len - 1]) || parse_milliseconds(o->since, &ago) < 0)
+                return;
+        snprintf(o->since_ms, sizeof o->since_ms, "%lld", (long long)(api_now() - (int64_t)ago));
+        o->since = o->since_ms;
+}
+
+static int logs(const struct cli_command *self, int argc, char **argv, struct logs_options *o,
+                struct cella_err *err)
+{
+        AUTO(client_free) struct client *client = NULL;
+        int n = cli_parse_all(self, argc, argv, o, NULL, err), r;
+        if (n < 0)
+                return n;
+        if ((r = api_need_words(self, n, 0, o->verify || o->follow ? 0 : 1, err)) < 0)
+                return r;
+        resolve_since(o);
+        if ((r = client_new(o->socket, &client, err)) < 0)
+                return r;
+        return o->verify   ? verify(client, o, err)
+               : o->follow ? follow(client, o, err)
+               : n == 1    ? one(client, o, argv[1], err)
+                           : list(client, o, err);
+}
+
+static int logs_main(const struct cli_command *self, int argc, char **argv)
+{
+        struct logs_options o = {0};
+        struct cella_err err = {0};
+        int r = logs(self, argc, argv, &o, &err);
+        return cli_finish(r, &err, o.json);
+}
+
+const struct cli_command cli_logs = {
+        .name = "logs",
+        .usage = "[EXE] [OPTIONS]",
+        .summary = "list the executions of the past, or show one whole",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .main = logs_main,
+};

@@ -1,0 +1,358 @@
+/* cli/client/mcp.c -- `cella mcp`: an MCP server on standard input and output, with an engine of its own.
+ *
+ *   client <--stdin, stdout--> this process <--socket--> server
+ *                                   | fork                 | child
+ *                                   +------> keeper -------+
+ *
+ * The engine is a daemon as `cella serve` runs it, with a state directory of its own that goes with it, and
+ * no address: the only way to it is the socket.  This process moves bytes; standard streams may be
+ * anything (a file, a terminal that others use), and the server only takes what never makes it wait.
+ *
+ * What must stay true: when the client closes our input, everything it asked for is answered, and then
+ * nothing of us is left; when this process is killed, the keeper ends everything and removes the directory.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/admin/serve.h"
+#include "cli/cli.h"
+#include "image/store/store.h"
+#include "sys/file.h"
+
+#define PREFIX "cella-mcp-"
+#define STALE_S 60    /* a directory without a lock may be one that is being made */
+#define STOP_MS 40000 /* the keeper's own patience is shorter */
+#define PIECE 4096    /* what a pipe that has room takes without waiting */
+
+struct mcp_options {
+        const char *state, *settings;
+        bool verbose;
+};
+
+#define INTO(kind, member) CLI_INTO(kind, struct mcp_options, member)
+
+static const struct cli_option options[] = {
+        {"settings", "FILE", "the settings to start with", INTO(CLI_TEXT, settings)},
+        {"state", "DIR", "where to keep things (a directory that goes when it ends)", INTO(CLI_TEXT, state)},
+        {"verbose", NULL, "the engine's log on stderr", INTO(CLI_FLAG, verbose)},
+};
+
+/* One direction. */
+struct way {
+        char data[65536];
+        size_t start, end;
+        bool ended; /* nothing more comes in */
+};
+
+struct mcp {
+        struct mcp_options options;
+        char directory[512], state[600]; /* directory "": none of our own */
+        char images[1024];               /* the state directory whose images are used; "": that one */
+        int socket, signals;
+        sigset_t mask; /* as it was */
+        pid_t engine;  /* 0: it has ended, with: */
+        int status;
+        struct way in, out;
+        bool told_end; /* that our input has ended */
+};
+
+/* ---- directories ---- */
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+        (void)st;
+        (void)type;
+        (void)ftw;
+        return remove(path);
+}
+
+static void remove_directory(const char *path)
+{
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *base(void)
+{
+        const char *directory = getenv("TMPDIR");
+        return directory && directory[0] == '/' && strlen(directory) < 400 ? directory : "/tmp";
+}
+
+/* Left by one that was killed together with its keeper. */
+static bool is_stale(int at, const char *name)
+{
+        struct stat st;
+        AUTO(sys_close) int dir = sys_openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid())
+                return false;
+        AUTO(sys_close) int state = sys_openat(dir, "state", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        AUTO(sys_close)
+        int lock = state < 0 ? state : sys_openat(state, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        return lock < 0 ? time(NULL) - st.st_mtime > STALE_S : sys_flock(lock, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void sweep(void)
+{
+        char path[1024];
+        DIR *all = opendir(base());
+        for (const struct dirent *entry; all && (entry = readdir(all));) {
+                if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+                    !is_stale(dirfd(all), entry->d_name))
+                        continue;
+                snprintf(path, sizeof path, "%s/%s", base(), entry->d_name);
+                remove_directory(path);
+        }
+        if (all)
+                closedir(all);
+}
+
+/* They outlive us. */
+static void find_images(struct mcp *m)
+{
+        char *slash;
+        if (image_store_path(NULL, m->images, sizeof m->images, NULL) < 0 ||
+            !(slash = strrchr(m->images, '/')))
+                slash = m->images;
+        *slash = '\0';
+}
+
+static int make_directory(struct mcp *m, struct cella_err *err)
+{
+        if (m->options.state) {
+                snprintf(m->state, sizeof m->state, "%s", m->options.state);
+                return 0;
+        }
+        find_images(m);
+        sweep();
+        snprintf(m->directory, sizeof m->directory, "%s/" PREFIX "XXXXXX", base());
+        if (!mkdtemp(m->directory)) {
+                m->directory[0] = '\0';
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a directory in %.100s", base());
+        }
+        chmod(m->directory, 0711); /* the server is another user, if we are root */
+        snprintf(m->state, sizeof m->state, "%s/state", m->directory);
+        return 0;
+}
+
+/* ---- the engine ---- */
+
+/* In a group of its own: a key that interrupts us is for us, and we tell it. */
+static void become_engine(struct mcp *m, int socket, pid_t parent)
+{
+        struct cella_err err = {0};
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC), told = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+                _exit(EXIT_CELLA);
+        sigprocmask(SIG_SETMASK, &m->mask, NULL);
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        if (!m->options.verbose)
+                dup2(null, STDERR_FILENO);
+        const struct serve_options wanted = {.listen = "none",
+                                             .state = m->state,
+                                             .images_state = m->images[0] ? m->images : NULL,
+                                             .settings = m->options.settings,
+                                             .stdio = true,
+                                             .stdio_fd = socket};
+        int r = serve_run(&wanted, &err);
+        dup2(told, STDERR_FILENO);
+        if (r < 0)
+                cli_fail(&err, EXIT_CELLA);
+        if (m->directory[0] && getppid() != parent)
+                remove_directory(m->directory);
+        _exit(r < 0 ? EXIT_CELLA : r);
+}
+
+static int start_engine(struct mcp *m, struct cella_err *err)
+{
+        int pair[2];
+        pid_t parent = getpid();
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigaddset(&set, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &set, &m->mask);
+        m->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (m->signals < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
+        m->engine = fork();
+        if (m->engine == 0) {
+                close(pair[0]);
+                become_engine(m, pair[1], parent);
+        }
+        close(pair[1]);
+        m->socket = pair[0];
+        fcntl(m->socket, F_SETFL, O_NONBLOCK);
+        return m->engine < 0 ? err_set(err, CELLA_INTERNAL, -errno, "cannot start the engine") : 0;
+}
+
+static bool engine_is_gone(struct mcp *m)
+{
+        if (m->engine > 0 && waitpid(m->engine, &m->status, WNOHANG) != 0)
+                m->engine = 0;
+        return m->engine == 0;
+}
+
+static void stop_engine(struct mcp *m)
+{
+        struct pollfd signalled = {m->signals, POLLIN, 0};
+        struct signalfd_siginfo info;
+        if (m->engine <= 0)
+                return;
+        kill(m->engine, SIGTERM);
+        for (int64_t until = clock_us() + STOP_MS * INT64_C(1000);
+             !engine_is_gone(m) && clock_us() < until;) {
+                poll(&signalled, 1, 1000);
+                if (read(m->signals, &info, sizeof info) == (ssize_t)sizeof info && info.ssi_signo != SIGCHLD)
+                        break; /* told twice */
+        }
+        if (m->engine <= 0)
+                return;
+        kill(m->engine, SIGKILL);
+        while (waitpid(m->engine, NULL, 0) < 0 && errno == EINTR)
+                continue;
+        m->engine = 0;
+}
+
+/* ---- moving bytes ---- */
+
+/* Whether the other end is still there. */
+static bool fill(struct way *way, int fd)
+{
+        if (way->start == way->end)
+                way->start = way->end = 0;
+        ssize_t n = read(fd, way->data + way->end, sizeof way->data - way->end);
+        if (n > 0)
+                way->end += (size_t)n;
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+                way->ended = true;
+        return !way->ended;
+}
+
+static bool empty(struct way *way, int fd, size_t piece)
+{
+        size_t len = way->end - way->start;
+        ssize_t n = write(fd, way->data + way->start, len < piece ? len : piece);
+        if (n > 0)
+                way->start += (size_t)n;
+        return n >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+static bool has_room(const struct way *way)
+{
+        return !way->ended && (way->end < sizeof way->data || way->start == way->end);
+}
+
+static bool is_empty(const struct way *way)
+{
+        return way->start == way->end;
+}
+
+static short wants(bool in, bool out)
+{
+        return (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0));
+}
+
+enum { IN, OUT, SOCKET, SIGNALS, FDS };
+
+/* False: that was the end of it. */
+static bool move(struct mcp *m, const struct pollfd *fds)
+{
+        if (fds[IN].revents)
+                fill(&m->in, STDIN_FILENO);
+        if ((fds[SOCKET].revents & (POLLIN | POLLHUP | POLLERR)) && has_room(&m->out))
+                fill(&m->out, m->socket);
+        if (!is_empty(&m->in) && (fds[SOCKET].revents & POLLOUT) &&
+            !empty(&m->in, m->socket, sizeof m->in.data))
+                return false;
+        if (fds[OUT].revents & (POLLERR | POLLNVAL))
+                return false; /* nobody reads */
+        if (!is_empty(&m->out) && (fds[OUT].revents & POLLOUT) && !empty(&m->out, STDOUT_FILENO, PIECE))
+                return false;
+        if (m->in.ended && is_empty(&m->in) && !m->told_end) {
+                shutdown(m->socket, SHUT_WR);
+                m->told_end = true;
+        }
+        return !(m->out.ended && is_empty(&m->out));
+}
+
+/* Until the client or the engine has had enough. */
+static int serve_client(struct mcp *m, struct cella_err *err)
+{
+        struct signalfd_siginfo info;
+        for (;;) {
+                struct pollfd fds[FDS] = {
+                        [IN] = {has_room(&m->in) ? STDIN_FILENO : -1, POLLIN, 0},
+                        [OUT] = {STDOUT_FILENO, wants(false, !is_empty(&m->out)), 0},
+                        [SOCKET] = {m->socket, wants(has_room(&m->out), !is_empty(&m->in)), 0},
+                        [SIGNALS] = {m->signals, POLLIN, 0},
+                };
+                if (poll(fds, FDS, -1) < 0 && errno != EINTR)
+                        return err_set(err, CELLA_INTERNAL, -errno, "cannot wait");
+                if (!move(m, fds))
+                        break;
+                if (fds[SIGNALS].revents && read(m->signals, &info, sizeof info) == (ssize_t)sizeof info &&
+                    (info.ssi_signo != SIGCHLD || engine_is_gone(m)))
+                        break;
+        }
+        return 0;
+}
+
+/* It ends when it is told to, and well; else it has said why, or could not. */
+static int judge(const struct mcp *m, struct cella_err *err)
+{
+        if (WIFEXITED(m->status) && (WEXITSTATUS(m->status) == 0 || WEXITSTATUS(m->status) == EXIT_CELLA))
+                return WEXITSTATUS(m->status);
+        err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "the engine has failed");
+        return err_hint(err, "cella mcp --verbose shows what it says");
+}
+
+static int mcp_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct mcp m = {.socket = -1, .signals = -1};
+        struct cella_err err = {0};
+        int r = cli_parse(self, argc, argv, &m.options, NULL, &err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r >= 0 && r < argc)
+                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella mcp takes no '%.40s'", argv[r]);
+        if (r >= 0 && (r = make_directory(&m, &err)) >= 0 && (r = start_engine(&m, &err)) >= 0)
+                r = serve_client(&m, &err);
+        stop_engine(&m);
+        if (m.directory[0])
+                remove_directory(m.directory);
+        return cli_finish(r < 0 ? r : judge(&m, &err), &err, false);
+}
+
+const struct cli_command cli_mcp = {
+        .name = "mcp",
+        .usage = "[OPTIONS]",
+        .summary = "an MCP server on standard input and output, for an agent",
+        .text = "It needs no daemon: it brings its own engine, which ends with it and leaves nothing "
+                "behind.\n"
+                "A running daemon serves the same at /mcp.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .main = mcp_main,
+};

@@ -1,0 +1,301 @@
+/* cli/image/bootstrap.c -- `cella image bootstrap`: a Debian image, made by mmdebstrap.
+ *
+ *      mmdebstrap ── tar ──► us ── tar ──► cella-image
+ *
+ * We stand between them because the end of a tar does not tell whether all of it is there: cella-image sees
+ * the end of its pipe when mmdebstrap has ended well, and is told to cancel otherwise. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/image/debian.h"
+#include "cli/image/image.h"
+#include "cli/text.h"
+#include "sys/file.h"
+
+#define ROUND_MS 100
+#define PIECE (1 << 20)
+#define PIECES_AT_ONCE 16
+#define TERM_US 60000000 /* for mmdebstrap to take down what it has made */
+
+/* What an image has to say that a root directory does not. */
+#define CONFIG                                                                                               \
+        "{\"Env\":[\"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\",\"LANG=C.UTF-8\"]," \
+        "\"Cmd\":[\"bash\"],\"WorkingDir\":\"/\"}"
+
+struct bootstrap {
+        struct image_link link;
+        struct progress progress;
+        struct debian debian;
+        pid_t pid; /* of mmdebstrap; 0: it was reaped */
+        int status;
+        int out, err;    /* what it says; -1: it has said all */
+        int feed;        /* to cella-image; -1: closed */
+        bool full;       /* that takes no more at the moment */
+        int64_t kill_us; /* when SIGKILL follows SIGTERM; 0: it was not told to stop */
+        char line[1024];
+        size_t len;
+};
+
+/* Their ends; what was made of it stays with those who have it, also when the rest cannot be had. */
+static int open_pipes(struct bootstrap *b, int theirs[3])
+{
+        int out[2] = {-1, -1}, err[2] = {-1, -1}, feed[2] = {-1, -1};
+        int r = sys_pipe2(out, 0);
+        if (r >= 0)
+                r = sys_pipe2(err, 0);
+        if (r >= 0)
+                r = sys_pipe2(feed, 0);
+        b->out = out[0], b->err = err[0], b->feed = feed[1];
+        theirs[0] = out[1], theirs[1] = err[1], theirs[2] = feed[0];
+        const int ours[] = {b->out, b->err, b->feed};
+        for (size_t i = 0; i < ARRAY_LEN(ours) && r >= 0; i++)
+                r = sys_set_nonblock(ours[i]);
+        return r;
+}
+
+_Noreturn static void become(const struct debian *d, int out, int err)
+{
+        sigset_t none;
+        int null = open("/dev/null", O_RDONLY);
+        setpgid(0, 0); /* a Ctrl-C is for us, and we tell it */
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        signal(SIGPIPE, SIG_DFL);
+        if (dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+                _exit(127);
+        execve(d->program, d->argv, d->env);
+        dprintf(2, "E: cannot run %s: %s\n", d->program, strerror(errno));
+        _exit(127);
+}
+
+static int start(struct bootstrap *b, const char *store, const char *name, struct cella_err *err)
+{
+        const struct imager_import what = {.name = name, .source = "bootstrap", .config = CONFIG};
+        int theirs[3] = {-1, -1, -1}, r = open_pipes(b, theirs);
+        char *line = NULL;
+        size_t len = 0;
+        if (r < 0)
+                err_set(err, CELLA_INTERNAL, r, "cannot make a pipe");
+        else if ((r = image_link_open(store, &b->link, err)) == 0) {
+                r = imager_write_import(image_link_next(&b->link), &what, &line, &len);
+                r = image_link_begin(&b->link, r, line, len, theirs[2], err);
+        }
+        if (r == 0) {
+                b->pid = fork();
+                if (b->pid == 0)
+                        become(&b->debian, theirs[0], theirs[1]);
+                if (b->pid < 0)
+                        r = err_set(err, CELLA_INTERNAL, -errno, "cannot start mmdebstrap");
+        }
+        for (int i = 0; i < 3; i++)
+                sys_close(theirs[i]);
+        return r < 0 ? r : 0;
+}
+
+/* ---- what it says ---- */
+
+static void take_line(struct bootstrap *b)
+{
+        char text[96], safe[sizeof b->line];
+        int step;
+        b->line[b->len] = '\0';
+        b->len = 0;
+        text_safe(safe, sizeof safe, b->line);
+        if ((step = debian_hear(&b->debian, safe)) > 0) {
+                snprintf(text, sizeof text, "step %d of %d: %.60s", step, debian_steps(), debian_step(step));
+                progress_step(&b->progress, text);
+        }
+}
+
+static void hear(struct bootstrap *b)
+{
+        char data[4096];
+        ssize_t n;
+        while ((n = read(b->err, data, sizeof data)) > 0)
+                for (ssize_t i = 0; i < n; i++)
+                        if (data[i] == '\n' || data[i] == '\r' || b->len == sizeof b->line - 1)
+                                take_line(b);
+                        else
+                                b->line[b->len++] = data[i];
+        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+                take_line(b);
+                sys_close(TAKE_FD(b->err));
+        }
+}
+
+static void move(struct bootstrap *b)
+{
+        for (int i = 0; i < PIECES_AT_ONCE; i++) {
+                ssize_t n = splice(b->out, NULL, b->feed, NULL, PIECE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+                if (n > 0)
+                        continue;
+                if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+                        struct pollfd room = {b->feed, POLLOUT, 0};
+                        b->full = poll(&room, 1, 0) == 0;
+                        return;
+                }
+                /* The end; or nobody takes it any more, who then says why. */
+                sys_close(TAKE_FD(b->out));
+                return;
+        }
+}
+
+/* ---- the end ---- */
+
+static void reap(struct bootstrap *b)
+{
+        pid_t r = b->pid > 0 ? waitpid(b->pid, &b->status, WNOHANG) : 0;
+        if (r == b->pid || (r < 0 && errno != EINTR))
+                b->pid = 0;
+}
+
+static void stop(struct bootstrap *b)
+{
+        if (b->pid <= 0 || b->kill_us)
+                return;
+        kill(-b->pid, SIGTERM);
+        b->kill_us = clock_us() + TERM_US;
+}
+
+static int one_round(struct bootstrap *b, struct cella_err *err)
+{
+        struct pollfd fds[] = {{b->full ? b->feed : b->out, b->full ? POLLOUT : POLLIN, 0},
+                               {b->err, POLLIN, 0}};
+        int r = image_link_round(&b->link, fds, ARRAY_LEN(fds), ROUND_MS, err);
+        if (fds[0].revents && b->out >= 0) {
+                b->full = false;
+                move(b);
+        }
+        if (fds[1].revents && b->err >= 0)
+                hear(b);
+        reap(b);
+        progress_event(&b->progress, NULL);
+        return r;
+}
+
+static void kill_it(struct bootstrap *b)
+{
+        kill(-b->pid, SIGKILL);
+        if (cli_stderr_ready())
+                fprintf(stderr,
+                        "cella: mmdebstrap was killed; what it has left is called mmdebstrap.*, in /tmp\n");
+        while (waitpid(b->pid, &b->status, 0) < 0 && errno == EINTR)
+                continue;
+        b->pid = 0;
+}
+
+/* The rest of mmdebstrap: it has mounts and a directory to take down.  Who is told to stop again does not
+ * wait for that. */
+static void wait_for_it(struct bootstrap *b)
+{
+        struct signalfd_siginfo info;
+        stop(b);
+        while (b->pid > 0) {
+                struct pollfd fds[] = {{b->err, POLLIN, 0}, {b->link.signals, POLLIN, 0}};
+                poll(fds, ARRAY_LEN(fds), ROUND_MS);
+                if (b->err >= 0)
+                        hear(b);
+                reap(b);
+                bool again = fds[1].revents && read(b->link.signals, &info, sizeof info) > 0;
+                if (b->pid > 0 && (again || clock_us() > b->kill_us))
+                        kill_it(b);
+        }
+}
+
+static bool ended_well(const struct bootstrap *b)
+{
+        return b->pid == 0 && WIFEXITED(b->status) && WEXITSTATUS(b->status) == 0;
+}
+
+static int make(struct bootstrap *b, struct cella_err *err)
+{
+        int r = 0;
+        bool judged = false;
+        while (r == 0 && !b->link.ended) {
+                r = one_round(b, err);
+                if (b->link.interrupted)
+                        stop(b);
+                if (b->pid != 0 || b->out >= 0 || judged)
+                        continue;
+                judged = true;
+                if (ended_well(b))
+                        sys_close(TAKE_FD(b->feed));
+                else
+                        image_link_cancel(&b->link);
+        }
+        wait_for_it(b);
+        if (b->err >= 0)
+                hear(b);
+        if (r == 0 && judged && !ended_well(b))
+                return debian_explain(&b->debian, b->status, err);
+        return r < 0 ? r : image_link_verdict(&b->link, err);
+}
+
+static int bootstrap(struct bootstrap *b, const struct image_options *o, const char *name,
+                     struct cella_err *err)
+{
+        char store[IMAGE_STORE_SIZE];
+        int r = image_check_name(name, err);
+        if (r < 0 || (r = debian_init(&b->debian, o->debian, o->packages, o->mirror, err)) < 0 ||
+            (r = image_link_store(o->state, store, err)) < 0)
+                return r;
+        if ((r = start(b, store, name, err)) == 0)
+                r = make(b, err);
+        progress_done(&b->progress, r == 0);
+        return r < 0 ? r : image_print_made(&b->link, store, o->json, err);
+}
+
+static int bootstrap_main(const struct cli_command *self, int argc, char **argv)
+{
+        static struct bootstrap b;
+        struct image_options o = {0};
+        struct cella_err err = {0};
+        int r = cli_parse_all(self, argc, argv, &o, NULL, &err);
+        b.link = IMAGE_LINK_NONE;
+        b.out = b.err = b.feed = -1;
+        progress_init(&b.progress);
+        b.link.on_progress = progress_event;
+        b.link.context = &b.progress;
+        if (r >= 0 && (r = image_need_words(self, r, 1, 1, &err)) == 0)
+                r = bootstrap(&b, &o, argv[1], &err);
+        progress_done(&b.progress, r == 0);
+        int status = image_finish(r, &b.link, &err, o.json);
+        image_link_close(&b.link);
+        debian_done(&b.debian);
+        sys_close(b.out);
+        sys_close(b.err);
+        sys_close(b.feed);
+        return status;
+}
+
+static const struct cli_option options[] = {
+        {"debian", "SUITE", "bookworm, trixie, ... (bookworm)",
+         CLI_INTO(CLI_TEXT, struct image_options, debian)},
+        {"packages", "A,B,C", "what is in it, besides a minimal system (" DEBIAN_PACKAGES ")",
+         CLI_INTO(CLI_TEXT, struct image_options, packages)},
+        {"mirror", "URL", "where packages come from (" DEBIAN_MIRROR ")",
+         CLI_INTO(CLI_TEXT, struct image_options, mirror)},
+        IMAGE_STATE_OPTION,
+        IMAGE_JSON_OPTION,
+};
+
+const struct cli_command image_bootstrap = {
+        .name = "image bootstrap",
+        .usage = "NAME [OPTIONS]",
+        .summary = "make a Debian image of packages, by mmdebstrap",
+        .text = "Without --packages it is an image for data analysis: Python with pandas, matplotlib and "
+                "requests.\n"
+                "As root, or as a user with subordinate uids.  The id of the image is printed.",
+        .options = options,
+        .n_options = ARRAY_LEN(options),
+        .main = bootstrap_main};

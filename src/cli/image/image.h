@@ -1,0 +1,37 @@
+/* cli/image/image.h -- what the files of `cella image` share. */
+#pragma once
+#include "cli/cli.h"
+#include "cli/image/link.h"
+#include "cli/image/progress.h"
+
+struct image_options {
+        const char *state, *platform, *debian, *packages, *mirror;
+        bool insecure, json;
+};
+
+/* Of which each verb takes some. */
+#define IMAGE_STATE_OPTION                                                                                   \
+        {                                                                                                    \
+                "state", "DIR",                                                                              \
+                        "where things are kept ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",        \
+                        CLI_INTO(CLI_TEXT, struct image_options, state)                                      \
+        }
+#define IMAGE_JSON_OPTION                                                                                    \
+        {                                                                                                    \
+                "json", NULL, "print it as JSON", CLI_INTO(CLI_FLAG, struct image_options, json)             \
+        }
+
+extern const struct cli_command image_pull, image_import, image_ls, image_rm, image_inspect, image_gc,
+        image_bootstrap;
+
+/* Words from min to max, or what is wrong. */
+int image_need_words(const struct cli_command *self, int n, int min, int max, struct cella_err *err);
+
+/* That an image may be called so. */
+int image_check_name(const char *name, struct cella_err *err);
+
+/* The end of a job that made an image: its id on standard output, or all of it as JSON. */
+int image_print_made(const struct image_link *link, const char *store, bool json, struct cella_err *err);
+
+/* The exit status: as cli_finish(), and 128+N if signal N told us to stop. */
+int image_finish(int r, const struct image_link *link, const struct cella_err *err, bool json);

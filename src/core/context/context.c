@@ -1,0 +1,462 @@
+/* core/context/context.c -- the life of a context; its runs are in context_run.c, its process in driver.c. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/context/internal.h"
+
+#define START_US 30000000
+#define GONE_US 1000000   /* from the end of its socket to that of its process */
+#define KILLED_US 5000000 /* or the sandbox has to go: it holds other contexts, so be patient */
+
+/* ---- its clocks; while the sandbox is paused they stand still ---- */
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct context *c)
+{
+        int64_t next = CONTEXT_NEVER, now = clock_us();
+        for (int i = 0; i < CONTEXT_CLOCKS; i++)
+                if (c->clocks[i] < next)
+                        next = c->clocks[i];
+        if (c->buried)
+                return;
+        if (next == CONTEXT_NEVER || c->paused_us) {
+                uv_timer_stop(&c->timer);
+                return;
+        }
+        uv_update_time(c->box->loop); /* its clock is that of the loop's last turn */
+        uv_timer_start(&c->timer, on_timer, next <= now ? 0 : (uint64_t)(next - now + 999) / 1000, 0);
+}
+
+void context_set_clock(struct context *c, enum context_clock clock, int64_t at)
+{
+        c->clocks[clock] = at;
+        arm(c);
+}
+
+static void stop_clocks(struct context *c)
+{
+        for (int i = 0; i < CONTEXT_CLOCKS; i++)
+                c->clocks[i] = CONTEXT_NEVER;
+        arm(c);
+}
+
+static void due(struct context *c, enum context_clock clock)
+{
+        switch (clock) {
+        case WHEN_STARTED:
+                context_kill(c, "it was not ready after 30 s");
+                break;
+        case WHEN_GONE:
+                context_kill(c, "it closed its socket");
+                break;
+        case WHEN_KILLED:
+                if (c->task.sandbox)
+                        sandbox_ask(c->task.sandbox, KEEPER_KILL, NULL, NULL);
+                break;
+        default:
+                if (c->run)
+                        context_run_due(c->run, clock);
+        }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+        struct context *c = timer->data;
+        int64_t now = clock_us();
+        for (int i = 0; i < CONTEXT_CLOCKS; i++)
+                if (c->clocks[i] <= now) {
+                        c->clocks[i] = CONTEXT_NEVER;
+                        due(c, (enum context_clock)i);
+                }
+        arm(c);
+}
+
+static void on_paused(struct task *task, bool paused)
+{
+        struct context *c = list_entry(task, struct context, task);
+        int64_t now = clock_us();
+        if (paused == (c->paused_us != 0))
+                return;
+        for (int i = 0; i < CONTEXT_CLOCKS && !paused; i++)
+                if (c->clocks[i] != CONTEXT_NEVER)
+                        c->clocks[i] += now - c->paused_us;
+        c->paused_us = paused ? now : 0;
+        arm(c);
+}
+
+/* ---- its end ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+        free(handle->data);
+}
+
+/* Nobody knows of it any more; its memory goes when the loop has let go of it. */
+static void bury(struct context *c)
+{
+        if (c->buried)
+                return;
+        c->buried = true;
+        uv_timer_stop(&c->timer);
+        uv_close((uv_handle_t *)&c->timer, on_closed);
+}
+
+static void tell(struct context *c, const struct cella_err *err)
+{
+        void (*on_ready)(struct context *, const struct cella_err *, void *) = c->on_ready;
+        c->on_ready = NULL;
+        if (on_ready)
+                on_ready(c, err, c->waiter);
+}
+
+/* It has no process, and gets none unless it is restarted. */
+static void die(struct context *c, const struct cella_err *err)
+{
+        c->state = CONTEXT_DEAD;
+        c->killing = c->again = false;
+        stop_clocks(c);
+        if (c->task.sandbox)
+                sandbox_detach(&c->task);
+        if (c->home)
+                tell(c, err);
+        else
+                bury(c);
+}
+
+static void could_not_start(struct context *c)
+{
+        struct cella_err err = {0};
+        err_say(&err, CELLA_INVALID_REQUEST, -ECHILD, "the context could not be started: %s", c->why);
+        if (c->said[0])
+                err_hint(&err, "it said: %s", c->said);
+        else
+                err_hint(&err, "the sandbox's limits may be too small for it");
+        die(c, &err);
+}
+
+static void begin(struct context *c);
+
+/* Of its process, and of what was asked when that was ready. */
+static void let_go(struct context *c)
+{
+        box_keeper_forget(c->box, c);
+        c->driver = driver_free(c->driver);
+}
+
+/* Its process is gone, and nothing is left to say about what ran in it. */
+static void ended(struct context *c)
+{
+        bool was_ready = c->state != CONTEXT_STARTING;
+        let_go(c);
+        c->gone = false;
+        stop_clocks(c);
+        if (c->again && c->home) {
+                c->why[0] = '\0';
+                begin(c);
+        } else if (was_ready) {
+                die(c, NULL);
+        } else {
+                could_not_start(c);
+        }
+}
+
+void context_run_finished(struct context *c)
+{
+        c->run = NULL;
+        c->task.idle_matters_not = true;
+        if (c->task.sandbox)
+                sandbox_touch(c->task.sandbox);
+        if (!c->driver)
+                return; /* it went with its sandbox */
+        if (c->gone)
+                ended(c);
+        else if (c->state == CONTEXT_RUNNING)
+                c->state = CONTEXT_IDLE;
+}
+
+void context_kill(struct context *c, const char *why)
+{
+        if (!c->driver || c->gone || c->killing)
+                return;
+        if (!c->why[0])
+                snprintf(c->why, sizeof c->why, "%s", why);
+        c->killing = true;
+        stop_clocks(c);
+        driver_signal(c->driver, SIGKILL);
+        context_set_clock(c, WHEN_KILLED, clock_us() + KILLED_US);
+}
+
+static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+{
+        struct context *c = list_entry(task, struct context, task);
+        struct cella_err gone = {0};
+        err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+        snprintf(c->why, sizeof c->why, "its sandbox has ended");
+        if (c->driver && c->run)
+                driver_drain(c->driver);
+        let_go(c);
+        c->gone = false;
+        c->paused_us = 0;
+        if (c->run)
+                context_run_lost(c->run, sb);
+        die(c, err ? err : &gone);
+}
+
+/* ---- what its process says ---- */
+
+static void ready(struct context *c)
+{
+        c->state = CONTEXT_IDLE;
+        context_set_clock(c, WHEN_STARTED, CONTEXT_NEVER);
+        tell(c, NULL);
+}
+
+/* What it took to get there is nothing that its first run used: that begins when this is known. */
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context *c = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                c->task.sandbox->counters = packet->counted;
+        if (c->state == CONTEXT_STARTING && !c->gone && !c->killing)
+                ready(c);
+}
+
+static void on_frame(void *context, enum driver_word word, char *body, size_t len)
+{
+        struct context *c = context;
+        if (word == DRIVER_READY) {
+                driver_expect(c->driver, 0);
+                if (!c->task.sandbox->counted || sandbox_count(c->task.sandbox, on_counted, c) < 0)
+                        ready(c);
+        } else if (c->run) {
+                context_run_frame(c->run, word, body, len);
+        }
+}
+
+/* The end of what it says on standard error, in one line of plain characters. */
+static void overhear(struct context *c, const char *data, size_t len)
+{
+        size_t have = strlen(c->said), max = sizeof c->said - 1;
+        if (len > max) {
+                data += len - max;
+                len = max;
+        }
+        if (have + len > max) {
+                memmove(c->said, c->said + (have + len - max), max - len + 1);
+                have = max - len;
+        }
+        for (size_t i = 0; i < len; i++)
+                c->said[have + i] = data[i];
+        for (size_t i = 0; i < len; i++)
+                if (c->said[have + i] < ' ' || c->said[have + i] > '~')
+                        c->said[have + i] = ' ';
+        c->said[have + len] = '\0';
+}
+
+static void on_output(void *context, enum cella_stream stream, const char *data, size_t len)
+{
+        struct context *c = context;
+        if (c->run)
+                context_run_output(c->run, stream, data, len);
+        else if (c->state == CONTEXT_STARTING && stream == CELLA_STDERR)
+                overhear(c, data, len);
+        /* Else it is of something that was left behind by a run, and for nobody. */
+}
+
+static void on_signalled(void *context)
+{
+        struct context *c = context;
+        if (c->run)
+                context_run_signalled(c->run);
+}
+
+static void on_silent(void *context, const char *why)
+{
+        struct context *c = context;
+        char words[120];
+        if (!why) {
+                context_set_clock(c, WHEN_GONE, clock_us() + GONE_US);
+                return;
+        }
+        snprintf(words, sizeof words, "it sent %s", why);
+        context_kill(c, words);
+}
+
+static void on_ended(void *context, const struct init_exited *exited, const struct cella_err *err)
+{
+        struct context *c = context;
+        if (err) {
+                const struct cella_err copy = *err;
+                snprintf(c->why, sizeof c->why, "%.190s", err->msg);
+                let_go(c);
+                die(c, &copy);
+                return;
+        }
+        c->gone = true;
+        int status = exited->wait_status;
+        if (!c->why[0] && WIFSIGNALED(status))
+                snprintf(c->why, sizeof c->why, "killed by signal %d", WTERMSIG(status));
+        else if (!c->why[0])
+                snprintf(c->why, sizeof c->why, "exited with code %d", WEXITSTATUS(status));
+        if (c->run)
+                context_run_died(c->run, exited);
+        else
+                ended(c);
+}
+
+static const struct driver_events driver_events = {on_frame, on_output, on_signalled, on_silent, on_ended};
+
+/* ---- its beginning ---- */
+
+static void begin(struct context *c)
+{
+        struct box_sandbox *sb = c->task.sandbox;
+        struct cella_err err = {0};
+        c->state = CONTEXT_STARTING;
+        c->killing = c->again = false;
+        c->said[0] = '\0';
+        if (!sb->channel || sb->died)
+                return; /* on_lost() is on its way */
+        if (driver_new(sb, c->runtime, &driver_events, c, &c->driver, &err) < 0) {
+                snprintf(c->why, sizeof c->why, "%.190s", err.msg);
+                die(c, &err);
+                return;
+        }
+        context_set_clock(c, WHEN_STARTED, clock_us() + START_US);
+}
+
+static void on_channel(struct task *task)
+{
+        begin(list_entry(task, struct context, task));
+}
+
+static int check_paused(const struct box_sandbox *sb, struct cella_err *err)
+{
+        if (sb->state != SANDBOX_PAUSED)
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox %s is paused", sb->id);
+        return err_hint(err, "POST /v1/sandboxes/%s/resume", sb->id);
+}
+
+int context_new(struct box_sandbox *sb, const char *runtime, struct context **ret, struct cella_err *err)
+{
+        unsigned place = 0;
+        while (place < SANDBOX_CONTEXTS_MAX && sb->contexts[place])
+                place++;
+        if (place == SANDBOX_CONTEXTS_MAX)
+                return err_say(err, CELLA_OVER_CAPACITY, -EAGAIN, "a sandbox has at most %d contexts",
+                               SANDBOX_CONTEXTS_MAX);
+        int r = check_paused(sb, err);
+        if (r < 0)
+                return r;
+        struct context *c = calloc(1, sizeof *c);
+        r = c ? id_make("ctx_", c->id) : -ENOMEM;
+        if (r < 0) {
+                free(c);
+                return err_set(err, CELLA_INTERNAL, r, "context");
+        }
+        c->box = sb->box;
+        c->home = sb;
+        c->state = CONTEXT_DEAD;
+        c->created_ms = box_now_ms();
+        memcpy(c->sandbox_id, sb->id, sizeof c->sandbox_id);
+        snprintf(c->runtime, sizeof c->runtime, "%s", runtime);
+        c->task = (struct task){.on_channel = on_channel,
+                                .on_lost = on_lost,
+                                .on_paused = on_paused,
+                                .idle_matters_not = true};
+        list_init(&c->task.link);
+        uv_timer_init(sb->box->loop, &c->timer);
+        c->timer.data = c;
+        stop_clocks(c);
+        sb->contexts[place] = c;
+        *ret = c;
+        return 0;
+}
+
+int context_start(struct context *c, void (*on_ready)(struct context *, const struct cella_err *, void *),
+                  void *waiter, struct cella_err *err)
+{
+        int r = check_paused(c->home, err);
+        if (r < 0)
+                return r;
+        if (c->on_ready) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is being started", c->id);
+                return err_hint(err, "wait until it is idle");
+        }
+        c->on_ready = on_ready;
+        c->waiter = waiter;
+        sandbox_touch(c->home);
+        if (c->driver) {
+                c->again = true;
+                if (c->run && c->run->facts.ending == END_BY_ITSELF && !c->run->done)
+                        c->run->facts.ending = END_CANCELLED;
+                context_kill(c, "it was restarted");
+        } else if (!c->task.sandbox) {
+                c->why[0] = '\0';
+                c->state = CONTEXT_STARTING;
+                sandbox_attach(c->home, &c->task);
+        } /* else its sandbox is still being made */
+        return 0;
+}
+
+void context_let_be(struct context *c)
+{
+        c->on_ready = NULL;
+}
+
+void context_remove(struct context *c)
+{
+        struct cella_err err = {0};
+        for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                if (c->home->contexts[i] == c)
+                        c->home->contexts[i] = NULL;
+        c->home = NULL;
+        err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the context %s was removed", c->id);
+        tell(c, &err);
+        if (c->run && c->run->facts.ending == END_BY_ITSELF && !c->run->done)
+                c->run->facts.ending = END_CANCELLED;
+        if (c->driver)
+                context_kill(c, "it was removed"); /* buried when it is gone */
+        else
+                die(c, NULL);
+}
+
+void context_remove_all(struct box_sandbox *sb)
+{
+        for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                if (sb->contexts[i])
+                        context_remove(sb->contexts[i]);
+}
+
+/* ---- looking at it ---- */
+
+struct context *context_find(const struct box_sandbox *sb, const char *id)
+{
+        for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                if (sb->contexts[i] && !strcmp(sb->contexts[i]->id, id))
+                        return sb->contexts[i];
+        return NULL;
+}
+
+json_t *context_to_json(const struct context *c)
+{
+        static const char *const states[] = {[CONTEXT_STARTING] = "starting",
+                                             [CONTEXT_IDLE] = "idle",
+                                             [CONTEXT_RUNNING] = "running",
+                                             [CONTEXT_DEAD] = "dead"};
+        enum context_state state = c->again ? CONTEXT_STARTING : c->killing ? CONTEXT_DEAD : c->state;
+        int pid = c->driver ? driver_pid(c->driver) : 0;
+        return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:s?, s:I, s:o}", "id", c->id, "sandbox",
+                         c->sandbox_id, "runtime", c->runtime, "state", states[state], "reason",
+                         state == CONTEXT_DEAD ? c->why : NULL, "pid",
+                         pid > 0 ? json_integer(pid) : json_null(), "execution", c->run ? c->run->id : NULL,
+                         "runs", (json_int_t)c->runs, "created", box_time(c->created_ms));
+}

@@ -1,0 +1,149 @@
+/* core/context/context.h -- contexts: interpreters that live in a sandbox, in which what one run made is
+ * there in the next.
+ *
+ *   STARTING --ready--> IDLE <--> RUNNING      its process ended, its sandbox stopped, it broke the
+ *      ^                  |          |         protocol, it did not stop when it had to:
+ *      +---- restart -----+----------+----> DEAD, until it is restarted
+ *
+ * A context is a task of its sandbox that does not keep it from being idle; while it runs something it
+ * does.  Each run is an execution of the contract, with an id, a result, a row in the log. */
+#pragma once
+#include "base/keep.h"
+#include "core/context/driver.h"
+#include "core/request/request.h"
+#include "core/sandbox/sandbox.h"
+#include "core/violation.h"
+#include "engine/result.h"
+#include "engine/verdict.h"
+
+#define CONTEXT_RESULTS_MAX 64                   /* in one run; more ends the context */
+#define CONTEXT_RESULTS_BYTES (16 * 1024 * 1024) /* of one run; what is more is left out */
+
+enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING, CONTEXT_DEAD };
+
+/* What happens when its time has come. */
+enum context_clock {
+        WHEN_STARTED, /* it is ready by then, or never will be */
+        WHEN_GONE,    /* it closed its socket, and has ended by then */
+        WHEN_KILLED,  /* init has ended it by then, or never will */
+        /* of the run: */
+        WHEN_DEADLINE,
+        WHEN_AGAIN, /* for SIGINT: it was too early, or may have been */
+        WHEN_KILL,
+        WHEN_CPU,
+        CONTEXT_CLOCKS
+};
+
+struct context_run;
+
+struct context {
+        struct task task;
+        struct box *box;
+        struct box_sandbox *home; /* whose it is; NULL: removed */
+        char id[ID_SIZE], sandbox_id[ID_SIZE];
+        char runtime[65];
+        char name[65]; /* whoever gave it one finds it again; "": none */
+        enum context_state state;
+        char why[200];  /* it is dead; "": it is not */
+        char said[160]; /* on standard error, before it was ready */
+        int64_t created_ms;
+        uint64_t runs;
+        struct driver *driver; /* NULL: no process */
+        struct context_run *run;
+        bool killing; /* SIGKILL was sent */
+        bool gone;    /* the process has ended, the run's paperwork has not */
+        bool again;   /* when it has ended, it is to be started again */
+        bool buried;  /* only libuv still has it */
+        uv_timer_t timer;
+        int64_t clocks[CONTEXT_CLOCKS]; /* when each is due */
+        int64_t paused_us;
+        /* Who waits for it to be ready; NULL: nobody. */
+        void (*on_ready)(struct context *context, const struct cella_err *err, void *waiter);
+        void *waiter;
+};
+
+/* Calls to whoever asked for the run.  Each may be NULL. */
+struct context_run_events {
+        /* Whoever has no room says so by context_run_wait(). */
+        void (*on_output)(struct context_run *run, enum cella_stream stream, const char *data, size_t len,
+                          void *caller);
+        void (*on_result)(struct context_run *run, const char *json, size_t len, void *caller);
+        void (*on_violation)(struct context_run *run, const struct violation *violation, void *caller);
+        void (*on_end)(struct context_run *run, void *caller); /* once, last; *run is gone after it */
+};
+
+struct context_run {
+        struct context *context;
+        struct box *box;
+        char id[ID_SIZE], sandbox_id[ID_SIZE], context_id[ID_SIZE], key[ID_SIZE];
+        /* For the log: the name of the key, and what its sandbox is. */
+        char key_name[129], image_name[256];
+        enum box_engine engine;
+        enum box_tier tier;
+        struct exec_request request;
+        struct cella_limits limits;
+        int pid;
+        int64_t started_us, started_ms; /* monotonic; realtime */
+        struct keep keep[2];
+        uint64_t total[2];
+        char *results[CONTEXT_RESULTS_MAX]; /* JSON */
+        size_t result_lens[CONTEXT_RESULTS_MAX], results_bytes;
+        unsigned n_results, heard_results;
+        char *error; /* JSON; NULL: none */
+        size_t error_len;
+        int64_t again_us; /* so long after the first SIGINT a second one is sent; 0: never */
+        bool streamed;
+        bool results_truncated;
+        struct scan_job *scan; /* a worker thread scans its code; NULL: none does */
+        bool finishing;        /* everything but the observer's count and the scan is done */
+        bool interrupted;      /* by a caller who means the code only */
+        bool signalled;        /* SIGINT was sent */
+        bool deferred;         /* it is to be, as soon as there is code for it */
+        bool done;             /* the driver said so */
+        bool fence;            /* it is at the empty run behind it */
+        bool over;             /* what follows is paperwork */
+        struct verdict_facts facts;
+        struct keeper_counted before; /* the sandbox's counters when it began */
+        struct observer observer;
+        struct cella_result result;
+        uint32_t walls, missing;
+        int audit_slot;
+        const struct context_run_events *events;
+        void *caller;
+};
+
+/* A new one, not started.  Says why not: too many, a runtime without contexts, a paused sandbox. */
+int context_new(struct box_sandbox *sandbox, const char *runtime, struct context **ret,
+                struct cella_err *err);
+/* Starts it, or again: what runs in it is cancelled.  on_ready comes once, unless context_let_be().
+ * It may come from within.  On failure it does not come. */
+int context_start(struct context *context,
+                  void (*on_ready)(struct context *, const struct cella_err *, void *), void *waiter,
+                  struct cella_err *err);
+void context_let_be(struct context *context); /* nobody waits for it any more */
+/* SIGINT to the code that runs, if any does.  The context lives on. */
+void context_interrupt(struct context *context);
+/* Kills it and all it started, and forgets it. */
+void context_remove(struct context *context);
+void context_remove_all(struct box_sandbox *sandbox);
+struct context *context_find(const struct box_sandbox *sandbox, const char *id);
+json_t *context_to_json(const struct context *context);
+
+/* Runs code in it; takes what *request holds, on failure too.  Does not refuse code: callers use
+ * exec_request_scan_first() before. */
+int context_run_new(struct context *context, const struct caller *caller, struct exec_request *request,
+                    const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
+                    void *who, struct context_run **ret, struct cella_err *err);
+void context_run_release(struct context_run *run); /* no more events */
+void context_run_wait(struct context_run *run, bool wait);
+/* SIGINT, and after the grace time the whole context is killed. */
+void context_run_cancel(struct context_run *run);
+bool context_run_cancel_all(const struct box *box); /* whether there are any */
+struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id);
+/* Calls each(run, …) for every run that is under way. */
+void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what);
+json_t *context_run_to_json(const struct context_run *run);
+/* What its result has beside an execution's; points into run. */
+struct result_run context_run_extra(const struct context_run *run);
+/* The result as JSON text; the caller frees it. */
+char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len);

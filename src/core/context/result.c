@@ -1,0 +1,148 @@
+/* core/context/result.c -- what is told of a run in a context: its result, the log, the metrics. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/about.h"
+#include "core/context/internal.h"
+#include "core/record.h"
+#include "engine/isolation.h"
+#include "engine/result.h"
+
+struct audit_begin context_run_log(const struct context_run *run)
+{
+        return (struct audit_begin){
+                .id = run->id,
+                .sandbox = run->sandbox_id,
+                .runtime = run->request.runtime,
+                .key = run->key[0] ? run->key : NULL,
+                .input = run->request.log_input,
+                .input_len = run->request.log_input_len,
+                .started_ms = run->started_ms,
+        };
+}
+
+struct about context_run_about(const struct context_run *run)
+{
+        return (struct about){.request = &run->request,
+                              .key_name = run->key_name,
+                              .image = run->image_name,
+                              .engine = run->engine,
+                              .tier = run->tier};
+}
+
+void context_run_conclude(struct context_run *run)
+{
+        struct cella_result *r = &run->result;
+        if (r->duration_us == 0)
+                r->duration_us = (uint64_t)(clock_us() - run->started_us);
+        verdict(&run->facts, r);
+        memcpy(r->id, run->id, sizeof r->id);
+        memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
+        observer_conclude(&run->observer, &run->facts, &run->limits);
+        for (int i = 0; i < 2; i++) {
+                r->output_total[i] = run->total[i];
+                r->output_truncated[i] = !run->streamed && keep_truncated(&run->keep[i]);
+                keep_take(&run->keep[i], &r->output[i], &r->output_len[i]);
+        }
+}
+
+void context_run_record(const struct context_run *run)
+{
+        const struct about about = context_run_about(run);
+        struct audit_begin begin = context_run_log(run);
+        record_end(run->box, run->audit_slot, &begin, &about, &run->result);
+        record_count(run->box, &run->result);
+}
+
+/* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
+void context_run_count(struct context_run *run, const struct keeper_counted *now)
+{
+        const struct keeper_counted *before = &run->before;
+        struct cgroup_usage *u = &run->facts.usage;
+        if (!now->known || !before->known)
+                return;
+        run->facts.counted = true;
+        u->oom_kills = now->oom_kills - before->oom_kills;
+        u->forks_refused = now->forks_refused - before->forks_refused;
+        u->cpu_known = now->known & KEEPER_KNOWS_CPU;
+        u->cpu_us = now->cpu_us - before->cpu_us;
+        /* The counters were read after its end: others may have run meanwhile. */
+        if (run->result.duration_us > 0 && u->cpu_us > run->result.duration_us * run->box->cores)
+                u->cpu_us = run->result.duration_us * run->box->cores;
+        u->memory_known =
+                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
+        u->memory_peak_bytes = now->memory_peak_bytes;
+        u->processes_known =
+                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
+        u->processes_peak = now->processes_peak;
+}
+
+/* ---- looking at it ---- */
+
+void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
+                        if (sb->contexts[i] && sb->contexts[i]->run)
+                                each(sb->contexts[i]->run, what);
+        }
+}
+
+struct search {
+        const struct caller *caller;
+        const char *id;
+        struct context_run *found;
+};
+
+static void compare(struct context_run *run, void *what)
+{
+        struct search *s = what;
+        if (!strcmp(run->id, s->id) &&
+            (caller_sees(s->caller, run->key) || (s->caller->capabilities & MAY_AUDIT)))
+                s->found = run;
+}
+
+struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id)
+{
+        struct search search = {.caller = caller, .id = id};
+        context_run_each(box, compare, &search);
+        return search.found;
+}
+
+json_t *context_run_to_json(const struct context_run *run)
+{
+        return json_pack("{s:s, s:s, s:s, s:s?, s:n, s:s, s:n, s:n, s:s?, s:o}", "id", run->id, "sandbox",
+                         run->sandbox_id, "context", run->context_id, "runtime", run->request.runtime,
+                         "command", "status", "running", "session", "agent", "key",
+                         run->key[0] ? run->key : NULL, "started", box_time(run->started_ms));
+}
+
+struct result_run context_run_extra(const struct context_run *run)
+{
+        return (struct result_run){
+                .context = run->context_id,
+                .results = (const char *const *)run->results,
+                .result_lens = run->result_lens,
+                .n_results = run->n_results,
+                .results_truncated = run->results_truncated,
+                .error = run->error,
+                .error_len = run->error_len,
+        };
+}
+
+char *context_run_text(const struct context_run *run, unsigned flags, size_t *ret_len)
+{
+        struct cella_isolation isolation;
+        char *text = NULL;
+        struct json j = {.out = open_memstream(&text, ret_len)};
+        const struct result_run extra = context_run_extra(run);
+        if (!j.out)
+                return NULL;
+        isolation_fill(run->walls, run->missing, &isolation);
+        struct result_about about = exec_request_about(&run->request, &isolation);
+        about.run = &extra;
+        result_write(&j, &run->result, &about, flags);
+        fclose(j.out);
+        return text;
+}

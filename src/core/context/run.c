@@ -1,0 +1,565 @@
+/* core/context/run.c -- one run of code in a context, from its first byte to its row in the log.
+ *
+ *   sent -> (output, results, an error) -> done, or the context dies -> counted -> finished
+ *
+ * Ending one is SIGINT first, so that the context survives it, and when that does not help SIGKILL to the
+ * whole context.  A signal that was on its way when the code ended must not reach the next run.  So a run
+ * that was interrupted is over only when init has said that the signal was sent, and an empty run behind it
+ * is through: whatever was pending then came before its end. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/about.h"
+#include "core/context/internal.h"
+#include "core/request/scan_job.h"
+
+#define LOG_OUTPUT_MAX (64u * 1024)
+#define CPU_CHECK_MIN_US 5000
+#define FENCE_US 5000000 /* for an empty run */
+#define EARLY_US 100000  /* into a run; see interrupt() */
+#define DEFER_US 5000
+
+/* ---- the end ---- */
+
+static void run_free(struct context_run *run)
+{
+        for (int i = 0; i < 2; i++)
+                keep_done(&run->keep[i]);
+        for (unsigned i = 0; i < run->n_results; i++)
+                free(run->results[i]);
+        free(run->error);
+        cella_result_done(&run->result);
+        observer_done(&run->observer);
+        exec_request_done(&run->request);
+        free(run);
+}
+
+/* The answer goes out first, the log is written behind it. */
+static void finish(struct context_run *run)
+{
+        box_keeper_forget(run->box, run);
+        const bool advice = run->scan && run->facts.ending != END_CANCELLED;
+        if (run->observer.counting || advice) { /* on_network() or on_advice() goes on */
+                run->finishing = true;
+                return;
+        }
+        scan_job_cancel(run->scan);
+        run->scan = NULL;
+        context_run_conclude(run);
+        context_run_finished(run->context);
+        if (run->events && run->events->on_end)
+                run->events->on_end(run, run->caller);
+        context_run_record(run);
+        run_free(run);
+}
+
+static void on_network(struct observer *observer)
+{
+        struct context_run *run = list_entry(observer, struct context_run, observer);
+        if (run->finishing)
+                finish(run);
+}
+
+static void on_advice(void *context, int r, const struct scan_report *report)
+{
+        struct context_run *run = context;
+        run->scan = NULL;
+        if (r == 0)
+                exec_request_keep_report(&run->request, report);
+        if (run->finishing)
+                finish(run);
+}
+
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context_run *run = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED) {
+                context_run_count(run, &packet->counted);
+                if (run->context->task.sandbox)
+                        run->context->task.sandbox->counters = packet->counted;
+        }
+        finish(run);
+}
+
+static void stop_clocks(struct context_run *run)
+{
+        for (int clock = WHEN_DEADLINE; clock < CONTEXT_CLOCKS; clock++)
+                context_set_clock(run->context, (enum context_clock)clock, CONTEXT_NEVER);
+}
+
+static void over(struct context_run *run)
+{
+        struct context *c = run->context;
+        struct box_sandbox *sb = c->task.sandbox;
+        if (run->over)
+                return;
+        if (!run->done)
+                driver_drain(c->driver);
+        run->over = true;
+        stop_clocks(run);
+        driver_wait(c->driver, false);
+        egress_end(sb, &run->observer);
+        if (sb->counted && sandbox_count(sb, on_counted, run) == 0)
+                return;
+        finish(run);
+}
+
+/* For who reads the result only, and not its context. */
+static void explain_death(struct context_run *run)
+{
+        struct context *c = run->context;
+        char message[300];
+        free(run->error);
+        run->error = NULL;
+        if (c->again || !c->home)
+                snprintf(message, sizeof message, "the context %s was %s", c->id,
+                         c->home ? "restarted" : "removed");
+        else
+                snprintf(message, sizeof message, "the context %s has ended (%s): it must be restarted",
+                         c->id, c->why);
+        driver_make_error("ContextEnded", message, &run->error, &run->error_len);
+}
+
+void context_run_died(struct context_run *run, const struct init_exited *exited)
+{
+        if (run->over)
+                return; /* on_counted() is on its way */
+        if (!run->done) {
+                run->facts.exited = *exited;
+                run->facts.reported = true;
+                explain_death(run);
+        }
+        over(run);
+}
+
+void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
+{
+        if (!run->over && !run->done) {
+                if (run->facts.ending == END_BY_ITSELF && (sb->removing || run->box->stopping))
+                        run->facts.ending = END_CANCELLED;
+                explain_death(run);
+        }
+        run->over = true;
+        context_run_count(run, &sb->counters);
+        egress_forget(&run->observer); /* it does not outlive its context, and that may be about to go */
+        finish(run);
+}
+
+/* ---- what it says ---- */
+
+static void broke(struct context_run *run, const char *what)
+{
+        char why[120];
+        snprintf(why, sizeof why, "it sent %s", what);
+        driver_expect(run->context->driver, 0);
+        context_kill(run->context, why);
+}
+
+/* Every signal has been sent: those that have not been handled will be in this. */
+static void fence(struct context_run *run)
+{
+        struct context *c = run->context;
+        run->fence = true;
+        driver_expect(c->driver, DRIVER_MAY(DRIVER_DONE) | DRIVER_MAY(DRIVER_ERROR));
+        if (driver_run(c->driver, "", 0) < 0)
+                context_kill(c, "it could not be told to go on");
+}
+
+/* The code's own doing if we sent no signal: `raise KeyboardInterrupt`, `kill -INT $$`.  Then it ended as
+ * with any other error. */
+static void interrupted(struct context_run *run)
+{
+        if (!run->signalled) {
+                run->facts.exited.wait_status = (run->error ? 1 : 128 + SIGINT) << 8;
+                return;
+        }
+        free(run->error);
+        run->error = NULL;
+        run->facts.exited.wait_status = SIGINT;
+        if (run->interrupted && run->facts.ending == END_BY_ITSELF)
+                run->facts.ending = END_CANCELLED;
+}
+
+static void done(struct context_run *run, char *body, size_t len)
+{
+        struct context *c = run->context;
+        enum driver_status status;
+        int code = 0;
+        if (driver_read_done(body, len, &status, &code) < 0) {
+                broke(run, "an end that is none");
+                return;
+        }
+        driver_expect(c->driver, 0);
+        if (run->fence) {
+                over(run);
+                return;
+        }
+        driver_drain(c->driver);
+        run->done = true;
+        run->result.duration_us = (uint64_t)(clock_us() - run->started_us);
+        run->facts.reported = true;
+        run->facts.exited =
+                (struct init_exited){.disk_bytes_free = UINT64_MAX, .disk_inodes_free = UINT64_MAX};
+        switch (status) {
+        case DRIVER_FAILED:
+                run->facts.exited.wait_status = 1 << 8;
+                break;
+        case DRIVER_OK:
+        case DRIVER_EXIT:
+                run->facts.exited.wait_status = code << 8;
+                break;
+        case DRIVER_INTERRUPTED:
+                interrupted(run);
+        }
+        stop_clocks(run);
+        if (!run->signalled) {
+                over(run);
+                return;
+        }
+        driver_wait(c->driver, false);
+        context_set_clock(c, WHEN_KILL, clock_us() + FENCE_US);
+        if (!driver_signalling(c->driver))
+                fence(run);
+}
+
+void context_run_signalled(struct context_run *run)
+{
+        if (run->done && !run->fence && !run->over)
+                fence(run);
+}
+
+/* A driver that has not taken the code yet takes SIGINT for an idle one's, and one that has just taken it
+ * may: to whom it came so early it comes again. */
+static void interrupt(struct context_run *run)
+{
+        struct context *c = run->context;
+        int64_t now = clock_us(), again = CONTEXT_NEVER;
+        if (!driver_took(c->driver)) {
+                run->deferred = true;
+                context_set_clock(c, WHEN_AGAIN, now + DEFER_US);
+                return;
+        }
+        if (run->again_us == 0 && run->deferred)
+                run->again_us = EARLY_US;
+        if (run->again_us > 0)
+                again = now + run->again_us;
+        run->again_us = 0;
+        run->deferred = false;
+        run->signalled = true;
+        driver_signal(c->driver, SIGINT);
+        context_set_clock(c, WHEN_AGAIN, again);
+}
+
+void context_interrupt(struct context *c)
+{
+        struct context_run *run = c->run;
+        if (!run || run->over || run->done || c->killing || run->deferred)
+                return;
+        run->interrupted = true;
+        if (clock_us() - run->started_us < EARLY_US)
+                run->again_us = EARLY_US;
+        interrupt(run);
+}
+
+static void take_result(struct context_run *run, char *body, size_t len)
+{
+        char *text = NULL;
+        size_t text_len = 0;
+        driver_drain(run->context->driver); /* what was printed before it is shown before it */
+        if (++run->heard_results > CONTEXT_RESULTS_MAX) {
+                broke(run, "too many results");
+                return;
+        }
+        if (run->results_bytes + len > CONTEXT_RESULTS_BYTES) { /* not even looked at */
+                run->results_truncated = true;
+                return;
+        }
+        if (driver_read_result(body, len, &text, &text_len) < 0) {
+                broke(run, "a result that is none");
+                return;
+        }
+        run->results[run->n_results] = text;
+        run->result_lens[run->n_results++] = text_len;
+        run->results_bytes += text_len;
+        if (run->events && run->events->on_result)
+                run->events->on_result(run, text, text_len, run->caller);
+}
+
+static void take_error(struct context_run *run, char *body, size_t len)
+{
+        if (run->error)
+                broke(run, "two errors");
+        else if (driver_read_error(body, len, &run->error, &run->error_len) < 0)
+                broke(run, "an error that is none");
+}
+
+void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len)
+{
+        if (run->over || (run->done && word != DRIVER_DONE))
+                return;
+        if (word == DRIVER_DONE)
+                done(run, body, len);
+        else if (word == DRIVER_RESULT)
+                take_result(run, body, len);
+        else if (word == DRIVER_ERROR)
+                take_error(run, body, len);
+}
+
+/* Ends it for this reason. */
+static void stop(struct context_run *run, enum ending why)
+{
+        struct context *c = run->context;
+        const struct cella_limits *l = &run->limits;
+        uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
+        int64_t now = clock_us();
+        if (run->over || run->done || c->killing || run->facts.ending != END_BY_ITSELF)
+                return;
+        run->facts.ending = why;
+        stop_clocks(run);
+        if (grace > 0) {
+                run->again_us = (int64_t)grace * 500;
+                interrupt(run);
+        }
+        context_set_clock(c, WHEN_KILL, now + (int64_t)grace * 1000);
+}
+
+void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len)
+{
+        if (run->done || run->over)
+                return;
+        run->total[stream] += len;
+        keep_add(&run->keep[stream], data, len);
+        if (run->events && run->events->on_output)
+                run->events->on_output(run, stream, data, len, run->caller);
+        if (run->request.kill_on_output_limit && run->total[stream] > run->limits.output_bytes)
+                stop(run, END_OUTPUT);
+}
+
+/* ---- its deadlines ---- */
+
+static void on_cpu(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context_run *run = context;
+        const struct cella_limits *l = &run->limits;
+        (void)fd;
+        if (packet->type != KEEPER_COUNTED || run->over)
+                return;
+        uint64_t used = packet->counted.cpu_us - run->before.cpu_us, max = l->cpu_time_ms * 1000;
+        if (used >= max) {
+                stop(run, END_CPU);
+                return;
+        }
+        /* Looks again when, at full speed on all its cores, the rest could be used up. */
+        int64_t wait = (int64_t)((max - used) * 1000 / (l->cpus_milli > 1000 ? l->cpus_milli : 1000));
+        context_set_clock(run->context, WHEN_CPU,
+                          clock_us() + (wait > CPU_CHECK_MIN_US ? wait : CPU_CHECK_MIN_US));
+}
+
+void context_run_due(struct context_run *run, enum context_clock clock)
+{
+        struct context *c = run->context;
+        switch (clock) {
+        case WHEN_DEADLINE:
+                stop(run, END_TIMEOUT);
+                break;
+        case WHEN_AGAIN:
+                if (!run->done)
+                        interrupt(run);
+                break;
+        case WHEN_KILL:
+                context_kill(c, run->done ? "it did not go on after it was interrupted"
+                                          : "it did not stop when it was interrupted");
+                break;
+        case WHEN_CPU:
+                if (c->task.sandbox)
+                        sandbox_count(c->task.sandbox, on_cpu, run);
+                break;
+        default:
+                break;
+        }
+}
+
+/* ---- the beginning ---- */
+
+static int check_idle(const struct context *c, struct cella_err *err)
+{
+        const char *sandbox = c->sandbox_id;
+        if (c->home->state == SANDBOX_PAUSED) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox %s is paused", sandbox);
+                return err_hint(err, "POST /v1/sandboxes/%s/resume", sandbox);
+        }
+        if (c->again || (c->state == CONTEXT_STARTING && !c->killing)) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is being started", c->id);
+                return err_hint(err, "wait until it is idle");
+        }
+        if (c->killing || c->state == CONTEXT_DEAD) {
+                err_say(err, CELLA_INVALID_REQUEST, -EPIPE,
+                        "the context %s has ended (%.110s): it must be restarted", c->id, c->why);
+                return err_hint(err, "POST /v1/sandboxes/%s/contexts/%s/restart", sandbox, c->id);
+        }
+        if (c->run) {
+                err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is running %s", c->id,
+                        c->run->id);
+                return err_hint(err, "wait for it, or POST /v1/sandboxes/%s/contexts/%s/interrupt", sandbox,
+                                c->id);
+        }
+        return 0;
+}
+
+static void on_before(void *context, const union keeper_packet *packet, int fd)
+{
+        struct context_run *run = context;
+        (void)fd;
+        struct keeper_counted now = packet->counted;
+        if (packet->type != KEEPER_COUNTED)
+                return;
+        /* A short run may be over before the keeper has read the counters.  When it began, the CPU time was
+         * that of the last reading, or more: at most all cores were busy since. */
+        const int64_t late_us = now.read_us - run->started_us;
+        const uint64_t since = late_us > 0 ? (uint64_t)late_us * run->box->cores : 0;
+        now.cpu_us = now.cpu_us > since ? now.cpu_us - since : 0;
+        if (late_us <= 0 || !run->before.known)
+                run->before = now;
+        else if (now.cpu_us > run->before.cpu_us)
+                run->before.cpu_us = now.cpu_us;
+}
+
+static void on_violation(struct observer *observer, const struct violation *violation)
+{
+        struct context_run *run = list_entry(observer, struct context_run, observer);
+        if (run->events && run->events->on_violation)
+                run->events->on_violation(run, violation, run->caller);
+}
+
+static const struct observer_events observer_events = {on_violation, on_network};
+
+static int start(struct context_run *run, struct cella_err *err)
+{
+        struct context *c = run->context;
+        struct box_sandbox *sb = c->task.sandbox;
+        char text[AUDIT_ABOUT_SLOT_MAX];
+        const struct about about = context_run_about(run);
+        struct audit_begin begin = context_run_log(run);
+        begin.about = text;
+        begin.about_len = about_write_short(&about, text);
+        driver_drain(c->driver); /* what came since the last run is not of this one */
+        run->before = sb->counters;
+        if (sb->counted)
+                sandbox_count(sb, on_before, run);
+        observer_watch(&run->observer, sb);
+        /* init tells of each refused call once after a spawn, and this is none. */
+        channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
+        egress_begin(sb, &run->observer);
+        run->audit_slot = audit_begin(run->box->audit, &begin);
+        run->started_us = clock_us();
+        if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
+                box_keeper_forget(run->box, run);
+                audit_cancel(run->box->audit, run->audit_slot);
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        }
+        c->run = run;
+        c->runs++;
+        c->state = CONTEXT_RUNNING;
+        c->task.idle_matters_not = false;
+        sb->executions++;
+        sandbox_touch(sb);
+        driver_expect(c->driver,
+                      DRIVER_MAY(DRIVER_RESULT) | DRIVER_MAY(DRIVER_ERROR) | DRIVER_MAY(DRIVER_DONE));
+        context_set_clock(c, WHEN_DEADLINE, run->started_us + (int64_t)run->limits.timeout_ms * 1000);
+        if (run->limits.cpu_time_ms > 0 && sb->counted)
+                context_set_clock(c, WHEN_CPU, run->started_us + (int64_t)run->limits.cpu_time_ms * 500);
+        return 0;
+}
+
+static int check_cpu_time(const struct context *c, const struct exec_request *request, struct cella_err *err)
+{
+        const json_t *cpu = json_object_get(request->limits, "cpu_time_ms");
+        if (!cpu || json_is_null(cpu) || c->task.sandbox->counted)
+                return 0;
+        return err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                       "cgroup: the limit on CPU time cannot be enforced here");
+}
+
+int context_run_new(struct context *c, const struct caller *caller, struct exec_request *request,
+                    const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
+                    void *who, struct context_run **ret, struct cella_err *err)
+{
+        struct context_run *run = NULL;
+        int r = check_idle(c, err);
+        if (r == 0)
+                r = check_cpu_time(c, request, err);
+        if (r == 0 && (!(run = calloc(1, sizeof *run)) || id_make("exe_", run->id) < 0))
+                r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
+        if (r < 0 || !run) {
+                free(run);
+                refusal_record(c->box, caller, request, err);
+                exec_request_done(request);
+                return r;
+        }
+        run->context = c;
+        run->box = c->box;
+        run->request = *request;
+        *request = (struct exec_request){0};
+        run->limits = *limits;
+        run->streamed = streamed;
+        run->pid = driver_pid(c->driver);
+        run->walls = c->task.sandbox->walls;
+        run->missing = c->task.sandbox->missing;
+        run->events = events;
+        run->caller = who;
+        run->started_ms = box_now_ms();
+        memcpy(run->sandbox_id, c->sandbox_id, sizeof run->sandbox_id);
+        memcpy(run->context_id, c->id, sizeof run->context_id);
+        memcpy(run->key, caller->key, sizeof run->key);
+        memcpy(run->key_name, caller->name, sizeof run->key_name);
+        memcpy(run->image_name, c->home->image_name, sizeof run->image_name);
+        run->engine = c->home->engine;
+        run->tier = c->home->network.tier;
+        observer_init(&run->observer, c->box, &observer_events, &run->result);
+        for (int i = 0; i < 2; i++)
+                keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits->output_bytes);
+        if ((r = start(run, err)) < 0) {
+                run_free(run);
+        } else {
+                if (exec_request_warn(c->box, &run->request))
+                        scan_job_new(c->box, &run->request, SCAN_ADVICE_MS, on_advice, run, &run->scan);
+                *ret = run;
+        }
+        return r;
+}
+
+void context_run_release(struct context_run *run)
+{
+        run->events = NULL;
+        context_run_wait(run, false);
+}
+
+void context_run_wait(struct context_run *run, bool wait)
+{
+        if (run->context->driver && !run->over)
+                driver_wait(run->context->driver, wait);
+}
+
+void context_run_cancel(struct context_run *run)
+{
+        stop(run, END_CANCELLED);
+}
+
+static void cancel(struct context_run *run, void *what)
+{
+        bool *any = what;
+        *any = true;
+        context_run_cancel(run);
+}
+
+bool context_run_cancel_all(const struct box *box)
+{
+        bool any = false;
+        context_run_each(box, cancel, &any);
+        return any;
+}

@@ -1,0 +1,123 @@
+/* core/core.h -- everything the daemon looks after, and what it counts.
+ *
+ * All of core/ runs in one thread, that of the event loop.  Below it are the keeper (makes and
+ * ends sandboxes) and each sandbox's init (runs what we ask); above it are the protocols. */
+#pragma once
+#include <uv.h>
+
+#include "audit/audit.h"
+#include "base/list.h"
+#include "core/caller.h"
+#include "core/refusal.h"
+#include "core/settings.h"
+#include "engine/keeper_link.h"
+#include "engine/violation.h"
+#include "engine/watch.h"
+#include "secret/store.h"
+#include "state/state.h"
+
+#define METRICS_BUCKETS 14
+#define METRICS_STATUSES (CELLA_INTERRUPTED + 1)
+
+struct box_sandbox;
+struct images;
+struct docker;
+
+struct metrics {
+        uint64_t executions[METRICS_STATUSES]; /* by status */
+        uint64_t latency[METRICS_BUCKETS + 1]; /* executions by duration, see metrics_bounds_us; last: more */
+        uint64_t latency_sum_us;
+        uint64_t sandboxes_made, sandboxes_failed;
+        uint64_t refused_capacity; /* 429 */
+        uint64_t requests[6];      /* by the HTTP code's first digit */
+        uint64_t refused_auth;     /* 401 and 403 */
+        uint64_t violations[VIOLATION_KINDS];
+};
+
+extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
+
+/* Somebody who wants to know of everything, while there is one. */
+struct box_watch {
+        void (*on_sandbox_gone)(const struct box_sandbox *sandbox, void *context);
+        void (*on_recorded)(const struct audit_begin *begin, const struct audit_end *end, void *context);
+        void *context;
+};
+
+struct box {
+        uv_loop_t *loop;
+        struct watch *fds; /* the short-lived descriptors of its executions */
+        struct keeper_link *keeper;
+        struct egress *egress;
+        struct images *images;
+        struct docker *docker; /* the second engine */
+        struct state *state;
+        struct audit *audit;
+        struct secret_store *secrets;    /* borrowed; NULL: */
+        struct cella_err no_secrets;     /* why there are none to be had */
+        char directory[KEEPER_PATH_MAX]; /* of the state */
+        char store[KEEPER_PATH_MAX];     /* of the images, see image/store/store.h */
+        struct settings settings;
+        struct list sandboxes;  /* struct box_sandbox */
+        struct list executions; /* struct execution, those that are under way */
+        struct list scan_jobs;  /* struct scan_job, those that wait for a thread */
+        unsigned scans_running;
+        struct list settling;    /* struct execution, answered, with work left that nobody waits for */
+        uv_prepare_t settle;     /* does it */
+        struct list pools;       /* struct pool */
+        struct list used_images; /* struct used_image, what was looked up in the store */
+        unsigned n_used_images;
+        int64_t images_stamp; /* as the store was then */
+        struct list queue;    /* struct queue_key, those with somebody waiting */
+        unsigned cores;       /* of this machine */
+        unsigned alive;       /* sandboxes that take up room */
+        unsigned waiting;     /* in the queue */
+        uv_timer_t cleanup;   /* of sandboxes, every cleanup_interval_ms */
+        uv_timer_t tick;      /* while somebody waits, or something is being made */
+        uv_timer_t lull;      /* since nothing was under way, for the pools */
+        struct metrics metrics;
+        struct refusals refusals; /* how many more rows of refused requests the log takes */
+        struct box_watch watch;   /* zero: no watcher */
+        int64_t started_us;
+        bool stopping;
+        int64_t stop_at_us;                       /* then what still runs is killed */
+        unsigned interrupted;                     /* executions that the last daemon left behind */
+        void (*on_drained)(struct box *, void *); /* box_stop() is done */
+        void *drained_context;
+        /* What this host can give, found out by a sandbox made at start. */
+        bool probed;
+        uint32_t walls, missing;
+        struct cella_err unable; /* why it can run nothing; kind CELLA_OK if it can */
+};
+
+struct box_options {
+        uv_loop_t *loop;
+        int keeper_fd;
+        struct state *state;          /* borrowed */
+        struct secret_store *secrets; /* borrowed; NULL: they cannot be had, */
+        struct cella_err no_secrets;  /* for this reason */
+        const char *directory;
+        const char *store; /* of images; NULL: in that directory */
+        json_t *settings;  /* taken; checked */
+        void (*on_keeper_lost)(void *userdata, const char *why);
+        void (*on_keeper_event)(void *userdata, uint32_t type); /* KEEPER_STOP, KEEPER_RELOAD */
+        void *userdata;
+};
+
+int box_new(const struct box_options *options, struct box **ret, struct cella_err *err);
+struct box *box_free(struct box *box);
+
+/* No answer of the keeper, or of the other engine, reaches this context any more. */
+void box_keeper_forget(struct box *box, const void *context);
+
+/* Makes one sandbox to see what this host can enforce; box->probed when it is known. */
+void box_probe(struct box *box, void (*done)(struct box *, void *), void *context);
+
+/* A checked document, taken over. */
+int box_configure(struct box *box, json_t *settings, struct cella_err *err);
+
+/* Nothing new; what runs gets SIGTERM and its grace time, then everything is ended. */
+void box_stop(struct box *box, void (*drained)(struct box *, void *), void *context);
+
+/* Realtime, in milliseconds; and as RFC 3339. */
+int64_t box_now_ms(void);
+json_t *box_time(int64_t ms);

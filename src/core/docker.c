@@ -1,0 +1,336 @@
+#include "core/docker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/image/policy.h"
+#include "core/sandbox/sandbox.h"
+#include "engine/isolation.h"
+
+#define KNOWN_US 10000000  /* how long we believe what we saw */
+#define UNUSED_US 60000000 /* then it is let go */
+
+/*   NONE --wanted--> STARTING (the keeper starts it) --> OPENING (it looks for an engine) --> OPEN
+ *    ^                   |                                 |    ^                            |
+ *    +-- failed, lost ---+---------------------------------+    +----- settings changed -----+    */
+enum phase { NONE, STARTING, OPENING, OPEN };
+
+/* Somebody who waits for it to be open. */
+struct waiter {
+        struct list link;
+        struct keeper_make make;
+        keeper_answer answer;        /* of a sandbox; NULL: it is */
+        void (*told)(void *context); /* who only wants to know */
+        void *context;
+};
+
+struct docker {
+        struct box *box;
+        enum phase state;
+        struct keeper_link *link;
+        struct docker_opened found; /* valid if looked and no problem */
+        struct cella_err problem;
+        bool looked;
+        int64_t looked_us, used_us;
+        struct list waiters;
+};
+
+static void start(struct docker *d);
+static void open_engine(struct docker *d);
+
+/* ---- who waits ---- */
+
+static void answer_failed(struct waiter *w, const struct cella_err *err)
+{
+        union keeper_packet packet;
+        memset(&packet.failed, 0, sizeof packet.failed);
+        packet.failed.type = KEEPER_FAILED;
+        packet.failed.err = *err;
+        w->answer(w->context, &packet, -1);
+}
+
+/* Each of them may bring others here. */
+static void tell_waiters(struct docker *d)
+{
+        const struct cella_err problem = d->problem;
+        struct list all;
+        list_init(&all);
+        list_each (at, &d->waiters, other) {
+                list_remove(at);
+                list_add(&all, at);
+        }
+        while (!list_empty(&all)) {
+                struct waiter *w = list_entry(all.next, struct waiter, link);
+                struct cella_err err = problem;
+                list_remove(&w->link);
+                if (w->told) {
+                        w->told(w->context);
+                } else if (w->answer) {
+                        if (err.kind == CELLA_OK &&
+                            keeper_link_make(d->link, &w->make, w->answer, w->context) < 0)
+                                err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
+                        if (err.kind != CELLA_OK)
+                                answer_failed(w, &err);
+                }
+                free(w);
+        }
+}
+
+static int wait_for(struct docker *d, const struct waiter *who)
+{
+        struct waiter *w = malloc(sizeof *w);
+        if (!w)
+                return -ENOMEM;
+        *w = *who;
+        list_add(&d->waiters, &w->link);
+        if (d->state == NONE)
+                start(d);
+        else if (d->state == OPEN)
+                open_engine(d);
+        return 0;
+}
+
+void docker_forget(struct docker *d, const void *context)
+{
+        if (d->link)
+                keeper_link_forget(d->link, context);
+        list_each (at, &d->waiters, other) {
+                struct waiter *w = list_entry(at, struct waiter, link);
+                if (w->context != context)
+                        continue;
+                list_remove(at);
+                free(w);
+        }
+}
+
+/* ---- its life ---- */
+
+static void fail(struct docker *d, const struct cella_err *err)
+{
+        d->problem = *err;
+        d->looked = true;
+        d->looked_us = clock_us();
+        tell_waiters(d);
+}
+
+static void on_opened(void *context, const union keeper_packet *packet, int fd)
+{
+        struct docker *d = context;
+        struct cella_err err = {0};
+        if (fd >= 0)
+                close(fd);
+        d->state = OPEN;
+        d->used_us = d->looked_us = clock_us();
+        if (packet->type == KEEPER_FAILED) {
+                fail(d, &packet->failed.err);
+        } else if (packet->type != DOCKER_OPENED) {
+                err_say(&err, CELLA_INTERNAL, -EPROTO, "cella-docker talks nonsense");
+                fail(d, &err);
+        } else {
+                d->found = packet->opened;
+                d->problem = (struct cella_err){0};
+                d->looked = true;
+                tell_waiters(d);
+        }
+}
+
+static void copy(char *to, size_t size, const json_t *docker, const char *name)
+{
+        const char *from = json_string_value(json_object_get(docker, name));
+        memcpy(to, from ? from : "", from ? strnlen(from, size - 1) : 0);
+}
+
+static void open_engine(struct docker *d)
+{
+        const json_t *settings = json_object_get(d->box->settings.document, "docker");
+        struct docker_open open;
+        struct cella_err err = {0};
+        memset(&open, 0, sizeof open);
+        open.type = DOCKER_OPEN;
+        copy(open.socket, sizeof open.socket, settings, "socket");
+        copy(open.runtime, sizeof open.runtime, settings, "runtime");
+        const char *transport = json_string_value(json_object_get(settings, "transport"));
+        open.transport = transport ? (uint32_t)word_index(transport_words, transport) : DOCKER_AUTO;
+        d->state = OPENING;
+        if (keeper_link_send(d->link, &open, sizeof open, on_opened, d) < 0) {
+                d->state = OPEN;
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
+                fail(d, &err);
+        }
+}
+
+static void on_event(void *userdata, const union keeper_packet *packet, int fd)
+{
+        (void)userdata,
+                (void)packet; /* of a death the sandbox's own channel tells, behind what init had to say */
+        if (fd >= 0)
+                close(fd);
+}
+
+static void on_lost(void *userdata, const char *why)
+{
+        struct docker *d = userdata;
+        struct cella_err err = {0};
+        (void)why;
+        d->link = keeper_link_free(d->link);
+        d->state = NONE;
+        err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which had the sandbox, has ended");
+        err_hint(&err, "try again: it is started anew, and removes what is left of the old one's");
+        sandbox_engine_lost(d->box, &err);
+        fail(d, &err);
+        d->looked = false;
+}
+
+static const struct keeper_link_events events = {on_event, on_lost};
+
+static void on_started(void *context, const union keeper_packet *packet, int fd)
+{
+        struct docker *d = context;
+        struct cella_err err = {0};
+        d->state = NONE;
+        if (packet->type == KEEPER_FAILED)
+                err = packet->failed.err;
+        else if (packet->type != KEEPER_DOCKER || fd < 0)
+                err_say(&err, CELLA_INTERNAL, -EPROTO, "the keeper started no cella-docker");
+        else if (keeper_link_new(d->box->loop, fd, &events, d, &d->link, &err) == 0)
+                fd = -1;
+        if (fd >= 0)
+                close(fd);
+        if (err.kind != CELLA_OK)
+                fail(d, &err);
+        else
+                open_engine(d);
+}
+
+static void start(struct docker *d)
+{
+        struct cella_err err = {0};
+        d->state = STARTING;
+        if (keeper_link_ask(d->box->keeper, KEEPER_DOCKER_WANTED, 0, on_started, d) == 0)
+                return;
+        d->state = NONE;
+        err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
+        fail(d, &err);
+}
+
+void docker_configure(struct docker *d)
+{
+        d->looked = false;
+        if (d->state == OPEN)
+                open_engine(d);
+}
+
+static bool is_used(const struct box *box)
+{
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->engine == ENGINE_DOCKER && sandbox_alive(sb))
+                        return true;
+        }
+        return false;
+}
+
+void docker_tick(struct docker *d)
+{
+        const int64_t now = clock_us();
+        if (d->state != OPEN || now - d->used_us < UNUSED_US)
+                return;
+        d->used_us = now; /* not to look again at once */
+        if (is_used(d->box) || !list_empty(&d->waiters))
+                return;
+        d->link = keeper_link_free(d->link);
+        d->state = NONE;
+}
+
+int docker_new(struct box *box, struct docker **ret, struct cella_err *err)
+{
+        struct docker *d = calloc(1, sizeof *d);
+        if (!d)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
+        d->box = box;
+        list_init(&d->waiters);
+        *ret = d;
+        return 0;
+}
+
+struct docker *docker_free(struct docker *d)
+{
+        if (!d)
+                return NULL;
+        list_each (at, &d->waiters, other) {
+                list_remove(at);
+                free(list_entry(at, struct waiter, link));
+        }
+        keeper_link_free(d->link);
+        free(d);
+        return NULL;
+}
+
+/* ---- what others want of it ---- */
+
+struct keeper_link *docker_link(const struct docker *d)
+{
+        return d->link;
+}
+
+bool docker_may_pull(const struct settings *settings, const struct caller *caller, const char *image)
+{
+        struct reference ref;
+        struct cella_err ignored = {0};
+        bool insecure = false;
+        return image_policy_pulls(settings) && caller_may(caller, MAY_IMAGES, NULL) == 0 &&
+               reference_parse(image, &ref, &ignored) == 0 &&
+               image_policy_check(settings, &ref, false, &insecure, &ignored) == 0;
+}
+
+/* One that could not be used is looked for again: somebody may have started it meanwhile. */
+int docker_make(struct docker *d, const struct keeper_make *make, keeper_answer answer, void *context)
+{
+        struct waiter w = {.make = *make, .answer = answer, .context = context};
+        d->used_us = clock_us();
+        if (d->state == OPEN && d->looked && d->problem.kind == CELLA_OK)
+                return keeper_link_make(d->link, &w.make, answer, context);
+        return wait_for(d, &w);
+}
+
+int docker_look(struct docker *d, void (*told)(void *context), void *context)
+{
+        const struct waiter w = {.told = told, .context = context};
+        if (d->looked && clock_us() - d->looked_us < KNOWN_US)
+                return 1;
+        return wait_for(d, &w) < 0 ? 1 : 0;
+}
+
+uint32_t docker_mark(const struct docker *d)
+{
+        return d->found.podman ? ISOLATION_PODMAN : ISOLATION_DOCKER;
+}
+
+static json_t *words(const char *text)
+{
+        json_t *list = json_array();
+        for (const char *at = text; *at; at += strspn(at, " ")) {
+                size_t n = strcspn(at, " ");
+                json_array_append_new(list, json_stringn(at, n));
+                at += n;
+        }
+        return list;
+}
+
+json_t *docker_to_json(const struct docker *d)
+{
+        if (!d->looked)
+                return json_pack("{s:b, s:s}", "available", 0, "reason", "not looked for yet");
+        if (d->problem.kind != CELLA_OK)
+                return json_pack("{s:b, s:s, s:s}", "available", 0, "reason", d->problem.msg, "hint",
+                                 d->problem.hint);
+        return json_pack("{s:b, s:s, s:s, s:s, s:s, s:s, s:o, s:b, s:i}", "available", 1, "name",
+                         d->found.podman ? "podman" : "docker", "version", d->found.version, "api",
+                         d->found.api, "socket", d->found.socket, "runtime", d->found.runtime, "runtimes",
+                         words(d->found.runtimes), "rootless", (int)d->found.rootless, "cgroup",
+                         (int)d->found.cgroup);
+}

@@ -1,0 +1,493 @@
+#include "core/egress.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/sandbox/sandbox.h"
+#include "engine/egress_config.h"
+#include "engine/egress_link.h"
+#include "sys/file.h"
+#include "sys/socket.h"
+
+#define WAITING_ENOUGH (1024u * 1024) /* bytes; what can be said later is */
+#define PATIENCE_US INT64_C(1000000)  /* for a count */
+#define RESTART_US INT64_C(10000000)  /* there is another by then, or something is wrong */
+
+/* A count that is due. */
+struct due {
+        struct due *next;
+        uint32_t number;
+        int64_t until_us;
+        struct box_sandbox *sandbox;      /* NULL: it has gone meanwhile, */
+        struct cella_network_usage total; /* and this was its total */
+        bool begins;                      /* it is what came before an EGRESS_BEGIN */
+        struct observer *observer;        /* else whose end it is; NULL: nobody's any more */
+};
+
+/* As it was when it was sent. */
+struct file {
+        const char *path;
+        struct timespec modified;
+        dev_t device;
+        ino_t inode;
+        off_t size;
+};
+
+struct egress {
+        struct box *box;
+        struct egress_link *link; /* NULL: there is no egress process, */
+        int64_t lost_us;          /* since then */
+        uint64_t sandbox;         /* the last number given out */
+        uint32_t number;
+        struct due *due, **due_last; /* answers come in order */
+        uv_timer_t patience;
+        struct file files[2]; /* resolv.conf, hosts */
+};
+
+/* ---- counts that are due ---- */
+
+static void add(struct cella_network_usage *to, const struct cella_network_usage *what, uint64_t sign)
+{
+        to->connections += sign * what->connections;
+        to->refused += sign * what->refused;
+        to->bytes_sent += sign * what->bytes_sent;
+        to->bytes_received += sign * what->bytes_received;
+        to->lookups += sign * what->lookups;
+}
+
+/* What came before a count from zero; who began then begins here. */
+static void close_count(struct box_sandbox *sb, uint32_t number, const struct cella_network_usage *usage)
+{
+        if (usage)
+                add(&sb->egress.total, usage, 1);
+        list_each (at, &sb->observers, other) {
+                struct observer *o = list_entry(at, struct observer, link);
+                if (o->before_due != number)
+                        continue;
+                o->before = sb->egress.total;
+                o->before_due = 0;
+        }
+}
+
+static void end_count(struct observer *o, const struct cella_network_usage *total,
+                      const struct cella_network_usage *usage)
+{
+        struct cella_network_usage *ret = &o->result->network;
+        o->counting = false;
+        o->result->network_known = usage != NULL;
+        if (usage)
+                *ret = *usage;
+        if (usage && o->before_due == 0) { /* else what was counted since it began has to do */
+                add(ret, total, 1);
+                add(ret, &o->before, (uint64_t)-1);
+        }
+        o->events->on_counted(o);
+}
+
+static void answer_first(struct egress *e, const struct cella_network_usage *usage)
+{
+        struct due *d = e->due;
+        e->due = d->next;
+        if (!e->due)
+                e->due_last = &e->due;
+        if (d->begins && d->sandbox)
+                close_count(d->sandbox, d->number, usage);
+        else if (d->observer)
+                end_count(d->observer, d->sandbox ? &d->sandbox->egress.total : &d->total, usage);
+        free(d);
+}
+
+static void on_patience(uv_timer_t *timer);
+
+static void arm(struct egress *e)
+{
+        if (!e->due) {
+                uv_timer_stop(&e->patience);
+                return;
+        }
+        int64_t left = e->due->until_us - clock_us();
+        uv_update_time(e->box->loop); /* its clock is that of the loop's last turn */
+        uv_timer_start(&e->patience, on_patience, left <= 0 ? 0 : (uint64_t)(left + 999) / 1000, 0);
+}
+
+static void on_patience(uv_timer_t *timer)
+{
+        struct egress *e = timer->data;
+        while (e->due && e->due->until_us <= clock_us())
+                answer_first(e, NULL);
+        arm(e);
+}
+
+/* Those before it have been given up on, or their answers would have come. */
+static void on_counted(struct egress *e, const struct egress_counted *c)
+{
+        const struct cella_network_usage usage = {.connections = c->connections,
+                                                  .refused = c->refused,
+                                                  .bytes_sent = c->bytes_sent,
+                                                  .bytes_received = c->bytes_received,
+                                                  .lookups = c->lookups};
+        bool known = false;
+        for (const struct due *d = e->due; d; d = d->next)
+                known = known || d->number == c->number;
+        while (known) {
+                known = e->due->number != c->number;
+                answer_first(e, known ? NULL : &usage);
+        }
+        arm(e);
+}
+
+/* ---- the egress process comes and goes ---- */
+
+static void lose(struct egress *e)
+{
+        if (!e->link)
+                return;
+        e->link = egress_link_free(e->link);
+        e->lost_us = clock_us();
+        list_each (at, &e->box->sandboxes, other) {
+                struct sandbox_egress *s = &list_entry(at, struct box_sandbox, link)->egress;
+                s->stale = s->number != 0;
+        }
+        /* In the next turn of the loop: whoever is in the middle of a call does not expect any answer. */
+        for (struct due *d = e->due; d; d = d->next)
+                d->until_us = 0;
+        arm(e);
+}
+
+static int post(struct egress *e, const void *data, size_t len, const int *fds, unsigned n_fds)
+{
+        int r = e->link ? egress_link_send(e->link, data, len, fds, n_fds) : -ENOTCONN;
+        if (r < 0 && r != -EMFILE)
+                lose(e); /* the next one may take more */
+        return r;
+}
+
+static int post_about(struct egress *e, enum egress_request type, uint32_t number, uint64_t sandbox)
+{
+        const struct egress_about about = {.type = type, .number = number, .sandbox = sandbox};
+        return post(e, &about, sizeof about, NULL, 0);
+}
+
+/* ---- how names are resolved ---- */
+
+static bool has_changed(struct file *f)
+{
+        struct stat st;
+        if (stat(f->path, &st) < 0)
+                st = (struct stat){0};
+        const bool same = st.st_dev == f->device && st.st_ino == f->inode && st.st_size == f->size &&
+                          st.st_mtim.tv_sec == f->modified.tv_sec &&
+                          st.st_mtim.tv_nsec == f->modified.tv_nsec;
+        f->device = st.st_dev;
+        f->inode = st.st_ino;
+        f->size = st.st_size;
+        f->modified = st.st_mtim;
+        return !same;
+}
+
+static void send_config(struct egress *e)
+{
+        static char packet[EGRESS_CONFIG_BYTES];
+        post(e, packet, egress_config_fill(packet), NULL, 0);
+}
+
+static void check_config(struct egress *e, bool anyway)
+{
+        const bool changed[] = {has_changed(&e->files[0]), has_changed(&e->files[1])};
+        if (anyway || changed[0] || changed[1])
+                send_config(e);
+}
+
+/* ---- sandboxes ---- */
+
+static void let_go(struct box_sandbox *sb)
+{
+        for (struct due *d = sb->box->egress->due; d; d = d->next)
+                if (d->sandbox == sb) {
+                        d->total = sb->egress.total;
+                        d->sandbox = NULL;
+                }
+        sys_close(sb->egress.tcp);
+        sys_close(sb->egress.udp);
+        sb->egress = (struct sandbox_egress){.tcp = -1, .udp = -1};
+}
+
+/* Ends that are closed are answered with a reset: better than some that nobody listens at. */
+static void give_up(struct box_sandbox *sb, int num)
+{
+        struct violation v = {.kind = VIOLATION_NETWORK, .target = "network"};
+        snprintf(v.detail, sizeof v.detail, "closed: it cannot be served (%s)", strerror(num));
+        let_go(sb);
+        violation_tell(sb, &v);
+}
+
+static void send_policy(struct egress *e, struct box_sandbox *sb, enum egress_request type)
+{
+        struct sandbox_egress *s = &sb->egress;
+        struct egress_attach *message = NULL;
+        const int fds[] = {s->tcp, s->udp};
+        size_t len = 0;
+        int r = network_message(&e->box->settings, &sb->network, type, s->number, &message, &len);
+        if (r == 0)
+                r = post(e, message, len, fds, type == EGRESS_ATTACH ? 2 : 0);
+        free(message);
+        if (r == 0) {
+                s->stale = s->changed = false;
+        } else if (e->link) { /* else the next one is told */
+                post_about(e, EGRESS_DETACH, 0, s->number);
+                give_up(sb, -r);
+        }
+}
+
+/* Tells the egress process what it does not know yet. */
+static void update(struct egress *e, struct box_sandbox *sb)
+{
+        struct sandbox_egress *s = &sb->egress;
+        if (!e->link || s->number == 0)
+                return;
+        if (s->stale) {
+                s->begun = !list_empty(&sb->observers);
+                send_policy(e, sb, EGRESS_ATTACH);
+        } else if (s->changed) {
+                send_policy(e, sb, EGRESS_CHANGE);
+        }
+}
+
+/* Of all sandboxes, as long as it takes it; on_room() goes on. */
+static void update_all(struct egress *e)
+{
+        list_each (at, &e->box->sandboxes, other)
+                if (e->link && egress_link_waiting(e->link) < WAITING_ENOUGH)
+                        update(e, list_entry(at, struct box_sandbox, link));
+}
+
+void egress_keep(struct box_sandbox *sb, int tcp, int udp)
+{
+        let_go(sb);
+        sb->egress.tcp = tcp;
+        sb->egress.udp = udp;
+}
+
+void egress_attach(struct box_sandbox *sb)
+{
+        struct egress *e = sb->box->egress;
+        if (sb->egress.tcp < 0)
+                return;
+        sb->egress.number = ++e->sandbox;
+        sb->egress.stale = true;
+        if (e->link)
+                check_config(e, false);
+        update(e, sb);
+}
+
+void egress_detach(struct box_sandbox *sb)
+{
+        struct egress *e = sb->box->egress;
+        if (sb->egress.tcp < 0)
+                return;
+        if (sb->egress.number && !sb->egress.stale)
+                post_about(e, EGRESS_DETACH, 0, sb->egress.number);
+        let_go(sb);
+}
+
+void egress_configure(struct box *box)
+{
+        list_each (at, &box->sandboxes, other)
+                list_entry(at, struct box_sandbox, link)->egress.changed = true;
+        update_all(box->egress);
+}
+
+static struct box_sandbox *find(const struct egress *e, uint64_t number)
+{
+        list_each (at, &e->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->egress.number == number && number != 0)
+                        return sb;
+        }
+        return NULL;
+}
+
+/* ---- what an execution did ---- */
+
+static struct due *ask(struct egress *e, struct box_sandbox *sb)
+{
+        struct due *d = calloc(1, sizeof *d);
+        if (!d)
+                return NULL;
+        if (++e->number == 0)
+                e->number = 1;
+        *d = (struct due){.number = e->number, .until_us = clock_us() + PATIENCE_US, .sandbox = sb};
+        if (post_about(e, EGRESS_COUNT, d->number, sb->egress.number) < 0) {
+                free(d);
+                return NULL;
+        }
+        *e->due_last = d;
+        e->due_last = &d->next;
+        if (e->due == d)
+                arm(e);
+        return d;
+}
+
+/* The first in a sandbox that was just attached finds everything at zero.  For others it is set so, and if
+ * something else is under way, what that has so far is kept. */
+void egress_begin(struct box_sandbox *sb, struct observer *o)
+{
+        struct egress *e = sb->box->egress;
+        struct sandbox_egress *s = &sb->egress;
+        o->before = s->total;
+        if (s->number == 0)
+                return;
+        if (e->link)
+                check_config(e, false);
+        update(e, sb);
+        if (s->begun && e->link) {
+                const bool alone = sb->observers.next == &o->link && sb->observers.previous == &o->link;
+                struct due *d = alone ? NULL : ask(e, sb);
+                if (d) {
+                        d->begins = true;
+                        o->before_due = d->number;
+                }
+                post_about(e, EGRESS_BEGIN, 0, s->number);
+        }
+        s->begun = true;
+}
+
+/* Nothing was ever sent: nobody need be asked (wire/egress.h).  Most executions have a network and use none,
+ * and an answer takes longer than many of them.  The order counts. */
+static bool is_unused(const struct sandbox_egress *s)
+{
+        struct pollfd waiting[] = {{.fd = s->tcp, .events = POLLIN}, {.fd = s->udp, .events = POLLIN}};
+        int mark = EGRESS_USED;
+        return poll(waiting, 2, 0) == 0 && sys_get_option(s->tcp, SOL_SOCKET, SO_PRIORITY, &mark) == 0 &&
+               mark != EGRESS_USED;
+}
+
+void egress_end(struct box_sandbox *sb, struct observer *o)
+{
+        struct egress *e = sb->box->egress;
+        o->result->has_network = sb->network.tier != TIER_RESTRICTED;
+        if (!e->link || sb->egress.number == 0)
+                return;
+        if (is_unused(&sb->egress)) {
+                o->result->network_known = true;
+                return;
+        }
+        update(e, sb);
+        struct due *d = ask(e, sb);
+        if (!d)
+                return;
+        d->observer = o;
+        o->counting = true;
+}
+
+void egress_forget(struct observer *o)
+{
+        for (struct due *d = o->box->egress->due; d && o->counting; d = d->next)
+                if (d->observer == o)
+                        d->observer = NULL;
+        o->counting = false;
+}
+
+/* ---- what it says ---- */
+
+static void on_packet(void *userdata, const union egress_packet *packet)
+{
+        struct egress *e = userdata;
+        struct box_sandbox *sb;
+        struct violation v;
+        switch (packet->type) {
+        case EGRESS_COUNTED:
+                on_counted(e, &packet->counted);
+                break;
+        case EGRESS_REFUSED:
+                violation_set(&v, packet->refused.limit ? VIOLATION_LIMIT : VIOLATION_NETWORK,
+                              packet->refused.target, sizeof packet->refused.target, packet->refused.detail,
+                              sizeof packet->refused.detail);
+                if ((sb = find(e, packet->refused.sandbox)))
+                        violation_tell(sb, &v);
+                break;
+        case EGRESS_FAILED:
+                if ((sb = find(e, packet->about.sandbox)))
+                        give_up(sb, packet->about.number < 4096 ? (int)packet->about.number : EIO);
+                break;
+        default:
+                break;
+        }
+}
+
+static void on_room(void *userdata)
+{
+        update_all(userdata);
+}
+
+static void on_lost(void *userdata)
+{
+        lose(userdata);
+}
+
+static const struct egress_link_events link_events = {on_packet, on_room, on_lost};
+
+void egress_connect(struct box *box, int fd)
+{
+        struct egress *e = box->egress;
+        struct cella_err err = {0};
+        lose(e); /* the keeper has not started another one for nothing */
+        if (fd < 0 || egress_link_new(box->loop, fd, &link_events, e, &e->link, &err) < 0)
+                return;
+        check_config(e, true);
+        update_all(e);
+}
+
+bool egress_is_connected(const struct box *box)
+{
+        return box->egress->link != NULL;
+}
+
+int egress_check(const struct box *box, struct cella_err *err)
+{
+        if (box->egress->link || clock_us() - box->egress->lost_us < RESTART_US)
+                return 0;
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTCONN, "egress: the egress process does not run");
+        return err_hint(err, "the daemon's log says why; tier restricted needs none");
+}
+
+int egress_new(struct box *box, struct egress **ret, struct cella_err *err)
+{
+        struct egress *e = calloc(1, sizeof *e);
+        if (!e)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "egress");
+        e->box = box;
+        e->due_last = &e->due;
+        e->lost_us = INT64_MIN / 2; /* the keeper sends one before all else, if it can */
+        e->files[0].path = "/etc/resolv.conf";
+        e->files[1].path = "/etc/hosts";
+        uv_timer_init(box->loop, &e->patience);
+        e->patience.data = e;
+        *ret = e;
+        return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        free(handle->data);
+}
+
+struct egress *egress_free(struct egress *e)
+{
+        if (!e)
+                return NULL;
+        e->link = egress_link_free(e->link);
+        while (e->due) {
+                struct due *d = e->due;
+                e->due = d->next;
+                free(d);
+        }
+        uv_close((uv_handle_t *)&e->patience, on_closed);
+        return NULL;
+}

@@ -1,0 +1,385 @@
+/* core/execution/end.c -- how an execution ends: its counters, its list of files, the result; and what is
+ * done behind the answer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/execution/internal.h"
+#include "core/pool/pool.h"
+#include "core/record.h"
+#include "core/request/scan_job.h"
+
+#define EARLY_US 5000 /* counters that are older say nothing of the end */
+
+struct audit_begin execution_log(const struct execution *ex)
+{
+        return (struct audit_begin){
+                .id = ex->id,
+                .sandbox = ex->sandbox_id,
+                .runtime = ex->request.runtime,
+                .key = ex->key[0] ? ex->key : NULL,
+                .session = ex->request.session,
+                .agent = ex->request.agent,
+                .input = ex->request.log_input,
+                .input_len = ex->request.log_input_len,
+                .started_ms = ex->started_ms,
+        };
+}
+
+struct about execution_about(const struct execution *ex)
+{
+        return (struct about){.request = &ex->request,
+                              .key_name = ex->key_name,
+                              .image = ex->image_name,
+                              .engine = ex->engine,
+                              .tier = ex->tier,
+                              .error = ex->failure.kind ? &ex->failure : NULL};
+}
+
+/* ---- behind the answer ---- */
+
+/* It failed: mostly before anything of it ran.  Rows of those are limited, see refusal.h. */
+static void record_failure(struct execution *ex)
+{
+        struct audit_begin begin = execution_log(ex);
+        struct about about = execution_about(ex);
+        if (ex->maybe_ran)
+                record_lost(ex->box, ex->audit_slot, &begin, &about);
+        else if (refusals_take(&ex->box->refusals, ex->key[0] ? ex->key : "owner", clock_us() / 1000 + 1,
+                               &about.unrecorded))
+                record_refused(ex->box, ex->audit_slot, &begin, &about);
+        else
+                audit_cancel(ex->box->audit, ex->audit_slot);
+}
+
+/* What nobody waits for: the log, the end of a sandbox that was for this one only. */
+static void settle(struct execution *ex)
+{
+        list_remove(&ex->link);
+        if (ex->failure.kind) {
+                record_failure(ex);
+        } else if (ex->logged) {
+                const struct about about = execution_about(ex);
+                struct audit_begin begin = execution_log(ex);
+                record_end(ex->box, ex->audit_slot, &begin, &about, &ex->result);
+        }
+        if (ex->leaves)
+                sandbox_remove(ex->leaves);
+        execution_unref(ex);
+}
+
+void executions_settle(struct box *box)
+{
+        if (list_empty(&box->settling))
+                return;
+        while (!list_empty(&box->settling))
+                settle(list_entry(box->settling.next, struct execution, link));
+        pools_refill(box);
+        execution_spare_pipes();
+}
+
+void executions_forget_sandbox(const struct box_sandbox *sb)
+{
+        list_each (at, &sb->box->settling, other) {
+                struct execution *ex = list_entry(at, struct execution, link);
+                if (ex->leaves == sb)
+                        ex->leaves = NULL;
+        }
+}
+
+/* The answer goes out when the loop has run through; the rest follows it: see box.c. */
+static void finish(struct execution *ex)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        if (ex->done)
+                return;
+        box_keeper_forget(ex->box, ex);
+        /* execution_counted() goes on.  An execution that was cancelled does not wait for advice. */
+        if (ex->observer.counting ||
+            (ex->scan && ex->spawned && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
+                execution_clock_stop(ex);
+                ex->finishing = true;
+                return;
+        }
+        scan_job_cancel(ex->scan);
+        ex->scan = NULL;
+        if (!ex->failure.kind)
+                observer_conclude(&ex->observer, &ex->facts, &ex->limits);
+        observer_leave(&ex->observer);
+        ex->done = true;
+        if (sb) {
+                if (ex->tag && sb->channel)
+                        channel_forget(sb->channel, ex->tag);
+                if (ex->put_tag && ex->put_tag != ex->tag && sb->channel)
+                        channel_forget(sb->channel, ex->put_tag);
+                sandbox_slot_give(sb, ex->slot);
+                sandbox_detach(&ex->task);
+        }
+        execution_close_io(ex);
+        execution_clock_done(ex);
+        list_remove(&ex->link);
+        if (ex->events && ex->events->on_end)
+                ex->events->on_end(ex, ex->context);
+        list_each (at, &ex->followers, other)
+                list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
+        if (!ex->failure.kind)
+                record_count(ex->box, &ex->result);
+        ex->leaves = sb && sb->one_shot ? sb : NULL;
+        list_add(&ex->box->settling, &ex->link);
+}
+
+void execution_fail(struct execution *ex, const struct cella_err *err)
+{
+        struct mask *mask = exec_request_mask(&ex->request);
+        ex->failure = *err;
+        mask_string(mask, ex->failure.msg);
+        mask_string(mask, ex->failure.hint);
+        finish(ex);
+}
+
+void execution_counted(struct observer *observer)
+{
+        struct execution *ex = list_entry(observer, struct execution, observer);
+        if (ex->finishing)
+                finish(ex);
+}
+
+static void fill_result(struct execution *ex)
+{
+        struct cella_result *r = &ex->result;
+        r->duration_us = ex->started_us ? (uint64_t)(ex->ended_us - ex->started_us) : 0;
+        verdict(&ex->facts, r);
+        memcpy(r->id, ex->id, sizeof r->id);
+        memcpy(r->sandbox, ex->sandbox_id, sizeof r->sandbox);
+        for (int i = 0; i < 2; i++) {
+                r->output_total[i] = ex->out[i].total;
+                r->output_truncated[i] = ex->kind == EXECUTION_PLAIN && keep_truncated(&ex->out[i].keep);
+                keep_take(&ex->out[i].keep, &r->output[i], &r->output_len[i]);
+        }
+}
+
+/* The sandbox's counter has what it took to make it and to have something wait in it, too: there init has the
+ * code's own. */
+static bool wants_cpu(const struct execution *ex, const struct box_sandbox *sb)
+{
+        return sb->one_shot && !(ex->control >= 0 && ex->facts.reported);
+}
+
+/* What the sandbox's counters say of this execution.  One of many knows only that a peak of the
+ * sandbox rose while it ran; else init has its own. */
+static void use_counters(struct execution *ex, const struct box_sandbox *sb, const struct keeper_counted *now)
+{
+        const struct keeper_counted *before = &ex->before;
+        struct cgroup_usage *u = &ex->facts.usage;
+        ex->facts.counted = now->known != 0;
+        u->oom_kills = now->oom_kills - before->oom_kills;
+        u->forks_refused = now->forks_refused - before->forks_refused;
+        u->cpu_known = (now->known & KEEPER_KNOWS_CPU) && wants_cpu(ex, sb);
+        const uint64_t cpu_before = execution_cpu_before_us(ex, sb);
+        u->cpu_us = now->cpu_us > cpu_before ? now->cpu_us - cpu_before : 0;
+        u->memory_known =
+                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
+        u->memory_peak_bytes = now->memory_peak_bytes;
+        u->processes_known =
+                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
+        u->processes_peak = now->processes_peak;
+}
+
+static void keep_file(struct execution *ex, const char *data, size_t len)
+{
+        struct cella_result *r = &ex->result;
+        struct init_file head;
+        if (len < sizeof head || r->n_files == INIT_FILES_MAX)
+                return;
+        if (!r->files && !(r->files = calloc(INIT_FILES_MAX, sizeof *r->files)))
+                return;
+        memcpy(&head, data, sizeof head);
+        char *path = strndup(data + sizeof head, len - sizeof head);
+        if (path && !strcmp(path, ex->script) && head.bytes == ex->request.code_len)
+                free(path); /* the code itself, as it came */
+        else if (path) {
+                mask_string(exec_request_mask(&ex->request), path);
+                r->files[r->n_files++] = (struct cella_file){
+                        .path = path, .change = head.added ? "added" : "modified", .bytes = head.bytes};
+        }
+}
+
+/* What init says of its files unasked. */
+void execution_hear_file(struct execution *ex, const struct message *m, const char *data)
+{
+        uint32_t incomplete = 1;
+        if (!ex->lists)
+                return;
+        if (m->type == INIT_FILE) {
+                keep_file(ex, data, m->len);
+                return;
+        }
+        if (m->len == sizeof incomplete)
+                memcpy(&incomplete, data, sizeof incomplete);
+        ex->result.files_truncated = incomplete != 0;
+        ex->listed = true;
+}
+
+static void on_listed(void *context, const struct message *message, const char *data)
+{
+        struct execution *ex = context;
+        struct message m = *message;
+        uint32_t incomplete = 1;
+        message_close_fds(&m);
+        if (m.type == INIT_FILE) {
+                keep_file(ex, data, m.len);
+                return;
+        }
+        if (m.type == INIT_DONE && m.len == sizeof incomplete)
+                memcpy(&incomplete, data, sizeof incomplete);
+        ex->result.files_truncated = incomplete != 0;
+        finish(ex);
+}
+
+void execution_list_given_up(struct execution *ex)
+{
+        ex->result.files_truncated = true;
+        finish(ex);
+}
+
+bool execution_had_nothing(const struct execution *ex)
+{
+        const struct box_sandbox *sb = ex->task.sandbox;
+        return sb->one_shot && sb->workspace == WORKSPACE_NONE && ex->request.n_files == 0;
+}
+
+/* Which files changed, if that was asked for and there is still an init to ask. */
+static void list_or_finish(struct execution *ex)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        if (!ex->request.list_files || ex->listed || !sb || !sb->channel || sb->died) {
+                finish(ex);
+                return;
+        }
+        const struct init_list list = {
+                .since_ns = (uint64_t)ex->since.tv_sec * 1000000000u + (uint64_t)ex->since.tv_nsec,
+                .all_added = execution_had_nothing(ex),
+        };
+        channel_forget(sb->channel, ex->tag);
+        ex->tag = channel_open_tag(sb->channel, on_listed, ex);
+        if (sb->throttled && sb->one_shot) /* it is init's work now, not the code's */
+                sandbox_ask(sb, KEEPER_UNTHROTTLE, NULL, NULL);
+        execution_clock_list(ex);
+        if (channel_send(sb->channel, INIT_LIST, ex->tag, NULL, 0, &list, sizeof list, NULL, 0) < 0)
+                execution_list_given_up(ex);
+}
+
+static void on_counted(void *context, const union keeper_packet *packet, int fd)
+{
+        struct execution *ex = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED && ex->task.sandbox)
+                use_counters(ex, ex->task.sandbox, &packet->counted);
+        fill_result(ex);
+        list_or_finish(ex);
+}
+
+static void on_early(void *context, const union keeper_packet *packet, int fd)
+{
+        struct execution *ex = context;
+        if (ex->early_wanted) {
+                on_counted(ex, packet, fd);
+        } else if (packet->type == KEEPER_COUNTED) {
+                ex->early = packet->counted;
+                ex->early_known = true;
+        }
+}
+
+void execution_output_ended(struct execution *ex)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        if (ex->over || !ex->spawned || ex->early_us || !sb || !sb->one_shot || !sb->counted || sb->died ||
+            sb->has_files)
+                return;
+        if (sandbox_count(sb, on_early, ex) == 0)
+                ex->early_us = clock_us();
+}
+
+/* Whether there are counters without asking: the keeper lent us their files; or what was asked for when the
+ * output ended will do, and on_early() goes on if it has yet to come. */
+static bool counted_already(struct execution *ex, const struct box_sandbox *sb)
+{
+        struct keeper_counted now;
+        if (sandbox_counted(sb, wants_cpu(ex, sb), &now)) {
+                use_counters(ex, sb, &now);
+                fill_result(ex);
+                list_or_finish(ex);
+                return true;
+        }
+        /* What it died of may have happened since; of one that ended well only a peak can be missed. */
+        if (!ex->early_us || clock_us() - ex->early_us > EARLY_US || ex->facts.exited.wait_status != 0)
+                return false;
+        ex->early_wanted = !ex->early_known;
+        if (ex->early_known) {
+                use_counters(ex, sb, &ex->early);
+                fill_result(ex);
+                list_or_finish(ex);
+        }
+        return true;
+}
+
+void execution_over(struct execution *ex)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        if (ex->over)
+                return;
+        ex->over = true;
+        ex->ended_us = clock_us();
+        execution_clock_stop(ex);
+        execution_drain(ex);
+        if (sb) /* beside the keeper's counters: one does not wait for the other */
+                egress_end(sb, &ex->observer);
+        if (sb && sb->counted && counted_already(ex, sb))
+                return;
+        if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
+                return;
+        fill_result(ex);
+        list_or_finish(ex);
+}
+
+/* It ends before anything of it ran, or after all of it has. */
+void execution_conclude(struct execution *ex)
+{
+        execution_clock_stop(ex);
+        fill_result(ex);
+        finish(ex);
+}
+
+void execution_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+{
+        struct execution *ex = list_entry(task, struct execution, task);
+        struct cella_err gone = {0};
+        observer_leave(&ex->observer);
+        if (ex->over) { /* only the paperwork is missing */
+                if (!ex->result.id[0])
+                        fill_result(ex);
+                ex->result.files_truncated = ex->request.list_files;
+                finish(ex);
+                return;
+        }
+        if (execution_start_elsewhere(ex, sb))
+                return;
+        if (ex->facts.ending == END_BY_ITSELF && (!ex->spawned || err)) {
+                ex->maybe_ran = ex->logged && ex->spawned && sb->ready;
+                err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", ex->sandbox_id);
+                execution_fail(ex, err ? err : &gone);
+                return;
+        }
+        if (ex->facts.ending == END_BY_ITSELF && sb->removing)
+                ex->facts.ending = END_CANCELLED;
+        ex->over = true;
+        ex->ended_us = clock_us();
+        execution_clock_stop(ex);
+        execution_drain(ex);
+        egress_end(sb, &ex->observer);
+        use_counters(ex, sb, &sb->counters);
+        fill_result(ex);
+        finish(ex);
+}

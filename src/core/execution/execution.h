@@ -1,0 +1,175 @@
+/* core/execution/execution.h -- one execution, from the request to the result.
+ *
+ * Attached to a sandbox as a task; it begins when init can take messages, and ends with init's word
+ * that everything it started is gone, or with the sandbox.  Its deadlines are ours: they hold
+ * whatever the code, init or the reader of the output does. */
+#pragma once
+#include "base/keep.h"
+#include "core/pool/waiting.h"
+#include "core/request/request.h"
+#include "core/ring.h"
+#include "core/sandbox/sandbox.h"
+#include "core/violation.h"
+#include "engine/verdict.h"
+
+struct execution;
+
+/* Calls to whoever asked for it.  Each may be NULL. */
+struct execution_events {
+        void (*on_started)(struct execution *ex, int terminal,
+                           void *context); /* terminal: the master, or -1 */
+        /* Output as it comes.  Whoever has no room says so by execution_wait(). */
+        void (*on_output)(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
+                          void *context);
+        /* Something was refused. */
+        void (*on_violation)(struct execution *ex, const struct violation *violation, void *context);
+        /* Once, last.  ex->failure.kind says that nothing was run, else ex->result is there. */
+        void (*on_end)(struct execution *ex, void *context);
+};
+
+/* Somebody who follows what a background process prints. */
+struct follower {
+        struct list link;
+        void (*on_more)(struct follower *follower); /* the rings or its observer have more, or it has ended */
+};
+
+enum execution_kind { EXECUTION_PLAIN, EXECUTION_STREAMED, EXECUTION_BACKGROUND, EXECUTION_TERMINAL };
+
+/* What happens when its time has come, see execution_clock.c. */
+enum execution_clock {
+        CLOCK_SPAWN,
+        CLOCK_DEADLINE,
+        CLOCK_KILL,
+        CLOCK_GIVE_UP,
+        CLOCK_THROTTLE,
+        CLOCK_CPU,
+        CLOCK_LIST,
+        EXECUTION_CLOCKS
+};
+
+struct stream_in {
+        struct watched watched;
+        int fd; /* our end; -1: closed */
+        char *data;
+        size_t len, at;
+        bool open_ended; /* more may come */
+};
+
+struct stream_out {
+        struct watched watched;
+        int fd;
+        struct keep keep;
+        struct ring ring;         /* of a background process */
+        struct mask_stream *mask; /* takes secrets out of it; NULL: there are none */
+        uint64_t total;
+};
+
+struct execution {
+        struct list link;         /* in the box, while it is under way; then until it is settled */
+        struct list process_link; /* in its sandbox, if it is in the background */
+        struct list followers;    /* struct follower */
+        struct task task;
+        struct box *box;
+        struct box_sandbox *wanted; /* until it is attached */
+        struct box_sandbox *leaves; /* to be removed behind the answer */
+        unsigned refs;
+        char id[ID_SIZE], sandbox_id[ID_SIZE], key[ID_SIZE];
+        /* For the log: the name of the key, and what its sandbox is. */
+        char key_name[129], image_name[256];
+        enum box_engine engine;
+        enum box_tier tier;
+        enum execution_kind kind;
+        struct exec_request request;
+        struct cella_limits limits;
+        uint32_t tag, put_tag; /* the second for what is put there before, if something has the first */
+        int slot;
+        uint16_t columns, rows;
+        struct waiting_how how; /* kind WAITING_NOT: started plainly */
+        int control;            /* of an interpreter that waits; -1: none */
+        int pid;
+        uint64_t spawn_number; /* of the frame that started it plainly, see channel_sent() */
+        unsigned moves;        /* to another sandbox, because one died before the code began */
+        char script[16];       /* the file in the workspace that is ours; "": none */
+        size_t files_put;
+        int64_t come_us, paused_us;
+        int64_t released_us; /* just before its code was sent to the sandbox */
+        int64_t started_us;  /* the same, or when the sandbox was ready, if that was later; 0: not yet */
+        int64_t ended_us;    /* every process of it was gone, or had said how it ends */
+        int64_t clocks[EXECUTION_CLOCKS]; /* when each is due; CLOCK_NEVER */
+        int64_t started_ms;               /* realtime */
+        struct timespec since;
+        struct stream_in in;
+        struct stream_out out[2];
+        uint32_t due; /* until it is attached: the enum init_reply that init owes us, 0 if none */
+        bool no_deadline;
+        bool waited;      /* its interpreter has said that it waits: the exit code is the code's own */
+        bool undelivered; /* the release did not reach the waiting interpreter */
+        bool announced;   /* its start was reported */
+        bool cpu_counted; /* its CPU time is counted, also in a sandbox of its own */
+        bool early_known, early_wanted;
+        bool attached;         /* init takes its messages */
+        struct scan_job *scan; /* a worker thread scans its code; NULL: none does */
+        bool waits;            /* the reader has no room */
+        bool spawned;          /* the command was sent */
+        bool logged;           /* the log knows of it */
+        bool maybe_ran;        /* the sandbox was lost, with an error, after the code was released */
+        bool lists;            /* init sends the list of its files without a request, */
+        bool listed;           /* and has */
+        bool over;             /* it has ended; what follows is paperwork */
+        bool finishing;        /* everything but the observer's count is done */
+        bool done;
+        uv_timer_t timer;
+        struct verdict_facts facts;
+        uint64_t cpu_before_us; /* of the interpreter, while it waited */
+        /* Counters asked for when its output ended: mostly it ends then. */
+        int64_t early_us; /* 0: not asked */
+        struct keeper_counted early;
+        struct keeper_counted before; /* the sandbox's counters when it began */
+        struct observer observer;
+        struct cella_result result;
+        struct cella_err failure;
+        uint32_t walls, missing;
+        int audit_slot;
+        const struct execution_events *events;
+        void *context;
+};
+
+/* Makes one; takes what *request holds, on failure too.  The caller holds it until
+ * execution_release(). */
+int execution_new(struct box *box, const struct caller *caller, struct box_sandbox *sandbox,
+                  struct exec_request *request, const struct cella_limits *limits, enum execution_kind kind,
+                  const struct execution_events *events, void *context, struct execution **ret,
+                  struct cella_err *err);
+/* Begins.  Events may come from within, the last one too. */
+void execution_start(struct execution *ex);
+
+/* Does what was put off until the answers are out: the log, the ends of sandboxes, new members of pools. */
+void executions_settle(struct box *box);
+/* It is gone already. */
+void executions_forget_sandbox(const struct box_sandbox *sandbox);
+
+/* The one who asked is gone or has what it wants: no more events. */
+void execution_release(struct execution *ex);
+void execution_ref(struct execution *ex);
+void execution_unref(struct execution *ex);
+
+void execution_cancel(struct execution *ex);
+/* SIGTERM, because the daemon stops: it has the grace time to end by itself. */
+void execution_terminate(struct execution *ex);
+/* Reads no output until execution_go_on(). */
+void execution_wait(struct execution *ex);
+void execution_go_on(struct execution *ex);
+int execution_signal(struct execution *ex, int signal);
+/* Bytes for its standard input; -ENOBUFS when too many wait, -EPIPE when it is closed. */
+int execution_feed(struct execution *ex, const char *data, size_t len, bool eof);
+
+struct execution *execution_find(const struct box *box, const struct caller *caller, const char *id);
+struct execution *execution_find_process(const struct box_sandbox *sandbox, int pid);
+unsigned execution_processes_running(const struct box_sandbox *sandbox);
+/* Its sandbox shows it among its processes from now on. */
+void execution_keep_process(struct box_sandbox *sandbox, struct execution *ex);
+void execution_forget_processes(struct box_sandbox *sandbox);
+/* {"id", "sandbox", "status": "running", …} of one that is under way. */
+json_t *execution_to_json(const struct execution *ex);
+/* The result as JSON text; the caller frees it. */
+char *execution_result_text(const struct execution *ex, unsigned flags, size_t *ret_len);

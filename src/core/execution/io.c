@@ -1,0 +1,299 @@
+/* core/execution/io.c -- the pipes of an execution.
+ *
+ * Output is read as long as there is any, whoever wants it: what is past the limits is counted
+ * and dropped, so that the code is never blocked by it.  Only a live reader without room makes us
+ * wait, and then the deadline ends it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "core/execution/internal.h"
+
+#define READS_AT_ONCE 16             /* then it is others' turn */
+#define FEED_MAX (1024u * 1024)      /* input that waits */
+#define DRAIN_MAX (4u * 1024 * 1024) /* more than a pipe can hold */
+
+static char buffer[64 * 1024]; /* one thread, and nobody keeps it across calls */
+
+static void on_stdout(struct watched *watched, uint32_t events);
+static void on_stderr(struct watched *watched, uint32_t events);
+
+static enum cella_stream stream_of(const struct execution *ex, const struct stream_out *out)
+{
+        return out == &ex->out[0] ? CELLA_STDOUT : CELLA_STDERR;
+}
+
+static int watch_output(struct execution *ex)
+{
+        static const watch_callback callbacks[] = {on_stdout, on_stderr};
+        int r = 0;
+        for (int i = 0; i < 2 && r == 0; i++) {
+                struct stream_out *out = &ex->out[i];
+                if (ex->waits)
+                        watch_stop(&out->watched);
+                else if (out->fd >= 0)
+                        r = watch_start(&out->watched, ex->box->fds, out->fd, EPOLLIN, callbacks[i]);
+        }
+        return r;
+}
+
+/* What came, without the secrets in it. */
+static void deliver(struct execution *ex, struct stream_out *out, const char *data, size_t len)
+{
+        if (len == 0)
+                return;
+        keep_add(&out->keep, data, len);
+        if (ex->kind == EXECUTION_BACKGROUND) {
+                ring_add(&out->ring, data, len);
+                list_each (at, &ex->followers, other)
+                        list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
+        }
+        if (ex->events && ex->events->on_output)
+                ex->events->on_output(ex, stream_of(ex, out), data, len, ex->context);
+}
+
+/* No more will come: what could still have become a secret has not. */
+static void flush_output(struct execution *ex, struct stream_out *out)
+{
+        const char *data;
+        size_t len = mask_flush(out->mask, &data);
+        deliver(ex, out, data, len);
+}
+
+static void close_output(struct execution *ex, struct stream_out *out)
+{
+        if (out->fd < 0)
+                return;
+        flush_output(ex, out);
+        watch_close(&out->watched, TAKE_FD(out->fd));
+        if (ex->out[0].fd < 0 && ex->out[1].fd < 0)
+                execution_output_ended(ex);
+}
+
+static void take(struct execution *ex, struct stream_out *out, const char *data, size_t len)
+{
+        out->total += len;
+        len = mask_feed(out->mask, &data, len);
+        deliver(ex, out, data, len);
+        if (ex->request.kill_on_output_limit && out->total > ex->limits.output_bytes && !ex->over)
+                execution_end(ex, END_OUTPUT);
+}
+
+/* False when there is no more for now; closes it at its end. */
+static bool read_once(struct execution *ex, struct stream_out *out)
+{
+        ssize_t n = read(out->fd, buffer, sizeof buffer);
+        if (n > 0) {
+                take(ex, out, buffer, (size_t)n);
+                return true;
+        }
+        if (n < 0 && errno == EINTR)
+                return true;
+        if (n == 0 || errno != EAGAIN)
+                close_output(ex, out);
+        return false;
+}
+
+static void hear_output(struct execution *ex, struct stream_out *out, uint32_t events)
+{
+        execution_ref(ex);
+        if (!(events & EPOLLIN)) /* empty, and nobody has its other end */
+                close_output(ex, out);
+        for (int i = 0; i < READS_AT_ONCE && out->fd >= 0 && !ex->waits; i++)
+                if (!read_once(ex, out))
+                        break;
+        execution_unref(ex);
+}
+
+static void on_stdout(struct watched *watched, uint32_t events)
+{
+        struct execution *ex = list_entry(watched, struct execution, out[0].watched);
+        hear_output(ex, &ex->out[0], events);
+}
+
+static void on_stderr(struct watched *watched, uint32_t events)
+{
+        struct execution *ex = list_entry(watched, struct execution, out[1].watched);
+        hear_output(ex, &ex->out[1], events);
+}
+
+void execution_drain(struct execution *ex)
+{
+        for (int i = 0; i < 2; i++) {
+                uint64_t until = ex->out[i].total + DRAIN_MAX;
+                while (ex->out[i].fd >= 0 && ex->out[i].total < until && read_once(ex, &ex->out[i]))
+                        continue;
+                flush_output(ex, &ex->out[i]); /* the result is made now, whoever else still holds the pipe */
+        }
+}
+
+void execution_wait(struct execution *ex)
+{
+        ex->waits = true;
+        (void)watch_output(ex); /* which cannot fail */
+}
+
+void execution_go_on(struct execution *ex)
+{
+        ex->waits = false;
+        if (watch_output(ex) < 0) /* the kernel is out of room, and nothing more of it could be told */
+                execution_cancel(ex);
+}
+
+/* ---- input ---- */
+
+static void close_input(struct execution *ex)
+{
+        if (ex->in.fd < 0)
+                return;
+        watch_close(&ex->in.watched, TAKE_FD(ex->in.fd));
+}
+
+static void on_writable(struct watched *watched, uint32_t events);
+
+/* Writes what it takes; at the end of all that will come, closes it. */
+static void push_input(struct execution *ex)
+{
+        struct stream_in *in = &ex->in;
+        while (in->at < in->len) {
+                ssize_t n = write(in->fd, in->data + in->at, in->len - in->at);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && errno == EAGAIN) {
+                        /* Else it gets an end where more was to come, and does not wait for it. */
+                        if (watch_start(&in->watched, ex->box->fds, in->fd, EPOLLOUT, on_writable) < 0)
+                                close_input(ex);
+                        return;
+                }
+                if (n < 0) { /* nobody reads it */
+                        close_input(ex);
+                        return;
+                }
+                in->at += (size_t)n;
+        }
+        in->at = in->len = 0;
+        watch_stop(&in->watched);
+        if (!in->open_ended)
+                close_input(ex);
+}
+
+static void on_writable(struct watched *watched, uint32_t events)
+{
+        (void)events;
+        push_input(list_entry(watched, struct execution, in.watched));
+}
+
+static int add_input(struct stream_in *in, const char *data, size_t len)
+{
+        if (in->len - in->at + len > FEED_MAX && in->len > in->at)
+                return -ENOBUFS;
+        if (in->at > 0) {
+                memmove(in->data, in->data + in->at, in->len - in->at);
+                in->len -= in->at;
+                in->at = 0;
+        }
+        char *more = realloc(in->data, in->len + len + 1);
+        if (!more)
+                return -ENOMEM;
+        memcpy(more + in->len, data, len);
+        in->data = more;
+        in->len += len;
+        return 0;
+}
+
+int execution_feed(struct execution *ex, const char *data, size_t len, bool eof)
+{
+        if (ex->in.fd < 0 || !ex->in.open_ended)
+                return -EPIPE;
+        int r = add_input(&ex->in, data, len);
+        if (r < 0)
+                return r;
+        ex->in.open_ended = !eof;
+        push_input(ex);
+        return 0;
+}
+
+/* ---- opening and closing ---- */
+
+/* For the next execution, made when nobody waits. */
+static int spare[3][2];
+static unsigned n_spare;
+
+static int make_pipe(int pair[2])
+{
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return -errno;
+        /* The code is another user, and /dev/stdout opens it by name. */
+        fchmod(pair[0], 0666);
+        return 0;
+}
+
+void execution_spare_pipes(void)
+{
+        while (n_spare < ARRAY_LEN(spare) && make_pipe(spare[n_spare]) == 0)
+                n_spare++;
+}
+
+static int take_pipe(int pair[2])
+{
+        if (n_spare == 0)
+                return make_pipe(pair);
+        memcpy(pair, spare[--n_spare], sizeof spare[0]);
+        return 0;
+}
+
+static int open_pipe(int ours, int *ret_ours, int *ret_theirs)
+{
+        int pair[2], r = take_pipe(pair);
+        if (r < 0)
+                return r;
+        if (fcntl(pair[ours], F_SETFL, O_NONBLOCK) < 0) {
+                r = -errno;
+                close(pair[0]);
+                close(pair[1]);
+                return r;
+        }
+        *ret_ours = pair[ours];
+        *ret_theirs = pair[!ours];
+        return 0;
+}
+
+int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err)
+{
+        int pair[2];
+        theirs[0] = theirs[1] = theirs[2] = -1;
+        int r = 0;
+        if (ex->kind == EXECUTION_BACKGROUND || ex->request.input_len > 0)
+                r = open_pipe(1, &ex->in.fd, &theirs[0]);
+        else if ((r = take_pipe(pair)) == 0) { /* nothing will ever come */
+                close(pair[1]);
+                theirs[0] = pair[0];
+        }
+        for (int i = 0; i < 2 && r == 0; i++)
+                r = open_pipe(0, &ex->out[i].fd, &theirs[i + 1]);
+        ex->in.open_ended = ex->kind == EXECUTION_BACKGROUND;
+        if (r == 0 && ex->request.input_len > 0)
+                r = add_input(&ex->in, ex->request.input, ex->request.input_len);
+        if (r == 0)
+                r = watch_output(ex);
+        if (r < 0) {
+                for (int i = 0; i < 3; i++)
+                        if (theirs[i] >= 0)
+                                close(theirs[i]);
+                return err_set(err, CELLA_INTERNAL, r, "cannot make pipes");
+        }
+        if (ex->in.fd >= 0)
+                push_input(ex);
+        return 0;
+}
+
+void execution_close_io(struct execution *ex)
+{
+        close_input(ex);
+        for (int i = 0; i < 2; i++)
+                close_output(ex, &ex->out[i]);
+}

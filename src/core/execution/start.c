@@ -1,0 +1,366 @@
+/* core/execution/start.c -- the messages that start a command: its files, the code's file, itself. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/execution/internal.h"
+#include "core/pool/pool.h"
+#include "core/sandbox/operation.h"
+#include "engine/command.h"
+#include "engine/runtime.h"
+#include "sys/process.h"
+#include "sys/stamp.h"
+
+#define SPAWN_TICK_US 1000
+#define SPAWN_STEP_NS_MAX 200000000 /* no clock of files goes in longer steps */
+#define CONTROL_GIVEN_UP (-2)
+#define MOVES_MAX 2
+
+static void spawn(struct execution *ex, bool file_is_there);
+
+struct cella_command execution_command(const struct execution *ex)
+{
+        const struct exec_request *r = &ex->request;
+        return (struct cella_command){
+                .argv = (const char *const *)r->argv,
+                .runtime = r->runtime,
+                .program = runtime_program(ex->box, r->runtime, ex->task.sandbox->image_name),
+                .code = r->code,
+                .code_len = r->code_len,
+                .env = (const char *const *)r->env,
+                .cwd = r->cwd,
+                .stdin_fd = -1,
+                .cancel_fd = -1,
+        };
+}
+
+static void fail(struct execution *ex, int r, const char *what)
+{
+        struct cella_err err = {0};
+        err_set(&err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r, "%s", what);
+        execution_fail(ex, &err);
+}
+
+/* Every file that is there in the end is the command's. */
+static bool lists_all(const struct execution *ex, const struct box_sandbox *sb)
+{
+        return ex->request.list_files && ex->request.n_files == 0 && sb->workspace == WORKSPACE_NONE;
+}
+
+static int send_spawn(struct execution *ex, struct command_form *form, struct cella_err *err)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        int theirs[3];
+        ex->lists = sb->one_shot && lists_all(ex, sb);
+        form->head.flags |= (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) |
+                            (sb->one_shot ? INIT_ALONE : 0) | (ex->lists ? INIT_LIST_ADDED : 0);
+        if (ex->kind == EXECUTION_TERMINAL) {
+                form->head.flags |= INIT_TERMINAL;
+                form->head.columns = ex->columns;
+                form->head.rows = ex->rows;
+        } else {
+                int r = execution_open_io(ex, theirs, err);
+                if (r < 0)
+                        return r;
+        }
+        int r = channel_send(sb->channel, INIT_SPAWN, ex->tag, theirs, ex->kind == EXECUTION_TERMINAL ? 0 : 3,
+                             &form->head, sizeof form->head, form->data, form->len);
+        return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
+                               "cannot talk to the sandbox")
+                     : 0;
+}
+
+/* The code's own file, where it cannot go as an argument. */
+static int send_file(struct execution *ex, const struct command_form *form)
+{
+        const struct exec_request *r = &ex->request;
+        const char *name = form->file_name;
+        struct init_put_file head = {.mode = 0644 | (form->in_workspace ? INIT_IN_WORKSPACE : 0),
+                                     .name_len = (uint32_t)strlen(name)};
+        char front[sizeof head + 256];
+        memcpy(front, &head, sizeof head);
+        memcpy(front + sizeof head, name, head.name_len);
+        ex->due = INIT_DONE;
+        return channel_send(ex->task.sandbox->channel, INIT_PUT_FILE, ex->tag, NULL, 0, front,
+                            sizeof head + head.name_len, r->code, r->code_len);
+}
+
+/* Whether the kernel stamps what is written there, and knows what was stamped before: a tmpfs of the
+ * sandbox's own.  A directory of the host's may be of any kind: by the clock that goes in steps, or by that
+ * of another. */
+static bool is_stamped_well(const struct box_sandbox *sb)
+{
+        return sb->workspace == WORKSPACE_NONE && !sb->directory[0];
+}
+
+/* From when on what changes is the code's doing. */
+static void mark_time(struct execution *ex)
+{
+        if (execution_had_nothing(ex)) /* nobody is going to ask */
+                return;
+        if (is_stamped_well(ex->task.sandbox))
+                sys_stamp_now(&ex->since);
+        else
+                clock_gettime(CLOCK_REALTIME_COARSE, &ex->since);
+}
+
+/* A script of the request's own with that name stays what it is. */
+static bool own_workspace(const struct execution *ex, const struct box_sandbox *sb)
+{
+        for (size_t i = 0; i < ex->request.n_files; i++)
+                if (strstr(ex->request.files[i].path, "main."))
+                        return false;
+        return sb->one_shot && sb->workspace == WORKSPACE_NONE;
+}
+
+/* ---- an interpreter that waits already, or one that is to be restored ---- */
+
+static bool can_restore(struct execution *ex, const struct box_sandbox *sb)
+{
+        if (!sb->one_shot || sb->direct || sb->workspace != WORKSPACE_NONE ||
+            ex->control == CONTROL_GIVEN_UP || ex->kind == EXECUTION_TERMINAL)
+                return false;
+        pool_how(ex->box, sb->image, &ex->request, &ex->how);
+        return ex->how.kind == WAITING_TEMPLATE;
+}
+
+static void release(struct execution *ex, bool waited)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        const char *script = waiting_script(&ex->how);
+        struct cella_err err = {0};
+        int theirs[3];
+        mark_time(ex);
+        execution_log_begin(ex);
+        int r = execution_open_io(ex, theirs, &err);
+        ex->released_us = clock_us();
+        if (r == 0 && !waited) {
+                r = waiting_spawn_released(sb, ex->tag, &ex->how, &ex->request, ex->kind != EXECUTION_PLAIN,
+                                           theirs, &ex->control, &err);
+        } else if (r == 0) {
+                r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
+                /* It has died; init is about to say so, and it is started again. */
+                if (r == -EPIPE || r == -ECONNRESET) {
+                        ex->undelivered = true;
+                        r = 0;
+                }
+        }
+        if (r < 0) {
+                execution_fail(ex, &err);
+                return;
+        }
+        snprintf(ex->script, sizeof ex->script, "%s", script ? script : "");
+        ex->lists = lists_all(ex, sb);
+        ex->spawned = true;
+        if (sb->ready)
+                execution_clock_start(ex);
+        if (waited && ex->kind != EXECUTION_PLAIN)
+                execution_started(ex, NULL, ex->pid);
+        execution_scan_beside(ex);
+}
+
+/* Whether the interpreter, which is dead, has read all of its release. */
+static bool took_release(struct execution *ex)
+{
+        bool unread = false;
+        const bool said = waiting_said(ex->control, !ex->waited, &ex->cpu_before_us, &unread);
+        return !unread && !ex->undelivered && (ex->waited || said);
+}
+
+/* As if nothing had been sent. */
+static void forget_start(struct execution *ex)
+{
+        if (ex->control >= 0)
+                close(ex->control);
+        ex->how = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
+        ex->facts.exited = (struct init_exited){0};
+        ex->facts.reported = false;
+        ex->pid = 0;
+        execution_close_io(ex);
+        ex->in.at = ex->in.len = 0;
+        ex->spawned = ex->listed = false;
+        ex->undelivered = ex->early_known = ex->early_wanted = false;
+        ex->early_us = 0;
+}
+
+/* What was to be restored has ended, or could not be started, before it said that it waits; or what
+ * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: this one
+ * is about what has ended. */
+bool execution_start_again(struct execution *ex)
+{
+        if (ex->control < 0)
+                return false;
+        if (ex->facts.ending != END_BY_ITSELF || took_release(ex))
+                return false; /* the code's own doing */
+        forget_start(ex);
+        ex->control = CONTROL_GIVEN_UP;
+        execution_clock_spawn(ex, 0);
+        return true;
+}
+
+void execution_interpreter_died(struct execution *ex)
+{
+        forget_start(ex);
+        ex->control = CONTROL_GIVEN_UP;
+}
+
+/* A file's state is final only when its reader is dead; a socket's, when its other end is closed. */
+bool execution_needs_deaths(const struct task *task)
+{
+        const struct execution *ex = list_entry(task, struct execution, task);
+        struct pollfd control = {.fd = ex->control};
+        if (!ex->spawned || ex->over || ex->control < 0 || ex->facts.ending != END_BY_ITSELF)
+                return false;
+        return ex->waited ? sys_poll(&control, 1, 0) == 0 : true;
+}
+
+static bool has_begun(struct execution *ex, const struct box_sandbox *sb)
+{
+        if (!ex->spawned)
+                return false;
+        return ex->control >= 0 ? took_release(ex) : !channel_unread(sb->channel, ex->spawn_number);
+}
+
+bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *sb)
+{
+        struct box_sandbox *next = NULL;
+        struct cella_err err = {0};
+        if (!sb->one_shot || !sb->ready || sb->engine != ENGINE_NATIVE || ex->box->stopping ||
+            ex->facts.ending != END_BY_ITSELF || ex->moves == MOVES_MAX || has_begun(ex, sb) ||
+            sandbox_add_like(sb, &next, &err) < 0)
+                return false;
+        ex->moves++;
+        box_keeper_forget(ex->box, ex);
+        execution_clock_stop(ex);
+        forget_start(ex);
+        ex->control = -1;
+        ex->waited = ex->attached = ex->lists = ex->cpu_counted = false;
+        ex->tag = ex->put_tag = ex->due = 0;
+        ex->slot = -1;
+        ex->files_put = 0;
+        ex->script[0] = '\0';
+        ex->started_us = 0;
+        ex->cpu_before_us = 0;
+        ex->before = (struct keeper_counted){0};
+        memcpy(ex->sandbox_id, next->id, sizeof ex->sandbox_id);
+        sandbox_attach(next, &ex->task);
+        return true;
+}
+
+static void spawn(struct execution *ex, bool file_is_there)
+{
+        struct box_sandbox *sb = ex->task.sandbox;
+        const struct cella_command command = execution_command(ex);
+        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .network = sb->network.tier != TIER_RESTRICTED,
+                                            .own_workspace = own_workspace(ex, sb),
+                                            .direct = sb->direct,
+                                            .slot = (unsigned)ex->slot,
+                                            .image = used_image_get(sb->image)};
+        AUTO(command_form_done) struct command_form form = {0};
+        struct cella_err err = {0};
+        if (ex->files_put > 0 || file_is_there)
+                execution_count_before(ex);
+        if (ex->control >= 0 || (!file_is_there && can_restore(ex, sb))) {
+                release(ex, ex->control >= 0);
+                return;
+        }
+        int r = command_fill(&form, &place, &command, &err);
+        if (form.in_workspace)
+                memcpy(ex->script, form.file_name, strlen(form.file_name) + 1);
+        if (r == 0 && form.file_name[0] && !file_is_there) {
+                if ((r = send_file(ex, &form)) < 0)
+                        fail(ex, r, "cannot send the code");
+                return;
+        }
+        if (r == 0) {
+                mark_time(ex);
+                execution_log_begin(ex);
+                ex->released_us = clock_us();
+                r = send_spawn(ex, &form, &err);
+        }
+        if (r < 0) {
+                execution_fail(ex, &err);
+                return;
+        }
+        ex->spawn_number = channel_sent(sb->channel);
+        ex->spawned = true;
+        if (sb->ready)
+                execution_clock_start(ex);
+        execution_scan_beside(ex);
+}
+
+static void put_next(struct execution *ex)
+{
+        struct put_file *f = &ex->request.files[ex->files_put];
+        ex->due = INIT_EXITED;
+        int r = operation_put(ex->task.sandbox, ex->put_tag, f->path, f->data, f->len);
+        if (r < 0)
+                fail(ex, r, "cannot send a file");
+}
+
+void execution_begin(struct execution *ex)
+{
+        execution_clock_begin(ex);
+        if (ex->request.n_files > 0)
+                put_next(ex);
+        else
+                spawn(ex, false);
+}
+
+static void file_was_put(struct execution *ex, const char *data)
+{
+        struct init_exited exited;
+        memcpy(&exited, data, sizeof exited);
+        if (exited.wait_status != 0) {
+                struct cella_err err = {0};
+                operation_explain(exited.wait_status, ex->request.files[ex->files_put].path, &err);
+                execution_fail(ex, &err);
+        } else if (++ex->files_put < ex->request.n_files) {
+                put_next(ex);
+        } else if (ex->request.list_files &&
+                   (!is_stamped_well(ex->task.sandbox) || !sys_stamp_now(&ex->since))) {
+                /* What we wrote is stamped with no later time, by whatever clock; what the code changes must
+                 * be. */
+                clock_gettime(CLOCK_REALTIME, &ex->since);
+                execution_clock_spawn(ex, SPAWN_TICK_US);
+        } else {
+                spawn(ex, false);
+        }
+}
+
+void execution_spawn(struct execution *ex)
+{
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        const int64_t ahead_ns =
+                (ex->since.tv_sec - now.tv_sec) * INT64_C(1000000000) + ex->since.tv_nsec - now.tv_nsec;
+        /* It goes in steps of some milliseconds, and on an idle machine of more.  Not if it was set back. */
+        if (ahead_ns >= 0 && ahead_ns < SPAWN_STEP_NS_MAX)
+                execution_clock_spawn(ex, SPAWN_TICK_US);
+        else if (!ex->over && ex->task.sandbox && ex->task.sandbox->channel && !ex->task.sandbox->died)
+                spawn(ex, false); /* if it has died, on_lost() is on its way */
+}
+
+void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
+{
+        ex->due = 0;
+        if (type == INIT_EXITED) {
+                file_was_put(ex, data);
+        } else if (type == INIT_DONE) {
+                spawn(ex, true);
+        } else {
+                const struct cella_command command = execution_command(ex);
+                struct cella_err cause, err = {0};
+                memcpy(&cause, data, sizeof cause);
+                const struct image *image = used_image_get(ex->task.sandbox->image);
+                command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
+                if (err.kind == CELLA_RUNTIME_NOT_FOUND)
+                        runtime_hint(ex->box->store, command.runtime, !image, &err);
+                execution_fail(ex, &err);
+        }
+}

@@ -1,0 +1,197 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/image/feed.h"
+#include "core/image/internal.h"
+#include "core/image/policy.h"
+#include "engine/imager_link.h"
+
+#define STAT_US 5000000
+#define NAME_MAX_BYTES 512
+
+/* ---- what can be asked for ---- */
+
+int image_pull(struct box *box, const struct caller *caller, const struct image_pull *pull,
+               const struct image_events *events, void *context, struct image_wait **ret,
+               struct cella_err *err)
+{
+        struct reference ref;
+        char name[REFERENCE_SIZE];
+        struct job wanted = {.type = JOB_PULL, .name = name, .platform = (char *)pull->platform};
+        int r = reference_parse(pull->ref, &ref, err);
+        if (r == 0)
+                r = image_policy_check(&box->settings, &ref, pull->insecure, &wanted.insecure, err);
+        if (r < 0)
+                return r;
+        reference_write(&ref, name);
+        images_configure(box);
+        return image_job_add(box, caller, &wanted, events, context, ret, err);
+}
+
+static int check_name(const char *name, struct cella_err *err)
+{
+        size_t len = strlen(name);
+        return len > 0 && len <= NAME_MAX_BYTES
+                       ? 0
+                       : err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                 "name must be a name of an image, of at most %d bytes", NAME_MAX_BYTES);
+}
+
+static void on_feed_room(void *context)
+{
+        struct job *j = context;
+        list_each (at, &j->waits, other) {
+                struct image_wait *w = list_entry(at, struct image_wait, link);
+                if (w->events->on_room)
+                        w->events->on_room(w, w->context);
+        }
+}
+
+int image_import(struct box *box, const struct caller *caller, const char *name,
+                 const struct image_events *events, void *context, struct image_wait **ret,
+                 struct cella_err *err)
+{
+        const struct job wanted = {.type = JOB_IMPORT, .name = (char *)name};
+        struct image_wait *w = NULL;
+        int r = name ? check_name(name, err) : 0;
+        if (r == 0) {
+                images_configure(box);
+                r = image_job_add(box, caller, &wanted, events, context, &w, err);
+        }
+        if (r < 0 || !w)
+                return r;
+        r = image_feed_new(box->loop, on_feed_room, w->job, &w->job->feed, &w->job->archive);
+        if (r < 0) {
+                image_wait_cancel(w);
+                return err_set(err, CELLA_INTERNAL, r, "cannot make a pipe");
+        }
+        *ret = w;
+        return 0;
+}
+
+size_t image_feed(struct image_wait *w, const char *data, size_t len)
+{
+        return w->job && w->job->feed ? image_feed_write(w->job->feed, data, len) : len;
+}
+
+void image_feed_end(struct image_wait *w)
+{
+        if (w->job)
+                w->job->feed = image_feed_free(w->job->feed);
+}
+
+int image_remove(struct box *box, const struct caller *caller, const char *name,
+                 const struct image_events *events, void *context, struct image_wait **ret,
+                 struct cella_err *err)
+{
+        const struct job wanted = {.type = JOB_REMOVE, .name = (char *)name};
+        int r = check_name(name, err);
+        return r < 0 ? r : image_job_add(box, caller, &wanted, events, context, ret, err);
+}
+
+int image_collect(struct box *box, const struct caller *caller, const struct image_events *events,
+                  void *context, struct image_wait **ret, struct cella_err *err)
+{
+        const struct job wanted = {.type = JOB_COLLECT};
+        return image_job_add(box, caller, &wanted, events, context, ret, err);
+}
+
+/* Looked at again before the next job that needs it. */
+static void on_bound(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context)
+{
+        (void)wait;
+        (void)end;
+        (void)err;
+        (void)context;
+}
+
+static uint64_t written_bound(const struct box *box)
+{
+        char path[sizeof box->store + 16];
+        unsigned long long bytes = 0;
+        snprintf(path, sizeof path, "%s/max_bytes", box->store);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%20llu", &bytes) != 1)
+                bytes = UINT64_MAX; /* to be written anew */
+        if (file)
+                fclose(file);
+        return bytes;
+}
+
+void images_configure(struct box *box)
+{
+        static const struct image_events events = {.on_end = on_bound};
+        const struct job wanted = {.type = JOB_BOUND};
+        struct image_wait *wait;
+        struct caller owner;
+        if (written_bound(box) == image_policy_max_bytes(&box->settings))
+                return;
+        caller_owner(&owner);
+        (void)image_job_add(box, &owner, &wanted, &events, NULL, &wait, NULL);
+}
+
+/* ---- for people ---- */
+
+int images_all(const struct box *box, const struct image_shelf **ret, struct cella_err *err)
+{
+        *ret = &box->images->shelf;
+        return image_shelf_read(&box->images->shelf, box->store, err);
+}
+
+void images_stat(const struct box *box, struct images_stat *ret)
+{
+        struct images *im = box->images;
+        const struct image_shelf *shelf;
+        int64_t now = clock_us();
+        if ((im->stat_us == 0 || now - im->stat_us > STAT_US) && images_all(box, &shelf, NULL) == 0) {
+                im->stat_us = now;
+                im->stat.images = shelf->n;
+                im->stat.bytes = 0;
+                for (size_t i = 0; i < shelf->n; i++)
+                        im->stat.bytes += shelf->images[i]->bytes;
+        }
+        *ret = im->stat;
+        ret->jobs = im->n_jobs;
+}
+
+/* ---- its life ---- */
+
+int images_new(struct box *box, struct images **ret, struct cella_err *err)
+{
+        struct images *im = calloc(1, sizeof *im);
+        if (!im)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "images");
+        im->box = box;
+        list_init(&im->jobs);
+        uv_timer_init(box->loop, &im->tick);
+        im->tick.data = im;
+        *ret = im;
+        return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        free(handle->data);
+}
+
+struct images *images_free(struct images *im)
+{
+        if (!im)
+                return NULL;
+        keeper_link_forget(im->box->keeper, im);
+        im->link = imager_link_free(im->link);
+        image_shelf_done(&im->shelf);
+        list_each (at, &im->jobs, other) {
+                struct job *j = list_entry(at, struct job, link);
+                list_each (wait, &j->waits, after)
+                        free(list_entry(wait, struct image_wait, link));
+                image_job_free(im, j);
+        }
+        uv_close((uv_handle_t *)&im->tick, on_closed);
+        return NULL;
+}

@@ -1,0 +1,83 @@
+/* core/image/images.h -- the daemon's images: who waits for one, and the jobs of cella-image.
+ *
+ * What there is, everyone reads from the store (image/store/store.h).  What changes it is a job of
+ * cella-image, which the keeper starts when there is one to do and which ends some time after the last.  It
+ * unpacks what strangers packed: what it says is only believed to be its opinion.  When it dies, its jobs
+ * fail, and the next one starts another.
+ *
+ * Two who want the same image wait for one job.  A job that nobody waits for any more is cancelled. */
+#pragma once
+#include "base/auto.h"
+#include "core/core.h"
+#include "core/image/shelf.h"
+#include "wire/imager.h"
+
+#define IMAGES_WAITING_MAX 64 /* jobs, those under way (IMAGER_JOBS_MAX) included */
+#define IMAGES_OF_KEY_MAX 16  /* of those, one key's; the daemon's owner may have all */
+#define IMAGES_LONG_MAX 6     /* imports and gc under way: they depend on their client, or on each other */
+
+struct image_wait; /* opaque */
+
+struct image_events {
+        /* Any number of times, and never from within a call.  May be NULL. */
+        void (*on_progress)(struct image_wait *wait, const struct imager_event *event, void *context);
+        /* Of an import: image_feed() takes more.  May be NULL. */
+        void (*on_room)(struct image_wait *wait, void *context);
+        /* The last one; *wait is gone with it.  err NULL: done. */
+        void (*on_end)(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                       void *context);
+};
+
+int images_new(struct box *box, struct images **ret, struct cella_err *err);
+struct images *images_free(struct images *images);
+
+/* ---- jobs; each may end in the call itself by an error, and else in on_end ---- */
+
+struct image_pull {
+        const char *ref, *platform; /* platform may be NULL */
+        bool insecure;              /* allowed only for what the settings list */
+};
+/* What the settings allow of registries; that the caller may change images is the caller's to see to. */
+int image_pull(struct box *box, const struct caller *caller, const struct image_pull *pull,
+               const struct image_events *events, void *context, struct image_wait **ret,
+               struct cella_err *err);
+/* The archive comes by image_feed(), and not too slowly (image_feed.h). */
+int image_import(struct box *box, const struct caller *caller, const char *name,
+                 const struct image_events *events, void *context, struct image_wait **ret,
+                 struct cella_err *err);
+int image_remove(struct box *box, const struct caller *caller, const char *name,
+                 const struct image_events *events, void *context, struct image_wait **ret,
+                 struct cella_err *err);
+int image_collect(struct box *box, const struct caller *caller, const struct image_events *events,
+                  void *context, struct image_wait **ret, struct cella_err *err);
+
+/* The settings' images.max_bytes goes to the store, if it may be another than what is written there. */
+void images_configure(struct box *box);
+
+/* How much of it was taken; on_room comes if it was not all.  Then the end of it. */
+size_t image_feed(struct image_wait *wait, const char *data, size_t len);
+void image_feed_end(struct image_wait *wait);
+
+/* No event follows.  The others who wait for the same go on. */
+void image_wait_cancel(struct image_wait *wait);
+
+/* ---- an image to be used ---- */
+
+/* 1: it is there, *ret_id is its id.  0: it is being pulled, and on_end comes with its id in end->images;
+ * *ret is for image_wait_cancel().  Less than 0: it is not there, and the settings or the caller's
+ * capabilities have it so that it is not pulled. */
+int box_image_want(struct box *box, const struct caller *caller, const char *name,
+                   const struct image_events *events, void *context, char ret_id[IMAGER_ID_SIZE],
+                   struct image_wait **ret, struct cella_err *err);
+
+/* ---- for people ---- */
+
+/* All that are in the store; good until the next call. */
+int images_all(const struct box *box, const struct image_shelf **ret, struct cella_err *err);
+
+struct images_stat {
+        uint64_t images, bytes;       /* in the store; as of some seconds ago */
+        uint64_t pulls, pulls_failed; /* since the start */
+        unsigned jobs;                /* now */
+};
+void images_stat(const struct box *box, struct images_stat *ret);

@@ -1,0 +1,48 @@
+/* core/image/internal.h -- the inside of images, for the files that are it: images.c, image_jobs.c. */
+#pragma once
+#include "core/image/images.h"
+
+enum job_type { JOB_PULL, JOB_IMPORT, JOB_REMOVE, JOB_COLLECT, JOB_BOUND };
+
+struct job {
+        struct list link; /* in images->jobs, oldest first */
+        enum job_type type;
+        uint64_t id; /* 0: it has not begun */
+        char *name;  /* of a pull, written out; of a gc, NULL */
+        char *platform;
+        bool insecure;
+        char key[ID_SIZE];       /* of who began it; "": the owner */
+        struct image_feed *feed; /* of an import */
+        int archive;             /* what cella-image reads of it, until it has it; -1 */
+        struct list waits;       /* struct image_wait; empty: it was cancelled */
+        int64_t cancelled_us;
+};
+
+struct image_wait {
+        struct list link;
+        struct images *images;
+        struct job *job;
+        const struct image_events *events;
+        void *context;
+};
+
+struct images {
+        struct box *box;
+        struct imager_link *link; /* NULL: there is no cella-image */
+        bool asked;               /* the keeper, for one */
+        uint64_t last_id;
+        struct list jobs;
+        unsigned n_jobs, running;
+        uv_timer_t tick;
+        int64_t idle_us; /* when there was a job last */
+        struct images_stat stat;
+        struct image_shelf shelf;
+        int64_t stat_us; /* when the store was looked at */
+};
+
+/* One more job, or another who waits for the same.  wanted: what of it is asked for. */
+int image_job_add(struct box *box, const struct caller *caller, const struct job *wanted,
+                  const struct image_events *events, void *context, struct image_wait **ret,
+                  struct cella_err *err);
+/* Without a word to anybody. */
+void image_job_free(struct images *images, struct job *job);

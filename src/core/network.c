@@ -1,0 +1,367 @@
+#include "core/network.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/core.h"
+#include "core/egress.h"
+#include "egress/policy.h"
+
+/* How the room in a message is shared. */
+#define SETTINGS_BLOCKED_MAX 900
+#define REQUEST_BLOCKED_MAX (EGRESS_PATTERNS_MAX - SETTINGS_BLOCKED_MAX)
+#define SETTINGS_TEXT_MAX (64u * 1024)
+#define REQUEST_TEXT_MAX (EGRESS_TEXT_MAX - SETTINGS_TEXT_MAX)
+
+/* ---- the fields ---- */
+
+static int check_pattern(enum policy_list list, const json_t *value, const char *path, struct cella_err *err)
+{
+        const char *text = json_string_value(value), *why = policy_check_pattern(list, text);
+        char shown[64];
+        size_t n = 0;
+        if (!why)
+                return 0;
+        for (; n < sizeof shown - 1 && text[n]; n++) /* part of a character is no text */
+                shown[n] = (char)(text[n] < ' ' || text[n] > '~' ? '?' : text[n]);
+        shown[n] = '\0';
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s cannot be '%s': %s", path, shown, why);
+}
+
+static int check_allowed(const json_t *value, const char *path, struct cella_err *err)
+{
+        return check_pattern(POLICY_ALLOWED, value, path, err);
+}
+
+static int check_blocked(const json_t *value, const char *path, struct cella_err *err)
+{
+        return check_pattern(POLICY_BLOCKED, value, path, err);
+}
+
+static int check_private(const json_t *value, const char *path, struct cella_err *err)
+{
+        return check_pattern(POLICY_PRIVATE, value, path, err);
+}
+
+#define PATTERN                                                                                              \
+        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = EGRESS_PATTERN_MAX - 1
+static const struct field allowed = {PATTERN, .check = check_allowed};
+static const struct field blocked = {PATTERN, .check = check_blocked};
+static const struct field private = {PATTERN, .check = check_private};
+
+const struct field *network_settings_fields(void)
+{
+        static const struct field fields[] = {
+                {.name = "tier",
+                 .type = FIELD_WORD,
+                 .words = tier_words,
+                 .standard = "\"restricted\"",
+                 .help = "restricted: no network; standard: allowed_domains; elevated: any public address"},
+                {.name = "allowed_domains",
+                 .type = FIELD_ARRAY,
+                 .item = &allowed,
+                 .max = EGRESS_PATTERNS_MAX,
+                 .standard = "[]",
+                 .help = "what tier standard may reach: example.com, *.example.com (below it), 192.0.2.1, "
+                         "each with :port or for 80 and 443"},
+                {.name = "blocked_domains",
+                 .type = FIELD_ARRAY,
+                 .item = &blocked,
+                 .max = SETTINGS_BLOCKED_MAX,
+                 .standard = "[]",
+                 .help = "what no tier may reach; without :port on no port"},
+                {.name = "allowed_private",
+                 .type = FIELD_ARRAY,
+                 .item = &private,
+                 .max = EGRESS_PATTERNS_MAX,
+                 .standard = "[]",
+                 .help = "names, addresses and networks (10.0.0.0/8) that may be private, if they are "
+                         "allowed"},
+                {.name = "connections",
+                 .type = FIELD_INTEGER,
+                 .min = 1,
+                 .max = 4096,
+                 .standard = "256",
+                 .help = "of a sandbox at once"},
+                {.name = "bytes_per_execution",
+                 .type = FIELD_INTEGER,
+                 .min = 1,
+                 .max = INT64_C(1) << 50,
+                 .standard = "1073741824",
+                 .help = "sent and received together"},
+                {.name = "idle_timeout_ms",
+                 .type = FIELD_INTEGER,
+                 .min = 100,
+                 .max = INT64_C(86400000),
+                 .standard = "60000",
+                 .help = "a connection on which nothing moves for so long is closed"},
+                {0}};
+        return fields;
+}
+
+const struct field *network_request_fields(void)
+{
+        static const struct field fields[] = {{.name = "tier",
+                                               .type = FIELD_WORD,
+                                               .words = tier_words,
+                                               .help = "at most what the settings and the key allow"},
+                                              {.name = "allowed_domains",
+                                               .type = FIELD_ARRAY,
+                                               .item = &allowed,
+                                               .max = EGRESS_PATTERNS_MAX,
+                                               .help = "only these, of what the settings allow"},
+                                              {.name = "blocked_domains",
+                                               .type = FIELD_ARRAY,
+                                               .item = &blocked,
+                                               .max = REQUEST_BLOCKED_MAX,
+                                               .help = "nor these"},
+                                              {0}};
+        return fields;
+}
+
+/* With the NUL of each. */
+static size_t text_bytes(const json_t *list)
+{
+        size_t n = 0, i;
+        const json_t *v;
+        json_array_foreach (list, i, v)
+                n += json_string_length(v) + 1;
+        return n;
+}
+
+static const json_t *list_of(const struct settings *s, const char *name)
+{
+        return json_object_get(json_object_get(s->document, "network"), name);
+}
+
+int network_check_settings(const json_t *document, struct cella_err *err)
+{
+        const json_t *n = json_object_get(document, "network");
+        if (text_bytes(json_object_get(n, "allowed_domains")) +
+                    text_bytes(json_object_get(n, "blocked_domains")) +
+                    text_bytes(json_object_get(n, "allowed_private")) <=
+            SETTINGS_TEXT_MAX)
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
+                       "the lists in network must have at most %u bytes together", SETTINGS_TEXT_MAX);
+}
+
+/* ---- narrowing ---- */
+
+static int check_tier(const struct box *box, const struct caller *caller, enum box_tier tier, bool said,
+                      struct cella_err *err)
+{
+        if (tier > caller->tier_max) {
+                err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: network.tier %s",
+                        tier_words[tier]);
+                return err_hint(err, "this key may have at most %s", tier_words[caller->tier_max]);
+        }
+        if (said && tier > box->settings.tier)
+                return err_say(err, CELLA_ACCESS_DENIED, -EACCES,
+                               "access denied: network.tier %s, the settings allow %s", tier_words[tier],
+                               tier_words[box->settings.tier]);
+        return 0;
+}
+
+/* A list is a wish, and one that is not granted must not look as if it were. */
+static int check_list(const struct box *box, enum box_tier tier, bool said, const json_t *list,
+                      struct cella_err *err)
+{
+        if (json_array_size(list) == 0)
+                return 0;
+        if (tier == TIER_RESTRICTED && !said)
+                return err_say(err, CELLA_ACCESS_DENIED, -EACCES,
+                               "access denied: network.allowed_domains, %s allow%s no network",
+                               box->settings.tier == TIER_RESTRICTED ? "the settings" : "the key",
+                               box->settings.tier == TIER_RESTRICTED ? "" : "s");
+        if (tier == TIER_ELEVATED && said) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "network.allowed_domains cannot be combined with tier elevated, which is any public "
+                        "address");
+                return err_hint(err, "use tier standard");
+        }
+        return 0;
+}
+
+int network_narrow(const struct box *box, const struct caller *caller, const json_t *asked,
+                   struct network *ret, struct cella_err *err)
+{
+        const char *word = json_string_value(json_object_get(asked, "tier"));
+        json_t *allowed_list = json_object_get(asked, "allowed_domains"),
+               *blocked_list = json_object_get(asked, "blocked_domains");
+        const enum box_tier least =
+                box->settings.tier < caller->tier_max ? box->settings.tier : caller->tier_max;
+        enum box_tier tier = word ? (enum box_tier)tier_from_word(word) : least;
+        if (!word && allowed_list && tier == TIER_ELEVATED)
+                tier = TIER_STANDARD; /* that is what lists are for */
+        int r = check_tier(box, caller, tier, word != NULL, err);
+        if (r == 0)
+                r = check_list(box, tier, word != NULL, allowed_list, err);
+        if (r == 0 && text_bytes(allowed_list) + text_bytes(blocked_list) > REQUEST_TEXT_MAX)
+                r = err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
+                            "the lists in network must have at most %u bytes together", REQUEST_TEXT_MAX);
+        if (r == 0 && tier != TIER_RESTRICTED)
+                r = egress_check(box, err);
+        if (r < 0)
+                return r;
+        *ret = (struct network){.tier = tier};
+        if (tier != TIER_RESTRICTED) {
+                ret->allowed = tier == TIER_STANDARD ? json_incref(allowed_list) : NULL;
+                ret->blocked = json_incref(blocked_list);
+        }
+        return 0;
+}
+
+void network_done(struct network *n)
+{
+        json_decref(n->allowed);
+        json_decref(n->blocked);
+        *n = (struct network){0};
+}
+
+void network_copy(const struct network *from, struct network *to)
+{
+        const struct network copy = {from->tier, json_incref(from->allowed), json_incref(from->blocked)};
+        network_done(to);
+        *to = copy;
+}
+
+/* What was said of a list is what there is.  Only in tier standard an empty one is not the same as none. */
+static bool same_list(const json_t *said, const json_t *have, bool empty_matters)
+{
+        if (!said || (!empty_matters && json_array_size(said) == 0 && json_array_size(have) == 0))
+                return true;
+        return have && json_equal(said, have);
+}
+
+int network_check_same(const struct network *have, const json_t *asked, struct cella_err *err)
+{
+        const char *word = json_string_value(json_object_get(asked, "tier"));
+        const json_t *allowed_list = json_object_get(asked, "allowed_domains"),
+                     *blocked_list = json_object_get(asked, "blocked_domains");
+        const bool none = have->tier == TIER_RESTRICTED; /* whatever the lists say */
+        if ((!word || (enum box_tier)tier_from_word(word) == have->tier) &&
+            ((none && word) || (same_list(allowed_list, have->allowed, have->tier == TIER_STANDARD) &&
+                                same_list(blocked_list, have->blocked, false))))
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "network belongs to the sandbox, which has tier '%s'%s",
+                tier_words[have->tier], have->allowed || have->blocked ? " and lists of its own" : "");
+        return err_hint(err, "leave network out, or make another sandbox");
+}
+
+/* ---- for the egress process ---- */
+
+enum box_tier network_tier(const struct settings *s, const struct network *n)
+{
+        return n->tier < s->tier ? n->tier : s->tier;
+}
+
+/* The lists of a message, in their order; NULL: it says nothing. */
+struct lists {
+        const json_t *allowed[2], *blocked[2], *private;
+};
+
+static void choose(const struct settings *s, const struct network *n, struct lists *ret)
+{
+        const enum box_tier tier = network_tier(s, n);
+        *ret = (struct lists){.blocked = {list_of(s, "blocked_domains"), n->blocked},
+                              .private = list_of(s, "allowed_private")};
+        if (tier != TIER_STANDARD)
+                return;
+        if (s->tier == TIER_ELEVATED && n->allowed) {
+                ret->allowed[0] = n->allowed;
+        } else {
+                ret->allowed[0] = list_of(s, "allowed_domains");
+                ret->allowed[1] = n->allowed;
+        }
+}
+
+static char *put_list(char *to, const json_t *list)
+{
+        size_t i;
+        const json_t *v;
+        json_array_foreach (list, i, v) {
+                size_t n = json_string_length(v) + 1;
+                memcpy(to, json_string_value(v), n);
+                to += n;
+        }
+        return to;
+}
+
+static uint64_t number(const struct settings *s, const char *name)
+{
+        return (uint64_t)json_integer_value(list_of(s, name));
+}
+
+int network_message(const struct settings *s, const struct network *n, enum egress_request type,
+                    uint64_t sandbox, struct egress_attach **ret, size_t *ret_len)
+{
+        struct lists l;
+        const bool closed = network_tier(s, n) == TIER_RESTRICTED;
+        choose(s, n, &l);
+        const json_t *all[] = {l.allowed[0], l.allowed[1], l.blocked[0], l.blocked[1], l.private};
+        size_t len = sizeof **ret;
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+                len += text_bytes(all[i]);
+        if (len > sizeof **ret + EGRESS_TEXT_MAX)
+                return -E2BIG;
+        struct egress_attach *m = calloc(1, len);
+        if (!m)
+                return -ENOMEM;
+        *m = (struct egress_attach){
+                .type = type,
+                .tier = closed || network_tier(s, n) == TIER_STANDARD ? EGRESS_STANDARD : EGRESS_ELEVATED,
+                .sandbox = sandbox,
+                .n_blocked = (uint32_t)(json_array_size(l.blocked[0]) + json_array_size(l.blocked[1])),
+                .n_private = (uint32_t)json_array_size(l.private),
+                .connections_max = (uint32_t)number(s, "connections"),
+                .idle_ms = (uint32_t)number(s, "idle_timeout_ms"),
+                .bytes_max = number(s, "bytes_per_execution"),
+        };
+        for (int i = 0; i < 2; i++)
+                m->n_allowed[i] = l.allowed[i]       ? (uint32_t)json_array_size(l.allowed[i])
+                                  : closed && i == 0 ? 0
+                                                     : EGRESS_ANY;
+        char *at = (char *)(m + 1);
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+                at = put_list(at, all[i]);
+        *ret = m;
+        *ret_len = len;
+        return 0;
+}
+
+/* ---- as JSON ---- */
+
+json_t *network_to_state(const struct network *n)
+{
+        return json_pack("{s:s, s:O?, s:O?}", "tier", tier_words[n->tier], "allowed_domains", n->allowed,
+                         "blocked_domains", n->blocked);
+}
+
+static json_t *list_from(const json_t *object, const char *name)
+{
+        json_t *list = json_object_get(object, name);
+        return json_is_array(list) ? json_incref(list) : NULL;
+}
+
+void network_from_state(const json_t *object, struct network *ret)
+{
+        const char *word = json_string_value(json_object_get(object, "tier"));
+        int tier = word ? tier_from_word(word) : TIER_RESTRICTED;
+        *ret = (struct network){.tier = tier < 0 ? TIER_RESTRICTED : (enum box_tier)tier,
+                                .allowed = list_from(object, "allowed_domains"),
+                                .blocked = list_from(object, "blocked_domains")};
+}
+
+json_t *network_to_json(const struct settings *s, const struct network *n)
+{
+        const enum box_tier tier = network_tier(s, n);
+        json_t *o = json_pack("{s:s}", "tier", tier_words[tier]);
+        if (n->allowed && tier == TIER_STANDARD)
+                json_object_set(o, "allowed_domains", n->allowed);
+        if (n->blocked && tier != TIER_RESTRICTED)
+                json_object_set(o, "blocked_domains", n->blocked);
+        return o;
+}

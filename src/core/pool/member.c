@@ -1,0 +1,205 @@
+/* core/pool/member.c -- sandboxes that wait in a pool: made, come to wait, dropped. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/pool/internal.h"
+#include "core/sandbox/queue.h"
+#include "snapshot/release.h"
+#include "sys/file.h"
+
+#define BACKOFF_US INT64_C(250000) /* members that fail; doubled each time */
+#define BACKOFF_DOUBLINGS 8
+#define TRIES 3 /* before a program is taken for one that cannot wait */
+
+void waiting_free(struct waiting *w)
+{
+        struct box_sandbox *sb = w->sandbox;
+        if (sb) {
+                sb->waiting = NULL;
+                w->sandbox = NULL;
+        }
+        if (!list_empty(&w->link)) {
+                list_remove(&w->link);
+                w->pool->n_ready--;
+        } else if (!w->ready && w->pool) {
+                w->pool->n_making--;
+        }
+        w->pool = NULL;
+        if (w->task.sandbox)
+                sandbox_detach(&w->task);
+        watch_stop(&w->watched);
+        sys_close(w->control);
+        free(w);
+}
+
+void pool_drop(struct waiting *w)
+{
+        struct box_sandbox *sb = w->sandbox;
+        if (w->tag && sb->channel)
+                channel_forget(sb->channel, w->tag);
+        waiting_free(w);
+        sandbox_remove(sb);
+}
+
+void pool_failed(struct pool *pool)
+{
+        unsigned doublings = pool->failures < BACKOFF_DOUBLINGS ? pool->failures : BACKOFF_DOUBLINGS;
+        pool->failures++;
+        pool->not_before_us = clock_us() + (BACKOFF_US << doublings);
+}
+
+/* A program that does not come to wait: it has no way to be held (linked statically, or for a libc that does
+ * not load what holds it), or there is none.  Then a sandbox that is ready is all there is. */
+static void ended_early(struct pool *pool, const char *how)
+{
+        pool_failed(pool);
+        if (pool->failures < TRIES || (pool->how.kind != WAITING_SHELL && pool->how.kind != WAITING_SCRIPT))
+                return;
+        err_say(&pool->problem, CELLA_RUNTIME_NOT_FOUND, -ENOEXEC, "%s %s", pool->how.program, how);
+        pool->how.kind = WAITING_NOT;
+        pool->retry_us = clock_us() + RETRY_US;
+        pool->failures = 0;
+        pool->not_before_us = 0;
+}
+
+static void waits_now(struct waiting *w)
+{
+        struct pool *pool = w->pool;
+        if (pool->n_ready >= pool->size) { /* it was made smaller meanwhile */
+                pool_drop(w);
+                return;
+        }
+        w->ready = true;
+        pool->n_making--;
+        pool->n_ready++;
+        pool->failures = pool->unlucky = 0;
+        pool->refill_us = clock_us() - w->begun_us;
+        list_add(&pool->ready, &w->link);
+        pools_give_way(pool->box, queue_wants(pool->box)); /* who came meanwhile may need the room */
+        pools_refill(pool->box);
+}
+
+static void on_said(struct watched *watched, uint32_t events)
+{
+        struct waiting *w = list_entry(watched, struct waiting, watched);
+        struct pool *pool = w->pool;
+        struct warm_ready said = {0};
+        (void)events;
+        ssize_t n = recv(w->control, &said, sizeof said, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        watch_stop(&w->watched);
+        if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
+                w->cpu_us = said.cpu_us;
+                w->said = true;
+                if (w->pid) /* else init's word that it was started is still on its way */
+                        waits_now(w);
+                return;
+        }
+        const int why = n > 0 ? *(const char *)&said : 0;
+        if (why == 0)
+                ended_early(pool, "cannot be made to wait for code: it is run when there is some");
+        else if (why != WARM_ADDRESS || pool->unlucky++ > 2)
+                pool_failed(pool);
+        pool_drop(w);
+}
+
+static void on_message(void *context, const struct message *message, const char *data)
+{
+        struct waiting *w = context;
+        struct message m = *message;
+        int32_t pid;
+        message_close_fds(&m);
+        if (m.type == INIT_STARTED && m.len == sizeof pid) {
+                memcpy(&pid, data, sizeof pid);
+                w->pid = pid;
+                if (w->said && !w->ready)
+                        waits_now(w);
+                return;
+        }
+        if (w->control >= 0 && !w->ready && m.type == INIT_EXITED)
+                return; /* why, the socket says */
+        if (m.type == INIT_FAILED)
+                ended_early(w->pool, "is not there");
+        else
+                pool_failed(w->pool);
+        pool_drop(w);
+}
+
+static void on_channel(struct task *task)
+{
+        struct waiting *w = list_entry(task, struct waiting, task);
+        struct box_sandbox *sb = task->sandbox;
+        struct cella_err err = {0};
+        if (w->how.kind == WAITING_NOT)
+                return;
+        w->tag = channel_open_tag(sb->channel, on_message, w);
+        if (w->tag == 0 || waiting_spawn(sb, w->tag, &w->how, &w->control, &err) < 0 ||
+            watch_start(&w->watched, sb->box->fds, w->control, EPOLLIN, on_said) < 0) {
+                pool_failed(w->pool);
+                pool_drop(w);
+        }
+}
+
+static void on_ready(struct task *task)
+{
+        struct waiting *w = list_entry(task, struct waiting, task);
+        if (w->how.kind == WAITING_NOT)
+                waits_now(w);
+}
+
+static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+{
+        struct waiting *w = list_entry(task, struct waiting, task);
+        struct pool *pool = w->pool;
+        (void)sb;
+        (void)err;
+        pool_failed(pool);
+        waiting_free(w);
+}
+
+int pool_add_member(struct pool *pool)
+{
+        struct waiting *w = calloc(1, sizeof *w);
+        struct box_sandbox *sb = NULL;
+        struct cella_err err = {0};
+        struct caller owner;
+        caller_owner(&owner);
+        const struct sandbox_spec spec = {
+                .caller = &owner,
+                .scope = SCOPE_EXECUTION,
+                .one_shot = true,
+                .limits = pool->limits,
+                .image = pool->image,
+                .network.tier = pool->network ? TIER_STANDARD : TIER_RESTRICTED}; /* until it is taken */
+        if (!w || sandbox_add(pool->box, &spec, &sb, &err) < 0) {
+                free(w);
+                return -ENOMEM;
+        }
+        *w = (struct waiting){
+                .pool = pool, .sandbox = sb, .how = pool->how, .control = -1, .begun_us = clock_us()};
+        w->task = (struct task){.on_channel = on_channel, .on_ready = on_ready, .on_lost = on_lost};
+        list_init(&w->task.link);
+        list_init(&w->link);
+        sb->waiting = w;
+        sb->ahead = true;
+        sb->hold_secret = waiting_secret(&pool->how);
+        pool->n_making++;
+        sandbox_attach(sb, &w->task);
+        return 0;
+}
+
+void pool_drop_members(struct pool *pool)
+{
+        list_each (at, &pool->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->waiting && sb->waiting->pool == pool && !sb->waiting->ready)
+                        pool_drop(sb->waiting);
+        }
+        while (!list_empty(&pool->ready))
+                pool_drop(list_entry(pool->ready.next, struct waiting, link));
+}

@@ -1,0 +1,602 @@
+#include "core/pool/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "core/execution/execution.h"
+#include "core/sandbox/queue.h"
+#include "engine/runtime.h"
+#include "sys/file.h"
+
+#define SPARES_MAX 4                 /* pools of spare sandboxes that are in no settings */
+#define WANTED_US INT64_C(60000000)  /* and how long they outlive their last use */
+#define MAKING_AT_ONCE 2             /* of all pools: requests have the rest of the machine */
+#define RUSH_US 10000                /* an execution that is younger has just come */
+#define RUSHED_EACH_US 100000        /* between two members, while there is a rush */
+#define LULL_MS 5                    /* without any execution */
+#define FRONT_MAX 8                  /* that get ready in earnest */
+#define OVERDUE_US INT64_C(60000000) /* a member that does not come to wait */
+
+/* ---- templates ---- */
+
+static void on_template(void *context, int fd, char *modules, const struct cella_err *err)
+{
+        struct pool *pool = context;
+        pool->maker = NULL;
+        if (fd < 0) {
+                pool->problem = *err;
+                pool->how.kind = WAITING_NOT; /* a sandbox that is ready is better than none */
+                pool->retry_us = clock_us() + RETRY_US;
+        } else {
+                pool->problem = (struct cella_err){0};
+                pool->how.template_fd = fd;
+                pool->how.modules = modules;
+        }
+        pools_refill(pool->box);
+}
+
+static bool lacks_template(const struct pool *pool)
+{
+        return pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd < 0;
+}
+
+static void try_again(struct pool *pool)
+{
+        struct waiting_how how;
+        waiting_how(pool->runtime, &how);
+        if (how.kind != WAITING_TEMPLATE)
+                pool->problem = (struct cella_err){0};
+        pool->how.kind = how.kind;
+}
+
+static void make_template(struct pool *pool)
+{
+        if (pool->maker || template_make(pool->box, pool->image, pool->how.program, pool->preload,
+                                         on_template, pool, &pool->maker, &pool->problem) == 0)
+                return;
+        pool->how.kind = WAITING_NOT;
+        pool->retry_us = clock_us() + RETRY_US;
+}
+
+static void drop_template(struct pool *pool)
+{
+        sys_close(pool->how.template_fd);
+        pool->how.template_fd = -1;
+        free(pool->how.modules);
+        pool->how.modules = NULL;
+}
+
+/* ---- its image ---- */
+
+static unsigned count_env(const struct used_image *image)
+{
+        unsigned n = 0;
+        while (image && image->image->env[n])
+                n++;
+        return n;
+}
+
+/* What was made of the old one is of no use for the new one, whatever its name. */
+static void change_image(struct pool *pool, struct used_image *image)
+{
+        pool_drop_members(pool);
+        drop_template(pool);
+        template_cancel(pool->maker);
+        pool->maker = NULL;
+        used_image_unref(pool->image);
+        pool->image = image;
+        pool->problem = (struct cella_err){0};
+        pool->failures = pool->unlucky = 0;
+        pool->not_before_us = 0;
+        waiting_how(pool->runtime, &pool->how);
+        pool->how.n_env = count_env(image);
+}
+
+/* A name may mean another image by now, or none. */
+static void look_for_image(struct pool *pool)
+{
+        struct used_image *now = NULL;
+        struct cella_err err = {0};
+        const bool missing = used_image_find(pool->box, pool->image_name, &now, &err) < 0;
+        if (missing != pool->no_image || !used_image_same(now, pool->image))
+                change_image(pool, now);
+        else
+                used_image_unref(now);
+        pool->no_image = missing;
+        if (missing)
+                pool->problem = err;
+}
+
+/* ---- its beginning and its end ---- */
+
+static struct pool *pool_new(struct box *box, const char *runtime, const char *image, json_t *preload,
+                             const struct cella_limits *limits)
+{
+        struct pool *pool = preload ? calloc(1, sizeof *pool) : NULL;
+        if (!pool) {
+                json_decref(preload);
+                return NULL;
+        }
+        *pool = (struct pool){.box = box, .preload = preload, .limits = *limits};
+        snprintf(pool->runtime, sizeof pool->runtime, "%s", runtime);
+        snprintf(pool->image_name, sizeof pool->image_name, "%s", image);
+        waiting_how(runtime, &pool->how);
+        list_init(&pool->ready);
+        return pool;
+}
+
+static void pool_free(struct pool *pool)
+{
+        list_each (at, &pool->box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->pool == pool)
+                        sb->pool = NULL;
+        }
+        pool_drop_members(pool);
+        drop_template(pool);
+        template_cancel(pool->maker);
+        list_remove(&pool->link);
+        used_image_unref(pool->image);
+        json_decref(pool->preload);
+        free(pool);
+}
+
+/* ---- filling up ---- */
+
+static unsigned making(const struct box *box)
+{
+        unsigned n = 0;
+        list_each (at, &box->pools, other)
+                n += list_entry(at, struct pool, link)->n_making;
+        return n;
+}
+
+static bool wants_member(const struct pool *pool)
+{
+        const struct box *box = pool->box;
+        return pool->n_ready + pool->n_making < pool->size && !pool->no_image && !lacks_template(pool) &&
+               clock_us() >= pool->not_before_us && box->alive + 1 < box->settings.sandboxes_max &&
+               making(box) < MAKING_AT_ONCE;
+}
+
+/* Whether what has just come has use for the whole machine.  To fill a pool then, and to take from it at
+ * once, costs more than to make what each needs, and all of them wait for it.  Still, others may need what is
+ * in another pool, and a rush may last: now and then one is made. */
+static bool is_rushed(const struct box *box)
+{
+        const int64_t since = clock_us() - RUSH_US;
+        unsigned n = 0;
+        for (const struct list *at = box->executions.previous; n < box->cores && at != &box->executions;
+             at = at->previous, n++)
+                if (list_entry(at, const struct execution, link)->come_us < since)
+                        break;
+        return n == box->cores;
+}
+
+/* Those that are taken next get ready in earnest, which takes memory; the others wait as they are.  One that
+ * has yet to; NULL: there is none. */
+static struct waiting *next_in_front(const struct box *box)
+{
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                unsigned n = pool->size < 32 ? 1 : pool->size / 16 < FRONT_MAX ? pool->size / 16 : FRONT_MAX;
+                for (struct list *l = pool->ready.next; n > 0 && l != &pool->ready; l = l->next, n--) {
+                        struct waiting *w = list_entry(l, struct waiting, link);
+                        if (!w->soon && w->how.kind == WAITING_TEMPLATE)
+                                return w;
+                }
+        }
+        return NULL;
+}
+
+static void on_lull(uv_timer_t *timer)
+{
+        struct box *box = timer->data;
+        struct waiting *w;
+        if (!list_empty(&box->executions)) /* there is better use for the time */
+                return;
+        while ((w = next_in_front(box))) {
+                waiting_soon(w->control);
+                w->soon = true;
+        }
+}
+
+/* One that never says that it waits must not keep the others from being made. */
+static void drop_overdue(struct box *box)
+{
+        const int64_t oldest = clock_us() - OVERDUE_US;
+        list_each (at, &box->sandboxes, other) {
+                struct waiting *w = list_entry(at, struct box_sandbox, link)->waiting;
+                if (!w || w->ready || !w->pool || w->begun_us > oldest)
+                        continue;
+                pool_failed(w->pool);
+                pool_drop(w);
+                return; /* the list has changed; the next turn has the next */
+        }
+}
+
+static void drop_unwanted(struct box *box)
+{
+        const int64_t since = clock_us() - WANTED_US;
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (!pool->lasting && pool->wanted_us < since)
+                        pool_free(pool);
+        }
+}
+
+void pools_tick(struct box *box)
+{
+        drop_unwanted(box);
+        if (making(box) > 0)
+                drop_overdue(box);
+        pools_refill(box);
+}
+
+void pools_refill(struct box *box)
+{
+        /* Who asks for one thing after the other has asked for the next before that would be done. */
+        if (list_empty(&box->executions) && !box->stopping && next_in_front(box))
+                uv_timer_start(&box->lull, on_lull, LULL_MS, 0);
+        bool more = !box->stopping && box->probed && !box->unable.kind;
+        if (more)
+                list_each (at, &box->pools, other) {
+                        struct pool *pool = list_entry(at, struct pool, link);
+                        look_for_image(pool);
+                        if (pool->no_image)
+                                continue;
+                        if (pool->problem.kind && !pool->maker && clock_us() >= pool->retry_us)
+                                try_again(pool);
+                        if (lacks_template(pool))
+                                make_template(pool);
+                }
+        const int64_t now = clock_us();
+        const bool rushed = more && is_rushed(box);
+        while (more) { /* one for each in turn */
+                more = false;
+                list_each (at, &box->pools, other) {
+                        struct pool *pool = list_entry(at, struct pool, link);
+                        if (rushed && now - pool->added_us < RUSHED_EACH_US)
+                                continue;
+                        if (!wants_member(pool) || pool_add_member(pool) < 0)
+                                continue;
+                        pool->added_us = now;
+                        more = true;
+                }
+        }
+}
+
+static struct pool *fullest(const struct box *box)
+{
+        struct pool *found = NULL;
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->n_ready > 0 && (!found || pool->n_ready > found->n_ready))
+                        found = pool;
+        }
+        return found;
+}
+
+bool pools_give_way(struct box *box, unsigned wanted)
+{
+        bool gave = false;
+        unsigned ending = 0;
+        struct pool *pool;
+        list_each (at, &box->sandboxes, other)
+                ending += list_entry(at, struct box_sandbox, link)->state == SANDBOX_ENDING;
+        while (box->alive + wanted > box->settings.sandboxes_max + ending && (pool = fullest(box))) {
+                gave = true;
+                pool_drop(list_entry(pool->ready.next, struct waiting, link));
+                ending++; /* its room comes back by queue_release() */
+        }
+        return gave;
+}
+
+/* ---- taking ---- */
+
+/* Those that belong to the sandbox are the same; the others are each execution's own. */
+static bool same_limits(const struct cella_limits *a, const struct cella_limits *b)
+{
+        static const char *const own[] = {"timeout_ms", "grace_ms", "output_bytes", NULL};
+        for (size_t i = 0; i < limits_table_len; i++)
+                if (limit_get(a, &limits_table[i]) != limit_get(b, &limits_table[i]) &&
+                    word_index(own, limits_table[i].name) < 0)
+                        return false;
+        return true;
+}
+
+/* For what no other serves: nothing waits in its members. */
+static bool is_spare(const struct pool *pool)
+{
+        return !pool->runtime[0];
+}
+
+static bool serves_runtime(const struct pool *pool, const struct used_image *image,
+                           const struct exec_request *r)
+{
+        struct runtime runtime;
+        return r->runtime && runtime_find(r->runtime, &runtime) == 0 &&
+               !strcmp(runtime.program, pool->how.program) &&
+               !runtime_program(pool->box, r->runtime,
+                                used_image_name(image)) && /* another than what waits */
+               waiting_fits(&pool->how, r);
+}
+
+static bool serves(const struct pool *pool, const struct used_image *image, const struct sandbox_spec *spec,
+                   const struct exec_request *r)
+{
+        if (pool->no_image || !used_image_same(pool->image, image))
+                return false;
+        if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing) ||
+                     pool->network != (spec->network.tier != TIER_RESTRICTED)))
+                return false;
+        return is_spare(pool) || serves_runtime(pool, image, r);
+}
+
+/* The oldest; not one that has died, of which on_lost() is going to hear. */
+static struct waiting *first_alive(const struct pool *pool)
+{
+        list_each (at, &pool->ready, other) {
+                struct waiting *w = list_entry(at, struct waiting, link);
+                if (!w->sandbox->died)
+                        return w;
+        }
+        return NULL;
+}
+
+static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const struct sandbox_spec *spec)
+{
+        struct box_sandbox *sb = w->sandbox;
+        list_remove(&w->link);
+        pool->n_ready--;
+        pool->hits++;
+        pool->n_in_use++;
+        sandbox_detach(&w->task);
+        sandbox_adopt(sb, spec);
+        queue_hold(sb); /* if memory is short it counts for no caller, and the next allocation fails */
+        sb->pool = pool;
+        sb->ahead = false;
+        egress_attach(sb);
+        return sb;
+}
+
+/* What was wanted twice within a while is going to be wanted again: so images and limits other than the
+ * settings' have spare sandboxes, too.  The first time there is a pool, the second time it gets its size. */
+static void want_spare(struct box *box, const struct sandbox_spec *spec, struct pool *pool)
+{
+        struct pool *oldest = NULL;
+        unsigned n = 0;
+        if (pool)
+                pool->size = box->settings.spare;
+        if (pool || box->settings.spare == 0 || box->stopping || (spec->required && box->missing))
+                return;
+        list_each (at, &box->pools, other) {
+                struct pool *p = list_entry(at, struct pool, link);
+                if (p->lasting)
+                        continue;
+                n++;
+                if (!oldest || p->wanted_us < oldest->wanted_us)
+                        oldest = p;
+        }
+        if (n >= SPARES_MAX)
+                pool_free(oldest);
+        pool = pool_new(box, "", used_image_name(spec->image), json_array(), &spec->limits);
+        if (!pool)
+                return;
+        pool->network = spec->network.tier != TIER_RESTRICTED;
+        pool->wanted_us = clock_us();
+        list_add(&box->pools, &pool->link);
+        look_for_image(pool);
+}
+
+struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r)
+{
+        struct pool *missed = NULL, *spare = NULL;
+        if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
+            !queue_key_has_room(box, spec->caller->key, spec->caller->sandboxes_max))
+                return NULL;
+        list_each (at, &box->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (!serves(pool, spec->image, spec, r))
+                        continue;
+                struct waiting *w = first_alive(pool);
+                pool->wanted_us = clock_us();
+                if (w) {
+                        if (missed)
+                                missed->misses++;
+                        return take_from(pool, w, spec);
+                }
+                if (is_spare(pool))
+                        spare = pool;
+                else if (!missed)
+                        missed = pool;
+        }
+        if (missed)
+                missed->misses++;
+        want_spare(box, spec, spare);
+        return NULL;
+}
+
+void pool_left(struct box_sandbox *sb)
+{
+        if (sb->pool)
+                sb->pool->n_in_use--;
+        sb->pool = NULL;
+}
+
+void pool_how(const struct box *box, const struct used_image *image, const struct exec_request *r,
+              struct waiting_how *ret)
+{
+        *ret = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd >= 0 &&
+                    serves(pool, image, NULL, r)) {
+                        *ret = pool->how;
+                        return;
+                }
+        }
+}
+
+bool pool_template(const struct box *box, const struct used_image *image, const char *name,
+                   struct waiting_how *ret)
+{
+        struct runtime runtime;
+        if (runtime_find(name, &runtime) < 0)
+                return false;
+        list_each (at, &box->pools, other) {
+                const struct pool *pool = list_entry(at, struct pool, link);
+                if (pool->how.template_fd >= 0 && !strcmp(pool->how.program, runtime.program) &&
+                    used_image_same(pool->image, image)) {
+                        *ret = pool->how;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* ---- which there are ---- */
+
+/* The same but for its size: may stay as it is. */
+static struct pool *find_same(struct list *pools, const char *image, const char *runtime,
+                              const json_t *preload, const struct cella_limits *limits)
+{
+        list_each (at, pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (!strcmp(pool->image_name, image) && !strcmp(pool->runtime, runtime) &&
+                    json_equal(pool->preload, preload) && same_limits(&pool->limits, limits))
+                        return pool;
+        }
+        return NULL;
+}
+
+static int add_pool(struct box *box, struct list *old, const json_t *entry)
+{
+        const char *runtime = json_string_value(json_object_get(entry, "runtime"));
+        const char *image = json_string_value(json_object_get(entry, "image"));
+        json_t *preload = json_object_get(entry, "preload");
+        unsigned size = (unsigned)json_integer_value(json_object_get(entry, "size"));
+        struct cella_limits limits = box->settings.limits;
+        limits_overlay(json_object_get(entry, "limits"), &limits, NULL);
+        preload = preload ? json_incref(preload) : json_array();
+        image = image ? image : box->settings.image;
+        struct pool *pool = find_same(old, image, runtime, preload, &limits);
+        if (pool) {
+                list_remove(&pool->link);
+                json_decref(preload);
+        } else if (!(pool = pool_new(box, runtime, image, preload, &limits))) {
+                return -ENOMEM;
+        }
+        pool->lasting = true;
+        const bool network = box->settings.tier != TIER_RESTRICTED;
+        if (pool->network != network)
+                pool_drop_members(pool); /* its template is as good as before */
+        pool->network = network;
+        pool->size = size;
+        while (pool->n_ready > size)
+                pool_drop(list_entry(pool->ready.next, struct waiting, link));
+        list_add(&box->pools, &pool->link);
+        return 0;
+}
+
+static void move(struct list *to, struct list *from)
+{
+        list_init(to);
+        while (!list_empty(from)) {
+                struct list *entry = from->next;
+                list_remove(entry);
+                list_add(to, entry);
+        }
+}
+
+static void free_all(struct list *pools)
+{
+        while (!list_empty(pools))
+                pool_free(list_entry(pools->next, struct pool, link));
+}
+
+int pools_configure(struct box *box, struct cella_err *err)
+{
+        const json_t *entries = json_object_get(box->settings.document, "pools");
+        struct list old;
+        size_t i;
+        json_t *entry;
+        int r = 0;
+        move(&old, &box->pools);
+        json_array_foreach ((json_t *)entries, i, entry)
+                if (r == 0)
+                        r = add_pool(box, &old, entry);
+        if (r == 0 && box->settings.spare > 0) { /* the last: who has an own pool takes from that */
+                entry = json_pack("{s:s, s:i}", "runtime", "", "size", (int)box->settings.spare);
+                r = entry ? add_pool(box, &old, entry) : -ENOMEM;
+                json_decref(entry);
+        }
+        free_all(&old);
+        pools_refill(box);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "pools") : 0;
+}
+
+void pools_stop(struct box *box)
+{
+        free_all(&box->pools);
+}
+
+/* ---- telling ---- */
+
+static json_t *pool_about(const struct pool *p)
+{
+        static const char *const ways[] = {[WAITING_NOT] = "sandbox",
+                                           [WAITING_SHELL] = "started",
+                                           [WAITING_SCRIPT] = "started",
+                                           [WAITING_TEMPLATE] = "template"};
+        return json_pack("{s:s, s:s?, s:O, s:o, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
+                         is_spare(p) ? NULL : p->runtime, "preload", p->preload, "limits",
+                         limits_to_json(&p->limits), "size", (json_int_t)p->size, "waits",
+                         p->no_image         ? "for the image"
+                         : lacks_template(p) ? "making the template"
+                                             : ways[p->how.kind],
+                         "problem", p->problem.kind ? p->problem.msg : NULL);
+}
+
+static json_t *pool_counters(const struct pool *p)
+{
+        return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "total",
+                         (json_int_t)p->n_ready + p->n_making + p->n_in_use, "available",
+                         (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
+                         (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses",
+                         (json_int_t)p->misses, "refill_ms", (double)p->refill_us / 1000);
+}
+
+static unsigned in_use_of(const struct pool *p, const struct caller *caller)
+{
+        unsigned n = 0;
+        list_each (at, &p->box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                n += sb->pool == p && caller_sees(caller, sb->key);
+        }
+        return n;
+}
+
+json_t *pools_to_json(const struct box *box, const struct caller *caller)
+{
+        const bool all = caller_sees_counters(caller);
+        json_t *list = json_array();
+        list_each (at, &box->pools, other) {
+                const struct pool *p = list_entry(at, struct pool, link);
+                if (!p->lasting && (p->size == 0 || !all)) /* those have limits that a request asked for */
+                        continue;
+                json_t *o = pool_about(p), *counters = all ? pool_counters(p) : NULL;
+                if (all)
+                        json_object_update(o, counters);
+                else
+                        json_object_set_new(o, "in_use", json_integer(in_use_of(p, caller)));
+                json_decref(counters);
+                json_array_append_new(list, o);
+        }
+        return list;
+}

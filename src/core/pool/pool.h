@@ -1,0 +1,57 @@
+/* core/pool/pool.h -- sandboxes made ahead of time, each with an interpreter that waits in it.
+ *
+ * One pool for each entry of the settings.  A member is used once, as any other sandbox of a single
+ * execution; the next is made when the answer has gone out.  Members count as sandboxes, and give way
+ * when somebody needs the room. */
+#pragma once
+#include "core/pool/waiting.h"
+
+/* The settings have changed, or it begins. */
+int pools_configure(struct box *box, struct cella_err *err);
+/* Ends all of them. */
+void pools_stop(struct box *box);
+
+/* A sandbox that is ready for this request, with an interpreter that waits in it (sandbox->waiting); NULL
+ * if there is none.  It is the caller's from now on. */
+struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
+                              const struct exec_request *request);
+/* How the interpreter of a fresh sandbox of that image is to be started for this request; kind WAITING_NOT:
+ * plainly. */
+void pool_how(const struct box *box, const struct used_image *image, const struct exec_request *request,
+              struct waiting_how *ret);
+/* So many want room, or there is less than there was: ends as many members as that takes.  Whether there
+ * were any. */
+bool pools_give_way(struct box *box, unsigned wanted);
+/* A sandbox that was taken is gone. */
+void pool_left(struct box_sandbox *sandbox);
+/* Fills up what is not full.  Called when there may be time or room. */
+void pools_refill(struct box *box);
+/* The same, now and then; and ends what takes too long. */
+void pools_tick(struct box *box);
+
+/* The template of a runtime of that image, for contexts; false: there is none (yet). */
+bool pool_template(const struct box *box, const struct used_image *image, const char *runtime,
+                   struct waiting_how *ret);
+
+/* For a caller that does not see the daemon's counters: only the pools of the settings, without counters but
+ * the number of its own sandboxes in use. */
+json_t *pools_to_json(const struct box *box, const struct caller *caller);
+
+/* What waits in a sandbox; owned by it until it is taken. */
+struct waiting {
+        struct task task;
+        struct list link; /* in the pool, when it is ready */
+        struct pool *pool;
+        struct box_sandbox *sandbox;
+        struct waiting_how how;
+        uint32_t tag; /* 0: nothing was started */
+        int pid;
+        uint64_t cpu_us; /* that it took to get ready */
+        int control;
+        struct watched watched; /* of the control */
+        bool said, ready, soon; /* said: that it waits */
+        int64_t begun_us;
+};
+
+/* The execution has taken over what it wants of it: the tag, the socket. */
+void waiting_free(struct waiting *waiting);

@@ -1,0 +1,75 @@
+#include "core/record.h"
+
+#include <stdlib.h>
+
+#include "core/about.h"
+#include "core/violation.h"
+
+const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
+                                                     25000,   50000,   100000,   250000,   500000,
+                                                     1000000, 5000000, 30000000, 120000000};
+
+static char text[AUDIT_ABOUT_MAX]; /* one thread */
+
+void record_end(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
+                const struct cella_result *r)
+{
+        char *violations = violations_text(r), runtime[ABOUT_NAME_SIZE];
+        begin->runtime = about_runtime(about->request, runtime);
+        begin->about = text;
+        begin->about_len = about_write(about, text);
+        const struct audit_end end = {
+                .status = cella_status_name(r->status),
+                .exit_code = r->exit_code,
+                .signal = r->signal,
+                .duration_us = r->duration_us,
+                .cpu_us = r->cpu_us,
+                .memory_peak_bytes = r->memory_peak_bytes,
+                .processes_peak = r->processes_peak,
+                .output = {r->output[0], r->output[1]},
+                .output_len = {r->output_len[0], r->output_len[1]},
+                .output_total = {r->output_total[0], r->output_total[1]},
+                .violations = violations,
+        };
+        audit_end(box->audit, slot, begin, &end);
+        if (box->watch.on_recorded)
+                box->watch.on_recorded(begin, &end, box->watch.context);
+        free(violations);
+}
+
+static void record_failed(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
+                          const char *status)
+{
+        const struct audit_end end = {.status = status};
+        char runtime[ABOUT_NAME_SIZE];
+        if (about->request)
+                begin->runtime = about_runtime(about->request, runtime);
+        begin->about = text;
+        begin->about_len = about_write(about, text);
+        audit_end(box->audit, slot, begin, &end);
+        if (box->watch.on_recorded)
+                box->watch.on_recorded(begin, &end, box->watch.context);
+}
+
+void record_refused(struct box *box, int slot, struct audit_begin *begin, const struct about *about)
+{
+        if (begin->input_len > REFUSALS_INPUT_MAX)
+                begin->input_len = REFUSALS_INPUT_MAX;
+        record_failed(box, slot, begin, about, "refused");
+}
+
+void record_lost(struct box *box, int slot, struct audit_begin *begin, const struct about *about)
+{
+        record_failed(box, slot, begin, about, "lost");
+}
+
+void record_count(struct box *box, const struct cella_result *r)
+{
+        struct metrics *m = &box->metrics;
+        size_t i = 0;
+        m->executions[r->status]++;
+        m->latency_sum_us += r->duration_us;
+        while (i < METRICS_BUCKETS && r->duration_us > metrics_bounds_us[i])
+                i++;
+        m->latency[i]++;
+}

@@ -1,0 +1,215 @@
+/* core/request/fields.c -- the tables of requests that run something or make a sandbox. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/request/request.h"
+#include "secret/handle.h"
+
+#define CODE_MAX (4 * 1024 * 1024 - 4096)
+#define CONTENT_MAX (16 * 1024 * 1024)
+#define FILES_MAX 256
+#define IMPORTS_MAX 256 /* as request_scan.c */
+
+static const char *const encoding_words[] = {"utf-8", "base64", NULL};
+static const char *const output_words[] = {"drain", "kill", NULL};
+
+static const struct field argument = {.name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .max = 131071};
+
+static const struct field module = {
+        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 200};
+
+/* "text" or {"base64": "..."}. */
+static int check_content(const json_t *value, const char *path, struct cella_err *err)
+{
+        const json_t *encoded = json_is_object(value) && json_object_size(value) == 1
+                                        ? json_object_get(value, "base64")
+                                        : NULL;
+        if (json_is_string(value) ? json_string_length(value) <= CONTENT_MAX : json_is_string(encoded))
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                       "%s must be a string or {\"base64\": \"...\"}, of at most %d bytes", path,
+                       CONTENT_MAX);
+}
+
+static int check_variables(const json_t *value, const char *path, struct cella_err *err)
+{
+        const char *name;
+        json_t *v;
+        json_object_foreach ((json_t *)value, name, v) {
+                if (name[0] == '\0' || strchr(name, '='))
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "%s: '%.60s' cannot be the name of a variable", path, name);
+        }
+        return 0;
+}
+
+static const struct field content = {.name = "", .type = FIELD_ANY, .check = check_content};
+
+/* Those of every request that runs something come first. */
+#define EXEC_FIELDS                                                                                          \
+        {.name = "runtime",                                                                                  \
+         .type = FIELD_STRING,                                                                               \
+         .flags = FIELD_NO_NUL,                                                                              \
+         .min = 1,                                                                                           \
+         .max = 64,                                                                                          \
+         .help = "language of the code: sh, python3, node22, go, c..."},                                     \
+                {.name = "code", .type = FIELD_STRING, .max = CODE_MAX, .help = "the snippet to run"},       \
+                {.name = "command",                                                                          \
+                 .type = FIELD_ARRAY,                                                                        \
+                 .item = &argument,                                                                          \
+                 .min = 1,                                                                                   \
+                 .max = 1000,                                                                                \
+                 .help = "a command with its arguments, instead of runtime and code"},                       \
+                {.name = "args",                                                                             \
+                 .type = FIELD_ARRAY,                                                                        \
+                 .item = &argument,                                                                          \
+                 .max = 1000,                                                                                \
+                 .help = "arguments for the code"},                                                          \
+                {.name = "stdin",                                                                            \
+                 .type = FIELD_ANY,                                                                          \
+                 .check = check_content,                                                                     \
+                 .help = "standard input: text or {\"base64\": \"...\"}"},                                   \
+                {.name = "env",                                                                              \
+                 .type = FIELD_MAP,                                                                          \
+                 .item = &argument,                                                                          \
+                 .max = 1000,                                                                                \
+                 .check = check_variables,                                                                   \
+                 .help = "environment variables on top of the clean environment"},                           \
+                {.name = "secrets",                                                                          \
+                 .type = FIELD_MAP,                                                                          \
+                 .item = &argument,                                                                          \
+                 .max = SECRET_HANDLES_MAX,                                                                  \
+                 .check = secret_handles_check,                                                              \
+                 .help = "variables with the values of secrets: {\"VARIABLE\": \"{{secret:name}}\"}"},       \
+                {.name = "files",                                                                            \
+                 .type = FIELD_MAP,                                                                          \
+                 .item = &content,                                                                           \
+                 .max = FILES_MAX,                                                                           \
+                 .help = "files written before the run: path to text or {\"base64\": \"...\"}"},             \
+                {.name = "cwd",                                                                              \
+                 .type = FIELD_STRING,                                                                       \
+                 .flags = FIELD_NO_NUL,                                                                      \
+                 .min = 1,                                                                                   \
+                 .max = 4095,                                                                                \
+                 .help = "working directory; /workspace by default"},                                        \
+                {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},                      \
+                {.name = "timeout_ms",                                                                       \
+                 .type = FIELD_INTEGER,                                                                      \
+                 .min = 1,                                                                                   \
+                 .max = 7 * INT64_C(86400000),                                                               \
+                 .help = "short for limits.timeout_ms"},                                                     \
+                {.name = "encoding",                                                                         \
+                 .type = FIELD_WORD,                                                                         \
+                 .words = encoding_words,                                                                    \
+                 .help = "of stdout and stderr in the answer"},                                              \
+                {.name = "on_output_limit",                                                                  \
+                 .type = FIELD_WORD,                                                                         \
+                 .words = output_words,                                                                      \
+                 .help = "what output past limits.output_bytes does"},                                       \
+                {.name = "allowed_imports",                                                                  \
+                 .type = FIELD_ARRAY,                                                                        \
+                 .item = &module,                                                                            \
+                 .max = IMPORTS_MAX,                                                                         \
+                 .help = "code that imports any other module, or might, is not run"},                        \
+                {.name = "detach", .type = FIELD_BOOLEAN, .help = "goes on when the client goes away"},      \
+                {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},  \
+        {                                                                                                    \
+                .name = "network", .type = FIELD_OBJECT, .help = "what it may reach"                         \
+        }
+
+static struct field *with_tables(struct field *fields)
+{
+        for (struct field *f = fields; f->name; f++)
+                if (!strcmp(f->name, "limits"))
+                        f->fields = limits_bare_fields();
+                else if (!strcmp(f->name, "network"))
+                        f->fields = network_request_fields();
+        return fields;
+}
+
+const struct field *exec_fields(void)
+{
+        static struct field fields[] = {EXEC_FIELDS,
+                                        {.name = "image",
+                                         .type = FIELD_STRING,
+                                         .flags = FIELD_NO_NUL,
+                                         .max = 255,
+                                         .check = image_name_check,
+                                         .help = "root file system: an image's name or id, or host"},
+                                        {.name = "engine",
+                                         .type = FIELD_WORD,
+                                         .words = engine_words,
+                                         .help = "what makes the sandbox"},
+                                        {.name = "scope",
+                                         .type = FIELD_WORD,
+                                         .words = scope_words,
+                                         .help = "which executions share a sandbox"},
+                                        {.name = "session",
+                                         .type = FIELD_STRING,
+                                         .flags = FIELD_NO_NUL,
+                                         .min = 1,
+                                         .max = 128,
+                                         .help = "the conversation it belongs to"},
+                                        {.name = "agent",
+                                         .type = FIELD_STRING,
+                                         .flags = FIELD_NO_NUL,
+                                         .min = 1,
+                                         .max = 128,
+                                         .help = "the agent it runs for"},
+                                        {.name = "workspace",
+                                         .type = FIELD_WORD,
+                                         .words = workspace_words,
+                                         .help = "what it sees of workspace_root/<agent>"},
+                                        {0}};
+        return with_tables(fields);
+}
+
+const struct field *sandbox_exec_fields(void)
+{
+        static struct field fields[] = {EXEC_FIELDS, {0}};
+        return with_tables(fields);
+}
+
+const struct field *sandbox_fields(void)
+{
+        static struct field fields[] = {
+                {.name = "image",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .max = 255,
+                 .check = image_name_check,
+                 .help = "root file system: an image's name or id, or host"},
+                {.name = "engine", .type = FIELD_WORD, .words = engine_words, .help = "what makes it"},
+                {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},
+                {.name = "network", .type = FIELD_OBJECT, .help = "what it may reach"},
+                {.name = "workspace",
+                 .type = FIELD_WORD,
+                 .words = workspace_words,
+                 .help = "what it sees of workspace_root/<agent>"},
+                {.name = "agent",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 128,
+                 .help = "the agent it is for"},
+                {.name = "ttl_ms",
+                 .type = FIELD_INTEGER,
+                 .flags = FIELD_NULLABLE,
+                 .min = 1,
+                 .max = 3650 * INT64_C(86400000),
+                 .help = "it is ended this long after it was made"},
+                {.name = "idle_timeout_ms",
+                 .type = FIELD_INTEGER,
+                 .flags = FIELD_NULLABLE,
+                 .min = 1,
+                 .max = 3650 * INT64_C(86400000),
+                 .help = "it is ended when nothing was run in it for this long"},
+                {.name = "metadata",
+                 .type = FIELD_MAP,
+                 .item = &argument,
+                 .max = 64,
+                 .help = "words of your own, to find it by"},
+                {0}};
+        return with_tables(fields);
+}

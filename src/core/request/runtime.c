@@ -1,0 +1,158 @@
+/* core/request/runtime.c -- what the settings make of the runtime that a request names: `python` may stand
+ * for python3.12, and that for a program, or for an image that has it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/image/images.h"
+#include "core/image/policy.h"
+#include "core/request/request.h"
+#include "engine/runtime.h"
+#include "image/store/store.h"
+
+static int check_program(const json_t *value, const char *path, struct cella_err *err)
+{
+        return json_string_value(value)[0] == '/'
+                       ? 0
+                       : err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be an absolute path", path);
+}
+
+static int check_known(const char *name, const char *path, struct cella_err *err)
+{
+        struct runtime runtime;
+        if (runtime_find(name, &runtime) == 0)
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.40s' is no runtime that is known", path, name);
+        return err_hint(err, "a language, or a version of one: python3.12, node22; cella runtime ls");
+}
+
+int runtimes_check(const json_t *value, const char *path, struct cella_err *err)
+{
+        const char *name;
+        json_t *entry;
+        int r = 0;
+        json_object_foreach ((json_t *)value, name, entry) {
+                if ((r = check_known(name, path, err)) < 0)
+                        break;
+                if (json_object_size(entry) == 0)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "%s.%.40s must name an image, a program, or both", path, name);
+        }
+        return r;
+}
+
+int default_runtimes_check(const json_t *value, const char *path, struct cella_err *err)
+{
+        const char *name;
+        json_t *runtime;
+        int r = 0;
+        json_object_foreach ((json_t *)value, name, runtime)
+                if ((r = check_known(json_string_value(runtime), path, err)) < 0)
+                        break;
+        return r;
+}
+
+const struct field *runtime_settings_fields(void)
+{
+        static const struct field fields[] = {{.name = "image",
+                                               .type = FIELD_STRING,
+                                               .flags = FIELD_NO_NUL,
+                                               .min = 1,
+                                               .max = 256,
+                                               .check = image_name_check,
+                                               .help = "what it runs in, unless the request names another"},
+                                              {.name = "program",
+                                               .type = FIELD_STRING,
+                                               .flags = FIELD_NO_NUL,
+                                               .min = 1,
+                                               .max = 255,
+                                               .check = check_program,
+                                               .help = "where it is in there, if PATH does not lead to it"},
+                                              {0}};
+        return fields;
+}
+
+/* A copy, because the settings may change while the request waits. */
+static int keep(struct exec_request *r, const char *text, const char **ret, struct cella_err *err)
+{
+        char *copy = strdup(text);
+        if (exec_request_own(r, copy) < 0)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "request");
+        *ret = copy;
+        return 0;
+}
+
+static const json_t *entry_of(const struct box *box, const char *runtime)
+{
+        return json_object_get(json_object_get(box->settings.document, "runtimes"), runtime);
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+        return json_string_value(json_object_get(object, name));
+}
+
+const char *runtime_standard(const struct box *box, const char *name)
+{
+        const char *standard = text_of(json_object_get(box->settings.document, "default_runtimes"), name);
+        return standard ? standard : name;
+}
+
+int exec_request_runtime(const struct box *box, struct exec_request *r, bool own, struct cella_err *err)
+{
+        if (!r->runtime)
+                return 0;
+        const char *standard = runtime_standard(box, r->runtime);
+        int e = standard != r->runtime ? keep(r, standard, &r->runtime, err) : 0;
+        const char *image = text_of(entry_of(box, r->runtime), "image");
+        return e == 0 && own && image && !r->image ? keep(r, image, &r->image, err) : e;
+}
+
+const char *runtime_program(const struct box *box, const char *runtime, const char *image)
+{
+        const json_t *entry = runtime ? entry_of(box, runtime) : NULL;
+        const char *of = text_of(entry, "image"), *program = text_of(entry, "program");
+        return program && (!of || !strcmp(of, image)) ? program : NULL;
+}
+
+static int want_image(struct box *box, const struct caller *caller, const char *name,
+                      const struct image_events *events, void *context, struct image_wait **ret,
+                      struct cella_err *err)
+{
+        struct used_image *used;
+        struct cella_err ignored;
+        char id[IMAGER_ID_SIZE];
+        if (used_image_find(box, name, &used, &ignored) == 0) { /* looked up before, mostly */
+                used_image_unref(used);
+                return 1;
+        }
+        int r = box_image_want(box, caller, name, events, context, id, ret, err);
+        if (r < 0 && err->kind == CELLA_NOT_FOUND && !image_policy_pulls(&box->settings))
+                err_hint(err,
+                         "cella image pull %.80s; or set images.pull to \"missing\", and it is pulled when "
+                         "it is "
+                         "asked for",
+                         name);
+        return r;
+}
+
+int exec_request_image(struct box *box, const struct caller *caller, const struct exec_request *r,
+                       const struct image_events *events, void *context, struct image_wait **ret,
+                       struct cella_err *err)
+{
+        const char *name = r->image ? r->image : box->settings.image;
+        if (r->direct || exec_request_engine(box, r) != ENGINE_NATIVE)
+                return 1;
+        return want_image(box, caller, name, events, context, ret, err);
+}
+
+int sandbox_request_image(struct box *box, const struct caller *caller, const json_t *document,
+                          const struct image_events *events, void *context, struct image_wait **ret,
+                          struct cella_err *err)
+{
+        const char *name = text_of(document, "image"), *engine = text_of(document, "engine");
+        if ((engine ? engine_from(engine) : (int)box->settings.engine) != ENGINE_NATIVE)
+                return 1;
+        return want_image(box, caller, name ? name : box->settings.image, events, context, ret, err);
+}

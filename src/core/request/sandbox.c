@@ -1,0 +1,184 @@
+/* core/request/sandbox.c -- which sandbox a request is for, and within what limits. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "core/docker.h"
+#include "core/pool/pool.h"
+#include "core/request/request.h"
+
+static bool names_directory(const char *name)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+        size_t len = strlen(name);
+        return len < KEEPER_NAME_MAX && name[0] != '.' && strspn(name, letters) == len;
+}
+
+static int check_workspace(const struct box *box, enum box_workspace workspace, const char *agent,
+                           struct cella_err *err)
+{
+        if (workspace == WORKSPACE_NONE)
+                return 0;
+        if (!agent)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "agent is required with workspace '%s'",
+                               workspace_words[workspace]);
+        if (!names_directory(agent))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "agent must be of letters, digits, '.', '_' and '-', at most %d, not with '.' "
+                               "in front, "
+                               "to have a workspace",
+                               KEEPER_NAME_MAX - 1);
+        if (!box->settings.workspace_root) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "workspace '%s' needs the setting workspace_root", workspace_words[workspace]);
+                return err_hint(err,
+                                "cella settings set workspace_root DIR, with one directory for each agent");
+        }
+        return 0;
+}
+
+/* The settings' defaults, as far as the key may have them, then what was asked for. */
+static int fill_limits(const struct box *box, const struct caller *caller, const json_t *asked,
+                       uint64_t timeout_ms, struct sandbox_spec *spec, struct cella_err *err)
+{
+        spec->limits = box->settings.limits;
+        for (size_t i = 0; i < limits_table_len && !caller->owner; i++) {
+                const struct limit *l = &limits_table[i];
+                uint64_t max = limit_get(&caller->limits_max, l), have = limit_get(&spec->limits, l);
+                if (max > 0 && (have > max || have == 0))
+                        limit_put(&spec->limits, l, max);
+        }
+        limits_overlay(asked, &spec->limits, &spec->required);
+        if (timeout_ms > 0)
+                spec->limits.timeout_ms = timeout_ms;
+        return caller_allows(caller, &spec->limits, err);
+}
+
+/* What was said; else the settings', if there is a name to share by; else what the names suggest. */
+enum box_scope exec_request_scope(const struct box *box, const struct exec_request *r)
+{
+        enum box_scope standard = box->settings.scope;
+        if (r->scope >= 0)
+                return (enum box_scope)r->scope;
+        if (standard == SCOPE_SHARED || (standard == SCOPE_SESSION && r->session) ||
+            (standard == SCOPE_AGENT && r->agent))
+                return standard;
+        return r->session ? SCOPE_SESSION : r->agent ? SCOPE_AGENT : SCOPE_EXECUTION;
+}
+
+static int find_or_make(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r,
+                        struct box_sandbox **ret, struct cella_err *err)
+{
+        if (!spec->one_shot)
+                return sandbox_of_scope(box, spec, ret, err);
+        *ret = spec->direct || spec->engine != ENGINE_NATIVE ? NULL : pool_take(box, spec, r);
+        return *ret ? 0 : sandbox_add(box, spec, ret, err);
+}
+
+enum box_engine exec_request_engine(const struct box *box, const struct exec_request *r)
+{
+        return r->direct ? ENGINE_NATIVE : r->engine >= 0 ? (enum box_engine)r->engine : box->settings.engine;
+}
+
+/* What was asked for, or the settings'; on the host there is nothing but the host. */
+static int find_image(struct box *box, const char *asked, bool direct, int engine, struct sandbox_spec *spec,
+                      struct cella_err *err)
+{
+        spec->image_asked = asked != NULL;
+        spec->engine = direct ? ENGINE_NATIVE : engine >= 0 ? (enum box_engine)engine : box->settings.engine;
+        const char *name = asked ? asked : box->settings.image;
+        if (spec->engine == ENGINE_DOCKER)
+                return used_image_remote(name, docker_may_pull(&box->settings, spec->caller, name),
+                                         &spec->image, err);
+        return direct ? 0 : used_image_find(box, name, &spec->image, err);
+}
+
+int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *r,
+                         struct box_sandbox **ret, struct cella_err *err)
+{
+        struct sandbox_spec spec = {
+                .caller = caller, .session = r->session, .agent = r->agent, .asked = r->network};
+        spec.workspace = r->workspace >= 0 ? (enum box_workspace)r->workspace
+                         : r->agent        ? box->settings.workspace
+                                           : WORKSPACE_NONE;
+        spec.scope = exec_request_scope(box, r);
+        spec.direct = r->direct;
+        /* On the host it has the host's network, which is nothing that we give it. */
+        int e = r->direct ? 0 : network_narrow(box, caller, r->network, &spec.network, err);
+        if (e == 0)
+                e = check_workspace(box, spec.workspace, r->agent, err);
+        if (e == 0)
+                e = fill_limits(box, caller, r->limits, r->timeout_ms, &spec, err);
+        if (e == 0)
+                e = find_image(box, r->image, r->direct, r->engine, &spec, err);
+        if (e == 0 &&
+            ((spec.scope == SCOPE_SESSION && !r->session) || (spec.scope == SCOPE_AGENT && !r->agent)))
+                e = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
+                            scope_words[spec.scope], scope_words[spec.scope]);
+        spec.one_shot = spec.scope == SCOPE_EXECUTION;
+        if (e == 0)
+                e = find_or_make(box, &spec, r, ret, err);
+        used_image_unref(spec.image);
+        network_done(&spec.network);
+        return e;
+}
+
+int exec_request_limits(const struct exec_request *r, const struct box_sandbox *sb, struct cella_limits *ret,
+                        struct cella_err *err)
+{
+        static const char *const own_limits[] = {"timeout_ms", "grace_ms", "cpu_time_ms", "output_bytes",
+                                                 NULL};
+        struct cella_limits asked = sb->limits;
+        int e = network_check_same(&sb->network, r->network, err);
+        if (e < 0)
+                return e;
+        limits_overlay(r->limits, &asked, NULL);
+        if (r->timeout_ms > 0)
+                asked.timeout_ms = r->timeout_ms;
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                uint64_t have = limit_get(&sb->limits, l), want = limit_get(&asked, l);
+                if (want == have)
+                        continue;
+                if (word_index(own_limits, l->name) < 0)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "limits.%s belongs to the sandbox, which has %llu", l->name,
+                                       (unsigned long long)have);
+                if (have != 0 && (want > have || want == 0))
+                        return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
+                                       "limits.%s must be at most the sandbox's own %llu", l->name,
+                                       (unsigned long long)have);
+        }
+        *ret = asked;
+        return 0;
+}
+
+int sandbox_request(struct box *box, const struct caller *caller, const json_t *document,
+                    struct box_sandbox **ret, struct cella_err *err)
+{
+        struct sandbox_spec spec = {.caller = caller,
+                                    .scope = SCOPE_EXECUTION,
+                                    .agent = json_string_value(json_object_get(document, "agent"))};
+        const char *word = json_string_value(json_object_get(document, "workspace"));
+        spec.workspace = word         ? (enum box_workspace)word_index(workspace_words, word)
+                         : spec.agent ? box->settings.workspace
+                                      : WORKSPACE_NONE;
+        spec.ttl_ms = (uint64_t)json_integer_value(json_object_get(document, "ttl_ms"));
+        spec.idle_timeout_ms = (uint64_t)json_integer_value(json_object_get(document, "idle_timeout_ms"));
+        spec.metadata = json_object_get(document, "metadata");
+        int e = network_narrow(box, caller, json_object_get(document, "network"), &spec.network, err);
+        if (e == 0)
+                e = check_workspace(box, spec.workspace, spec.agent, err);
+        if (e == 0)
+                e = fill_limits(box, caller, json_object_get(document, "limits"), 0, &spec, err);
+        if (e == 0)
+                e = find_image(box, json_string_value(json_object_get(document, "image")), false,
+                               engine_from(json_string_value(json_object_get(document, "engine"))), &spec,
+                               err);
+        if (e == 0)
+                e = sandbox_add(box, &spec, ret, err);
+        used_image_unref(spec.image);
+        network_done(&spec.network);
+        return e;
+}

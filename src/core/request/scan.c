@@ -1,0 +1,318 @@
+/* core/request/scan.c -- what the scanner reports about a request, before it runs or while it runs.
+ *
+ * The scanner is advice and a filter, never a wall.  Where it may refuse (allowed_imports, the setting
+ * scan.action "block") or choose (mode "selective") it runs first; otherwise while the code runs.  Code of up
+ * to SCAN_AT_ONCE bytes is scanned in the event loop within SCAN_AT_ONCE_US; everything else in a worker
+ * thread (scan_job.c). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/request/scan_job.h"
+
+#define IMPORTS_MAX 256 /* as request_fields.c */
+
+/* The interpreter itself, as the clean PATH finds it: another program may have its name. */
+static bool is_system_program(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        size_t len = slash ? (size_t)(slash - path) : 0;
+        return !slash || (len == 4 && !strncmp(path, "/bin", 4)) ||
+               (len == 8 && !strncmp(path, "/usr/bin", 8));
+}
+
+/* -c, also with others of which none takes a word of its own. */
+static bool is_shell_option(const char *option)
+{
+        size_t len = strlen(option);
+        return option[0] == '-' && len > 1 && option[len - 1] == 'c' &&
+               strspn(option + 1, "celuvx") == len - 1;
+}
+
+/* ["sh", "-c", CODE] and its like.  node goes on to look for options behind the code. */
+static void take_command(const char *const *argv, struct scan_request *ret)
+{
+        if (!argv || !argv[0] || !argv[1] || !argv[2] || !is_system_program(argv[0]))
+                return;
+        enum scan_language language = scan_language_of_runtime(argv[0]);
+        const char *option = argv[1];
+        bool code = language == SCAN_JAVASCRIPT ? !strcmp(option, "-e") && !argv[3]
+                    : language == SCAN_PYTHON   ? !strcmp(option, "-c")
+                    : language == SCAN_BASH     ? is_shell_option(option)
+                                                : false;
+        if (code)
+                *ret = (struct scan_request){.language = language, .text = argv[2], .len = strlen(argv[2])};
+}
+
+struct scan_request exec_request_scan_request(const struct exec_request *r)
+{
+        struct scan_request s = {.language = SCAN_UNKNOWN, .text = ""};
+        if (r->code && r->runtime)
+                s = (struct scan_request){.language = scan_language_of_runtime(r->runtime),
+                                          .text = r->code,
+                                          .len = r->code_len};
+        else
+                take_command((const char *const *)r->argv, &s);
+        s.allowed_imports = r->allowed_imports;
+        return s;
+}
+
+enum scan_language exec_request_language(const struct exec_request *r)
+{
+        return exec_request_scan_request(r).language;
+}
+
+/* How many bytes there are to scan. */
+static size_t scan_len(const struct exec_request *r)
+{
+        const struct scan_request s = exec_request_scan_request(r);
+        return s.language == SCAN_UNKNOWN ? 0 : s.len;
+}
+
+int scan_request_run(const struct scan_request *s, const struct scan_limits *limits, struct scan_report *ret)
+{
+        const char *allowed[IMPORTS_MAX];
+        struct scan_rules rules = {.allowed_imports = allowed};
+        size_t i;
+        const json_t *name;
+        json_array_foreach (s->allowed_imports, i, name)
+                if (i < IMPORTS_MAX)
+                        allowed[rules.n_allowed_imports++] = json_string_value(name);
+        return scan(s->language, s->text, s->len, s->allowed_imports ? &rules : NULL, limits, ret);
+}
+
+/* Scans short code now.  1: *ret is filled in; 0: it must be scanned in a worker; -ENOMEM. */
+static int scan_at_once(const struct exec_request *r, struct scan_report *ret)
+{
+        const struct scan_request s = exec_request_scan_request(r);
+        const struct scan_limits limits = {.time_us = SCAN_AT_ONCE_US};
+        if (s.language != SCAN_UNKNOWN && s.len > SCAN_AT_ONCE)
+                return 0;
+        int e = scan_request_run(&s, &limits, ret);
+        return e < 0 ? e : !ret->late;
+}
+
+bool exec_request_may_refuse(const struct box *box, const struct exec_request *r)
+{
+        return r->allowed_imports ||
+               (box->settings.scan == ACTION_BLOCK && exec_request_language(r) != SCAN_UNKNOWN);
+}
+
+/* What cannot be read cannot be said to import only this or that. */
+static const struct scan_finding *refused_import(const struct scan_report *report)
+{
+        const struct scan_finding *f = scan_refusal(report);
+        const unsigned unread = SCAN_NOT_ALLOWED | SCAN_UNPARSABLE | SCAN_UNKNOWN_LANGUAGE;
+        return f || !(report->verdict & unread) || report->n_findings == 0 ? f : &report->findings[0];
+}
+
+static const struct scan_finding *refused_finding(const struct scan_report *report)
+{
+        for (size_t i = 0; i < report->n_findings; i++)
+                if (report->findings[i].severity == SCAN_HIGH)
+                        return &report->findings[i];
+        /* Code beyond the limits of the scanner was not checked to its end. */
+        for (size_t i = 0; i < report->n_findings && report->incomplete; i++)
+                if (!strcmp(report->findings[i].rule, "unparsable"))
+                        return &report->findings[i];
+        return report->incomplete && report->n_findings > 0 ? &report->findings[0] : NULL;
+}
+
+/* The error if the report is a reason to refuse the request. */
+static int refuse(const struct box *box, const struct exec_request *r, const struct scan_report *report,
+                  struct cella_err *err)
+{
+        const struct scan_finding *f = r->allowed_imports ? refused_import(report) : NULL;
+        const bool imports = f != NULL;
+        char text[sizeof f->text];
+        if (!f && box->settings.scan == ACTION_BLOCK)
+                f = refused_finding(report);
+        if (!f)
+                return 0;
+        memcpy(text, f->text, sizeof text);
+        mask_string(exec_request_mask(r), text);
+        err_say(err, CELLA_SCAN_REFUSED, -EACCES, "line %u: %s (%s)", f->line, text, f->rule);
+        return err_hint(err, imports ? "allowed_imports does not allow it, or it cannot be told"
+                                     : "the setting scan.action is 'block'; 'cella scan' tells all there is");
+}
+
+void exec_request_keep_report(struct exec_request *r, const struct scan_report *report)
+{
+        r->scanned = true;
+        const bool told = report->skipped || (report->worst >= SCAN_LOW && report->n_findings > 0);
+        if (!told || r->report || !(r->report = malloc(sizeof *report)))
+                return;
+        *r->report = *report;
+        for (size_t i = 0; i < report->n_findings; i++)
+                mask_string(exec_request_mask(r), r->report->findings[i].text);
+}
+
+int exec_request_decide(const struct box *box, struct exec_request *r, int scanned,
+                        const struct scan_report *report, struct cella_err *err)
+{
+        if (scanned < 0 || !report)
+                return err_set(err, CELLA_INTERNAL, scanned, "scanner");
+        exec_request_keep_report(r, report);
+        r->risky = report->verdict;
+        r->unknown_command = report->unknown_command;
+        return refuse(box, r, report, err);
+}
+
+/* Scans it now if it is short.  1: it was scanned and is allowed; 0: a worker must scan it; or it is refused.
+ */
+static int decide_at_once(const struct box *box, struct exec_request *r, struct cella_err *err)
+{
+        static struct scan_report report; /* only the loop's thread uses it */
+        int e = scan_at_once(r, &report);
+        if (e == 0)
+                return 0;
+        e = exec_request_decide(box, r, e < 0 ? e : 0, &report, err);
+        return e < 0 ? e : 1;
+}
+
+int exec_request_scan_first(struct box *box, struct exec_request *r, scan_job_done *done, void *context,
+                            struct scan_job **ret, struct cella_err *err)
+{
+        int e = r->scanned || !exec_request_may_refuse(box, r) ? 1 : decide_at_once(box, r, err);
+        if (e == 0 && (e = scan_job_new(box, r, SCAN_TIME_MS, done, context, ret)) < 0)
+                err_set(err, CELLA_INTERNAL, e, "scanner");
+        return e;
+}
+
+bool exec_request_warn(const struct box *box, struct exec_request *r)
+{
+        static struct scan_report report;
+        const size_t len = scan_len(r);
+        if (r->scanned || box->settings.scan == ACTION_OFF || len == 0)
+                return false;
+        _Static_assert(SCAN_ADVICE_MAX == 262144, "the message below says so");
+        if (len > SCAN_ADVICE_MAX) {
+                exec_request_keep_report(
+                        r, &(const struct scan_report){.skipped = "the code is longer than 262144 bytes"});
+                return false;
+        }
+        int e = scan_at_once(r, &report);
+        if (e > 0)
+                exec_request_keep_report(r, &report);
+        return e == 0; /* without memory there is no advice */
+}
+
+static void write_scan(struct json *j, const void *of)
+{
+        const struct exec_request *r = of;
+        scan_report_write(j, "scan", exec_request_language(r), r->report);
+}
+
+struct result_about exec_request_about(const struct exec_request *r, const struct cella_isolation *isolation)
+{
+        return (struct result_about){.runtime = r->runtime,
+                                     .isolation = isolation,
+                                     .host = r->direct,
+                                     .reason = r->reason[0] ? r->reason : NULL,
+                                     .more = r->report ? write_scan : NULL,
+                                     .of = r};
+}
+
+/* ---- host or sandbox ---- */
+
+/* What only a sandbox has.  NULL: nothing of it was asked for. */
+static const char *wall_asked_for(const struct box *box, const struct exec_request *r)
+{
+        if (r->network)
+                return "network";
+        if (r->image)
+                return "image";
+        if (r->workspace >= 0 || (r->agent && box->settings.workspace != WORKSPACE_NONE))
+                return "workspace";
+        return json_object_get(r->limits, "disk_bytes") ? "limits.disk_bytes" : NULL;
+}
+
+/* Besides the code, what can bring other code with it, or change what the code means: a module, BASH_ENV, a
+ * directory with a json.py in it, what a shell's commands read. */
+static const char *brought_along(const struct exec_request *r)
+{
+        if (r->n_files > 0)
+                return "files";
+        if (r->env && r->env[0])
+                return "env";
+        if (r->cwd)
+                return "cwd";
+        if (r->input_len > 0 && exec_request_language(r) == SCAN_BASH)
+                return "stdin";
+        return scan_len(r) > SCAN_SELECTIVE_MAX ? "code that is too long to be judged" : NULL;
+}
+
+static void name_verdict(unsigned verdict, char *ret, size_t size)
+{
+        int n = snprintf(ret, size, "sandbox:");
+        const char *word;
+        for (unsigned i = 0; (word = scan_verdict_name(i)); i++)
+                if ((verdict & 1u << i) && n > 0 && (size_t)n < size)
+                        n += snprintf(ret + n, size - (size_t)n, "%s %s", ret[n - 1] == ':' ? "" : ",", word);
+}
+
+/* Sets r->direct and r->reason by what the scan has found. */
+static void select_by_scan(struct exec_request *r)
+{
+        r->direct = r->risky == 0 && !r->unknown_command;
+        if (r->direct)
+                snprintf(r->reason, sizeof r->reason, "host: nothing risky was found");
+        else if (r->risky == 0)
+                snprintf(r->reason, sizeof r->reason, "sandbox: a command that is not known");
+        else
+                name_verdict(r->risky, r->reason, sizeof r->reason);
+}
+
+/* 0; 1: a worker must scan the code first. */
+static int select_mode(const struct box *box, struct exec_request *r, const char *asked,
+                       struct cella_err *err)
+{
+        const char *other = asked ? asked : brought_along(r);
+        if (other || exec_request_language(r) == SCAN_UNKNOWN) {
+                snprintf(r->reason, sizeof r->reason, "sandbox: %s", other ? other : "unknown_language");
+                return 0;
+        }
+        int e = r->scanned ? 1 : decide_at_once(box, r, err);
+        if (e == 0)
+                return 1;
+        if (e > 0)
+                select_by_scan(r);
+        return e < 0 ? e : 0;
+}
+
+int exec_request_choose(const struct box *box, const struct caller *caller, struct exec_request *r,
+                        struct cella_err *err)
+{
+        const enum box_mode mode = box->settings.mode;
+        int e = 0;
+        if (mode == MODE_ALL || exec_request_scope(box, r) != SCOPE_EXECUTION)
+                return 0;
+        const char *asked = wall_asked_for(box, r);
+        if (mode == MODE_SELECTIVE) {
+                e = select_mode(box, r, asked, err);
+        } else if (asked) { /* never skipped in silence */
+                err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP,
+                        "%s cannot be had: the mode is 'off', and this would run on the host", asked);
+                return err_hint(err, "what runs in a session or in a sandbox of its own has it");
+        } else {
+                r->direct = true;
+                snprintf(r->reason, sizeof r->reason, "host: the mode is off");
+        }
+        return e == 0 && r->direct ? caller_may(caller, MAY_HOST, err) : e;
+}
+
+int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *r, bool own,
+                       struct cella_err *err)
+{
+        int e = exec_request_runtime(box, r, own, err);
+        if (e == 0)
+                e = exec_request_grant(box, caller, r, err);
+        if (e == 0 && own)
+                e = exec_request_choose(box, caller, r, err);
+        if (e != 0 || r->scanned || !exec_request_may_refuse(box, r))
+                return e;
+        e = decide_at_once(box, r, err);
+        r->scan_first = e == 0; /* execution_start() sees to it */
+        return e < 0 ? e : 0;
+}

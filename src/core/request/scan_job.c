@@ -1,0 +1,105 @@
+#include "core/request/scan_job.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* At most this many scans run at once, which bounds their memory.  One thread of libuv's pool stays free for
+ * other work: the pool has one more (daemon/main.c). */
+#define RUNNING_MAX 2
+
+struct scan_job {
+        uv_work_t work;
+        struct list link; /* in box->scan_jobs until it runs */
+        struct box *box;
+        struct scan_request request;
+        char *text;
+        json_t *allowed_imports; /* read by the worker; reference counts change in the loop only */
+        unsigned time_ms;
+        atomic_bool cancelled;
+        bool running;
+        scan_job_done *done;
+        void *context;
+        int r;
+        struct scan_report report;
+};
+
+static void job_free(struct scan_job *job)
+{
+        free(job->text);
+        json_decref(job->allowed_imports);
+        free(job);
+}
+
+static void job_work(uv_work_t *work)
+{
+        struct scan_job *job = work->data;
+        const struct scan_limits limits = {.time_us = job->time_ms * (uint64_t)1000,
+                                           .cancelled = &job->cancelled};
+        job->r = scan_request_run(&job->request, &limits, &job->report);
+}
+
+static void start_next(struct box *box);
+
+static void job_ended(uv_work_t *work, int status)
+{
+        struct scan_job *job = work->data;
+        struct box *box = job->box;
+        box->scans_running--;
+        if (!job->cancelled)
+                job->done(job->context, status < 0 ? status : job->r, &job->report);
+        job_free(job);
+        start_next(box);
+}
+
+static void start_next(struct box *box)
+{
+        while (box->scans_running < RUNNING_MAX && !list_empty(&box->scan_jobs)) {
+                struct scan_job *job = list_entry(box->scan_jobs.next, struct scan_job, link);
+                list_remove(&job->link);
+                job->running = true;
+                box->scans_running++;
+                /* It fails only without a callback, which there is. */
+                uv_queue_work(box->loop, &job->work, job_work, job_ended);
+        }
+}
+
+int scan_job_new(struct box *box, const struct exec_request *request, unsigned time_ms, scan_job_done *done,
+                 void *context, struct scan_job **ret)
+{
+        struct scan_job *job = calloc(1, sizeof *job);
+        if (!job)
+                return -ENOMEM;
+        job->request = exec_request_scan_request(request);
+        job->text = malloc(job->request.len + 1);
+        if (!job->text) {
+                free(job);
+                return -ENOMEM;
+        }
+        memcpy(job->text, job->request.text, job->request.len);
+        job->request.text = job->text;
+        job->request.allowed_imports = job->allowed_imports = json_incref((json_t *)request->allowed_imports);
+        job->work.data = job;
+        job->box = box;
+        job->time_ms = time_ms;
+        job->done = done;
+        job->context = context;
+        list_add(&box->scan_jobs, &job->link);
+        start_next(box);
+        *ret = job;
+        return 0;
+}
+
+void scan_job_cancel(struct scan_job *job)
+{
+        if (!job)
+                return;
+        if (!job->running) {
+                list_remove(&job->link);
+                job_free(job);
+                return;
+        }
+        job->cancelled = true;
+        uv_cancel((uv_req_t *)&job->work); /* if no thread has begun it */
+}

@@ -1,0 +1,387 @@
+#include "core/sandbox/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/pool/pool.h"
+
+#define GIVE_WAY_US 2000000 /* for a reclaimed sandbox to end, on however busy a machine */
+#define SHARE 4             /* a caller may hold this many times the room that is left for others */
+#define RESERVE_PART 5      /* at most one in so many places is set aside for callers without a sandbox */
+
+/* One caller (a key, or "" for the owner) that holds or waits for sandboxes. */
+struct queue_key {
+        struct list link; /* in the box */
+        char key[ID_SIZE];
+        struct list waiters;
+        unsigned n;      /* waiters */
+        unsigned alive;  /* sandboxes it holds, without those that wait in a pool */
+        unsigned steady; /* of these, the ones that are not being ended; set by count_steady() */
+};
+
+/* ---- shares ---- */
+
+static const struct queue_key *find_holder(const struct box *box, const char *key)
+{
+        list_each (at, &box->queue, other) {
+                const struct queue_key *q = list_entry(at, struct queue_key, link);
+                if (!strcmp(q->key, key))
+                        return q;
+        }
+        return NULL;
+}
+
+/* Places that no caller holds (a sandbox in a pool counts as free, because it gives way), and how many of
+ * them are set aside: one for each other caller that has no sandbox. */
+static void count_room(const struct box *box, const char *key, int *ret_free, int *ret_reserved)
+{
+        const int max = (int)box->settings.sandboxes_max;
+        int held = 0, holders = 0;
+        list_each (at, &box->queue, other) {
+                const struct queue_key *q = list_entry(at, struct queue_key, link);
+                held += (int)q->alive;
+                holders += q->alive > 0 && strcmp(q->key, key) != 0;
+        }
+        /* All keys and the owner, without this caller. */
+        const int others = (int)state_key_count(box->state) - holders;
+        const int most = (max + RESERVE_PART - 1) / RESERVE_PART;
+        *ret_free = max - held;
+        *ret_reserved = others < 0 ? 0 : others < most ? others : most;
+}
+
+/* Of `wanted` more sandboxes, how many a caller that holds `alive` may have.  Without keys the owner is the
+ * only caller and has no share. */
+static unsigned share_allows(const struct box *box, const char *key, unsigned alive, unsigned key_max,
+                             unsigned wanted)
+{
+        const bool alone = state_key_count(box->state) == 0;
+        unsigned n = 0;
+        int free_room = 0, reserved = 0;
+        if (!alone)
+                count_room(box, key, &free_room, &reserved);
+        for (; n < wanted; n++, alive++) {
+                if (key_max && alive >= key_max)
+                        break;
+                if (!alone && alive > 0 && (int)alive >= SHARE * (free_room - (int)n - reserved))
+                        break;
+        }
+        return n;
+}
+
+bool queue_key_has_room(const struct box *box, const char *key, uint32_t key_max)
+{
+        if (key_max == 0 && state_key_count(box->state) == 0)
+                return true;
+        const struct queue_key *q = find_holder(box, key);
+        return share_allows(box, key, q ? q->alive : 0, key_max, 1) == 1;
+}
+
+static bool key_has_room(const struct box_sandbox *sb)
+{
+        return sb->ahead || queue_key_has_room(sb->box, sb->key, sb->key_sandboxes_max);
+}
+
+static bool has_room(const struct box_sandbox *sb)
+{
+        return sb->box->alive < sb->box->settings.sandboxes_max && key_has_room(sb);
+}
+
+static struct box_sandbox *first_waiter(const struct queue_key *q)
+{
+        return q->n == 0 ? NULL : list_entry(q->waiters.next, struct box_sandbox, waiters);
+}
+
+unsigned queue_wants(const struct box *box)
+{
+        unsigned n = 0;
+        list_each (at, &box->queue, other) {
+                const struct queue_key *q = list_entry(at, struct queue_key, link);
+                const struct box_sandbox *sb = first_waiter(q);
+                if (sb)
+                        n += share_allows(box, q->key, q->alive, sb->key_sandboxes_max, q->n);
+        }
+        return n;
+}
+
+unsigned queue_waiting_of(const struct box *box, const char *key)
+{
+        const struct queue_key *q = find_holder(box, key);
+        return q ? q->n : 0;
+}
+
+static struct queue_key *find_key(struct box *box, const char *key)
+{
+        struct queue_key *q = (struct queue_key *)find_holder(box, key);
+        if (q || !(q = calloc(1, sizeof *q)))
+                return q;
+        memcpy(q->key, key, strnlen(key, sizeof q->key - 1));
+        list_init(&q->waiters);
+        list_add(&box->queue, &q->link);
+        return q;
+}
+
+static void drop_unused(struct queue_key *q)
+{
+        if (q->n > 0 || q->alive > 0)
+                return;
+        list_remove(&q->link);
+        free(q);
+}
+
+int queue_hold(struct box_sandbox *sb)
+{
+        struct queue_key *q = find_key(sb->box, sb->key);
+        if (!q)
+                return -ENOMEM;
+        q->alive++;
+        sb->holder = q;
+        return 0;
+}
+
+/* ---- refusing and granting ---- */
+
+unsigned queue_retry_after_s(const struct box *box)
+{
+        /* Nobody knows when somebody else's code ends; this spreads those who ask again. */
+        unsigned s = 1 + box->waiting / 64;
+        return s < 30 ? s : 30;
+}
+
+/* Which bound keeps this sandbox waiting. */
+static const char *bound_of(const struct box_sandbox *sb, char *text, size_t size)
+{
+        const struct queue_key *q = find_holder(sb->box, sb->key);
+        const unsigned alive = q ? q->alive : 0, max = sb->box->settings.sandboxes_max;
+        if (sb->key_sandboxes_max && alive >= sb->key_sandboxes_max)
+                snprintf(text, size, "this key has %u, its sandboxes_max", alive);
+        else if (!key_has_room(sb))
+                snprintf(text, size, "this caller has %u of %u, its share", alive, max);
+        else
+                snprintf(text, size, "all %u are in use", max);
+        return text;
+}
+
+static void refuse(struct box_sandbox *sb, const char *why)
+{
+        struct cella_err err = {0};
+        char bound[80];
+        sb->box->metrics.refused_capacity++;
+        err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "no room for another sandbox: %s; %s",
+                bound_of(sb, bound, sizeof bound), why);
+        err_hint(&err,
+                 "remove sandboxes that are not needed, or try again in %u s; sandboxes.max and "
+                 "queue_timeout_ms, the caller's share and the key's sandboxes_max decide",
+                 queue_retry_after_s(sb->box));
+        sandbox_refused(sb, &err);
+}
+
+static void grant(struct box_sandbox *sb)
+{
+        if (!sb->ahead && queue_hold(sb) < 0) {
+                refuse(sb, "out of memory");
+                return;
+        }
+        sb->box->alive++;
+        sandbox_granted(sb);
+}
+
+static void take_out(struct box_sandbox *sb)
+{
+        struct queue_key *q = find_key(sb->box, sb->key);
+        list_remove(&sb->waiters);
+        sb->box->waiting--;
+        q->n--;
+        drop_unused(q);
+}
+
+/* The queue is full: the last of the key with the most in it gives way, if that is fairer. */
+static bool make_place(struct box *box, const char *key)
+{
+        struct queue_key *longest = NULL;
+        unsigned own = 0;
+        list_each (at, &box->queue, other) {
+                struct queue_key *q = list_entry(at, struct queue_key, link);
+                if (!strcmp(q->key, key))
+                        own = q->n;
+                if (!longest || q->n > longest->n)
+                        longest = q;
+        }
+        if (!longest || longest->n <= own + 1)
+                return false;
+        struct box_sandbox *last = list_entry(longest->waiters.previous, struct box_sandbox, waiters);
+        take_out(last);
+        refuse(last, "too many of this key wait already");
+        return true;
+}
+
+/* ---- reclaiming ---- */
+
+static void count_steady(struct box *box)
+{
+        list_each (at, &box->queue, other)
+                list_entry(at, struct queue_key, link)->steady = 0;
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->holder && sb->state != SANDBOX_ENDING)
+                        sb->holder->steady++;
+        }
+}
+
+/* An idle sandbox of the caller that holds the most, the one that was not used for the longest time.  NULL if
+ * no caller with more than `more_than` sandboxes has one. */
+static struct box_sandbox *find_reclaimable(struct box *box, unsigned more_than)
+{
+        struct box_sandbox *found = NULL;
+        count_steady(box);
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (!sb->holder || sb->holder->steady <= more_than || !sandbox_reclaimable(sb))
+                        continue;
+                if (!found || sb->holder->steady > found->holder->steady ||
+                    (sb->holder == found->holder && sb->used_us < found->used_us))
+                        found = sb;
+        }
+        return found;
+}
+
+/* How many sandboxes must end so that `wanted` more fit, without those that are being ended. */
+static unsigned shortage(const struct box *box, unsigned wanted)
+{
+        unsigned room = box->settings.sandboxes_max;
+        list_each (at, &box->sandboxes, other)
+                room += list_entry(at, struct box_sandbox, link)->state == SANDBOX_ENDING;
+        return box->alive + wanted > room ? box->alive + wanted - room : 0;
+}
+
+/* Ends idle sandboxes of others, at most `wanted`, for a caller that holds `alive`.  A caller that would be
+ * left with fewer than this one gives up none. */
+static unsigned reclaim(struct box *box, unsigned alive, unsigned wanted)
+{
+        unsigned n = 0;
+        struct box_sandbox *sb;
+        for (; n < wanted && (sb = find_reclaimable(box, alive + n + 1)); n++)
+                sandbox_reclaim(sb); /* queue_release() gives its place to a waiter */
+        return n;
+}
+
+/* Makes room for those that wait and for one that is about to (NULL: none): pooled sandboxes end first, then
+ * idle ones.  Whether any was ended. */
+static bool make_room(struct box *box, const struct box_sandbox *next)
+{
+        const unsigned wanted = queue_wants(box) + (next ? 1 : 0);
+        bool gave = pools_give_way(box, wanted);
+        unsigned lacking = shortage(box, wanted);
+        if (next && !next->ahead && lacking > 0) {
+                const struct queue_key *q = find_holder(box, next->key);
+                const unsigned n = reclaim(box, q ? q->alive : 0, 1);
+                gave |= n > 0;
+                lacking -= n;
+        }
+        list_each (at, &box->queue, other) {
+                const struct queue_key *q = list_entry(at, struct queue_key, link);
+                const struct box_sandbox *sb = first_waiter(q);
+                if (lacking == 0)
+                        break;
+                if (!sb || sb->ahead)
+                        continue;
+                unsigned n = share_allows(box, q->key, q->alive, sb->key_sandboxes_max, q->n);
+                n = reclaim(box, q->alive, n < lacking ? n : lacking);
+                gave |= n > 0;
+                lacking -= n;
+        }
+        return gave;
+}
+
+void queue_make_room(struct box *box)
+{
+        make_room(box, NULL);
+}
+
+/* ---- coming and going ---- */
+
+void queue_enter(struct box_sandbox *sb)
+{
+        struct box *box = sb->box;
+        if (has_room(sb)) { /* those in the queue wait for their own keys' room: see queue_pump() */
+                grant(sb);
+                return;
+        }
+        const bool gave = key_has_room(sb) && make_room(box, sb);
+        if (!gave && box->waiting >= box->settings.queue_max && !make_place(box, sb->key)) {
+                refuse(sb, "too many wait already");
+                return;
+        }
+        struct queue_key *q = find_key(box, sb->key);
+        if (!q) {
+                refuse(sb, "out of memory");
+                return;
+        }
+        /* A waiter for which a sandbox is being ended is not refused before that has ended. */
+        sb->queued_us = clock_us() + (gave ? GIVE_WAY_US : 0);
+        list_add(&q->waiters, &sb->waiters);
+        q->n++;
+        box->waiting++;
+}
+
+void queue_leave(struct box_sandbox *sb)
+{
+        if (!list_empty(&sb->waiters))
+                take_out(sb);
+}
+
+/* The keys in turn: whoever was granted goes to the end of the line. */
+void queue_pump(struct box *box)
+{
+        bool granted = true;
+        while (granted) {
+                granted = false;
+                list_each (at, &box->queue, other) {
+                        struct queue_key *q = list_entry(at, struct queue_key, link);
+                        if (box->alive >= box->settings.sandboxes_max)
+                                return;
+                        struct box_sandbox *sb = first_waiter(q);
+                        if (!sb || !has_room(sb))
+                                continue;
+                        list_remove(&q->link);
+                        list_add(&box->queue, &q->link);
+                        take_out(sb);
+                        grant(sb);
+                        granted = true;
+                        break;
+                }
+        }
+}
+
+void queue_release(struct box_sandbox *sb)
+{
+        struct queue_key *q = sb->holder;
+        sb->holder = NULL;
+        sb->box->alive--;
+        if (q) {
+                q->alive--;
+                drop_unused(q);
+        }
+        queue_pump(sb->box);
+}
+
+void queue_expire(struct box *box)
+{
+        int64_t oldest = clock_us() - (int64_t)box->settings.queue_timeout_ms * 1000;
+        bool found = true;
+        while (found) {
+                found = false;
+                list_each (at, &box->queue, other) {
+                        struct queue_key *q = list_entry(at, struct queue_key, link);
+                        struct box_sandbox *sb = first_waiter(q);
+                        if (!sb || sb->queued_us > oldest)
+                                continue;
+                        take_out(sb);
+                        refuse(sb, "waited for as long as is allowed");
+                        found = true;
+                        break;
+                }
+        }
+}

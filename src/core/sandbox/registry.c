@@ -1,0 +1,326 @@
+/* core/sandbox/registry.c -- which sandboxes there are: adding, finding, remembering, cleaning up. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/execution/execution.h"
+#include "core/sandbox/sandbox.h"
+#include "engine/isolation.h"
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+        snprintf(to, size, "%s", from ? from : "");
+}
+
+static struct box_sandbox *sandbox_new(struct box *box)
+{
+        struct box_sandbox *sb = calloc(1, sizeof *sb);
+        if (!sb)
+                return NULL;
+        sb->box = box;
+        sb->egress.tcp = sb->egress.udp = -1;
+        list_init(&sb->observers);
+        list_init(&sb->tasks);
+        list_init(&sb->waiters);
+        list_init(&sb->processes);
+        list_init(&sb->link);
+        sandbox_touch(sb);
+        return sb;
+}
+
+static json_t *remembered(const struct box_sandbox *sb)
+{
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o}", "image", sb->image_name,
+                         "key", sb->key, "scope", scope_words[sb->scope], "session", sb->session, "agent",
+                         sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
+                         workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
+                         (json_int_t)(box_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
+                         (json_int_t)sb->key_sandboxes_max, "network", network_to_state(&sb->network));
+}
+
+int sandbox_remember(const struct box_sandbox *sb, struct cella_err *err)
+{
+        json_t *about = sb->directory[0] ? remembered(sb) : NULL;
+        int r = about ? state_sandbox_put(sb->box->state, sb->id, about, err) : 0;
+        json_decref(about);
+        return r;
+}
+
+void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
+{
+        copy_text(sb->key, sizeof sb->key, spec->caller->key);
+        copy_text(sb->session, sizeof sb->session, spec->session);
+        copy_text(sb->agent, sizeof sb->agent, spec->agent);
+        sb->key_sandboxes_max = spec->caller->sandboxes_max;
+        sb->limits = spec->limits;
+        network_copy(&spec->network, &sb->network);
+        copy_text(sb->image_name, sizeof sb->image_name, used_image_name(spec->image));
+        sb->created_ms = box_now_ms();
+}
+
+int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+                struct cella_err *err)
+{
+        struct box_sandbox *sb = sandbox_new(box);
+        int r = sb ? id_make("sbx_", sb->id) : -ENOMEM;
+        if (r < 0) {
+                free(sb);
+                return err_set(err, CELLA_INTERNAL, r, "sandbox");
+        }
+        sb->scope = spec->scope;
+        sb->one_shot = spec->one_shot;
+        sb->direct = spec->direct;
+        sb->engine = spec->engine;
+        sandbox_adopt(sb, spec);
+        sb->required = spec->required;
+        sb->workspace = spec->workspace;
+        sb->image = used_image_ref(spec->image);
+        sb->ttl_ms = spec->ttl_ms;
+        sb->idle_timeout_ms = spec->idle_timeout_ms;
+        sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
+        sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
+        /* The longer scopes find their files again, unless these are the agent's own. */
+        if (spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
+            spec->engine == ENGINE_NATIVE)
+                copy_text(sb->directory, sizeof sb->directory, sb->id);
+        if ((r = sandbox_remember(sb, err)) < 0) {
+                json_decref(sb->metadata);
+                network_done(&sb->network);
+                used_image_unref(sb->image);
+                free(sb);
+                return r;
+        }
+        list_add(&box->sandboxes, &sb->link);
+        *ret = sb;
+        return 0;
+}
+
+int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err)
+{
+        struct caller caller = {.sandboxes_max = other->key_sandboxes_max};
+        const struct sandbox_spec spec = {.caller = &caller,
+                                          .scope = other->scope,
+                                          .one_shot = other->one_shot,
+                                          .direct = other->direct,
+                                          .session = other->session,
+                                          .agent = other->agent,
+                                          .limits = other->limits,
+                                          .required = other->required,
+                                          .workspace = other->workspace,
+                                          .network = other->network,
+                                          .engine = other->engine,
+                                          .image = other->image};
+        memcpy(caller.key, other->key, sizeof caller.key);
+        return sandbox_add(other->box, &spec, ret, err);
+}
+
+struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (!strcmp(sb->id, id) && caller_sees(caller, sb->key) && !sb->one_shot && !sb->removing)
+                        return sb;
+        }
+        return NULL;
+}
+
+static bool is_of_scope(const struct box_sandbox *sb, const struct sandbox_spec *spec)
+{
+        if (sb->scope != spec->scope || sb->removing || sb->one_shot ||
+            strcmp(sb->key, spec->caller->key) != 0)
+                return false;
+        switch (spec->scope) {
+        case SCOPE_SESSION:
+                return !strcmp(sb->session, spec->session ? spec->session : "");
+        case SCOPE_AGENT:
+                return !strcmp(sb->agent, spec->agent ? spec->agent : "");
+        case SCOPE_SHARED:
+                return true;
+        case SCOPE_EXECUTION:
+                break;
+        }
+        return false;
+}
+
+int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+                     struct cella_err *err)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (!is_of_scope(sb, spec))
+                        continue;
+                if (sb->workspace != spec->workspace) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "workspace must be '%s', as in the executions before it in this %s",
+                                workspace_words[sb->workspace], scope_words[sb->scope]);
+                        return err_hint(err, "or remove the sandbox %s first", sb->id);
+                }
+                if (sb->engine != spec->engine) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "engine must be '%s', as in the executions before it in this %s",
+                                engine_words[sb->engine], scope_words[sb->scope]);
+                        return err_hint(err, "or remove the sandbox %s first", sb->id);
+                }
+                if (spec->image_asked && strcmp(sb->image_name, used_image_name(spec->image)) != 0) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "image must be '%.100s', as in the executions before it in this %s",
+                                sb->image_name, scope_words[sb->scope]);
+                        return err_hint(err, "or remove the sandbox %s first", sb->id);
+                }
+                *ret = sb;
+                return network_check_same(&sb->network, spec->asked, err);
+        }
+        return sandbox_add(box, spec, ret, err);
+}
+
+static bool is_idle(const struct box_sandbox *sb, int64_t now)
+{
+        uint64_t timeout = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
+        list_each (at, &sb->tasks, other)
+                if (!list_entry(at, struct task, link)->idle_matters_not)
+                        return false;
+        return now - sb->used_us > (int64_t)timeout * 1000;
+}
+
+bool sandbox_reclaimable(const struct box_sandbox *sb)
+{
+        const bool keeps_files = sb->directory[0] || sb->workspace != WORKSPACE_NONE;
+        return sb->scope != SCOPE_EXECUTION && keeps_files && sb->state == SANDBOX_RUNNING &&
+               list_empty(&sb->tasks) && !sb->removing && !sb->died && !sb->frozen;
+}
+
+/* Ends an idle one: the next use of its scope starts it again, if it has files to come back to. */
+void sandbox_reclaim(struct box_sandbox *sb)
+{
+        struct cella_err err = {0};
+        if (sb->directory[0]) {
+                sandbox_remember(sb, &err);
+                sandbox_stop(sb);
+        } else {
+                sandbox_remove(sb);
+        }
+}
+
+static void cleanup_one(struct box_sandbox *sb, int64_t now)
+{
+        if (sb->one_shot || sb->removing)
+                return;
+        if (sb->expires_ms && box_now_ms() >= sb->expires_ms) {
+                sandbox_remove(sb);
+        } else if (sb->state == SANDBOX_STOPPED && sb->directory[0]) {
+                if (now - sb->used_us > (int64_t)sb->box->settings.workspace_keep_ms * 1000)
+                        sandbox_remove(sb);
+        } else if ((sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED) && is_idle(sb, now)) {
+                sandbox_reclaim(sb);
+        }
+}
+
+void sandbox_cleanup(struct box *box, bool all)
+{
+        int64_t now = clock_us();
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (all || sb->expires_ms || sb->idle_timeout_ms)
+                        cleanup_one(sb, now);
+        }
+}
+
+static const char *text(const json_t *about, const char *name)
+{
+        const char *t = json_string_value(json_object_get(about, name));
+        return t ? t : "";
+}
+
+static void restore(struct box *box, const json_t *about)
+{
+        struct box_sandbox *sb = sandbox_new(box);
+        int scope = word_index(scope_words, text(about, "scope"));
+        int workspace = word_index(workspace_words, text(about, "workspace"));
+        if (!sb || scope < 0 || workspace < 0) {
+                free(sb);
+                return;
+        }
+        sb->metadata = json_object();
+        copy_text(sb->id, sizeof sb->id, text(about, "id"));
+        copy_text(sb->directory, sizeof sb->directory, text(about, "id"));
+        copy_text(sb->image_name, sizeof sb->image_name,
+                  text(about, "image")[0] ? text(about, "image") : IMAGE_HOST);
+        copy_text(sb->key, sizeof sb->key, text(about, "key"));
+        copy_text(sb->session, sizeof sb->session, text(about, "session"));
+        copy_text(sb->agent, sizeof sb->agent, text(about, "agent"));
+        sb->key_sandboxes_max = (uint32_t)json_integer_value(json_object_get(about, "key_sandboxes_max"));
+        sb->scope = (enum box_scope)scope;
+        sb->workspace = (enum box_workspace)workspace;
+        sb->created_ms = json_integer_value(json_object_get(about, "created_ms"));
+        int64_t unused_ms = box_now_ms() - json_integer_value(json_object_get(about, "used_ms"));
+        sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
+        cella_limits_default(&sb->limits);
+        limits_overlay(json_object_get(about, "limits"), &sb->limits, NULL);
+        network_from_state(json_object_get(about, "network"), &sb->network);
+        list_add(&box->sandboxes, &sb->link);
+}
+
+int sandbox_restore_all(struct box *box, struct cella_err *err)
+{
+        json_t *all = NULL, *about;
+        size_t i;
+        int r = state_sandbox_list(box->state, &all, err);
+        if (r < 0)
+                return r;
+        json_array_foreach (all, i, about)
+                restore(box, about);
+        json_decref(all);
+        return 0;
+}
+
+void sandbox_isolation(const struct box_sandbox *sb, struct cella_isolation *ret)
+{
+        isolation_fill(sb->walls, sb->missing, ret);
+}
+
+static json_t *words(const char *const *list, size_t n)
+{
+        json_t *array = json_array();
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(array, json_string(list[i]));
+        return array;
+}
+
+json_t *isolation_to_json(uint32_t walls, uint32_t missing)
+{
+        struct cella_isolation isolation;
+        isolation_fill(walls, missing, &isolation);
+        return json_pack("{s:s, s:o, s:o}", "engine", isolation.engine, "layers",
+                         words(isolation.layers, isolation.n_layers), "missing",
+                         words(isolation.missing, isolation.n_missing));
+}
+
+static json_t *text_or_null(const char *t)
+{
+        return t[0] ? json_string(t) : json_null();
+}
+
+json_t *sandbox_to_json(const struct box_sandbox *sb)
+{
+        static const char *const states[] = {
+                [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "stopped", [SANDBOX_MAKING] = "running",
+                [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_ENDING] = "stopped"};
+        uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
+        json_t *o = json_pack(
+                "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:I, s:I}", "id",
+                sb->id, "state", states[sb->state], "image", sb->image_name, "scope",
+                sb->scope == SCOPE_EXECUTION ? json_null() : json_string(scope_words[sb->scope]), "session",
+                text_or_null(sb->session), "agent", text_or_null(sb->agent), "key", text_or_null(sb->key),
+                "created", box_time(sb->created_ms), "expires",
+                sb->expires_ms ? box_time(sb->expires_ms) : json_null(), "idle_timeout_ms", (json_int_t)idle,
+                "ttl_ms", sb->ttl_ms ? json_integer((json_int_t)sb->ttl_ms) : json_null(), "metadata",
+                sb->metadata, "limits", limits_to_json(&sb->limits), "network",
+                network_to_json(&sb->box->settings, &sb->network), "workspace",
+                workspace_words[sb->workspace], "executions", (json_int_t)sb->executions, "processes",
+                (json_int_t)execution_processes_running(sb));
+        if (o && sandbox_alive(sb))
+                json_object_set_new(o, "isolation", isolation_to_json(sb->walls, sb->missing));
+        return o;
+}

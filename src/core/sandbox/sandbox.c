@@ -1,0 +1,604 @@
+/* core/sandbox/sandbox.c -- the life of a sandbox.  See sandbox.h for its states. */
+#include "core/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/context/context.h"
+#include "core/docker.h"
+#include "core/execution/execution.h"
+#include "core/pool/pool.h"
+#include "core/sandbox/queue.h"
+#include "core/sandbox/workspace.h"
+#include "engine/isolation.h"
+
+static void start(struct box_sandbox *sb);
+static void end(struct box_sandbox *sb);
+static void frozen(struct box_sandbox *sb, const struct cella_err *err);
+
+bool sandbox_alive(const struct box_sandbox *sb)
+{
+        return sb->state != SANDBOX_STOPPED && sb->state != SANDBOX_WAITING;
+}
+
+/* Who made it, and is asked about it. */
+static struct keeper_link *link_of(const struct box_sandbox *sb)
+{
+        return sb->engine == ENGINE_DOCKER ? docker_link(sb->box->docker) : sb->box->keeper;
+}
+
+int sandbox_ask(struct box_sandbox *sb, enum keeper_request type, keeper_answer answer, void *context)
+{
+        return keeper_link_ask(link_of(sb), type, sb->handle, answer, context);
+}
+
+void sandbox_touch(struct box_sandbox *sb)
+{
+        sb->used_us = clock_us();
+}
+
+/* Nothing refers to it any more. */
+static void sandbox_free(struct box_sandbox *sb)
+{
+        if (sb->box->watch.on_sandbox_gone)
+                sb->box->watch.on_sandbox_gone(sb, sb->box->watch.context);
+        execution_forget_processes(sb);
+        context_remove_all(sb);
+        executions_forget_sandbox(sb);
+        if (sb->waiting) /* taken, and nobody came for it */
+                waiting_free(sb->waiting);
+        pool_left(sb);
+        list_remove(&sb->link);
+        json_decref(sb->metadata);
+        network_done(&sb->network);
+        used_image_unref(sb->image);
+        free(sb);
+}
+
+static void forget(struct box_sandbox *sb)
+{
+        struct cella_err err = {0};
+        if (sb->directory[0]) {
+                state_sandbox_remove(sb->box->state, sb->id, &err);
+                workspace_remove(sb->box, sb->directory);
+        }
+        sandbox_free(sb);
+}
+
+void sandbox_detach(struct task *task)
+{
+        struct box_sandbox *sb = task->sandbox;
+        list_remove(&task->link);
+        task->sandbox = NULL;
+        if (!sb)
+                return;
+        sandbox_touch(sb);
+        if (sb->state == SANDBOX_WAITING && list_empty(&sb->tasks) && !sb->one_shot) {
+                queue_leave(sb); /* nobody wants it any more */
+                sb->state = SANDBOX_STOPPED;
+        }
+}
+
+static bool has_begun(const struct list *link)
+{
+        return list_entry(link, struct task, link)->begun;
+}
+
+/* Whoever is told may attach again, to this or another. */
+static void lose_some(struct box_sandbox *sb, const struct cella_err *err, bool begun_only)
+{
+        struct list lost;
+        list_init(&lost);
+        list_each (at, &sb->tasks, other)
+                if (!begun_only || has_begun(at)) {
+                        list_remove(at);
+                        list_add(&lost, at);
+                }
+        while (!list_empty(&lost)) {
+                struct task *task = list_entry(lost.next, struct task, link);
+                sandbox_detach(task);
+                task->on_lost(task, sb, err);
+        }
+}
+
+static void lose_tasks(struct box_sandbox *sb, const struct cella_err *err)
+{
+        lose_some(sb, err, false);
+}
+
+static void on_ended(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)packet;
+        (void)fd;
+        sb->handle = 0;
+        sb->state = SANDBOX_STOPPED;
+        /* What was private to it is gone, and it must not come back as if nothing had happened. */
+        if (!sb->directory[0])
+                sb->removing = true;
+        if (sb->removing) {
+                struct cella_err err = {0};
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+                lose_tasks(sb, &err);
+        }
+        queue_release(sb);
+        if (sb->removing)
+                forget(sb);
+        else if (!list_empty(&sb->tasks))
+                start(sb);
+}
+
+static void end(struct box_sandbox *sb)
+{
+        if (sb->state == SANDBOX_ENDING)
+                return;
+        sb->state = SANDBOX_ENDING;
+        box_keeper_forget(sb->box, sb);
+        if (sb->frozen) {
+                struct cella_err err = {0};
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+                frozen(sb, &err);
+        }
+        egress_detach(sb);
+        sb->channel = channel_free(sb->channel);
+        sandbox_lend(sb, NULL);
+        uint32_t handle = sb->handle;
+        sb->handle = 0; /* the keeper takes no more questions about it */
+        if (keeper_link_ask(link_of(sb), KEEPER_END, handle, on_ended, sb) < 0)
+                on_ended(sb, NULL, -1);
+}
+
+/* It could not be made. */
+static void fail(struct box_sandbox *sb, const struct cella_err *err)
+{
+        const struct cella_err copy = *err;
+        sb->box->metrics.sandboxes_failed++;
+        sb->died = true;
+        lose_tasks(sb, &copy);
+        end(sb);
+}
+
+static void on_last_count(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)fd;
+        if (packet->type == KEEPER_COUNTED)
+                sb->counters = packet->counted;
+        lose_some(sb, NULL, true); /* who came after its death finds the next one */
+        end(sb);
+}
+
+static void count_last(struct box_sandbox *sb)
+{
+        if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
+                lose_some(sb, NULL, true);
+                end(sb);
+        }
+}
+
+static bool needs_deaths(const struct box_sandbox *sb)
+{
+        list_each (at, &sb->tasks, other) {
+                const struct task *task = list_entry(at, struct task, link);
+                if (task->begun && task->needs_deaths && task->needs_deaths(task))
+                        return true;
+        }
+        return false;
+}
+
+/* Init is gone, and the kernel ends everything with it. */
+static void died(struct box_sandbox *sb)
+{
+        if (sb->died || sb->state == SANDBOX_ENDING || sb->state == SANDBOX_STOPPED)
+                return;
+        sb->died = true;
+        if (!sb->ready) {
+                struct cella_err err = {0};
+                if (sb->removing)
+                        err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
+                else
+                        err_say(&err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
+                fail(sb, &err);
+                return;
+        }
+        sb->waits_for_deaths = !sb->all_dead && sb->engine == ENGINE_NATIVE && needs_deaths(sb);
+        if (sb->waits_for_deaths)
+                sandbox_ask(sb, KEEPER_KILL, NULL,
+                            NULL); /* should init live.  KEEPER_DIED comes in any case */
+        else
+                count_last(sb);
+}
+
+static void begin(struct task *task)
+{
+        task->begun = true;
+        if (task->on_channel)
+                task->on_channel(task);
+}
+
+static void on_ready(struct box_sandbox *sb, const char *data)
+{
+        struct init_ready told;
+        memcpy(&told, data, sizeof told);
+        sb->ready_us = told.at_us <= clock_us() ? told.at_us : 0;
+        sb->cpu_made_us = told.cpu_us;
+        sb->walls =
+                told.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN); /* that is not init's to say */
+        if (sb->engine == ENGINE_DOCKER)
+                sb->walls |= docker_mark(sb->box->docker);
+        sb->ready = true;
+        sb->state = SANDBOX_RUNNING;
+        list_each (at, &sb->tasks, other) {
+                struct task *task = list_entry(at, struct task, link);
+                if (task->on_ready)
+                        task->on_ready(task);
+                if (sb->state != SANDBOX_RUNNING) /* it was ended from within */
+                        return;
+        }
+}
+
+static bool has_network(const struct box_sandbox *sb)
+{
+        return sb->network.tier != TIER_RESTRICTED;
+}
+
+/* Before INIT_READY, so before any code of it runs.  One that was made ahead is attached when it is taken:
+ * what it may reach is not known yet. */
+static bool take_network(struct box_sandbox *sb, struct message *m)
+{
+        if (m->type != INIT_NETWORK || m->n_fds != 2 || !has_network(sb) || sb->ready || sb->network_came)
+                return false;
+        egress_keep(sb, m->fds[0], m->fds[1]);
+        m->n_fds = 0;
+        sb->network_came = true;
+        if (!sb->ahead)
+                egress_attach(sb);
+        return true;
+}
+
+static void hear_refused(struct box_sandbox *sb, const char *data)
+{
+        struct init_refused refused;
+        struct violation v;
+        memcpy(&refused, data, sizeof refused);
+        violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
+                      sizeof refused.detail);
+        violation_tell(sb, &v);
+}
+
+static void on_zero(void *context, const struct message *message, const char *data)
+{
+        struct box_sandbox *sb = context;
+        struct message m = *message;
+        if (take_network(sb, &m))
+                return;
+        message_close_fds(&m);
+        if (m.type == INIT_READY && m.len == sizeof(struct init_ready) && sb->state == SANDBOX_MAKING &&
+            has_network(sb) == sb->network_came) {
+                on_ready(sb, data);
+        } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused) && sb->ready) {
+                hear_refused(sb, data);
+        } else if (m.type == INIT_FAILED && m.len == sizeof(struct cella_err) && !sb->ready) {
+                struct cella_err err;
+                memcpy(&err, data, sizeof err);
+                err.msg[sizeof err.msg - 1] = err.hint[sizeof err.hint - 1] = '\0';
+                fail(sb, &err);
+        } else { /* whoever speaks there is not our init */
+                sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
+        }
+}
+
+static void on_channel_closed(void *context)
+{
+        died(context);
+}
+
+static void on_made(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        struct cella_err err = {0};
+        if (packet->type != (sb->engine == ENGINE_DOCKER ? DOCKER_MADE : KEEPER_MADE)) {
+                err_say(&err, CELLA_INTERNAL, -EIO, "the keeper made no sandbox");
+                fail(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : &err);
+                return;
+        }
+        sb->handle = packet->made.sandbox;
+        sb->counters = (struct keeper_counted){0}; /* of the one that was here before */
+        sandbox_lend(sb, link_of(sb));
+        if (fd < 0) { /* it had one with it; the kernel found no number for it here */
+                err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
+                fail(sb, &err);
+                return;
+        }
+        if (sb->engine == ENGINE_DOCKER && used_image_tell(sb->image, &packet->docker, &err) < 0) {
+                close(fd);
+                fail(sb, &err);
+                return;
+        }
+        sb->missing = packet->made.missing;
+        if (sb->direct) /* but for its workspace */
+                sb->missing |= CELLA_LIMIT_DISK;
+        sb->counted = packet->made.counted != 0;
+        sb->box->metrics.sandboxes_made++;
+        if (channel_new(sb->box->fds, fd, on_zero, on_channel_closed, sb, &sb->channel, &err) < 0) {
+                fail(sb, &err);
+                return;
+        }
+        if (!sb->one_shot)
+                sandbox_ask(sb, KEEPER_THROTTLE, NULL, NULL);
+        if (sb->removing) {
+                end(sb);
+                return;
+        }
+        list_each (at, &sb->tasks, other) {
+                begin(list_entry(at, struct task, link));
+                if (sb->state != SANDBOX_MAKING)
+                        return;
+        }
+}
+
+static int fill_workspace(const struct box_sandbox *sb, struct keeper_make *make, struct cella_err *err)
+{
+        const char *root = sb->box->settings.workspace_root;
+        if (sb->workspace != WORKSPACE_NONE) {
+                if (!root || strlen(root) >= sizeof make->root)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace_root is not set");
+                memcpy(make->root, root, strlen(root) + 1);
+                memcpy(make->name, sb->agent, sizeof make->name); /* short enough: names_directory() */
+                make->workspace = sb->workspace == WORKSPACE_READ_ONLY ? KEEPER_READ_ONLY : KEEPER_READ_WRITE;
+        } else if (sb->directory[0]) {
+                memcpy(make->name, sb->directory, sizeof make->name);
+                make->workspace = KEEPER_PERSISTENT;
+                return workspace_make(sb->box, sb->directory, err);
+        }
+        return 0;
+}
+
+/* One that comes back after it was stopped has what its name means now. */
+static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct cella_err *err)
+{
+        if (sb->engine == ENGINE_DOCKER) { /* which knows its own */
+                memcpy(make->image, sb->image_name, strlen(sb->image_name) + 1);
+                make->pulls = sb->image->pulls;
+                return 0;
+        }
+        if (sb->directory[0]) {
+                struct used_image *now;
+                int r = used_image_find(sb->box, sb->image_name, &now, err);
+                if (r < 0)
+                        return r;
+                used_image_unref(sb->image);
+                sb->image = now;
+        }
+        const struct image *image = used_image_get(sb->image);
+        if (image) {
+                memcpy(make->image, image->id, sizeof image->id);
+                make->uid = image->uid;
+                make->gid = image->gid;
+        }
+        return 0;
+}
+
+void sandbox_granted(struct box_sandbox *sb)
+{
+        struct keeper_make make = {
+                .required = sb->required,
+                .terminals = !sb->one_shot,
+                .long_lived = !sb->one_shot,
+                .network = has_network(sb),
+                .direct = sb->direct,
+                .hold_secret = sb->hold_secret,
+                .limits = sb->limits,
+        };
+        struct cella_err err = {0};
+        sb->state = SANDBOX_MAKING;
+        sb->ready = sb->died = sb->throttled = sb->network_came = false;
+        sb->all_dead = sb->waits_for_deaths = false;
+        sb->handle = 0;
+        sb->making_us = clock_us();
+        memset(sb->slots, 0, sizeof sb->slots);
+        memcpy(make.id, sb->id, sizeof make.id);
+        int r = fill_image(sb, &make, &err);
+        if (r == 0)
+                r = fill_workspace(sb, &make, &err);
+        if (r == 0)
+                r = sb->engine == ENGINE_DOCKER ? docker_make(sb->box->docker, &make, on_made, sb)
+                                                : keeper_link_make(sb->box->keeper, &make, on_made, sb);
+        if (r < 0 && err.kind == CELLA_OK)
+                err_set(&err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox");
+        if (r < 0)
+                fail(sb, &err);
+}
+
+void sandbox_refused(struct box_sandbox *sb, const struct cella_err *err)
+{
+        sb->state = SANDBOX_STOPPED;
+        lose_tasks(sb, err);
+        if (sb->one_shot)
+                sandbox_free(sb);
+        else if (!sb->directory[0])
+                forget(sb);
+}
+
+static void start(struct box_sandbox *sb)
+{
+        sb->state = SANDBOX_WAITING;
+        queue_enter(sb);
+}
+
+void sandbox_attach(struct box_sandbox *sb, struct task *task)
+{
+        task->sandbox = sb;
+        task->begun = false;
+        list_add(&sb->tasks, &task->link);
+        sandbox_touch(sb);
+        if (sb->state == SANDBOX_STOPPED)
+                start(sb);
+        else if (sb->channel && !sb->died)
+                begin(task);
+}
+
+void sandbox_stop(struct box_sandbox *sb)
+{
+        switch (sb->state) {
+        case SANDBOX_WAITING:
+                queue_leave(sb);
+                sb->state = SANDBOX_STOPPED;
+                lose_tasks(sb, &(struct cella_err){.num = -ECANCELED,
+                                                   .kind = CELLA_NOT_FOUND,
+                                                   .msg = "the sandbox was removed before it began"});
+                break;
+        case SANDBOX_MAKING:
+                if (sb->channel)
+                        sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
+                break; /* on_made() sees that it is not wanted any more */
+        case SANDBOX_RUNNING:
+        case SANDBOX_PAUSED:
+                if (list_empty(&sb->tasks))
+                        end(sb);
+                else /* their counters are wanted: by way of died() */
+                        sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
+                break;
+        case SANDBOX_STOPPED:
+        case SANDBOX_ENDING:
+                break;
+        }
+}
+
+void sandbox_remove(struct box_sandbox *sb)
+{
+        sb->removing = true;
+        sandbox_stop(sb);
+        if (sb->state == SANDBOX_STOPPED)
+                forget(sb);
+}
+
+static void frozen(struct box_sandbox *sb, const struct cella_err *err)
+{
+        void (*done)(void *, const struct cella_err *) = sb->frozen;
+        sb->frozen = NULL;
+        if (done)
+                done(sb->frozen_context, err);
+}
+
+static void on_frozen(void *context, const union keeper_packet *packet, int fd)
+{
+        struct box_sandbox *sb = context;
+        (void)fd;
+        if (packet->type == KEEPER_FAILED) {
+                frozen(sb, &packet->failed.err);
+                return;
+        }
+        bool paused = sb->state == SANDBOX_RUNNING;
+        sb->state = paused ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+        list_each (at, &sb->tasks, other) {
+                struct task *task = list_entry(at, struct task, link);
+                if (task->on_paused)
+                        task->on_paused(task, paused);
+        }
+        frozen(sb, NULL);
+}
+
+void sandbox_freeze(struct box_sandbox *sb, bool freeze, void (*done)(void *, const struct cella_err *),
+                    void *context)
+{
+        struct cella_err err = {0};
+        if (sb->state == (freeze ? SANDBOX_PAUSED : SANDBOX_RUNNING)) {
+                done(context, NULL); /* as it is already */
+                return;
+        }
+        if (sb->state != (freeze ? SANDBOX_RUNNING : SANDBOX_PAUSED) || sb->frozen) {
+                err_say(&err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox is not running");
+                done(context, &err);
+                return;
+        }
+        sb->frozen = done;
+        sb->frozen_context = context;
+        if (sandbox_ask(sb, freeze ? KEEPER_FREEZE : KEEPER_THAW, on_frozen, sb) < 0) {
+                err_say(&err, CELLA_INTERNAL, -EIO, "cannot ask the keeper");
+                frozen(sb, &err);
+        }
+}
+
+static void nobody(void *context, const struct cella_err *err)
+{
+        (void)context;
+        (void)err;
+}
+
+static struct box_sandbox *find_lost(struct box *box)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->engine_lost)
+                        return sb;
+        }
+        return NULL;
+}
+
+/* Others may come and go with each of them. */
+void sandbox_engine_lost(struct box *box, const struct cella_err *err)
+{
+        struct box_sandbox *sb;
+        list_each (at, &box->sandboxes, other) {
+                sb = list_entry(at, struct box_sandbox, link);
+                sb->engine_lost = sb->engine == ENGINE_DOCKER && sandbox_alive(sb);
+        }
+        while ((sb = find_lost(box))) {
+                sb->engine_lost = false;
+                if (sb->state == SANDBOX_ENDING)
+                        on_ended(sb, NULL, -1);
+                else
+                        fail(sb, err);
+        }
+}
+
+/* It may be one that is being removed.  Until the keeper has answered, no other may ask. */
+void sandbox_freeze_forget(struct box *box, const void *context)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->frozen && sb->frozen_context == context)
+                        sb->frozen = nobody;
+        }
+}
+
+/* The channel closes too, behind what init still had to say: that is the better messenger.  But it closes
+ * before the last process is dead, and this comes after. */
+void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
+{
+        list_each (at, &box->sandboxes, other) {
+                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->handle != about->sandbox || sb->engine != ENGINE_NATIVE || !sandbox_alive(sb))
+                        continue;
+                sb->all_dead = true;
+                if (!sb->channel) {
+                        died(sb);
+                } else if (sb->waits_for_deaths) {
+                        sb->waits_for_deaths = false;
+                        count_last(sb);
+                }
+                return;
+        }
+}
+
+int sandbox_slot_take(struct box_sandbox *sb)
+{
+        for (unsigned i = 0; i < 4; i++)
+                if (~sb->slots[i]) {
+                        int bit = __builtin_ctzll(~sb->slots[i]);
+                        sb->slots[i] |= UINT64_C(1) << bit;
+                        return (int)i * 64 + bit;
+                }
+        return -1;
+}
+
+void sandbox_slot_give(struct box_sandbox *sb, int slot)
+{
+        if (slot >= 0)
+                sb->slots[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
+}

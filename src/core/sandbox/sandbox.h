@@ -1,0 +1,183 @@
+/* core/sandbox/sandbox.h -- a sandbox as the daemon's users know it, and its life.
+ *
+ *   STOPPED --use--> WAITING (for room) --> MAKING --> RUNNING <--> PAUSED
+ *      ^                                                  |  idle, expired, deleted, died
+ *      +------------- keeps its workspace -- ENDING <-----+        or gone for good
+ *
+ * Whoever uses one attaches a task.  A task is told when it may begin, and when the sandbox went
+ * from under it; never both "lost" and anything after it. */
+#pragma once
+#include "base/list.h"
+#include "core/core.h"
+#include "core/egress.h"
+#include "core/image/used_image.h"
+#include "core/network.h"
+#include "engine/channel.h"
+#include "wire/keeper.h"
+
+enum sandbox_state {
+        SANDBOX_STOPPED,
+        SANDBOX_WAITING,
+        SANDBOX_MAKING,
+        SANDBOX_RUNNING,
+        SANDBOX_PAUSED,
+        SANDBOX_ENDING
+};
+
+struct task {
+        struct list link; /* in the sandbox */
+        struct box_sandbox *sandbox;
+        /* Messages may be sent (init takes them when its walls stand).  May be NULL. */
+        void (*on_channel)(struct task *task);
+        /* Every wall stands.  May be NULL. */
+        void (*on_ready)(struct task *task);
+        /* It could not be made (err says why), or it died (err is NULL; its counters are the last).
+         * The task is detached already. */
+        void (*on_lost)(struct task *task, struct box_sandbox *sandbox, const struct cella_err *err);
+        /* Whether on_lost() has to wait until every process of the sandbox is dead.  May be NULL: it has not.
+         */
+        bool (*needs_deaths)(const struct task *task);
+        bool idle_matters_not; /* does not keep the sandbox from being idle */
+        /* Everything in it stands still, or goes on.  May be NULL. */
+        void (*on_paused)(struct task *task, bool paused);
+        bool begun;
+};
+
+#define SANDBOX_CONTEXTS_MAX 16
+
+struct sandbox_spec {
+        const struct caller *caller;
+        enum box_scope scope;
+        bool one_shot; /* for a single execution */
+        bool direct;   /* no sandbox at all: limits only, see wire/keeper.h; one_shot too */
+        const char *session, *agent;
+        struct cella_limits limits;
+        uint32_t required;
+        enum box_workspace workspace;
+        struct network network; /* borrowed */
+        const json_t *asked;    /* the network that was asked for; NULL: whatever there is */
+        enum box_engine engine;
+        struct used_image *image; /* borrowed; NULL: host */
+        bool image_asked;         /* it was asked for; else whatever there is */
+        uint64_t ttl_ms;          /* 0: none */
+        uint64_t idle_timeout_ms; /* 0: as in the settings */
+        json_t *metadata;         /* borrowed; NULL: none */
+};
+
+struct box_sandbox {
+        struct list link; /* in the box */
+        struct box *box;
+        char id[ID_SIZE];
+        char key[ID_SIZE];
+        uint32_t key_sandboxes_max;
+        enum sandbox_state state;
+        enum box_scope scope;
+        bool one_shot, direct;
+        uint64_t hold_secret; /* see waiting_secret() */
+        enum box_engine engine;
+        bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
+        char session[129], agent[129];
+        struct cella_limits limits;
+        uint32_t required;
+        enum box_workspace workspace;
+        struct network network;          /* that it was made with */
+        char directory[KEEPER_NAME_MAX]; /* of the persistent workspace; "": none */
+        char image_name[256];            /* "host", or what it was asked for by */
+        struct used_image *image;        /* what that meant when it was made; NULL: host, or not made yet */
+        uint64_t ttl_ms, idle_timeout_ms;
+        int64_t created_ms;
+        int64_t expires_ms; /* 0: never */
+        int64_t used_us;    /* monotonic */
+        json_t *metadata;
+        /* While it is alive: */
+        uint32_t handle;
+        uint32_t walls, missing;
+        bool counted, ready, died, throttled, removing;
+        bool all_dead;         /* the keeper said so: every process is gone */
+        bool waits_for_deaths; /* its tasks wait for the keeper to confirm its death */
+        bool network_came;     /* INIT_NETWORK */
+        int64_t ready_us;      /* when init was ready, by its clock; 0: that is not our clock */
+        uint64_t cpu_made_us;  /* CPU time that init had used by then, see init_ready */
+        struct channel *channel;
+        void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
+        void *frozen_context;
+        struct keeper_counted counters; /* as last read */
+        struct counters files;          /* to read them from without asking, if the keeper lent any */
+        bool has_files;
+        bool ahead;              /* made ahead, and nobody's yet */
+        struct waiting *waiting; /* made ahead, not taken yet or not released yet */
+        struct pool *pool;       /* that it was taken from */
+        uint64_t slots[4];       /* numbers of commands that run, see sandbox_slot() */
+        struct sandbox_egress egress;
+        struct list observers; /* struct observer: what is under way */
+        struct list tasks;
+        struct list waiters;      /* in its key's queue */
+        struct queue_key *holder; /* the caller that it is counted for; NULL: not alive, or in a pool */
+        int64_t queued_us;        /* when its time in the queue began */
+        int64_t making_us;
+        uint64_t executions;   /* so far */
+        uint64_t told;         /* what watchers know of it, as a number: see front/rest/events.c */
+        struct list processes; /* struct execution, in the background; also some that ended */
+        unsigned n_processes;
+        struct context *contexts[SANDBOX_CONTEXTS_MAX]; /* NULL: none in this place */
+};
+
+/* A new one, stopped: the first task starts it. */
+int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+                struct cella_err *err);
+/* A new one like another of one_shot, made for the same caller. */
+int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err);
+/* One that was made ahead becomes this caller's. */
+void sandbox_adopt(struct box_sandbox *sandbox, const struct sandbox_spec *spec);
+/* By id; NULL if there is none, or this caller does not see it. */
+struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id);
+/* The one of this scope, made if there is none yet. */
+int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+                     struct cella_err *err);
+
+void sandbox_attach(struct box_sandbox *sandbox, struct task *task);
+void sandbox_detach(struct task *task);
+void sandbox_touch(struct box_sandbox *sandbox); /* it was used */
+
+/* Ends everything in it, and forgets it with its workspace. */
+void sandbox_remove(struct box_sandbox *sandbox);
+/* Ends everything in it; workspace and name stay. */
+void sandbox_stop(struct box_sandbox *sandbox);
+/* done(…, NULL) or with what went wrong; once, unless forgotten. */
+void sandbox_freeze(struct box_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
+                    void *context);
+void sandbox_freeze_forget(struct box *box, const void *context); /* done is not called any more */
+/* While KEEPER_MADE of it is being answered: the files that came with it are its own.  NULL: it has none any
+ * more. */
+void sandbox_lend(struct box_sandbox *sandbox, struct keeper_link *link);
+/* What it has counted so far, with its CPU time or without, if that can be told at once. */
+bool sandbox_counted(const struct box_sandbox *sandbox, bool cpu, struct keeper_counted *ret);
+/* The keeper's counters. */
+int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
+/* Asks who made it about it; answer NULL: none comes, or it does not matter. */
+int sandbox_ask(struct box_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
+/* What the engine docker had is lost with it. */
+void sandbox_engine_lost(struct box *box, const struct cella_err *err);
+/* KEEPER_DIED. */
+void sandbox_hear_keeper(struct box *box, const struct keeper_about *about);
+
+/* The lowest number that no command of this sandbox has; -1: too many.  Give it back. */
+int sandbox_slot_take(struct box_sandbox *sandbox);
+void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
+
+bool sandbox_alive(const struct box_sandbox *sandbox);
+/* Whether it may be ended because another caller needs the room: nothing runs in it, it has no context and no
+ * process, and the next use of its session, agent or shared scope starts it again with its files.  Never one
+ * that a caller has created by POST /v1/sandboxes. */
+bool sandbox_reclaimable(const struct box_sandbox *sandbox);
+void sandbox_reclaim(struct box_sandbox *sandbox);
+/* Ends idle and expired ones; removes workspaces that were kept long enough.  Not all: only those
+ * with a time of their own, which is meant to the moment. */
+void sandbox_cleanup(struct box *box, bool all);
+/* Brings back what was remembered, stopped. */
+int sandbox_restore_all(struct box *box, struct cella_err *err);
+/* Writes down what is needed to bring it back; nothing for one without a persistent workspace. */
+int sandbox_remember(const struct box_sandbox *sandbox, struct cella_err *err);
+json_t *sandbox_to_json(const struct box_sandbox *sandbox);
+json_t *isolation_to_json(uint32_t walls, uint32_t missing);
+void sandbox_isolation(const struct box_sandbox *sandbox, struct cella_isolation *ret);

@@ -1,0 +1,411 @@
+#include "core/settings.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "core/image/policy.h"
+#include "core/network.h"
+#include "image/store/store.h"
+#include "snapshot/preload.h"
+
+#define DAY_MS INT64_C(86400000)
+
+const char *const scope_words[] = {"execution", "session", "agent", "shared", NULL};
+const char *const workspace_words[] = {"none", "ro", "rw", NULL};
+const char *const tier_words[] = {"restricted", "standard", "elevated", "sandbox", "unrestricted", NULL};
+
+static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum box_mode */
+const char *const engine_words[] = {"native", "docker", NULL};
+const char *const transport_words[] = {"auto", "socket", "attach", NULL};
+static const char *const scan_words[] = {"off", "warn", "block", NULL}; /* by enum box_scan */
+
+int word_index(const char *const *words, const char *word)
+{
+        for (int i = 0; words[i]; i++)
+                if (!strcmp(words[i], word))
+                        return i;
+        return -1;
+}
+
+int engine_from(const char *word)
+{
+        return word ? word_index(engine_words, word) : -1;
+}
+
+int tier_from_word(const char *word)
+{
+        int i = word_index(tier_words, word);
+        return i == 3 ? TIER_RESTRICTED : i == 4 ? TIER_ELEVATED : i;
+}
+
+static int check_directory(const json_t *value, const char *path, struct cella_err *err)
+{
+        if (!json_is_string(value) || json_string_value(value)[0] == '/')
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be an absolute path", path);
+}
+
+int image_name_check(const json_t *value, const char *path, struct cella_err *err)
+{
+        char file[256];
+        const char *name = json_string_value(value);
+        if (!strcmp(name, IMAGE_HOST) || image_name_file(name, file) >= 0)
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.60s' cannot be the name of an image", path,
+                name);
+        return err_hint(err, "python:3.12-slim, registry.example.com/team/tools:2, an id; or host");
+}
+
+static const struct field word = {
+        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128};
+
+static const struct field sandboxes_fields[] = {
+        {.name = "max",
+         .type = FIELD_INTEGER,
+         .min = 1,
+         .max = 4000,
+         .standard = "100",
+         .help = "sandboxes alive at once, those of single executions included; each caller has a share of "
+                 "them"},
+        {.name = "idle_timeout_ms",
+         .type = FIELD_INTEGER,
+         .min = 100,
+         .max = 365 * DAY_MS,
+         .standard = "3600000",
+         .help = "a sandbox in which nothing was run for this long is ended"},
+        {.name = "cleanup_interval_ms",
+         .type = FIELD_INTEGER,
+         .min = 50,
+         .max = DAY_MS,
+         .standard = "30000",
+         .help = "how often idle and expired ones are looked for"},
+        {.name = "queue_timeout_ms",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 600000,
+         .standard = "10000",
+         .help = "how long a request waits for room before 429"},
+        {.name = "queue_max",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 100000,
+         .standard = "1024",
+         .help = "requests that wait at once"},
+        {.name = "spare",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 64,
+         .standard = "2",
+         .help = "sandboxes made ahead of time with nothing in them, for what no pool serves"},
+        {.name = "workspace_keep_ms",
+         .type = FIELD_INTEGER,
+         .min = 1000,
+         .max = 3650 * DAY_MS,
+         .standard = "604800000",
+         .help = "how long the workspace of a session, agent or shared sandbox outlives its last use"},
+        {0}};
+
+static struct field pool_fields[] = {
+        {.name = "runtime",
+         .type = FIELD_STRING,
+         .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+         .min = 1,
+         .max = 64,
+         .help = "of the sandboxes made ahead of time"},
+        {.name = "size",
+         .type = FIELD_INTEGER,
+         .flags = FIELD_REQUIRED,
+         .min = 0,
+         .max = 4000,
+         .help = "how many wait; 0: only what makes the first of each fast"},
+        {.name = "preload",
+         .type = FIELD_ARRAY,
+         .item = &word,
+         .max = 100,
+         .help = "modules that Python has imported already"},
+        {.name = "image",
+         .type = FIELD_STRING,
+         .flags = FIELD_NO_NUL,
+         .max = 255,
+         .check = image_name_check,
+         .help = "their root file system, where it is not the settings' own"},
+        {.name = "limits", .type = FIELD_OBJECT, .help = "of these sandboxes, where they differ"},
+        {0}};
+static struct field runtime = {.name = "", .type = FIELD_OBJECT};
+static const struct field pool = {.name = "", .type = FIELD_OBJECT, .fields = pool_fields};
+
+static const struct field scan_fields[] = {
+        {.name = "enabled", .type = FIELD_BOOLEAN, .standard = "true", .help = "look at what code would do"},
+        {.name = "action",
+         .type = FIELD_WORD,
+         .words = scan_words,
+         .standard = "\"warn\"",
+         .help = "warn: findings are in the result; block: code with one of severity high is not run"},
+        {0}};
+
+static const struct field audit_fields[] = {
+        {.name = "keep_days",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 36500,
+         .standard = "30",
+         .help = "0: for ever"},
+        {.name = "keep_bytes",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = INT64_C(1) << 50,
+         .standard = "1073741824",
+         .help = "size of the log's database; 0: no limit"},
+        {.name = "keep_output",
+         .type = FIELD_BOOLEAN,
+         .standard = "true",
+         .help = "what was printed is in the log, up to 64 KiB of each stream"},
+        {0}};
+
+static const struct field docker_fields[] = {
+        {.name = "socket",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 107,
+         .standard = "null",
+         .check = check_directory,
+         .help = "of Docker or Podman; null: DOCKER_HOST, or where they are usually found"},
+        {.name = "runtime",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 63,
+         .standard = "null",
+         .help = "that it starts containers with, as runsc; null: its own choice"},
+        {.name = "transport",
+         .type = FIELD_WORD,
+         .words = transport_words,
+         .standard = "\"auto\"",
+         .help = "how Cella talks to containers: socket, attach (where no socket is let in), or auto"},
+        {0}};
+
+/* From the one table of limits. */
+static void make_limits(struct field fields[32])
+{
+        static char standards[32][24];
+        for (size_t i = 0; i < limits_table_len && i < 31; i++) {
+                const struct limit *l = &limits_table[i];
+                bool cores = l->unit == LIMIT_CORES, none = l->standard == 0 && l->min > 0;
+                if (none)
+                        snprintf(standards[i], sizeof standards[i], "null");
+                else if (cores)
+                        snprintf(standards[i], sizeof standards[i], "%.3f", (double)l->standard / 1000);
+                else
+                        snprintf(standards[i], sizeof standards[i], "%llu", (unsigned long long)l->standard);
+                fields[i] = (struct field){
+                        .name = l->name,
+                        .type = cores ? FIELD_NUMBER : FIELD_INTEGER,
+                        .flags = none ? FIELD_NULLABLE : 0,
+                        .min = (int64_t)l->min,
+                        .max = !strcmp(l->name, "output_bytes") ? OUTPUT_BYTES_MAX : (int64_t)l->max,
+                        .standard = standards[i],
+                        .help = l->help,
+                };
+        }
+}
+
+const struct field *limits_fields(void)
+{
+        static struct field fields[32];
+        if (!fields[0].name)
+                make_limits(fields);
+        return fields;
+}
+
+const struct field *limits_bare_fields(void)
+{
+        static struct field fields[32];
+        if (!fields[0].name)
+                make_limits(fields);
+        for (struct field *f = fields; f->name; f++)
+                f->standard = NULL;
+        return fields;
+}
+
+static struct field all_fields[] = {
+        {.name = "mode",
+         .type = FIELD_WORD,
+         .words = mode_words,
+         .standard = "\"all\"",
+         .help = "all: everything runs in a sandbox; selective: single executions that the scanner "
+                 "finds harmless run on the host; off: all single executions run on the host"},
+        {.name = "scope",
+         .type = FIELD_WORD,
+         .words = scope_words,
+         .standard = "\"execution\"",
+         .help = "execution: a fresh sandbox for each, gone afterwards; session: one for each "
+                 "session; agent: one for each agent, whatever the session; shared: one for all"},
+        {.name = "workspace",
+         .type = FIELD_WORD,
+         .words = workspace_words,
+         .standard = "\"none\"",
+         .help = "none: a private scratch directory; ro: the agent's own directory, to read; rw: "
+                 "the same, to read and write"},
+        {.name = "workspace_root",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 1000,
+         .standard = "null",
+         .help = "the directory with one directory for each agent, which workspace ro and rw show it",
+         .check = check_directory},
+        {.name = "engine",
+         .type = FIELD_WORD,
+         .words = engine_words,
+         .standard = "\"native\"",
+         .help = "what makes the sandboxes: native, or docker: containers of Docker or Podman, with "
+                 "their "
+                 "images"},
+        {.name = "image",
+         .type = FIELD_STRING,
+         .flags = FIELD_NO_NUL,
+         .min = 1,
+         .max = 255,
+         .standard = "\"host\"",
+         .help = "root file system: an image's name or id; host: a read-only view of this machine",
+         .check = image_name_check},
+        {.name = "default_runtimes",
+         .type = FIELD_MAP,
+         .item = &word,
+         .max = 100,
+         .standard = "{\"python\": \"python3\", \"node\": \"node\"}",
+         .help = "runtime for a language that is asked for by its name",
+         .check = default_runtimes_check},
+        {.name = "runtimes",
+         .type = FIELD_MAP,
+         .item = &runtime,
+         .max = 100,
+         .standard = "{}",
+         .help = "where a runtime is that this machine does not have: {\"python3.12\": {\"image\": "
+                 "\"python:3.12-slim\"}}",
+         .check = runtimes_check},
+        {.name = "limits", .type = FIELD_OBJECT, .help = "of a sandbox, unless the request says less"},
+        {.name = "network", .type = FIELD_OBJECT, .help = "what code may reach"},
+        {.name = "sandboxes", .type = FIELD_OBJECT, .fields = sandboxes_fields, .help = "how many, how long"},
+        {.name = "pools",
+         .type = FIELD_ARRAY,
+         .item = &pool,
+         .max = 100,
+         .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": " PRELOAD_STANDARD
+                     "}, {\"runtime\": \"sh\", \"size\": 4}]",
+         .help = "sandboxes made ahead of time, each with an interpreter that waits in it"},
+        {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
+        {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
+        {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
+        {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the second engine"},
+        {.name = "cluster", .type = FIELD_ANY, .flags = FIELD_NULLABLE, .standard = "null"},
+        {0}};
+
+/* Parts that are made by others, and only when we run. */
+static void set_part(struct field *fields, const char *name, const struct field *part)
+{
+        while (strcmp(fields->name, name) != 0)
+                fields++;
+        fields->fields = part;
+}
+
+const struct field *settings_fields(void)
+{
+        set_part(all_fields, "limits", limits_fields());
+        set_part(all_fields, "network", network_settings_fields());
+        set_part(all_fields, "images", images_settings_fields());
+        set_part(pool_fields, "limits", limits_bare_fields());
+        runtime.fields = runtime_settings_fields();
+        return all_fields;
+}
+
+void limits_overlay(const json_t *object, struct cella_limits *limits, uint32_t *required)
+{
+        for (size_t i = 0; object && i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                const json_t *value = json_object_get(object, l->name);
+                if (!value)
+                        continue;
+                if (json_is_null(value))
+                        limit_put(limits, l, 0);
+                else if (l->unit == LIMIT_CORES)
+                        limit_put(limits, l, (uint64_t)(json_number_value(value) * 1000 + 0.5));
+                else
+                        limit_put(limits, l, (uint64_t)json_integer_value(value));
+                if (required && !json_is_null(value))
+                        *required |= l->bit;
+        }
+}
+
+json_t *limits_to_json(const struct cella_limits *limits)
+{
+        json_t *object = json_object();
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                uint64_t value = limit_get(limits, l);
+                json_t *v = value == 0 && l->standard == 0 && l->min > 0 ? json_null()
+                            : l->unit == LIMIT_CORES                     ? json_real((double)value / 1000)
+                                                                         : json_integer((json_int_t)value);
+                json_object_set_new(object, l->name, v);
+        }
+        return object;
+}
+
+static const char *text(const json_t *object, const char *name)
+{
+        return json_string_value(json_object_get(object, name));
+}
+
+static uint64_t number(const json_t *object, const char *name)
+{
+        return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
+{
+        const json_t *sandboxes = json_object_get(document, "sandboxes");
+        const json_t *audit = json_object_get(document, "audit"), *scan = json_object_get(document, "scan");
+        struct settings s = {.document = document};
+        int r = network_check_settings(document, err);
+        if (r < 0)
+                return r;
+        s.mode = (enum box_mode)word_index(mode_words, text(document, "mode"));
+        s.scan = json_is_true(json_object_get(scan, "enabled"))
+                         ? (enum box_scan)word_index(scan_words, text(scan, "action"))
+                         : ACTION_OFF;
+        s.engine = (enum box_engine)word_index(engine_words, text(document, "engine"));
+        s.scope = (enum box_scope)word_index(scope_words, text(document, "scope"));
+        s.workspace = (enum box_workspace)word_index(workspace_words, text(document, "workspace"));
+        s.workspace_root = text(document, "workspace_root");
+        s.image = text(document, "image");
+        s.tier = (enum box_tier)tier_from_word(text(json_object_get(document, "network"), "tier"));
+        cella_limits_default(&s.limits);
+        limits_overlay(json_object_get(document, "limits"), &s.limits, NULL);
+        s.sandboxes_max = (uint32_t)number(sandboxes, "max");
+        s.idle_timeout_ms = number(sandboxes, "idle_timeout_ms");
+        s.cleanup_interval_ms = number(sandboxes, "cleanup_interval_ms");
+        s.queue_timeout_ms = number(sandboxes, "queue_timeout_ms");
+        s.queue_max = (uint32_t)number(sandboxes, "queue_max");
+        s.spare = (uint32_t)number(sandboxes, "spare");
+        s.workspace_keep_ms = number(sandboxes, "workspace_keep_ms");
+        s.audit_keep_days = (uint32_t)number(audit, "keep_days");
+        s.audit_keep_bytes = number(audit, "keep_bytes");
+        s.audit_keep_output = json_is_true(json_object_get(audit, "keep_output"));
+        if (s.workspace != WORKSPACE_NONE && !s.workspace_root) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace '%s' needs workspace_root",
+                        workspace_words[s.workspace]);
+                return err_hint(err, "set workspace_root to a directory with one directory for each agent");
+        }
+        *ret = s;
+        return 0;
+}
+
+void settings_done(struct settings *settings)
+{
+        json_decref(settings->document);
+        *settings = (struct settings){0};
+}

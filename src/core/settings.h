@@ -1,0 +1,66 @@
+/* core/settings.h -- the settings (INTERFACE section 7): one table checks, describes and fills them in. */
+#pragma once
+#include <jansson.h>
+
+#include "cella.h"
+#include "schema/schema.h"
+
+enum box_scope { SCOPE_EXECUTION, SCOPE_SESSION, SCOPE_AGENT, SCOPE_SHARED };
+enum box_workspace { WORKSPACE_NONE, WORKSPACE_READ_ONLY, WORKSPACE_READ_WRITE };
+enum box_mode { MODE_ALL, MODE_SELECTIVE, MODE_OFF }; /* what runs in a sandbox */
+enum box_scan { ACTION_OFF, ACTION_WARN, ACTION_BLOCK };
+enum box_engine { ENGINE_NATIVE, ENGINE_DOCKER };
+enum box_tier { TIER_RESTRICTED, TIER_STANDARD, TIER_ELEVATED };
+
+extern const char *const scope_words[];     /* by enum box_scope, NULL at the end */
+extern const char *const workspace_words[]; /* by enum box_workspace */
+extern const char *const engine_words[];    /* by enum box_engine */
+extern const char *const transport_words[]; /* by enum docker_transport */
+extern const char *const tier_words[];      /* the last two are other names: see tier_from_word() */
+
+int word_index(const char *const *words, const char *word); /* -1: none of them */
+int tier_from_word(const char *word);
+int engine_from(const char *word); /* -1: NULL */
+
+/* Most that one execution may keep of each stream, whatever the limits say: the server holds it. */
+#define OUTPUT_BYTES_MAX (8u * 1024 * 1024)
+
+struct settings {
+        json_t *document; /* all of it, defaults filled in */
+        /* What is looked at often; strings point into the document. */
+        enum box_mode mode;
+        enum box_scan scan;
+        enum box_engine engine;
+        enum box_scope scope;
+        enum box_workspace workspace;
+        const char *workspace_root; /* NULL: none */
+        const char *image;          /* of sandboxes that ask for none */
+        enum box_tier tier;
+        struct cella_limits limits;
+        uint32_t sandboxes_max;
+        uint64_t idle_timeout_ms, cleanup_interval_ms, queue_timeout_ms, workspace_keep_ms;
+        uint32_t queue_max;
+        uint32_t spare;
+        uint32_t audit_keep_days;
+        uint64_t audit_keep_bytes;
+        bool audit_keep_output;
+};
+
+const struct field *settings_fields(void);
+/* Parts of it, see request_runtime.c. */
+const struct field *runtime_settings_fields(void);
+int runtimes_check(const json_t *value, const char *path, struct cella_err *err);
+int default_runtimes_check(const json_t *value, const char *path, struct cella_err *err);
+int image_name_check(const json_t *value, const char *path, struct cella_err *err);
+const struct field *limits_fields(void);
+/* The limits of a request or a key: what is not given stays so. */
+const struct field *limits_bare_fields(void);
+
+/* Takes the document, which must have been checked or come from schema_defaults(). */
+int settings_from(json_t *document, struct settings *ret, struct cella_err *err);
+void settings_done(struct settings *settings);
+
+/* Lays the limits that `object` names over *limits; *required gets the bits of those named.
+ * The object was checked.  NULL is fine. */
+void limits_overlay(const json_t *object, struct cella_limits *limits, uint32_t *required);
+json_t *limits_to_json(const struct cella_limits *limits);

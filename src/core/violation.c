@@ -1,0 +1,102 @@
+#include "core/violation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sandbox/sandbox.h"
+
+void observer_init(struct observer *o, struct box *box, const struct observer_events *events,
+                   struct cella_result *result)
+{
+        *o = (struct observer){.box = box, .events = events, .result = result};
+        list_init(&o->link);
+}
+
+void observer_done(struct observer *o)
+{
+        list_remove(&o->link);
+        violations_done(&o->all);
+}
+
+void observer_watch(struct observer *o, struct box_sandbox *sb)
+{
+        list_add(&sb->observers, &o->link);
+}
+
+void observer_leave(struct observer *o)
+{
+        list_remove(&o->link);
+}
+
+static void add(struct observer *o, const struct violation *v)
+{
+        const unsigned n = o->all.n;
+        const uint64_t more = o->all.more;
+        violations_add(&o->all, v);
+        if (o->all.n > n || o->all.more > more)
+                o->box->metrics.violations[v->kind]++;
+        if (o->all.n > n && o->all.n < VIOLATIONS_MAX)
+                o->events->on_violation(o, v);
+}
+
+/* Whose doing it was is not known: nobody is told of anybody's secrets. */
+void violation_tell(struct box_sandbox *sb, const struct violation *v)
+{
+        struct violation masked = *v;
+        list_each (at, &sb->observers, other) {
+                mask_string(list_entry(at, struct observer, link)->mask, masked.target);
+                mask_string(list_entry(at, struct observer, link)->mask, masked.detail);
+        }
+        list_each (at, &sb->observers, other)
+                add(list_entry(at, struct observer, link), &masked);
+}
+
+/* The egress process, too, tells only of so many; but it counts all, each time. */
+static void count_untold(struct observer *o)
+{
+        const struct cella_result *r = o->result;
+        uint64_t told = o->all.more;
+        for (unsigned i = 0; i < o->all.n; i++)
+                told += o->all.list[i].kind == VIOLATION_NETWORK;
+        if (o->all.n == VIOLATIONS_MAX && told >= EGRESS_TOLD_MAX && r->network_known &&
+            r->network.refused > told)
+                o->all.more += r->network.refused - told;
+}
+
+void observer_conclude(struct observer *o, const struct verdict_facts *facts,
+                       const struct cella_limits *limits)
+{
+        struct violation survived[VIOLATIONS_OF_LIMITS];
+        unsigned n = violations_of_limits(facts, limits, o->result->status, survived);
+        for (unsigned i = 0; i < n; i++)
+                add(o, &survived[i]);
+        count_untold(o);
+        violations_take(&o->all, o->result);
+        o->concluded = true;
+        if (o->all.n == VIOLATIONS_MAX)
+                o->events->on_violation(o, &o->all.list[VIOLATIONS_MAX - 1]);
+        observer_leave(o);
+}
+
+json_t *violation_to_json(const struct violation *v)
+{
+        return json_pack("{s:s, s:s, s:s}", "kind", violation_words[v->kind], "target", v->target, "detail",
+                         v->detail);
+}
+
+unsigned observer_shown(const struct observer *o)
+{
+        return o->all.n < VIOLATIONS_MAX || o->concluded ? o->all.n : VIOLATIONS_MAX - 1;
+}
+
+char *violations_text(const struct cella_result *r)
+{
+        json_t *list = r->n_violations > 0 ? json_array() : NULL;
+        for (size_t i = 0; i < r->n_violations; i++)
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:s, s:s}", "kind", r->violations[i].kind, "target",
+                                                r->violations[i].target, "detail", r->violations[i].detail));
+        char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
+        json_decref(list);
+        return text;
+}

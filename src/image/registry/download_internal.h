@@ -1,0 +1,38 @@
+/* image/registry/download_internal.h -- what the files of download.h share. */
+#pragma once
+#include <curl/curl.h>
+
+#include "base/list.h"
+#include "image/registry/download.h"
+
+struct downloads {
+        CURLM *multi;
+        struct imager_job *job;
+        struct download_rules rules;
+        struct list under_way;
+};
+
+/* Is the registry itself at this address, one that need not have good TLS? */
+bool download_is_insecure(const struct download_rules *rules, const char *url);
+
+struct transfer {
+        struct download public;
+        struct downloads *all;
+        struct list entry;
+        CURL *easy;
+        struct curl_slist *headers;
+        char curl_said[CURL_ERROR_SIZE];
+        size_t header_bytes, said_len, unwanted;
+        download_sink *sink;
+        void *arg;
+        int64_t window_us, deadline_us;
+        uint64_t window_bytes;
+        /* Why we ended it ourselves. */
+        bool too_slow, big_headers, sink_failed, enough;
+};
+
+/* libcurl's callback: one line of the head. */
+size_t download_on_header(char *line, size_t size, size_t n, void *arg);
+
+/* What it means that it ended so: result, retry and err. */
+void download_judge(struct transfer *t, CURLcode code);

@@ -1,0 +1,92 @@
+/* image/registry/refusal.c -- what a registry's refusal means, for who asked. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json_read.h"
+#include "image/registry/request.h"
+
+#define VALUES_MAX 256
+
+/* What the registry itself has to say: {"errors":[{"code":..,"message":..}]}.  Empty if it is not of that
+ * form. */
+static void own_words(const struct request *r, char *ret, size_t size)
+{
+        AUTO(json_doc_done) struct json_doc doc = {0};
+        struct cella_err ignored;
+        char text[DOWNLOAD_SAID_SIZE];
+        memcpy(text, r->download->said, sizeof text);
+        ret[0] = '\0';
+        if (json_read(text, strlen(text), VALUES_MAX, &doc, &ignored) < 0)
+                return;
+        const struct json_value *first = json_first(json_get(doc.values, "errors"));
+        const char *message = json_get_string(first, "message"), *code = json_get_string(first, "code");
+        if (!message || !message[0])
+                message = code;
+        if (message && message[0])
+                snprintf(ret, size, ": %.70s", message);
+}
+
+static int no_access(const struct request *r, const char *words, struct cella_err *err)
+{
+        const struct session *s = r->session;
+        const struct credentials *c = s->credentials;
+        bool known = c && (c->username[0] || c->identitytoken[0]);
+        err_say(err, CELLA_UNAUTHORIZED, -EACCES, "%s does not let %s have %.60s%s", s->host,
+                known && c->username[0] ? c->username
+                : known                 ? "you"
+                                        : "people who are not logged in",
+                s->reference.repository, words);
+        if (known)
+                err_hint(err, "are name and password right, and may this user pull it? docker login %s",
+                         s->reference.registry);
+        else if (c && c->helper[0])
+                err_hint(err,
+                         "docker's configuration leaves the password to docker-credential-%s, which is not "
+                         "run; give "
+                         "it another way",
+                         c->helper);
+        else
+                err_hint(err, "is the name right? If so: docker login %s", s->reference.registry);
+        return -EACCES;
+}
+
+static int not_there(const struct request *r, const char *words, struct cella_err *err)
+{
+        char name[REFERENCE_SIZE];
+        reference_write(&r->session->reference, name);
+        err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s has no such %.40s: %.110s%s", r->session->host, r->what,
+                name, words);
+        err_hint(err, "are name and tag right?");
+        return -ENOENT;
+}
+
+static int too_often(const struct request *r, const char *words, struct cella_err *err)
+{
+        unsigned after = r->download->answer.retry_after;
+        char when[40] = "later";
+        if (after > 0)
+                snprintf(when, sizeof when, "in %u s", after);
+        err_say(err, CELLA_OVER_CAPACITY, -EBUSY,
+                "%s limits how often images are pulled, and this is too often%s", r->session->host, words);
+        err_hint(err, "try again %s; who is logged in (docker login) may pull more", when);
+        return -EBUSY;
+}
+
+int request_refused(const struct request *r, struct cella_err *err)
+{
+        char words[80];
+        long status = r->download->answer.status;
+        own_words(r, words, sizeof words);
+        if (status == 401 || status == 403)
+                return no_access(r, words, err);
+        if (status == 404)
+                return not_there(r, words, err);
+        if (status == 429)
+                return too_often(r, words, err);
+        err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "%s answers %ld where the %.40s should be%s",
+                r->session->host, status, r->what, words);
+        err_hint(err, status >= 500 ? "the registry has trouble: try again later" : "is it a registry?");
+        return -EPROTO;
+}

@@ -1,0 +1,218 @@
+#include "image/registry/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#define BACKOFF_MS 250
+#define WAIT_AT_ONCE_MAX_S 30
+
+void request_done(struct request *r)
+{
+        r->download = download_free(r->download);
+        free(TAKE(r->at));
+        free(TAKE(r->origin));
+}
+
+int64_t request_due(const struct request *r)
+{
+        return r->download ? 0 : r->not_before_us;
+}
+
+/* Goes there with the next attempt. */
+static int go_to(struct request *r, const char *from, const char *to, struct cella_err *err)
+{
+        char *at, *origin;
+        int e = download_check(&r->session->rules, from, to, &at, &origin, err);
+        if (e < 0)
+                return e;
+        free(r->at);
+        free(r->origin);
+        r->at = at;
+        r->origin = origin;
+        return 0;
+}
+
+static int go_to_first(struct request *r, struct cella_err *err)
+{
+        char whole[DOWNLOAD_URL_MAX];
+        if (r->url)
+                return go_to(r, NULL, r->url, err);
+        snprintf(whole, sizeof whole, "%s%s", r->session->base, r->path);
+        return go_to(r, NULL, whole, err);
+}
+
+/* What may be sent along to where the attempt goes. */
+static const char *authorization(const struct request *r)
+{
+        if (r->url)
+                return r->hops == 0 ? r->authorization : NULL;
+        return strcmp(r->origin, r->session->origin) == 0 ? r->session->authorization : NULL;
+}
+
+static int start(struct request *r, struct cella_err *err)
+{
+        struct session *s = r->session;
+        if (!r->at) {
+                int e = go_to_first(r, err);
+                if (e < 0)
+                        return e;
+        }
+        /* A token that is about to end is not worth a round trip. */
+        if (!r->url && s->until_us && clock_us() >= s->until_us) {
+                int e = session_authorize(s, &s->challenge, err);
+                if (e < 0)
+                        return e;
+        }
+        struct download_request request = {
+                .url = r->at,
+                .accept = r->accept,
+                .authorization = authorization(r),
+                .post = r->post,
+                .head = r->head,
+                .document_ms = r->document_ms,
+                .sink = r->sink,
+                .arg = r->arg,
+        };
+        if (r->begin)
+                r->begin(r->arg, &request.from);
+        r->generation = s->generation;
+        return download_start(s->downloads, &request, &r->download, err);
+}
+
+/* Once more, from the beginning of the way: an address that we were sent to may be good for a while only. */
+static int again(struct request *r, int64_t wait_us)
+{
+        request_done(r);
+        r->hops = 0;
+        r->not_before_us = clock_us() + wait_us;
+        return 0;
+}
+
+/* After a failure, if it is worth it. */
+static int try_again(struct request *r)
+{
+        unsigned max = r->attempts_max ? r->attempts_max : REQUEST_ATTEMPTS_MAX;
+        if (r->download->body > 0) {
+                r->attempts = 0;
+                r->authorized = false; /* a token may end while a large layer is on its way, more than once */
+        }
+        if (++r->attempts >= max || ++r->attempts_in_all >= REQUEST_ATTEMPTS_IN_ALL_MAX)
+                return -EAGAIN;
+        return again(r, (int64_t)BACKOFF_MS * 1000 << (r->attempts - 1));
+}
+
+static int redirected(struct request *r, struct cella_err *err)
+{
+        const char *to = r->download->answer.location;
+        if (!to || r->post)
+                return request_refused(r, err);
+        if (++r->hops > REQUEST_HOPS_MAX)
+                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ELOOP,
+                               "%s sends us from one address to the next", r->session->host);
+        int e = go_to(r, r->at, to, err);
+        r->download = download_free(r->download);
+        return e;
+}
+
+static int unauthorized(struct request *r, struct cella_err *err)
+{
+        struct session *s = r->session;
+        bool ours = !r->url && strcmp(r->origin, s->origin) == 0;
+        if (r->anyone)
+                return 1;
+        if (!ours || r->authorized)
+                return request_refused(r, err);
+        r->authorized = true;
+        if (r->generation == s->generation) { /* else another request has got a new token already */
+                struct challenge challenge = r->download->answer.challenge;
+                if (challenge.scheme == CHALLENGE_NONE)
+                        return request_refused(r, err);
+                if (r->generation > 0 && challenge.scheme == CHALLENGE_BASIC)
+                        return request_refused(r, err); /* it would be the same name and password */
+                int e = session_authorize(s, &challenge, err);
+                if (e == -ENOKEY)
+                        return request_refused(r, err);
+                if (e < 0)
+                        return e;
+        }
+        return again(r, 0);
+}
+
+static int limited(struct request *r, struct cella_err *err)
+{
+        unsigned wait = r->download->answer.retry_after;
+        if (wait == 0)
+                return try_again(r) < 0 ? request_refused(r, err) : 0;
+        r->waited_s += wait;
+        if (wait > WAIT_AT_ONCE_MAX_S || r->waited_s > REQUEST_WAIT_MAX_S)
+                return request_refused(r, err);
+        return again(r, (int64_t)wait * 1000000);
+}
+
+/* What we have of it is not its beginning, whatever it is: the sink gets nothing, and knows. */
+static int out_of_range(struct request *r, struct cella_err *err)
+{
+        int e = r->sink ? r->sink(r->arg, &r->download->answer, NULL, 0, err) : -EIO;
+        if (e == 0)
+                e = try_again(r);
+        return e < 0 ? request_refused(r, err) : 0;
+}
+
+static int answered(struct request *r, struct cella_err *err)
+{
+        long status = r->download->answer.status;
+        switch (status) {
+        case 200:
+        case 206:
+                return 1;
+        case 301:
+        case 302:
+        case 303:
+        case 307:
+        case 308:
+                return redirected(r, err);
+        case 401:
+                return unauthorized(r, err);
+        case 416:
+                return out_of_range(r, err);
+        case 429:
+                return limited(r, err);
+        default:
+                if (status >= 500 && try_again(r) == 0)
+                        return 0;
+                return request_refused(r, err);
+        }
+}
+
+int request_advance(struct request *r, struct cella_err *err)
+{
+        if (!r->download)
+                return clock_us() < r->not_before_us ? 0 : start(r, err);
+        if (!r->download->done)
+                return 0;
+        if (r->download->result == 0)
+                return answered(r, err);
+        struct cella_err why = r->download->err;
+        bool retry = r->download->retry && !(r->once && why.num == -ECONNREFUSED);
+        if (retry && try_again(r) == 0)
+                return 0;
+        *err = why;
+        return why.num;
+}
+
+int request_wait(struct request *r, struct cella_err *err)
+{
+        for (;;) {
+                int e = request_advance(r, err);
+                if (e != 0)
+                        return e < 0 ? e : 0;
+                e = downloads_step(r->session->downloads, 100, err);
+                if (e < 0)
+                        return e;
+        }
+}

@@ -1,0 +1,53 @@
+/* image/registry/session.h -- one registry, one repository of it, for one pull: where it is and who we are
+ * there. */
+#pragma once
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "image/registry/credentials.h"
+#include "image/registry/download.h"
+#include "image/store/reference.h"
+
+struct session {
+        struct downloads *downloads;
+        struct download_rules rules;
+        struct reference reference;
+        const struct credentials *credentials; /* borrowed */
+        const char *host;
+        char *origin; /* https://host:port; credentials go nowhere else, but to its token service */
+        char *base;   /* what paths are put behind */
+        struct challenge challenge;
+        char *authorization; /* what is sent along now, or NULL */
+        unsigned generation; /* of that: another number is another token */
+        int64_t until_us;    /* it is good until then; 0: for ever */
+};
+
+/* Finds out how the registry is spoken to, and lets it know who we are. */
+int session_new(struct imager_job *job, const struct reference *reference, const struct download_rules *rules,
+                const struct credentials *credentials, struct session **ret, struct cella_err *err);
+struct session *session_free(struct session *s);
+DEFINE_AUTO(struct session *, session_free)
+
+/* After an answer 401: something to send along.  -ENOKEY, without a message, if there is nothing. */
+int session_authorize(struct session *s, const struct challenge *challenge, struct cella_err *err);
+
+/* A text that came; there is a NUL behind it. */
+struct document {
+        char *text;
+        size_t len;
+        char type[128];
+        char digest[REFERENCE_DIGEST_SIZE];      /* computed */
+        char said_digest[REFERENCE_DIGEST_SIZE]; /* what the registry said it was */
+};
+
+void document_done(struct document *document);
+
+static inline void document_done_auto(struct document *document)
+{
+        document_done(document);
+}
+
+/* Gets what is at a path, at most `max` bytes.  head: only what the registry says of it, and only one
+ * attempt. what: for messages. */
+int session_get(struct session *s, const char *path, const char *what, const char *accept, size_t max,
+                bool head, struct document *ret, struct cella_err *err);

@@ -1,0 +1,310 @@
+/* image/unpack/layer.c -- layers: unpacked, checked, put into the store (writer.h). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "image/store/internal.h"
+#include "image/store/room.h"
+#include "image/unpack/tree.h"
+#include "sys/file.h"
+
+#define RECORD_MAX ((size_t)100 << 20) /* two full lists, with every byte written as three */
+#define RECORD_VALUES (2 * PATHS_MAX + 64)
+#define RECORD_SIZE (DIGEST_HEX + 32) /* "layers/", a digest, ".json" */
+
+/* ---- the record ---- */
+
+void layer_done(struct layer *layer)
+{
+        paths_done(&layer->whiteouts);
+        paths_done(&layer->opaque);
+}
+
+static int parse_record(char *text, size_t len, struct layer *ret)
+{
+        AUTO(json_doc_done) struct json_doc doc = {0};
+        int64_t bytes, files, disk;
+        int r = json_read(text, len, RECORD_VALUES, &doc, NULL);
+        if (r < 0)
+                return r;
+        if (!json_get_integer(doc.values, "bytes", &bytes) || bytes < 0 ||
+            !json_get_integer(doc.values, "files", &files) || files < 0)
+                return -EINVAL;
+        ret->bytes = (uint64_t)bytes;
+        ret->files = (uint64_t)files;
+        ret->disk = json_get_integer(doc.values, "disk", &disk) && disk >= 0
+                            ? (uint64_t)disk
+                            : ret->bytes + ret->files * ROOM_ENTRY; /* one of an earlier version */
+        r = paths_get(doc.values, "whiteouts", &ret->whiteouts);
+        return r < 0 ? r : paths_get(doc.values, "opaque", &ret->opaque);
+}
+
+int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct cella_err *err)
+{
+        AUTO(layer_done) struct layer layer = {0};
+        char path[RECORD_SIZE], *text = NULL;
+        size_t len = 0;
+        snprintf(path, sizeof path, "layers/%s.json", diff);
+        int r = tree_read(store, path, RECORD_MAX, &text, &len);
+        if (r == -ENOENT && tmp >= 0)
+                r = tree_read(tmp, path + strlen("layers/"), RECORD_MAX, &text, &len);
+        if (r == 0)
+                r = parse_record(text, len, &layer);
+        free(text);
+        if (r == -ENOENT)
+                return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
+                               "the image has a layer that is not there: sha256:%.12s", diff);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot read the store's layer %.12s", diff);
+        *ret = layer;
+        layer = (struct layer){0};
+        return 0;
+}
+
+static int write_record(const struct writer *w, const char *diff, const char *blob, const struct unpacked *u)
+{
+        char name[RECORD_SIZE], digest[DIGEST_HEX + 8], *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        struct json j = {.out = out};
+        if (!out)
+                return -ENOMEM;
+        json_put_open(&j, NULL, '{');
+        paths_put(&j, "whiteouts", &u->whiteouts);
+        paths_put(&j, "opaque", &u->opaque);
+        json_put_number(&j, "bytes", u->bytes);
+        json_put_number(&j, "files", u->files);
+        json_put_number(&j, "disk", u->disk);
+        snprintf(digest, sizeof digest, "sha256:%s", diff);
+        json_put_string(&j, "digest", digest);
+        snprintf(digest, sizeof digest, "sha256:%s", blob);
+        json_put_string(&j, "blob", digest);
+        json_put_close(&j, '}');
+        int r = fclose(out) != 0 ? -ENOMEM : 0;
+        snprintf(name, sizeof name, "%s.json", diff);
+        if (r == 0)
+                r = tree_write(w->tmp, w->tmp, name, text, len);
+        free(text);
+        return r;
+}
+
+/* ---- where it is ---- */
+
+static bool is_there(int dir, const char *before, const char *diff)
+{
+        char path[RECORD_SIZE];
+        struct stat st;
+        snprintf(path, sizeof path, "%s%s.json", before, diff);
+        return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+bool writer_has_layer(const struct writer *w, const char *diff)
+{
+        const char *hex = digest_hex(diff);
+        return hex && (is_there(w->store, "layers/", hex) || is_there(w->tmp, "", hex));
+}
+
+/* A directory without its record is what a kill between the two renames left. */
+static int move_layer(struct writer *w, const char *diff)
+{
+        char to[RECORD_SIZE], record[RECORD_SIZE], aside[ID_SIZE];
+        snprintf(to, sizeof to, "layers/%s", diff);
+        snprintf(record, sizeof record, "%s.json", diff);
+        int r = id_make("old_", aside);
+        if (r < 0)
+                return r;
+        if (renameat(w->store, to, w->tmp, aside) < 0 && errno != ENOENT)
+                return -errno;
+        if (renameat(w->tmp, diff, w->store, to) < 0)
+                return -errno;
+        snprintf(to, sizeof to, "layers/%s.json", diff);
+        return renameat(w->tmp, record, w->store, to) < 0 ? -errno : 0;
+}
+
+int layer_open(const struct writer *w, const char *diff)
+{
+        char path[RECORD_SIZE];
+        if (!is_there(w->store, "layers/", diff))
+                return tree_open(w->tmp, diff, O_RDONLY | O_DIRECTORY);
+        snprintf(path, sizeof path, "layers/%s", diff);
+        return tree_open(w->store, path, O_RDONLY | O_DIRECTORY);
+}
+
+int layer_publish(struct writer *w, const char *diff, struct cella_err *err)
+{
+        if (is_there(w->store, "layers/", diff))
+                return 0;
+        if (!is_there(w->tmp, "", diff))
+                return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
+                               "the image has a layer that is not there: sha256:%.12s", diff);
+        int r = move_layer(w, diff);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot put a layer into the store") : 0;
+}
+
+static int keep(struct writer *w, const char *diff, struct cella_err *err)
+{
+        int r = writer_settle(w, err);
+        if (r < 0)
+                return r;
+        AUTO(sys_close) int lock = store_lock(w->store, "commit", LOCK_EX, w->job, err);
+        r = lock < 0 ? lock : layers_fit(w, err);
+        return r < 0 ? r : layer_publish(w, diff, err);
+}
+
+/* ---- how much they are ---- */
+
+static bool is_record(const char *name)
+{
+        return strlen(name) == DIGEST_HEX + strlen(".json") && strcmp(name + DIGEST_HEX, ".json") == 0;
+}
+
+static int add_disk(int dir, const char *name, uint64_t *all)
+{
+        AUTO(layer_done) struct layer layer = {0};
+        char *text = NULL;
+        size_t len = 0;
+        int r = tree_read(dir, name, RECORD_MAX, &text, &len);
+        if (r == 0)
+                r = parse_record(text, len, &layer);
+        free(text);
+        *all += layer.disk;
+        return r == -ENOMEM ? r : 0; /* what cannot be read is no layer, and must not be in the way of gc */
+}
+
+int layers_disk(int dir, uint64_t *ret)
+{
+        const struct dirent *entry;
+        int r = 0, copy = tree_open(dir, ".", O_RDONLY | O_DIRECTORY);
+        DIR *list = copy < 0 ? NULL : fdopendir(copy);
+        *ret = 0;
+        if (!list) {
+                sys_close(copy);
+                return copy < 0 ? copy : -ENOMEM;
+        }
+        while (r == 0 && (entry = readdir(list)))
+                if (is_record(entry->d_name))
+                        r = add_disk(dir, entry->d_name, ret);
+        closedir(list);
+        return r;
+}
+
+int layers_fit(const struct writer *w, struct cella_err *err)
+{
+        uint64_t there = 0, ours = 0;
+        if (w->budget.room == 0)
+                return 0;
+        AUTO(sys_close) int layers = tree_open(w->store, "layers", O_RDONLY | O_DIRECTORY);
+        int r = layers < 0 ? layers : layers_disk(layers, &there);
+        if (r == 0)
+                r = layers_disk(w->tmp, &ours);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot see how large the store of images is");
+        return there + ours > w->budget.room ? room_refuse(w->budget.room, err) : 0;
+}
+
+/* ---- unpacking ---- */
+
+static int check_digest(const char *what, const char *expected, const char *got, struct cella_err *err)
+{
+        const char *hex = expected ? digest_hex(expected) : got;
+        if (hex && strcmp(hex, got) == 0)
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
+                       "a layer's %s is sha256:%.16s..., where %.23s... was said to be", what, got, expected);
+}
+
+/* Headers and padding are not content, but a stream of nothing else has an end, too. */
+uint64_t writer_stream_max(const struct writer *w)
+{
+        const uint64_t max = w->budget.bytes_max;
+        return max + max / 4 + ((uint64_t)64 << 20);
+}
+
+/* Into a directory of the writer's, `name`, which becomes DIFF if everything is as it should be. */
+static int unpack_into(struct writer *w, const char *name, struct stream *stream,
+                       const struct layer_source *source, struct unpacked *u, char diff[DIGEST_HEX + 1],
+                       char blob[DIGEST_HEX + 1], struct cella_err *err)
+{
+        AUTO(sys_close) int dir = -1;
+        int r = sys_mkdirat(w->tmp, name, 0755);
+        if (r == 0)
+                r = dir = sys_openat(w->tmp, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
+        r = unpack(w->job, stream, dir, &w->budget, u, err);
+        if (r == 0)
+                r = stream_end(stream, blob, diff, err);
+        if (r == 0)
+                r = check_digest("digest", source->digest, blob, err);
+        if (r == 0)
+                r = check_digest("content", source->diff, diff, err);
+        return r;
+}
+
+/* What is counted of it stays so, unless there was one like it. */
+static int stage(struct writer *w, const char *name, const char *diff, const char *blob, struct unpacked *u,
+                 struct cella_err *err)
+{
+        if (is_there(w->tmp, "", diff))
+                return 0;
+        int r = renameat2(w->tmp, name, w->tmp, diff, RENAME_NOREPLACE) < 0 ? -errno : 0;
+        if (r == 0)
+                r = write_record(w, diff, blob, u);
+        if (r == 0)
+                u->disk = 0;
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write to the store") : 0;
+}
+
+static int add(struct writer *w, struct stream *stream, const struct layer_source *source,
+               char diff[DIGEST_HEX + 1], char blob[DIGEST_HEX + 1], struct cella_err *err)
+{
+        struct unpacked u = {0};
+        char name[ID_SIZE];
+        int r = id_make("layer_", name);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
+        r = unpack_into(w, name, stream, source, &u, diff, blob, err);
+        pthread_mutex_lock(&w->mutex);
+        if (r == 0)
+                r = stage(w, name, diff, blob, &u, err);
+        if (r == 0 && source->keep)
+                r = keep(w, diff, err);
+        pthread_mutex_unlock(&w->mutex);
+        tree_remove(w->tmp, name); /* unless it is called otherwise now */
+        room_give(u.disk);
+        unpacked_done(&u);
+        return r;
+}
+
+int writer_add_layer_digest(struct writer *w, const struct layer_source *source,
+                            char ret_diff[DIGEST_HEX + 1], char ret_blob[DIGEST_HEX + 1],
+                            struct cella_err *err)
+{
+        AUTO(stream_close) struct stream *stream = NULL;
+        int r = stream_open(w->job, source, writer_stream_max(w), &stream, err);
+        return r < 0 ? r : add(w, stream, source, ret_diff, ret_blob, err);
+}
+
+int writer_add_layer(struct writer *w, const struct layer_source *source, char ret_diff[DIGEST_HEX + 1],
+                     struct cella_err *err)
+{
+        char diff[DIGEST_HEX + 1], blob[DIGEST_HEX + 1];
+        int r = writer_add_layer_digest(w, source, diff, blob, err);
+        if (r == 0 && ret_diff)
+                memcpy(ret_diff, diff, sizeof diff);
+        return r;
+}
+
+int writer_add_stream(struct writer *w, struct stream *stream, const struct layer_source *source,
+                      char ret_diff[DIGEST_HEX + 1], struct cella_err *err)
+{
+        char blob[DIGEST_HEX + 1];
+        return add(w, stream, source, ret_diff, blob, err);
+}

@@ -1,0 +1,103 @@
+#include "image/unpack/paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/unpack/tree.h"
+
+void paths_done(struct paths *paths)
+{
+        free(paths->text);
+        *paths = (struct paths){0};
+}
+
+int paths_add(struct paths *paths, const char *path)
+{
+        size_t len = strlen(path) + 1;
+        if (paths->n == PATHS_MAX || paths->len + len > PATHS_TEXT_MAX)
+                return -EFBIG;
+        if (paths->len + len > paths->size) {
+                size_t size = paths->size ? paths->size * 2 : 2 * TREE_PATH_MAX;
+                char *text = realloc(paths->text, size);
+                if (!text)
+                        return -ENOMEM;
+                paths->text = text;
+                paths->size = size;
+        }
+        memcpy(paths->text + paths->len, path, len);
+        paths->len += len;
+        paths->n++;
+        return 0;
+}
+
+const char *paths_next(const struct paths *paths, const char *at)
+{
+        const char *next = at ? at + strlen(at) + 1 : paths->text;
+        return next && next < paths->text + paths->len ? next : NULL;
+}
+
+void paths_put(struct json *j, const char *key, const struct paths *paths)
+{
+        static const char digits[] = "0123456789ABCDEF";
+        char text[3 * TREE_PATH_MAX];
+        json_put_open(j, key, '[');
+        for (const char *path = paths_next(paths, NULL); path; path = paths_next(paths, path)) {
+                size_t n = 0;
+                for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+                        if (*p > ' ' && *p < 0x7f && *p != '%') {
+                                text[n++] = (char)*p;
+                                continue;
+                        }
+                        text[n++] = '%';
+                        text[n++] = digits[*p >> 4];
+                        text[n++] = digits[*p & 15];
+                }
+                json_put_bytes(j, NULL, text, n);
+        }
+        json_put_close(j, ']');
+}
+
+static int digit(char c)
+{
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The path that was written, if it is one. */
+static int decode(const struct json_value *v, char ret[TREE_PATH_MAX])
+{
+        char text[TREE_PATH_MAX];
+        size_t n = 0;
+        if (v->type != JSON_STRING || v->len > 3 * (size_t)TREE_PATH_MAX)
+                return -EINVAL;
+        for (size_t i = 0; i < v->len; i++) {
+                char c = v->text[i];
+                if (c == '%') {
+                        if (v->len - i < 3 || digit(v->text[i + 1]) < 0 || digit(v->text[i + 2]) < 0)
+                                return -EINVAL;
+                        c = (char)(digit(v->text[i + 1]) << 4 | digit(v->text[i + 2]));
+                        i += 2;
+                }
+                if (c == '\0' || n + 1 == sizeof text)
+                        return -EINVAL;
+                text[n++] = c;
+        }
+        text[n] = '\0';
+        return tree_path(text, ret);
+}
+
+int paths_get(const struct json_value *object, const char *key, struct paths *ret)
+{
+        const struct json_value *array = json_get(object, key);
+        char path[TREE_PATH_MAX];
+        if (!array || array->type != JSON_ARRAY)
+                return -EINVAL;
+        for (const struct json_value *v = json_first(array); v; v = json_next(array, v)) {
+                int r = decode(v, path);
+                if (r == 0)
+                        r = paths_add(ret, path);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

@@ -1,0 +1,105 @@
+#include "keeper/process/dispatch.h"
+
+#include <string.h>
+
+#include "base/auto.h"
+#include "keeper/process/cells.h"
+
+#define KNOWN (CELL_LIVE | CELL_FREEZING | CELL_FROZEN | CELL_DEAD)
+
+static const struct dispatch_rule rules[] = {
+        {KEEPER_MAKE, 0, "make", sizeof(struct keeper_make), handle_make},
+        {KEEPER_END, KNOWN, "end", sizeof(struct keeper_about), handle_end},
+        {KEEPER_KILL, KNOWN, "kill", sizeof(struct keeper_about), handle_kill},
+        {KEEPER_COUNT, KNOWN, "count", sizeof(struct keeper_about), handle_count},
+        {KEEPER_THROTTLE, KNOWN, "throttle", sizeof(struct keeper_about), handle_throttle},
+        {KEEPER_UNTHROTTLE, KNOWN, "unthrottle", sizeof(struct keeper_about), handle_unthrottle},
+        {KEEPER_FREEZE, KNOWN, "freeze", sizeof(struct keeper_about), handle_freeze},
+        {KEEPER_THAW, KNOWN, "thaw", sizeof(struct keeper_about), handle_thaw},
+        {KEEPER_READY, 0, "ready", sizeof(struct keeper_about), handle_ready},
+        {KEEPER_DROP, 0, "drop", sizeof(struct keeper_drop), handle_drop},
+        {KEEPER_IMAGER_WANTED, 0, "imager", sizeof(struct keeper_about), handle_imager},
+        {KEEPER_DOCKER_WANTED, 0, "docker", sizeof(struct keeper_about), handle_docker},
+};
+
+static bool ends(const char *text, size_t size)
+{
+        return memchr(text, '\0', size) != NULL;
+}
+
+/* A name that is one component of a path, and nobody's option or hidden file. */
+static bool is_name(const char *name)
+{
+        static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+        return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
+}
+
+/* Numbers of users: what every interface of the kernel can say. */
+#define USER_MAX 0x7ffffffeu
+
+static const char *check_image(const struct keeper_make *m)
+{
+        static const char digits[] = "0123456789abcdef";
+        if (!m->image[0])
+                return m->uid || m->gid ? "a user without an image" : NULL;
+        if (strlen(m->image) != 64 || strspn(m->image, digits) != 64)
+                return "a bad image";
+        return m->uid > USER_MAX || m->gid > USER_MAX ? "a value out of range" : NULL;
+}
+
+static const char *check_make(const struct keeper_make *m)
+{
+        const char *wrong;
+        const uint32_t limits = CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME |
+                                CELLA_LIMIT_PROCESSES | CELLA_LIMIT_DISK;
+        if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
+            !ends(m->image, sizeof m->image))
+                return "a string without an end";
+        if (!is_name(m->id))
+                return "a bad id";
+        if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+            m->network > 1 || m->direct > 1 || m->pulls)
+                return "a value out of range";
+        if (m->direct &&
+            (m->network || m->long_lived || m->terminals || m->user_root || m->workspace || m->image[0]))
+                return "more than code that is run directly can have";
+        if ((wrong = check_image(m)))
+                return wrong;
+        switch (m->workspace) {
+        case KEEPER_SCRATCH:
+                return m->name[0] || m->root[0] ? "a path without a use" : NULL;
+        case KEEPER_PERSISTENT:
+                return !is_name(m->name) ? "a bad name" : m->root[0] ? "a path without a use" : NULL;
+        case KEEPER_READ_ONLY:
+        case KEEPER_READ_WRITE:
+                return !is_name(m->name) ? "a bad name" : m->root[0] != '/' ? "a path not absolute" : NULL;
+        default:
+                return "an unknown kind of workspace";
+        }
+}
+
+const char *dispatch_check(const union dispatch_packet *packet, size_t len, const struct dispatch_rule **ret)
+{
+        const struct dispatch_rule *rule = NULL;
+        const char *wrong = NULL;
+        if (len < sizeof packet->type)
+                return "a packet too short";
+        for (size_t i = 0; i < ARRAY_LEN(rules) && !rule; i++)
+                if (rules[i].type == packet->type)
+                        rule = &rules[i];
+        if (!rule)
+                return "an unknown request";
+        if (len != rule->size)
+                return "a packet of the wrong size";
+        if (rule->type == KEEPER_MAKE)
+                wrong = check_make(&packet->make);
+        else if (rule->type == KEEPER_DROP)
+                wrong = !ends(packet->drop.name, sizeof packet->drop.name) ? "a string without an end"
+                        : !is_name(packet->drop.name)                      ? "a bad name"
+                                                                           : NULL;
+        else if (packet->about.reserved || (rule->states == 0 && packet->about.sandbox))
+                wrong = "a value out of range";
+        if (!wrong)
+                *ret = rule;
+        return wrong;
+}

@@ -1,0 +1,83 @@
+/* keeper/process/egress.c -- keeps an egress process running for the server.
+ *
+ * When it dies, its connections are closed by the kernel, and no sandbox reaches anything until the server
+ * has given the next one what it needs.  The first restart comes at once; one that dies again and again is
+ * started no more than every second. */
+#include "keeper/process/egress.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "keeper/process/log.h"
+#include "keeper/process/process.h"
+#include "sys/process.h"
+#include "wire/keeper.h"
+
+#define FIRST_DELAY_US 1000
+#define DELAY_MAX_US 1000000
+#define GOOD_LIFE_US 10000000 /* who lived so long is started anew without delay */
+
+void keeper_egress_init(struct keeper_egress *e)
+{
+        *e = (struct keeper_egress){.process = EGRESS_PROCESS_NONE, .delay = FIRST_DELAY_US};
+}
+
+static void try_later(struct keeper_egress *e, int64_t now)
+{
+        e->start_at = now + e->delay;
+        e->delay = e->delay * 4 < DELAY_MAX_US ? e->delay * 4 : DELAY_MAX_US;
+}
+
+void keeper_egress_start(struct keeper *k)
+{
+        struct keeper_egress *e = &k->egress;
+        struct cella_err err = {0};
+        const struct keeper_about about = {.type = KEEPER_EGRESS};
+        int r = egress_process_start(&e->process, &err);
+        if (r == 0 && (r = keeper_watch_egress(k, e->process.child.pidfd)) < 0)
+                err_set(&err, CELLA_INTERNAL, r, "cannot watch the egress process");
+        if (r < 0) {
+                log_error(NULL, "no sandbox has a network: %s", err.msg);
+                egress_process_end(&e->process);
+                try_later(e, clock_us());
+                return;
+        }
+        e->begun = clock_us();
+        e->start_at = 0;
+        keeper_reply(k, &about, sizeof about, TAKE_FD(e->process.socket));
+}
+
+void keeper_egress_died(struct keeper *k)
+{
+        struct keeper_egress *e = &k->egress;
+        struct cella_err err = {0};
+        int64_t now = clock_us();
+        int status = 0;
+        if (sys_wait(e->process.child.pid, &status, __WALL | WNOHANG, NULL) == 0)
+                return;
+        e->process.child.pid = 0;
+        if (k->stop_by || k->server_gone) { /* its server has let go of it */
+                egress_process_end(&e->process);
+                return;
+        }
+        if (child_confirm(&e->process.child, "the egress process", &err) < 0)
+                log_error(NULL, "%s", err.msg);
+        else if (WIFSIGNALED(status))
+                log_error(NULL, "the egress process was killed by signal %d; it is started again",
+                          WTERMSIG(status));
+        else
+                log_error(NULL, "the egress process ended with status %d; it is started again",
+                          WEXITSTATUS(status));
+        egress_process_end(&e->process); /* and with its pidfd, the watch is gone */
+        if (now - e->begun >= GOOD_LIFE_US)
+                e->delay = FIRST_DELAY_US;
+        try_later(e, now);
+}
+
+void keeper_egress_done(struct keeper_egress *e)
+{
+        egress_process_end(&e->process);
+}

@@ -1,0 +1,308 @@
+/* keeper/process/handle.c -- what each request does; see the table in dispatch.c. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "keeper/process/dispatch.h"
+#include "keeper/process/log.h"
+#include "keeper/process/process.h"
+#include "keeper/process/volume.h"
+#include "keeper/spawn/image_root.h"
+#include "sys/file.h"
+
+#define DEATH_PATIENCE_US 10000000
+#define FREEZE_PATIENCE_US 2000000
+
+static void done(struct keeper *k, const struct cell *cell, uint32_t number)
+{
+        const struct keeper_about about = {.type = KEEPER_DONE, .number = number, .sandbox = cell->handle};
+        keeper_reply(k, &about, sizeof about, -1);
+}
+
+/* The image's root, out of the store that the server owns. */
+static int open_image(const struct keeper *k, const struct keeper_make *m, struct sandbox_image *ret,
+                      char path[IMAGE_ROOT_PATH], struct cella_err *err)
+{
+        *ret = (struct sandbox_image){.root = path, .fd = -1, .uid = m->uid, .gid = m->gid};
+        if (!m->image[0])
+                return 0;
+        int r = ret->fd = image_root_open(k->setup->store, m->image, k->setup->policy.owner, path, err);
+        return r < 0 ? r : 0;
+}
+
+static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret, struct cella_err *err)
+{
+        char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], root[IMAGE_ROOT_PATH];
+        struct sandbox_image image;
+        struct cella_options options;
+        AUTO(sys_close) int workspace = -1;
+        if (k->cells.used == KEEPER_SANDBOXES_MAX)
+                return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "%d sandboxes are all there can be",
+                               KEEPER_SANDBOXES_MAX);
+        int r = limits_check(&m->limits, err); /* a volume is made as large as they say */
+        if (r == 0)
+                r = workspace_open(&k->setup->policy, m, &workspace, path, err);
+        bool volume = m->workspace == KEEPER_PERSISTENT && k->setup->volumes >= 0;
+        if (r == 0 && m->workspace == KEEPER_PERSISTENT && !volume && (m->required & CELLA_LIMIT_DISK)) {
+                r = err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                            "volume: the limit on disk of a persistent workspace cannot be enforced here");
+                err_hint(err, "run the daemon as root, with loop devices and mke2fs; or ask for none");
+        }
+        if (r == 0 && volume) {
+                sys_close(TAKE_FD(workspace)); /* that was only its mark */
+                r = workspace = volume_mount(k->setup->volumes, m->name, &m->limits, err);
+        }
+        if (r >= 0) /* or the volume's descriptor */
+                r = open_image(k, m, &image, root, err);
+        if (r < 0)
+                return r;
+        cella_options_default(&options);
+        options.limits = m->limits;
+        if (!k->privileged && options.limits.open_files > k->files_max / 2)
+                options.limits.open_files = k->files_max / 2;
+        options.required = m->required;
+        options.user_root = m->user_root;
+        options.terminals = m->terminals;
+        options.workspace = workspace < 0 ? NULL : path;
+        options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
+        AUTO(netns_let_go) struct netns_kept netns = stock_take_netns(&k->stock);
+        /* All that are made for one execution, and have nothing of their own to show, look the same. */
+        const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
+                           !m->direct && !m->user_root;
+        /* One that lives long has more groups. */
+        struct stock_groups again = {.user = -1};
+        if (!m->long_lived && !m->network && !m->direct)
+                again = keeper_take_groups(k, &m->limits);
+        AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
+        AUTO(sys_close) int user = again.user;
+        int view_fd = -1;
+        enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
+        const struct sandbox_parts parts = {
+                .id = m->id,
+                .program = k->program,
+                .netns = &netns,
+                .workspace_fd = workspace,
+                .workspace_is_mount = volume,
+                .freezable = m->long_lived,
+                /* One with a network has rules and sockets in it that are nobody else's. */
+                .keep_netns = k->stock.makes && !m->long_lived && !m->network,
+                .network = m->network,
+                .direct = m->direct,
+                .hold_secret = m->hold_secret,
+                .privileged = &k->privileged,
+                .ignored = &k->ignored,
+                .view = view,
+                .view_fd = view_fd,
+                .view_tag = k->stock.view_tag,
+                .home = k->home,
+                .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */
+                .keep_user = plain && k->privileged,
+                .cgroup = &cgroup,
+                .user = &user,
+                .image = image.fd >= 0 ? &image : NULL,
+        };
+        r = sandbox_assemble(&options, &parts, 0, ret, err);
+        sys_close(image.fd); /* the sandbox has one of its own */
+        return r;
+}
+
+/* What the server reads at the end of an execution, without having to ask us and to wait. */
+static unsigned lend_counters(const struct sandbox *sandbox, struct keeper_made *made, int fds[N_COUNTERS])
+{
+        static const enum counter wanted[] = {CPU_US, MEMORY_PEAK, OOM_KILLS, PIDS_PEAK, PIDS_REFUSED};
+        const struct counters *counters = sandbox->cgroup ? cgroup_counters(sandbox->cgroup) : NULL;
+        unsigned n = 0;
+        for (size_t i = 0; counters && i < ARRAY_LEN(wanted); i++)
+                if (counters->fd[wanted[i]] >= 0) {
+                        made->counters |= 1u << wanted[i];
+                        fds[n++] = counters->fd[wanted[i]];
+                }
+        made->cpu_us_before = counters ? counters->cpu_us_before : 0;
+        return n;
+}
+
+void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        struct sandbox *sandbox = NULL;
+        (void)cell;
+        if (make(k, &packet->make, &sandbox, &err) < 0 || !sandbox) {
+                log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
+                keeper_fail(k, packet->number, &err);
+                return;
+        }
+        struct cell *new = cells_take(&k->cells, sandbox);
+        bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
+        struct keeper_made made = {
+                .type = KEEPER_MADE,
+                .number = packet->number,
+                .sandbox = new->handle,
+                .missing = sandbox->missing | (unlimited ? (uint32_t)CELLA_LIMIT_DISK : 0),
+                .counted = sandbox->cgroup != NULL,
+        };
+        int lent[N_COUNTERS];
+        struct outbox_rights rights = {.lent = lent, .n_lent = lend_counters(sandbox, &made, lent)};
+        int r = keeper_watch(k, new);
+        if (r == 0) {
+                /* Ours is closed with that: when the server closes its own, init goes. */
+                rights.fd = TAKE_FD(sandbox->control);
+                r = keeper_reply_with(k, &made, sizeof made, &rights);
+        }
+        if (r == 0 || k->over || r == -EPIPE || r == -ECONNRESET) /* or nobody is there to be told */
+                return;
+        err_set(&err, r == -ETOOMANYREFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
+                "cannot hand out the sandbox");
+        keeper_fail(k, packet->number, &err);
+        cells_drop(&k->cells, new);
+        sandbox_free(sandbox);
+}
+
+static void stop_freezing(struct keeper *k, struct cell *cell, const char *why)
+{
+        struct cella_err err = {0};
+        if (cell->state != CELL_FREEZING)
+                return;
+        k->freezing--;
+        err_say(&err, CELLA_NOT_FOUND, -ECANCELED, "%s", why);
+        keeper_fail(k, cell->number, &err);
+}
+
+void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        bool dead = cell->state == CELL_DEAD || sandbox_try_reap(cell->sandbox);
+        stop_freezing(k, cell, "the sandbox ended while it was being frozen");
+        cell->state = CELL_ENDING;
+        cell->number = packet->number;
+        cell->deadline = clock_us() + DEATH_PATIENCE_US;
+        k->ending++;
+        if (!dead)
+                sandbox_kill(cell->sandbox);
+        if (dead || sandbox_try_reap(cell->sandbox))
+                keeper_finish(k, cell);
+}
+
+void handle_kill(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)k, (void)packet;
+        sandbox_cut_off(cell->sandbox);
+}
+
+void handle_count(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct keeper_counted counted = {
+                .type = KEEPER_COUNTED, .number = packet->number, .sandbox = cell->handle};
+        keeper_count(cell->sandbox, &counted);
+        keeper_reply(k, &counted, sizeof counted, -1);
+}
+
+void handle_throttle(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct sandbox *sb = cell->sandbox;
+        (void)k, (void)packet;
+        if (sb->pid <= 0 || !sb->cgroup || cgroup_throttle(sb->cgroup, sb->limits.cpus_milli) == 0)
+                return;
+        /* No code runs past what was promised of it. */
+        log_error(sb->id, "cannot limit its CPUs: killed");
+        sandbox_kill(sb);
+}
+
+void handle_unthrottle(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)k, (void)packet;
+        if (cell->sandbox->cgroup)
+                cgroup_unthrottle(cell->sandbox->cgroup);
+}
+
+static int freeze(struct cell *cell, struct cella_err *err)
+{
+        struct cgroup *cg = cell->sandbox->cgroup;
+        if (cell->state == CELL_DEAD)
+                return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
+        if (cell->state == CELL_FREEZING)
+                return err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox is being frozen already");
+        int r = cg ? cgroup_freeze(cg) : -ENOTSUP;
+        if (r == 0)
+                return 0;
+        if (r != -ENOTSUP)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot freeze");
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: this sandbox cannot be frozen");
+        return err_hint(err, "it needs cgroup v2 or the freezer of v1, writable for cella");
+}
+
+void handle_freeze(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        if (cell->state == CELL_FROZEN) {
+                done(k, cell, packet->number);
+                return;
+        }
+        if (freeze(cell, &err) < 0) {
+                keeper_fail(k, packet->number, &err);
+                return;
+        }
+        if (cgroup_is_frozen(cell->sandbox->cgroup)) {
+                cell->state = CELL_FROZEN;
+                done(k, cell, packet->number);
+                return;
+        }
+        cell->state = CELL_FREEZING;
+        cell->number = packet->number;
+        cell->deadline = clock_us() + FREEZE_PATIENCE_US;
+        k->freezing++;
+}
+
+void handle_thaw(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        int r = 0;
+        if (cell->state == CELL_DEAD)
+                r = err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
+        else if (cell->state != CELL_LIVE && (r = cgroup_thaw(cell->sandbox->cgroup)) < 0)
+                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot thaw");
+        if (r < 0) {
+                keeper_fail(k, packet->number, &err);
+                return;
+        }
+        stop_freezing(k, cell, "the sandbox was thawed while it was being frozen");
+        cell->state = CELL_LIVE;
+        done(k, cell, packet->number);
+}
+
+void handle_look(struct keeper *k, struct cell *cell, int64_t now)
+{
+        if (cell->state == CELL_FREEZING && cgroup_is_frozen(cell->sandbox->cgroup)) {
+                k->freezing--;
+                cell->state = CELL_FROZEN;
+                done(k, cell, cell->number);
+        } else if (cell->state == CELL_FREEZING && now >= cell->deadline) {
+                cgroup_thaw(cell->sandbox->cgroup);
+                stop_freezing(k, cell, "something in the sandbox cannot be frozen");
+                cell->state = CELL_LIVE;
+        } else if (cell->state == CELL_ENDING && (sandbox_try_reap(cell->sandbox) || now >= cell->deadline)) {
+                keeper_finish(k, cell);
+        }
+}
+
+void handle_death(struct keeper *k, struct cell *cell)
+{
+        const struct keeper_about died = {.type = KEEPER_DIED, .sandbox = cell->handle};
+        if (cell->state == CELL_ENDING || cell->state == CELL_LOST) {
+                keeper_finish(k, cell);
+                return;
+        }
+        stop_freezing(k, cell, "the sandbox ended while it was being frozen");
+        cell->state = CELL_DEAD;
+        keeper_reply(k, &died, sizeof died, -1);
+}
+
+void handle_drop(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)cell;
+        int r = k->setup->volumes >= 0 ? volume_remove(k->setup->volumes, packet->drop.name) : 0;
+        if (r < 0)
+                log_error(packet->drop.name, "cannot remove its volume: %s", strerror(-r));
+}

@@ -1,0 +1,513 @@
+/* keeper/process/process.c -- the keeper's loop.
+ *
+ * Descriptors tell of most things: packets of the server, its death, that of each init (a pidfd
+ * becomes readable when init and with it everything in the sandbox is dead), signals.  What no
+ * descriptor tells of is looked at every now and then: groups being frozen, groups that the
+ * kernel is not done with yet, deaths that do not come.
+ *
+ * What is made ahead:
+ *  - one empty group with a CPU limit.  The first one of a host makes the kernel patch itself on
+ *    all CPUs, and so does the end of the last: 1 ms, which no sandbox has to pay meanwhile;
+ *  - network and IPC namespaces, in idle moments; see stock.h for what is used again. */
+#include "keeper/process/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "keeper/process/dispatch.h"
+#include "keeper/process/log.h"
+#include "keeper/process/notify.h"
+#include "keeper/spawn/program.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+#define STOP_PATIENCE_US 30000000
+#define DEATH_PATIENCE_US 10000000
+#define SLOW_TICK_US 1000000
+#define IDLE_MS 3 /* without a request, before we think of later ones */
+#define PACKETS_AT_ONCE 16
+#define EVENTS_AT_ONCE 64
+
+/* What epoll gives back: a handle, or one of these, which are none. */
+enum {
+        ON_SERVER = 1,
+        ON_SERVER_DEATH,
+        ON_EGRESS_DEATH,
+        ON_IMAGER_DEATH,
+        ON_DOCKER_DEATH,
+        ON_SIGNAL,
+        ON_VIEW
+};
+
+static int watch(struct keeper *k, int fd, uint64_t what)
+{
+        struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
+        return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* For requests, or for room to answer. */
+static void watch_server_for(struct keeper *k, uint32_t events)
+{
+        struct epoll_event event = {.events = events, .data.u64 = ON_SERVER};
+        epoll_ctl(k->epoll, EPOLL_CTL_MOD, k->setup->socket, &event);
+}
+
+static void unwatch(struct keeper *k, int fd)
+{
+        epoll_ctl(k->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int keeper_watch(struct keeper *k, const struct cell *cell)
+{
+        return watch(k, cell->sandbox->pidfd, cell->handle);
+}
+
+int keeper_watch_egress(struct keeper *k, int pidfd)
+{
+        return watch(k, pidfd, ON_EGRESS_DEATH);
+}
+
+int keeper_watch_imager(struct keeper *k, int pidfd)
+{
+        return watch(k, pidfd, ON_IMAGER_DEATH);
+}
+
+int keeper_watch_docker(struct keeper *k, int pidfd)
+{
+        return watch(k, pidfd, ON_DOCKER_DEATH);
+}
+
+static void lost(struct keeper *k, const char *why)
+{
+        if (!k->over)
+                log_error(NULL, "%s", why);
+        k->over = k->failed = true;
+}
+
+int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights)
+{
+        bool waited = outbox_waits(&k->outbox);
+        int r = outbox_send(&k->outbox, packet, len, rights);
+        if (r == -EOVERFLOW)
+                lost(k, "the server does not read its answers");
+        else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* of these, the end of the socket tells */
+                log_error(NULL, "cannot answer the server: %s", strerror(-r));
+        if (!waited && outbox_waits(&k->outbox))
+                watch_server_for(k, EPOLLOUT);
+        return r;
+}
+
+void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
+{
+        const struct outbox_rights rights = {.fd = fd};
+        keeper_reply_with(k, packet, len, &rights);
+}
+
+void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
+{
+        struct keeper_failed failed = {.type = KEEPER_FAILED, .number = number, .err = *err};
+        keeper_reply(k, &failed, sizeof failed, -1);
+}
+
+void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret)
+{
+        struct cgroup_usage usage;
+        ret->read_us = clock_us();
+        if (sandbox_usage(sandbox, &usage))
+                counters_tell(&usage, ret);
+}
+
+/* Removes a dead sandbox's groups, at once or when the kernel lets us. */
+static void bury(struct keeper *k, struct cgroup *cgroup)
+{
+        struct keeper_remains *r;
+        if (!cgroup || cgroup_try_free(cgroup) == 0)
+                return;
+        r = malloc(sizeof *r);
+        if (!r) {
+                cgroup_free(cgroup);
+                return;
+        }
+        *r = (struct keeper_remains){k->remains, cgroup, clock_us() + DEATH_PATIENCE_US};
+        k->remains = r;
+}
+
+static void bury_remains(struct keeper *k, int64_t now)
+{
+        for (struct keeper_remains **p = &k->remains; *p;) {
+                struct keeper_remains *r = *p;
+                bool late = now >= r->until;
+                if (!late && cgroup_try_free(r->cgroup) < 0) {
+                        p = &r->next;
+                        continue;
+                }
+                if (late) {
+                        log_error(NULL, "a control group stays behind: the kernel does not let go of it");
+                        cgroup_free(r->cgroup);
+                }
+                *p = r->next;
+                free(r);
+        }
+}
+
+struct stock_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits)
+{
+        struct cgroup *useless;
+        struct stock_groups groups = stock_take_groups(&k->stock, limits, &useless);
+        bury(k, useless);
+        return groups;
+}
+
+void keeper_finish(struct keeper *k, struct cell *cell)
+{
+        struct sandbox *sb = cell->sandbox;
+        if (cell->state == CELL_ENDING) {
+                const struct keeper_about ended = {
+                        .type = KEEPER_ENDED, .number = cell->number, .sandbox = cell->handle};
+                k->ending--;
+                keeper_reply(k, &ended, sizeof ended, -1);
+        }
+        if (sb->pid > 0) { /* when it dies at last, we come back here */
+                log_error(sb->id, "the kernel does not end it; left alone");
+                cell->state = CELL_LOST;
+                return;
+        }
+        struct cgroup *cgroup = TAKE(sb->cgroup);
+        stock_add_netns(&k->stock, &sb->netns);
+        /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
+         * with a network, connections that the kernel is still taking leave of. */
+        if (!sb->direct && !sb->network)
+                stock_add_groups(&k->stock, &cgroup, &sb->user);
+        cells_drop(&k->cells, cell);
+        sandbox_free(sb);
+        bury(k, cgroup);
+}
+
+static void cell_event(struct keeper *k, uint32_t handle)
+{
+        struct cell *cell = cells_find(&k->cells, handle);
+        if (!cell || !sandbox_try_reap(cell->sandbox))
+                return;
+        unwatch(k, cell->sandbox->pidfd);
+        handle_death(k, cell);
+}
+
+void handle_ready(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+{
+        (void)k, (void)cell, (void)packet;
+        log_info(NULL, "ready");
+        notify("READY=1");
+}
+
+static void take_packet(struct keeper *k, const union dispatch_packet *packet, size_t len)
+{
+        const struct dispatch_rule *rule = NULL;
+        struct cell *cell = NULL;
+        const char *wrong = dispatch_check(packet, len, &rule);
+        if (!wrong && rule->states) {
+                cell = cells_find(&k->cells, packet->about.sandbox);
+                if (!cell || !(cell->state & rule->states))
+                        wrong = "a sandbox that is not there";
+        }
+        if (wrong) {
+                log_error(NULL, "the server sent %s%s%s", wrong, rule ? " to " : "", rule ? rule->name : "");
+                lost(k, "the server is not to be trusted any more");
+                return;
+        }
+        rule->handle(k, cell, packet);
+}
+
+static void server_closed(struct keeper *k)
+{
+        unwatch(k, k->setup->socket);
+        /* Its death follows; it need not be waited for, unless it was told to go. */
+        if (k->stop_by == 0)
+                lost(k, "the server has closed its socket");
+}
+
+static void hear_server(struct keeper *k)
+{
+        static union dispatch_packet packet; /* one byte more would not fit any rule either */
+        for (int i = 0; i < PACKETS_AT_ONCE && !k->over && !outbox_waits(&k->outbox); i++) {
+                struct iovec part = {&packet, sizeof packet};
+                struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* descriptors find no room */
+                long n = sys_call3(SYS_recvmsg, k->setup->socket, &msg, MSG_DONTWAIT);
+                if (n == -EAGAIN || n == -EINTR)
+                        return;
+                if (n <= 0) {
+                        server_closed(k);
+                        return;
+                }
+                if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+                        lost(k, "the server sent more than there is room for");
+                else
+                        take_packet(k, &packet, (size_t)n);
+        }
+}
+
+static void server_event(struct keeper *k)
+{
+        if (!outbox_waits(&k->outbox)) {
+                hear_server(k);
+                return;
+        }
+        if (outbox_flush(&k->outbox) < 0)
+                server_closed(k);
+        else if (!outbox_waits(&k->outbox))
+                watch_server_for(k, EPOLLIN);
+}
+
+static void server_died(struct keeper *k)
+{
+        int status = 0;
+        if (sys_wait(k->setup->server, &status, __WALL | WNOHANG, NULL) == 0)
+                return;
+        k->server_gone = true;
+        unwatch(k, k->setup->server_pidfd);
+        if (k->stop_by != 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+                k->over = true;
+                return;
+        }
+        if (!k->over && WIFSIGNALED(status))
+                log_error(NULL, "the server was killed by signal %d", WTERMSIG(status));
+        else if (!k->over)
+                log_error(NULL, "the server ended with status %d", WEXITSTATUS(status));
+        k->over = k->failed = true;
+}
+
+static void kill_server(struct keeper *k)
+{
+        if (!k->server_gone)
+                sys_end_child(k->setup->server, k->setup->server_pidfd);
+}
+
+static void tell_server(struct keeper *k, enum keeper_reply what)
+{
+        const struct keeper_about about = {.type = what};
+        keeper_reply(k, &about, sizeof about, -1);
+}
+
+static void signalled(struct keeper *k)
+{
+        struct signalfd_siginfo info;
+        if (sys_read(k->signals, &info, sizeof info) != (ssize_t)sizeof info)
+                return;
+        if (info.ssi_signo == SIGHUP) {
+                log_info(NULL, "reload");
+                tell_server(k, KEEPER_RELOAD);
+        } else if (k->stop_by == 0) {
+                log_info(NULL, "stopping");
+                notify("STOPPING=1");
+                k->stop_by = clock_us() + STOP_PATIENCE_US;
+                tell_server(k, KEEPER_STOP);
+        } else {
+                lost(k, "told to stop again: everything is killed");
+        }
+}
+
+/* Looks at what no descriptor tells of. */
+static void tick(struct keeper *k, int64_t now)
+{
+        bury_remains(k, now);
+        stock_tidy(&k->stock, now);
+        if (k->freezing > 0 || k->ending > 0)
+                for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
+                        handle_look(k, &k->cells.all[i], now);
+        if (k->egress.start_at != 0 && now >= k->egress.start_at && k->stop_by == 0)
+                keeper_egress_start(k);
+        if (k->stop_by != 0 && now >= k->stop_by)
+                lost(k, "the server did not stop in time: everything is killed");
+}
+
+/* How long to wait, in ms; and when the next look is due. */
+static int patience(struct keeper *k, bool idle)
+{
+        int64_t wait = births_tidy(&k->births) || k->freezing > 0 || k->remains ? KEEPER_TICK_US
+                       : k->ending > 0 || k->stop_by > 0                        ? SLOW_TICK_US
+                                                                                : -1;
+        int64_t due = stock_due(&k->stock);
+        if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
+                due = k->egress.start_at;
+        const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();
+        if (due != INT64_MAX) {
+                int64_t left = due > now ? due - now : 0;
+                wait = wait < 0 || left < wait ? left : wait;
+        }
+        if (wait < 0)
+                k->tick_at = INT64_MAX;
+        else if (k->tick_at == INT64_MAX || k->tick_at > now + wait)
+                k->tick_at = now + wait;
+        int ms = wait < 0 ? -1 : k->tick_at <= now ? 0 : (int)((k->tick_at - now + 999) / 1000);
+        int rest = idle ? 0 : IDLE_MS;
+        if (stock_wants(&k->stock) && (ms < 0 || ms > rest))
+                ms = rest;
+        return ms;
+}
+
+static void loop(struct keeper *k)
+{
+        struct epoll_event events[EVENTS_AT_ONCE];
+        bool idle = false;
+        k->tick_at = INT64_MAX;
+        while (!k->over) {
+                int n = epoll_wait(k->epoll, events, EVENTS_AT_ONCE, patience(k, idle));
+                idle = n == 0;
+                for (int i = 0; i < n && !k->over; i++) {
+                        if (events[i].data.u64 == ON_SERVER)
+                                server_event(k);
+                        else if (events[i].data.u64 == ON_SERVER_DEATH)
+                                server_died(k);
+                        else if (events[i].data.u64 == ON_EGRESS_DEATH)
+                                keeper_egress_died(k);
+                        else if (events[i].data.u64 == ON_IMAGER_DEATH)
+                                keeper_imager_died(k);
+                        else if (events[i].data.u64 == ON_DOCKER_DEATH)
+                                keeper_docker_died(k);
+                        else if (events[i].data.u64 == ON_SIGNAL)
+                                signalled(k);
+                        else if (events[i].data.u64 == ON_VIEW)
+                                stock_hear(&k->stock);
+                        else
+                                cell_event(k, (uint32_t)events[i].data.u64);
+                }
+                int64_t now = k->tick_at == INT64_MAX ? 0 : clock_us();
+                if (k->tick_at != INT64_MAX && now >= k->tick_at) {
+                        k->tick_at = INT64_MAX;
+                        tick(k, now);
+                } else if (idle && stock_wants(&k->stock)) {
+                        stock_make(&k->stock);
+                }
+        }
+}
+
+/* Everything dies first, and is waited for after. */
+static void end_all(struct keeper *k)
+{
+        struct pollfd fd = {k->setup->server_pidfd, POLLIN, 0};
+        int64_t until = clock_us() + DEATH_PATIENCE_US;
+        kill_server(k);
+        keeper_egress_done(&k->egress);
+        keeper_imager_done(&k->imager);
+        for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
+                if (k->cells.all[i].state != CELL_FREE)
+                        sandbox_kill(k->cells.all[i].sandbox);
+        if (!k->server_gone && sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0)
+                sys_wait(k->setup->server, NULL, __WALL, NULL);
+        for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++) {
+                struct cell *cell = &k->cells.all[i];
+                if (cell->state == CELL_FREE)
+                        continue;
+                struct sandbox *sb = cell->sandbox;
+                fd.fd = sb->pidfd;
+                int64_t left = until - clock_us();
+                if (!sandbox_try_reap(sb) && left > 0 && sys_poll(&fd, 1, left) > 0)
+                        sandbox_try_reap(sb);
+                if (sb->pid > 0)
+                        log_error(sb->id, "the kernel does not end it; left alone");
+                else
+                        sandbox_free(sb);
+                cells_drop(&k->cells, cell);
+        }
+        while (k->remains) {
+                struct keeper_remains *r = k->remains;
+                k->remains = r->next;
+                cgroup_free(r->cgroup);
+                free(r);
+        }
+        keeper_docker_done(&k->docker); /* it sees by itself that the server is gone */
+}
+
+static void prepare_groups(struct keeper *k)
+{
+        struct cella_limits limits;
+        struct cella_err err = {0};
+        cella_limits_default(&limits);
+        int r = cgroup_home_open(&k->home, &err);
+        unsigned swept = r < 0 ? 0 : cgroup_sweep_all(k->home);
+        if (swept > 0)
+                log_info(NULL, "removed %u control groups that dead sandboxes left", swept);
+        if (r == 0)
+                r = cgroup_new(k->home, &limits, false, &k->quota, &err);
+        if (r == 0)
+                cgroup_throttle(k->quota, 1000);
+        else
+                log_info(NULL, "no control groups: %s", err.msg);
+}
+
+static int prepare(struct keeper *k)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        k->epoll = epoll_create1(EPOLL_CLOEXEC);
+        k->program = program_open_init();
+        int r = k->signals < 0 || k->epoll < 0 ? -errno : k->program < 0 ? k->program : 0;
+        if (r == 0)
+                r = watch(k, k->setup->socket, ON_SERVER);
+        if (r == 0)
+                r = watch(k, k->setup->server_pidfd, ON_SERVER_DEATH);
+        if (r == 0)
+                r = watch(k, k->signals, ON_SIGNAL);
+        if (r < 0) {
+                log_error(NULL, "cannot begin: %s", strerror(-r));
+                return r;
+        }
+        births_init(&k->births, k->program);
+        k->outbox.socket = k->setup->socket;
+        if (k->stock.left[0] >= 0 && watch(k, k->stock.left[0], ON_VIEW) < 0)
+                log_error(NULL, "every sandbox builds its own view: it cannot be heard of others");
+        keeper_egress_start(k); /* before all else that the server hears of us */
+        prepare_groups(k);
+        return 0;
+}
+
+int keeper_run(const struct keeper_setup *setup)
+{
+        struct keeper *k = calloc(1, sizeof *k);
+        if (!k)
+                return 1;
+        k->setup = setup;
+        k->signals = k->epoll = k->program = -1;
+        k->privileged = sandbox_is_privileged();
+        k->ignored = sys_ignored_signals();
+        struct rlimit files = {0};
+        getrlimit(RLIMIT_NOFILE, &files);
+        k->files_max = files.rlim_cur;
+        stock_init(&k->stock, k->privileged, k->files_max);
+        keeper_egress_init(&k->egress);
+        keeper_imager_init(&k->imager);
+        keeper_docker_init(&k->docker);
+        if (prepare(k) < 0)
+                k->failed = true;
+        else
+                loop(k);
+        end_all(k);
+        outbox_done(&k->outbox);
+        stock_done(&k->stock);
+        cgroup_free(k->quota);
+        cgroup_home_free(k->home);
+        births_done(&k->births);
+        sys_close(k->program);
+        sys_close(k->epoll);
+        sys_close(k->signals);
+        bool failed = k->failed;
+        free(k);
+        if (!failed)
+                log_info(NULL, "stopped");
+        return failed ? 1 : 0;
+}

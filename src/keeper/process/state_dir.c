@@ -1,0 +1,138 @@
+#include "keeper/process/state_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sys/file.h"
+
+#define LOCK_TRIES 10 /* of 20 ms: a helper of a killed keeper may hold it for a moment longer */
+
+/* The directory and those above it. */
+static int make_path(const char *path)
+{
+        char part[1024];
+        if (strlen(path) >= sizeof part)
+                return -ENAMETOOLONG;
+        for (const char *p = path + 1; (p = strchr(p, '/')); p++) {
+                snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
+                if (mkdir(part, 0755) < 0 && errno != EEXIST)
+                        return -errno;
+        }
+        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* A directory that is the server's, and nobody else's to look into. */
+static int claim(int at, const char *path, unsigned uid, unsigned gid, struct cella_err *err)
+{
+        struct stat st;
+        AUTO(sys_close) int fd = sys_openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, CELLA_INTERNAL, fd < 0 ? fd : -errno, "cannot open %.150s", path);
+        if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != uid)
+                return err_say(err, CELLA_INTERNAL, -EPERM, "%.150s belongs to uid %u", path,
+                               (unsigned)st.st_uid);
+        if ((st.st_uid != uid || st.st_gid != gid) && fchown(fd, uid, gid) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot give %.150s to uid %u", path, uid);
+        if (fchmod(fd, 0700) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot use %.150s", path);
+        return TAKE_FD(fd);
+}
+
+static int lock(int dir, const char *path, int *ret, struct cella_err *err)
+{
+        char text[32] = "?";
+        struct stat st;
+        int r = -EWOULDBLOCK;
+        AUTO(sys_close) int fd = sys_openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+        if (fd < 0)
+                return err_set(err, CELLA_INTERNAL, fd, "cannot lock %.150s", path);
+        /* We are going to write to it, and the server can have put something there: a link to a file
+         * of somebody else, where the kernel lets it make one. */
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/lock is not a file of its own",
+                               path);
+        for (int i = 0; i < LOCK_TRIES && r == -EWOULDBLOCK; i++) {
+                if (i > 0)
+                        usleep(20000);
+                r = sys_flock(fd, LOCK_EX | LOCK_NB);
+        }
+        if (r == -EWOULDBLOCK) {
+                ssize_t n = sys_read(fd, text, sizeof text - 1);
+                text[n > 0 ? n : 0] = '\0';
+                text[strcspn(text, "\n")] = '\0';
+                return err_say(err, CELLA_INTERNAL, r, "another cella serve (pid %s) uses %.150s", text,
+                               path);
+        }
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot lock %.150s", path);
+        int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
+        if (ftruncate(fd, 0) < 0 || sys_write_all(fd, text, (size_t)n) < 0)
+                return err_set(err, CELLA_INTERNAL, -EIO, "cannot write to %.150s/lock", path);
+        *ret = TAKE_FD(fd);
+        return 0;
+}
+
+/* Makes a directory in it, which is the server's from then on, and opens it. */
+static int own(int dir, const char *path, const char *name, unsigned uid, unsigned gid, struct cella_err *err)
+{
+        struct stat st;
+        /* One that is root's was left by a start that did not get further, and is empty; or the server
+         * has given that name to what is not its own.  This is not going to be given away. */
+        if (uid != 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
+                sys_unlinkat(dir, name, AT_REMOVEDIR);
+        int r = sys_mkdirat(dir, name, 0700);
+        if (r == -EEXIST && uid != 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/%s belongs to root", path, name);
+        if (r < 0 && r != -EEXIST)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s/%s", path, name);
+        return claim(dir, name, uid, gid, err);
+}
+
+int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_dir *ret, struct cella_err *err)
+{
+        *ret = (struct state_dir){.lock = -1, .workspaces = -1};
+        if (path[0] != '/')
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--state takes an absolute path, not '%.120s'", path);
+        int r = make_path(path);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s", path);
+        ret->path = realpath(path, NULL);
+        if (!ret->path)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot open %.150s", path);
+        AUTO(sys_close) int dir = claim(AT_FDCWD, ret->path, uid, gid, err);
+        if (dir < 0)
+                return dir;
+        if ((r = lock(dir, ret->path, &ret->lock, err)) < 0)
+                return r;
+        ret->workspaces = own(dir, ret->path, "workspaces", uid, gid, err);
+        return ret->workspaces < 0 ? ret->workspaces : 0;
+}
+
+int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_err *err)
+{
+        if (path[0] != '/')
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--state takes an absolute path, not '%.120s'", path);
+        int r = make_path(path);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make %.150s", path);
+        AUTO(sys_close) int dir = sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+        if (dir < 0)
+                return err_set(err, CELLA_INTERNAL, dir, "cannot open %.150s", path);
+        return own(dir, path, "images", uid, gid, err);
+}
+
+void state_dir_done(struct state_dir *dir)
+{
+        sys_close(dir->workspaces);
+        sys_close(dir->lock);
+        free(dir->path);
+}

@@ -1,0 +1,231 @@
+#include "keeper/process/stock.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+#include "wire/init.h"
+#include "wire/message.h"
+
+#define VIEW_US                                                                                              \
+        3000000 /* how long a view is copied: the host may have changed since, ldconfig makes a new file */
+#define VIEW_OLD_US 2500000     /* from then on the next sandbox leaves a new one */
+#define VIEW_PATIENCE_US 100000 /* with who was to leave one */
+#define SHELF_US 3000000        /* what nobody needed for so long goes */
+/* A group has twenty at most, its user namespace one, a network namespace seven; and most descriptors are for
+ * sandboxes that live. */
+#define DESCRIPTORS_EACH 60
+
+static void drop_view(struct stock *s)
+{
+        sys_close(TAKE_FD(s->view));
+}
+
+/* Half a message must not hold us. */
+static int open_left(struct stock *s)
+{
+        const struct timeval patience = {.tv_usec = 1000};
+        int r = message_pair(s->left);
+        if (r < 0) {
+                s->left[0] = s->left[1] = -1;
+                return r;
+        }
+        return (int)sys_call5(SYS_setsockopt, s->left[0], SOL_SOCKET, SO_RCVTIMEO, &patience,
+                              sizeof patience);
+}
+
+static void close_left(struct stock *s)
+{
+        sys_close(TAKE_FD(s->left[0]));
+        sys_close(TAKE_FD(s->left[1]));
+}
+
+void stock_init(struct stock *s, bool privileged, uint64_t files_max)
+{
+        const uint64_t share = files_max / DESCRIPTORS_EACH;
+        s->makes = privileged;
+        s->groups_max = share < STOCK_GROUPS ? (unsigned)share : STOCK_GROUPS;
+        s->netns_shelf.max = share < STOCK_AHEAD   ? STOCK_AHEAD
+                             : share < STOCK_NETNS ? (unsigned)share
+                                                   : STOCK_NETNS;
+        if (s->groups_max <= STOCK_RESTING)
+                s->groups_max = 0;
+        s->view = s->left[0] = s->left[1] = -1;
+        /* To go into a mount namespace takes the right to change one's root. */
+        if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && open_left(s) < 0)
+                close_left(s);
+}
+
+void stock_done(struct stock *s)
+{
+        drop_view(s);
+        close_left(s);
+        while (s->netns_shelf.n > 0)
+                netns_let_go(&s->netns[--s->netns_shelf.n]);
+        for (; s->n_groups > 0; s->n_groups--) {
+                struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
+                cgroup_free(groups->cgroup);
+                sys_close(groups->user);
+        }
+}
+
+static bool has_room(const struct stock_shelf *shelf)
+{
+        return shelf->n < STOCK_AHEAD && shelf->n < shelf->max;
+}
+
+bool stock_wants(const struct stock *s)
+{
+        return s->makes && has_room(&s->netns_shelf);
+}
+
+void stock_make(struct stock *s)
+{
+        struct netns_visit visit;
+        struct netns_kept made = NETNS_NONE;
+        made.fd = netns_visit(&visit) < 0 ? -1 : sys_dup_above(visit.fd, 3);
+        int r = netns_leave(&visit);
+        if (r < 0 || made.fd < 0) {
+                netns_let_go(&made);
+                s->makes = false; /* the next sandbox says why */
+                return;
+        }
+        if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
+                s->fresh.len = 0; /* none is used twice then */
+        s->netns[s->netns_shelf.n++] = made;
+}
+
+void stock_hear(struct stock *s)
+{
+        struct message message;
+        /* Without a descriptor left there is none for it either: then it has gone, and the next one leaves
+         * another. */
+        if (message_receive(s->left[0], &message, NULL, 0) <= 0)
+                return;
+        if (message.type == INIT_VIEW && message.n_fds == 1 && message.tag == s->view_tag) {
+                drop_view(s);
+                s->view = TAKE_FD(message.fds[0]);
+                s->view_built = s->view_asked;
+                message.n_fds = 0;
+        }
+        message_close_fds(&message);
+}
+
+static bool is_fresh(const struct stock *s, int64_t now)
+{
+        return s->view >= 0 && now - s->view_built < VIEW_US;
+}
+
+static int64_t shelf_due(const struct stock_shelf *shelf)
+{
+        return shelf->n > STOCK_AHEAD ? shelf->seen + SHELF_US : INT64_MAX;
+}
+
+int64_t stock_due(const struct stock *s)
+{
+        int64_t due = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
+        return shelf_due(&s->netns_shelf) < due ? shelf_due(&s->netns_shelf) : due;
+}
+
+/* How many are to stay. */
+static unsigned shelf_needs(struct stock_shelf *shelf, int64_t now)
+{
+        if (now - shelf->seen < SHELF_US)
+                return shelf->n;
+        const unsigned needed = shelf->n - (shelf->least > STOCK_AHEAD ? shelf->least - STOCK_AHEAD : 0);
+        shelf->least = needed;
+        shelf->seen = now;
+        return needed;
+}
+
+void stock_tidy(struct stock *s, int64_t now)
+{
+        if (!is_fresh(s, now))
+                drop_view(s);
+        for (unsigned needed = shelf_needs(&s->netns_shelf, now); s->netns_shelf.n > needed;)
+                netns_let_go(&s->netns[--s->netns_shelf.n]);
+}
+
+/* Whether the next sandbox should leave one, because there is none or it is soon too old. */
+static bool wants_view(const struct stock *s, int64_t now)
+{
+        const bool is_old = s->view < 0 || now - s->view_built >= VIEW_OLD_US;
+        return is_old && now - s->view_asked >= VIEW_PATIENCE_US;
+}
+
+enum jail_view stock_view(struct stock *s, int *ret_fd)
+{
+        const int64_t now = clock_us();
+        *ret_fd = -1;
+        if (s->left[0] < 0)
+                return JAIL_VIEW_OWN;
+        if (wants_view(s, now)) {
+                s->view_asked = now;
+                s->view_tag++; /* one that comes later than the next was asked for is too old */
+                *ret_fd = s->left[1];
+                return JAIL_VIEW_LEAVES;
+        }
+        if (!is_fresh(s, now))
+                return JAIL_VIEW_OWN;
+        *ret_fd = s->view;
+        return JAIL_VIEW_TAKES;
+}
+
+/* The place of the one that is taken. */
+static unsigned shelf_take(struct stock_shelf *shelf)
+{
+        if (--shelf->n < shelf->least)
+                shelf->least = shelf->n;
+        return shelf->n;
+}
+
+struct netns_kept stock_take_netns(struct stock *s)
+{
+        if (s->netns_shelf.n == 0)
+                return NETNS_NONE;
+        return s->netns[shelf_take(&s->netns_shelf)];
+}
+
+/* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right
+ * over it. */
+void stock_add_netns(struct stock *s, struct netns_kept *netns)
+{
+        if (netns->fd >= 0 && s->netns_shelf.n < s->netns_shelf.max && netns_is_as_new(netns, &s->fresh))
+                s->netns[s->netns_shelf.n++] = netns_take(netns);
+}
+
+/* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes
+ * for each that is made. */
+struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits *limits,
+                                      struct cgroup **ret_useless)
+{
+        const struct stock_groups none = {.user = -1};
+        *ret_useless = NULL;
+        if (s->n_groups <= STOCK_RESTING)
+                return none;
+        struct stock_groups groups = s->groups[s->first_group];
+        s->first_group = (s->first_group + 1) % STOCK_GROUPS;
+        s->n_groups--;
+        if (cgroup_renew(groups.cgroup, limits))
+                return groups;
+        *ret_useless = groups.cgroup;
+        sys_close(groups.user);
+        return none;
+}
+
+void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user)
+{
+        if (!*cgroup || s->n_groups >= s->groups_max)
+                return;
+        cgroup_unthrottle(*cgroup);
+        if (cgroup_may_serve_again(*cgroup))
+                s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
+                        (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user)};
+}

@@ -1,0 +1,167 @@
+/* keeper/process/workspace.c -- which directories of the host the server may have shown in a sandbox.
+ *
+ * Everything is opened first and checked by descriptor, so that nothing can be exchanged in
+ * between.  No link of /proc is followed: it would lead into a mount namespace of the server's
+ * making, where any name can mean anything. */
+#include "keeper/process/workspace.h"
+
+#include <errno.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+
+static const char *const system_directories[] = {
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/sys",
+        "/usr",
+        "/var/backups",
+        "/var/log",
+        "/var/mail",
+        "/var/lib/dpkg",
+        "/var/lib/docker",
+        "/var/lib/containers",
+        "/var/lib/rpm",
+        "/var/lib/systemd",
+        "/var/spool",
+};
+
+/* a is b or below it. */
+static bool is_in(const char *a, const char *b)
+{
+        size_t len = strlen(b);
+        if (len > 0 && b[len - 1] == '/')
+                len--;
+        return !strncmp(a, b, len) && (a[len] == '/' || a[len] == '\0');
+}
+
+bool workspace_is_allowed(const struct workspace_policy *p, const char *path)
+{
+        if (path[0] != '/' || is_in(p->state, path) || is_in(path, p->state))
+                return false;
+        for (size_t i = 0; i < ARRAY_LEN(system_directories); i++)
+                if (is_in(path, system_directories[i]) || is_in(system_directories[i], path))
+                        return false;
+        return !p->pin || is_in(path, p->pin);
+}
+
+static int open_dir(int at, const char *path, uint64_t resolve)
+{
+        struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = resolve};
+        return (int)sys_call4(SYS_openat2, at, path, &how, sizeof how);
+}
+
+/* The name of what a descriptor is open on; it must still be there under it. */
+static int real_path(int fd, char *ret, size_t size)
+{
+        char link[32];
+        struct stat open, named;
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, ret, size);
+        if (n < 0)
+                return -errno;
+        if ((size_t)n >= size)
+                return -ENAMETOOLONG;
+        ret[n] = '\0';
+        if (fstat(fd, &open) < 0 || lstat(ret, &named) < 0)
+                return -errno;
+        return open.st_dev == named.st_dev && open.st_ino == named.st_ino ? 0 : -ENOENT;
+}
+
+/* Made by the parent's owner, not given to it: nothing is there in between that somebody else
+ * could put another thing in the place of. */
+static int make_dir(int parent, const char *name)
+{
+        struct stat st;
+        if (fstat(parent, &st) < 0)
+                return -errno;
+        int dumpable = sys_prctl(PR_GET_DUMPABLE, 0, 0);
+        setfsgid(st.st_gid);
+        setfsuid(st.st_uid);
+        int r = sys_mkdirat(parent, name, 0700);
+        setfsuid(geteuid());
+        setfsgid(getegid());
+        /* A change of identity takes it away, and with it what children need of their /proc. */
+        if (dumpable == 1)
+                sys_prctl(PR_SET_DUMPABLE, 1, 0);
+        return r == -EEXIST ? 0 : r;
+}
+
+static int open_persistent(const struct workspace_policy *p, const char *name, struct cella_err *err)
+{
+        struct stat st;
+        AUTO(sys_close)
+        int fd = open_dir(p->workspaces, name, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_NO_XDEV);
+        if (fd < 0)
+                return err_set(err, CELLA_NOT_FOUND, fd, "workspace '%s'", name);
+        if (fstat(fd, &st) < 0 || st.st_uid != p->owner)
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "workspace '%s' is somebody else's", name);
+        return TAKE_FD(fd);
+}
+
+static int refused(const char *path, const struct workspace_policy *p, struct cella_err *err)
+{
+        err_say(err, CELLA_ACCESS_DENIED, -EPERM, "'%.120s' may not be a workspace", path);
+        return p->pin ? err_hint(err, "cella serve --workspace-root allows those in %.100s", p->pin)
+                      : err_hint(err, "choose a directory that is not the system's");
+}
+
+static int open_host(const struct workspace_policy *p, const struct keeper_make *make, struct cella_err *err)
+{
+        char path[KEEPER_PATH_MAX];
+        AUTO(sys_close) int root = open_dir(AT_FDCWD, make->root, RESOLVE_NO_MAGICLINKS);
+        int r = root < 0 ? root : real_path(root, path, sizeof path);
+        if (r == -ELOOP || (r == 0 && !workspace_is_allowed(p, path)))
+                return refused(make->root, p, err);
+        if (r < 0)
+                return err_set(err, CELLA_NOT_FOUND, r, "workspace root '%.120s'", make->root);
+        const uint64_t below = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
+        int fd = open_dir(root, make->name, below);
+        if (fd == -ENOENT && (r = make_dir(root, make->name)) == 0)
+                fd = open_dir(root, make->name, below);
+        if (r < 0)
+                return err_set(err, CELLA_ACCESS_DENIED, r, "cannot make workspace '%.120s/%s'", make->root,
+                               make->name);
+        return fd < 0 ? err_set(err, CELLA_NOT_FOUND, fd, "workspace '%.120s/%s'", make->root, make->name)
+                      : fd;
+}
+
+int workspace_open(const struct workspace_policy *p, const struct keeper_make *make, int *ret_fd,
+                   char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], struct cella_err *err)
+{
+        bool host = make->workspace != KEEPER_PERSISTENT;
+        if (make->workspace == KEEPER_SCRATCH) {
+                *ret_fd = -1;
+                return 0;
+        }
+        AUTO(sys_close) int fd = host ? open_host(p, make, err) : open_persistent(p, make->name, err);
+        if (fd < 0)
+                return fd;
+        int r = real_path(fd, path, KEEPER_PATH_MAX + KEEPER_NAME_MAX);
+        if (r < 0)
+                return err_set(err, CELLA_NOT_FOUND, r, "workspace '%s'", make->name);
+        if (host && !workspace_is_allowed(p, path)) /* a mount of another tree */
+                return refused(path, p, err);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}

@@ -1,0 +1,68 @@
+#include "keeper/spawn/imager_process.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "sys/file.h"
+#include "sys/raw.h"
+#include "wire/imager.h"
+
+_Static_assert(IMAGER_FD == CHILD_FIRST_FD && IMAGER_STORE_FD == CHILD_FIRST_FD + 1,
+               "where it looks for them");
+
+/* As libcurl knows them.  HTTP_PROXY in capitals it does not take: a web server makes one of a header. */
+static const char *const proxies[] = {
+        "http_proxy=", "https_proxy=", "HTTPS_PROXY=", "all_proxy=", "ALL_PROXY=", "no_proxy=", "NO_PROXY="};
+
+static void choose_environment(char *ret[ARRAY_LEN(proxies) + 3])
+{
+        static char *const standard[] = {CHILD_ENV};
+        size_t n = 0;
+        for (; n < ARRAY_LEN(standard); n++)
+                ret[n] = standard[n];
+        for (size_t i = 0; i < ARRAY_LEN(proxies); i++)
+                for (char **at = environ; at && *at; at++)
+                        if (!strncmp(*at, proxies[i], strlen(proxies[i]))) {
+                                ret[n++] = *at;
+                                break;
+                        }
+        ret[n] = NULL;
+}
+
+int imager_process_start(const struct imager_setup *s, struct child *ret, int *ret_socket,
+                         struct cella_err *err)
+{
+        static char *const argv[] = {"cella-image", NULL};
+        char *env[ARRAY_LEN(proxies) + 3];
+        int pair[2];
+        AUTO(sys_close) int program = sys_openat(AT_FDCWD, s->program, O_PATH, 0);
+        if (program < 0)
+                return err_set(err, CELLA_NOT_FOUND, program, "cannot start %.150s", s->program);
+        int r = (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "images: cannot make a socket");
+        const int fds[] = {pair[1], s->store};
+        choose_environment(env);
+        const struct child_setup setup = {
+                .program = program,
+                .path = s->program,
+                .argv = argv,
+                .env = env,
+                .fds = fds,
+                .n_fds = ARRAY_LEN(fds),
+                .change_user = s->change_user,
+                .uid = s->uid,
+                .gid = s->gid,
+        };
+        r = child_start(&setup, ret, err);
+        sys_close(pair[1]);
+        if (r < 0)
+                sys_close(pair[0]);
+        else
+                *ret_socket = pair[0];
+        return r;
+}

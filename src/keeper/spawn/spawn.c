@@ -1,0 +1,184 @@
+/* keeper/spawn/spawn.c -- a child, from its clone until it is init. */
+#include "keeper/spawn/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/err.h"
+#include "jail/identity.h"
+#include "keeper/spawn/births.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
+#include "wire/message.h"
+
+#define INIT_PATIENCE_S 30 /* on however busy a machine, init has answered by then or never will */
+
+/* What the child needs until it has become init; it shares our memory, so this has to stay at
+ * least as long.  See sys_spawn(). */
+struct nursery {
+        struct sys_stack stack;
+        struct jail_spec spec;
+        bool fixed; /* see making.h */
+        int control, program;
+        int last;  /* of what it leaves the keeper's table with; -1: it has a copy */
+        bool left; /* it has */
+        int idmaps[INIT_MOUNTS_MAX];
+        int trees[INIT_MOUNTS_MAX];
+};
+
+/* The last that was left, its pages still there. */
+static struct nursery *spare_nursery;
+
+struct nursery *nursery_take(void)
+{
+        struct nursery *spare = __atomic_exchange_n(&spare_nursery, NULL, __ATOMIC_ACQ_REL);
+        return spare ? spare : malloc(sizeof *spare);
+}
+
+void nursery_dead(struct sandbox *sb)
+{
+        if (sb->births && sb->nursery)
+                births_end(TAKE(sb->births), &sb->nursery->left);
+}
+
+void nursery_leave(struct sandbox *sb)
+{
+        nursery_dead(sb);
+        struct nursery *n = TAKE(sb->nursery);
+        free(__atomic_exchange_n(&spare_nursery, n, __ATOMIC_ACQ_REL));
+}
+
+int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
+{
+        const struct timeval patience = {.tv_sec = INIT_PATIENCE_S};
+        int pair[2];
+        int r = message_pair(pair);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
+        sb->control = pair[0];
+        sb->nursery->left = false;
+        m->control = m->parts->births ? births_take(m->parts->births, pair[1], &sb->nursery->left) : -1;
+        if (m->control >= 0) {
+                sb->births = m->parts->births;
+        } else {
+                m->control = m->child_control = sys_dup_above(pair[1], INIT_FREE_FD);
+                sys_close(pair[1]);
+        }
+        if (m->control < 0)
+                return err_set(err, CELLA_INTERNAL, m->control, "cannot make a socket");
+        /* Whoever is behind it, half a message must not hold us. */
+        sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        return 0;
+}
+
+/* The others init enters later: network, cgroup, and the code's own user namespace. */
+static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files)
+{
+        /* One that takes a view copies that, and not the host's mounts first. */
+        uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
+        if (shares_files)
+                flags |= CLONE_FILES;
+        if (!spec->privileged)
+                flags |= CLONE_NEWUSER;
+        if (spec->walls & WALL_PID)
+                flags |= CLONE_NEWPID;
+        if (spec->walls & WALL_IPC)
+                flags |= CLONE_NEWIPC;
+        if (spec->walls & WALL_UTS)
+                flags |= CLONE_NEWUTS;
+        return flags;
+}
+
+/* In the child, as what follows.  See births.h. */
+static int leave_table(struct nursery *n)
+{
+        int r = sys_close_range((unsigned)n->last + 1, ~0u, CLOSE_RANGE_UNSHARE);
+        if (r == 0)
+                __atomic_store_n(&n->left, true, __ATOMIC_RELEASE);
+        return r;
+}
+
+static void become_init(void *arg)
+{
+        struct nursery *n = arg;
+        char *const argv[] = {"init", NULL}, *const env[] = {NULL};
+        struct cella_err err = {0};
+        char path[32];
+        int r;
+        if (n->last >= 0 && (r = leave_table(n)) < 0) {
+                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot have descriptors of its own");
+                goto failed;
+        }
+        /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
+         * its maps out of its own reach. */
+        if (!n->spec.privileged && identity_map_self(&n->spec, &err) < 0)
+                goto failed;
+        for (size_t i = 0; i < n->spec.n_mounts; i++) {
+                if (n->idmaps[i] >= 0)
+                        sys_call3(SYS_fcntl, n->idmaps[i], F_SETFD, 0);
+                if (n->trees[i] >= 0)
+                        sys_call3(SYS_fcntl, n->trees[i], F_SETFD, 0);
+        }
+        if (n->fixed)
+                sys_set_random_addresses(false);
+        if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
+                r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
+        if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
+                snprintf(path, sizeof path, "/proc/self/fd/%d", n->program);
+                r = (int)sys_call3(SYS_execve, path, argv, env);
+        }
+        err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot start init");
+failed:
+        message_send(n->control, INIT_FAILED, 0, NULL, 0, &err, sizeof err, NULL, 0);
+        sys_exit(1);
+}
+
+int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
+{
+        int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
+        struct nursery *n = sb->nursery;
+        n->spec = m->spec;
+        n->fixed = m->fixed = sys_has_random_addresses();
+        n->control = m->control;
+        n->last = sb->births ? births_last(sb->births) : -1;
+        n->program = m->program;
+        for (size_t i = 0; i < m->spec.n_mounts; i++) {
+                n->idmaps[i] = m->mounts[i].idmap_fd;
+                n->trees[i] = m->mounts[i].tree_fd;
+        }
+        /* No handler of the caller may run in the child. */
+        sys_block_signals(&m->signals);
+        uint64_t flags = clone_flags(&m->spec, sb->births);
+        pid_t pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
+        if (pid == -ENOSYS && sb->births) {
+                flags &= ~(uint64_t)CLONE_FILES;
+                n->last = -1;
+                n->left = true;
+                pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
+        }
+        if (pid == -ENOSYS)
+                pid = sys_spawn(flags, cgroup_fd = -1, &sb->pidfd, &n->stack, become_init, n);
+        sys_restore_signals(&m->signals);
+        if (pid > 0) {
+                sb->pid = pid;
+                m->cloned_into_cgroup = cgroup_fd >= 0;
+                sys_close(TAKE_FD(m->child_control));
+                return 0;
+        }
+        err_set(err, CELLA_ISOLATION_UNAVAILABLE, pid, "user: cannot make namespaces");
+        if (pid == -EPERM || pid == -ENOSPC || pid == -EUSERS)
+                return err_hint(
+                        err,
+                        "allow user namespaces (sysctl user.max_user_namespaces, "
+                        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), "
+                        "or run as root");
+        return pid;
+}

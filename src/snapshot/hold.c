@@ -1,0 +1,375 @@
+/* snapshot/hold.c -- a program that was started ahead, and waits for what it is to do.
+ *
+ * Loaded into it by LD_PRELOAD.  A shell waits before its main(): the dynamic linker calls us when all
+ * libraries are there, we put the arguments and the environment where the program is about to look for
+ * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
+ * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
+ * strange descriptor, nothing in its environment. */
+#include <linux/prctl.h>
+
+#include "snapshot/receive.h"
+#include "sys/ending.h"
+
+#define WEAK __attribute__((weak))
+#define PUBLIC __attribute__((visibility("default")))
+#define PROT_READ_WRITE 3
+#define MAP_PRIVATE_ANONYMOUS 0x22
+#define POPULATE_READ 22 /* madvise(), from Linux 5.14 on */
+#define POPULATE_WRITE 23
+#define PAGE_BYTES 4096u
+#define PROGRAM_BYTES (256u << 10) /* all of a small shell */
+#define DATA_BYTES (32u << 10)
+#define ROOM_BYTES 4096u
+#define NEXT_LIBRARY ((void *)-1l)
+#define O_ACCESS 3
+#define O_MAKE 02000100 /* O_RDONLY | O_CREAT | O_CLOEXEC */
+
+extern char **environ;
+extern void *dlsym(void *, const char *) WEAK;
+extern int setenv(const char *, const char *, int);
+extern char *strchr(const char *, int);
+extern char *getcwd(char *, size_t);
+extern void *malloc(size_t);
+extern void free(void *);
+extern int snprintf(char *, size_t, const char *, ...);
+extern long long strtoll(const char *, char **, int);
+extern int fflush(void *);
+extern int on_exit(void (*)(int, void *), void *) WEAK;
+
+static char script[256]; /* "": waits before main() */
+static int waits;
+static char *room; /* for what most are released with; NULL: none.  Of the heap, because /proc shows a command
+                    * line only from memory that is of no file */
+static long self;  /* the one that waited, not a child of it; 0: no code runs */
+static uint32_t threads; /* that it had then; 0: it has never more than one */
+
+static __attribute__((noreturn)) void give_up(void)
+{
+        for (;;)
+                sys_call1(SYS_exit_group, RESTORE_FAILED);
+}
+
+/* Whoever was started must be waited for. */
+static int is_alone(void)
+{
+        return self && sys_call0(SYS_getpid) == self && bare_is_childless() &&
+               (!threads || bare_threads() == threads);
+}
+
+/* Waits for the release; its strings stay where they are for ever. */
+static char *receive(struct release_head *ret)
+{
+        int r = receive_ready();
+        while (r == 0 && (r = receive_release(ret)) == 0 && ret->mode == RELEASE_SOON)
+                continue;
+        long body = (long)room;
+        if (r == 0 && (!room || ret->length >= ROOM_BYTES))
+                body = sys_call6(SYS_mmap, 0, (long)ret->length + 1, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS,
+                                 -1, 0);
+        if (r < 0 || (body < 0 && body > -4096) || receive_all((char *)body, ret->length) < 0)
+                give_up();
+        sys_call1(SYS_close, WARM_CONTROL_FD);
+        const char *cwd = (const char *)body;
+        if (cwd[0] && sys_call1(SYS_chdir, cwd) < 0)
+                give_up();
+        return (char *)body + bare_strlen(cwd) + 1;
+}
+
+/* ---- before main() ---- */
+
+/* With what the filter lets it through by (jail/seccomp.h), which nobody finds here afterwards. */
+static void say_layout(const struct bare_layout *layout, volatile uint32_t secret[2])
+{
+        sys_call6(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, (long)layout, sizeof *layout, 0,
+                  (long)((uint64_t)secret[1] << 32 | secret[0]));
+        secret[0] = secret[1] = 0;
+}
+
+/* What /proc shows as the command line and the environment: where they are now. */
+static void point(struct bare_layout *layout, const char *strings, uint32_t argc, uint32_t envc)
+{
+        layout->arg_start = layout->arg_end = (uint64_t)strings;
+        for (uint32_t i = 0; i < argc + envc; i++) {
+                strings += bare_strlen(strings) + 1;
+                if (i < argc)
+                        layout->arg_end = (uint64_t)strings;
+        }
+        layout->env_start = layout->arg_end;
+        layout->env_end = (uint64_t)strings;
+}
+
+static void read_layout(struct bare_layout *ret)
+{
+        char stat[2048];
+        if (bare_read_file("/proc/self/stat", stat, sizeof stat) < 0)
+                give_up();
+        *ret = (struct bare_layout){
+                .start_code = bare_stat_field(stat, 26),
+                .end_code = bare_stat_field(stat, 27),
+                .start_data = bare_stat_field(stat, 45),
+                .end_data = bare_stat_field(stat, 46),
+                .start_brk = bare_stat_field(stat, 47),
+                .brk = (uint64_t)sys_call1(SYS_brk, 0),
+                .start_stack = bare_stat_field(stat, 28),
+                .exe_fd = ~0u,
+        };
+}
+
+/* The words of the kernel's block: argc, argv, NULL, environment, NULL.  There is room for as many as
+ * we were executed with; what is behind them does not move. */
+static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings)
+{
+        char **at = argv;
+        for (uint32_t i = 0; i < argc; i++, strings += bare_strlen(strings) + 1)
+                *at++ = strings;
+        *at++ = 0;
+        environ = at;
+        for (uint32_t i = 0; i < envc; i++, strings += bare_strlen(strings) + 1)
+                *at++ = strings;
+        *at = 0;
+        ((long *)argv)[-1] = argc;
+}
+
+/* bash ends by exit(), and this is the last that that calls; dash by _exit(). */
+static void at_exit(int code, void *unused)
+{
+        (void)unused;
+        if (is_alone()) {
+                fflush(0);
+                sys_announce_end(code);
+        }
+}
+
+PUBLIC __attribute__((noreturn)) void _exit(int code);
+
+void _exit(int code)
+{
+        if (is_alone())
+                sys_announce_end(code);
+        for (;;)
+                sys_call1(SYS_exit_group, code);
+}
+
+/* What every shell does first, so that the pages it needs are there: a dozen faults, a tenth of what `echo`
+ * takes.  What is not there to be touched is no harm. */
+static void warm_up(const struct bare_layout *layout)
+{
+        char text[24];
+        const uint64_t code = layout->start_code & ~(uint64_t)(PAGE_BYTES - 1);
+        uint64_t length = layout->end_code - code;
+        if (length > PROGRAM_BYTES)
+                length = PROGRAM_BYTES;
+        room = malloc(ROOM_BYTES);
+        if (room)
+                room[0] = room[ROOM_BYTES - 1] = '\0';
+        sys_call3(SYS_madvise, code, length, POPULATE_READ);
+        sys_call3(SYS_madvise, layout->end_data & ~(uint64_t)(PAGE_BYTES - 1), DATA_BYTES, POPULATE_WRITE);
+        snprintf(text, sizeof text, "%lld", strtoll("1", 0, 10));
+        free(getcwd(0, 0));
+}
+
+static void hold_main(int argc, char **argv, char **envp)
+{
+        struct release_head head = {0};
+        struct bare_layout layout;
+        uint32_t n_env = 0;
+        while (envp[n_env])
+                n_env++;
+        read_layout(&layout);
+        self = sys_call0(SYS_getpid);
+        if (on_exit)
+                on_exit(at_exit, 0);
+        warm_up(&layout);
+        layout.brk = (uint64_t)sys_call1(SYS_brk, 0); /* there is a heap now */
+        char *strings = receive(&head);
+        if (!argv || head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
+                give_up();
+        point(&layout, strings, head.argc, head.envc);
+        say_layout(&layout, head.hold_secret);
+        place_words(argv, head.argc, head.envc, strings);
+}
+
+/* ---- when the script is opened ---- */
+
+/* Node takes itself apart when its event loop is done, which takes as long as to run the code.  So, when
+ * nobody wants to know of the end, it asks for a directory that nobody has, and chdir() ends it.  Who asks is
+ * one more listener of 'exit', which is there only from when process.emit is looked up for that event: what
+ * the code sees of process is as ever, and its own text is not touched (what is put behind it would be in the
+ * message of a syntax error, or complete what is not complete).  Not behind the code's own listeners: what
+ * they leave to be done at once, Node does after the last of them. */
+#define THE_END "/proc/self/the-end-of-node"
+#define AT_THE_END                                                                                           \
+        "const p=process,{emit:e,on,listenerCount:n,reallyExit:x}=p,k=n.call(p,'newListener');let a=0;"      \
+        "const end=c=>{if(!c&&!p.exitCode&&p.reallyExit===x)try{p.chdir('" THE_END "')}catch{}};"            \
+        "Object.defineProperty(Object.getPrototypeOf(p),'emit',{configurable:true,get(){try{"                \
+        "if(!a&&this===p&&p._exiting){a=1;const l=n.call(p,'exit');"                                         \
+        "if(!l&&n.call(p,'newListener')===k)on.call(p,'exit',end)}}catch{}return e},"                        \
+        "set(value){Object.defineProperty(this,'emit',{value,writable:true,enumerable:true,configurable:"    \
+        "true})}});"
+
+/* Node's first console.log() takes it 5 ms, most of it to load and compile what writes to a pipe and what
+ * formats.  So it does that before it waits: on a socket whose handle does nothing, because the code's own
+ * is not to be touched before the code does, and without console.log(), which would look at stderr.  Nothing
+ * is left of it that the code could see, no pending callback, no number taken (the fidelity tests).  We are
+ * asked for by NODE_OPTIONS=--require=/dev/null, a file that a worker thread, which has the same option,
+ * finds too, and finds empty. */
+#define PRELUDE_AT "/dev/null"
+static const char prelude[] =
+        "try{delete process.env.NODE_OPTIONS;delete "
+        "require.cache[__filename];process._preload_modules.length=0;"
+        "const s=new(require('net').Socket)({handle:{writeUtf8String(){return 0},getAsyncId(){return 0}},"
+        "readable:false,writable:true});s._writeGeneric(false,'1\\n','utf8',()=>{});s.cork();s.write('1\\n');"
+        "require('util').format('%s',1,{a:[1]});require('tty');s._handle=null;" AT_THE_END "}catch{}";
+
+static char *node_options; /* as /proc shows it */
+static int prelude_given;
+
+static long give_prelude(void)
+{
+        long fd = sys_call2(SYS_memfd_create, "null", 1); /* MFD_CLOEXEC */
+        prelude_given = 1;
+        if (fd < 0 || sys_call3(SYS_write, fd, prelude, sizeof prelude - 1) < 0 ||
+            sys_call3(SYS_lseek, fd, 0, 0) < 0)
+                return -1;
+        return fd;
+}
+
+static void end_prelude(void)
+{
+        for (char *c = node_options; c && *c; c++)
+                *c = '\0';
+}
+
+PUBLIC int chdir(const char *path);
+
+int chdir(const char *path)
+{
+        int (*next)(const char *) = 0;
+        if (script[0] && bare_same(path, THE_END)) { /* what ends otherwise goes the long way */
+                if (is_alone())
+                        sys_announce_end(0);
+                sys_call1(SYS_exit_group, 0);
+        }
+        *(void **)&next = dlsym(NEXT_LIBRARY, "chdir");
+        return next ? next(path) : -1;
+}
+
+/* Writes the script, which is opened then. */
+static void hold_script(void)
+{
+        struct release_head head = {0};
+        end_prelude();
+        self = sys_call0(SYS_getpid);
+        threads = bare_threads();
+        char *strings = receive(&head);
+        for (uint32_t i = 0; i < head.envc; i++) {
+                char *value = strchr(strings, '=');
+                size_t length = bare_strlen(strings) + 1;
+                if (value) {
+                        *value = '\0';
+                        setenv(strings, value + 1, 1);
+                }
+                strings += length;
+        }
+        if (bare_write_script(script, strings, head.code_length) < 0)
+                give_up();
+}
+
+static int open_next(const char *name, const char *path, int flags, unsigned mode)
+{
+        int (*next)(const char *, int, ...) = 0;
+        long fd = -1;
+        if (waits && bare_same(path, script)) {
+                waits = 0;
+                hold_script();
+        } else if (waits && !prelude_given && (flags & O_ACCESS) == 0 && bare_same(path, PRELUDE_AT)) {
+                fd = give_prelude();
+        }
+        if (fd >= 0)
+                return (int)fd;
+        *(void **)&next = dlsym(NEXT_LIBRARY, name);
+        return next ? next(path, flags, mode) : -1;
+}
+
+PUBLIC int open(const char *path, int flags, ...);
+PUBLIC int open64(const char *path, int flags, ...);
+
+int open(const char *path, int flags, ...)
+{
+        BARE_MODE(flags, mode);
+        return open_next("open", path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+        BARE_MODE(flags, mode);
+        return open_next("open64", path, flags, mode);
+}
+
+/* ---- */
+
+static char *find_variable(char **envp, const char *name)
+{
+        size_t length = bare_strlen(name);
+        for (; *envp; envp++) {
+                size_t same = 0;
+                while (same < length && (*envp)[same] == name[same])
+                        same++;
+                if (same == length && (*envp)[length] == '=')
+                        return *envp;
+        }
+        return 0;
+}
+
+/* Takes a variable out, and what /proc/self/environ shows of it. */
+static void take_variable(char **envp, const char *name, char *ret, size_t size)
+{
+        size_t length = bare_strlen(name), at = 0;
+        char **from = envp, **to = envp;
+        for (; *from; from++) {
+                char *pair = *from;
+                size_t same = 0;
+                while (same < length && pair[same] == name[same])
+                        same++;
+                if (same < length || pair[length] != '=') {
+                        *to++ = pair;
+                        continue;
+                }
+                for (size_t i = 0; pair[i]; i++) {
+                        if (i > length && at < size - 1)
+                                ret[at++] = pair[i];
+                        pair[i] = '\0';
+                }
+        }
+        *to = 0;
+        ret[at] = '\0';
+}
+
+/* Another libc than glibc (musl) calls us without arguments, and has looked at the block already. */
+static int is_kernels_block(char *const *argv)
+{
+        struct bare_layout layout;
+        read_layout(&layout);
+        return (uint64_t)(argv - 1) == layout.start_stack;
+}
+
+__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+{
+        char unused[64];
+        if (!is_kernels_block(argv))
+                give_up();
+        sys_call1(SYS_close, WARM_TEMPLATE_FD); /* ourselves */
+        take_variable(envp, "HOLD_AT", script, sizeof script);
+        if (!script[0]) {
+                hold_main(argc, argv, envp);
+                return;
+        }
+        take_variable(envp, "LD_PRELOAD", unused, sizeof unused);
+        node_options = find_variable(envp, "NODE_OPTIONS");
+        /* It is looked for before it is opened. */
+        long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_MAKE, 0644);
+        if (fd < 0)
+                give_up();
+        sys_call1(SYS_close, fd);
+        waits = 1;
+}

@@ -1,0 +1,19 @@
+/* snapshot/programs.h -- the programs and scripts of this folder, as bytes inside cella-server. */
+#pragma once
+#include <stdint.h>
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */
+#define WARM_PROGRAM(name)                                                                                   \
+        extern const char name[];                                                                            \
+        extern const uint64_t name##_len
+
+WARM_PROGRAM(warm_python_so);  /* python.c: to be loaded into python3 */
+WARM_PROGRAM(warm_python_py);  /* python.py: its other half */
+WARM_PROGRAM(warm_restore);    /* restore.c: a program */
+WARM_PROGRAM(warm_hold_so);    /* hold.c: to be loaded into a shell */
+WARM_PROGRAM(warm_context_py); /* drivers of contexts */
+WARM_PROGRAM(warm_context_js);
+WARM_PROGRAM(warm_context_bash);
+
+#undef WARM_PROGRAM
+/* NOLINTEND(bugprone-macro-parentheses) */

@@ -1,0 +1,185 @@
+# snapshot/python.py -- the part of a waiting Python interpreter that is Python (see python.c).
+#
+# Run once, before the template is written, in a namespace that code never sees.  What the functions
+# need is looked up beforehand: code may change what it likes.
+import gc
+import os
+import sys
+
+SCRIPT = os.path.join(os.getcwd(), "main.py")
+
+
+def preload(names):
+    seen = set(sys.path_importer_cache)
+
+    for name in names.decode().split("\0"):
+        try:
+            if name:
+                __import__(name)  # importlib may bring warnings along, by which more is told at the end
+        except Exception as error:
+            return "preload: %s: %s: %s" % (name, type(error).__name__, error)
+    global driver
+    driver = compile(DRIVER, "<context>", "exec")
+    warm_up()
+    for path in set(sys.path_importer_cache) - seen:
+        del sys.path_importer_cache[path]
+    gc.collect()
+    gc.freeze()
+    return ""
+
+
+def become_main():
+    # A module that the collector knows, unlike what it was told to leave alone; in it, what the
+    # interpreter puts there between opening the script and running it.
+    module = type(sys)("__main__")
+    main = module.__dict__
+    main.clear()
+    main.update(sys.modules["__main__"].__dict__)
+    if "__mp_main__" in sys.modules:  # multiprocessing's other name for it
+        sys.modules["__mp_main__"] = module
+    sys.modules["__main__"] = module
+    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
+    main["__file__"] = SCRIPT
+    main["__cached__"] = None
+    main["__loader__"] = loader("__main__", SCRIPT)
+
+
+# The first of anything costs more than the second: caches of types, of codecs, of the parser, and
+# pages to be copied.  So it is done once before the template is written, and once more to see which
+# pages that takes.
+USUAL = {
+    "": "def f(a, *b, c=1, **d):\n    return [x for x in b]\n"
+        "class C:\n    def m(self): return f'{self!r} {1.5:.2f}'\n"
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    str(e)\nC().m()\nf(1, 2)\n"
+        "import io\nprint(1, 'a', sep=' ', end='\\n', file=io.StringIO(), flush=True)\n"
+        "sorted([2, 1], key=abs, reverse=True), max([1, 2], key=abs), int('1', base=10), sum([1], start=0)\n"
+        "'a b'.split(sep=' '), ' '.join(['a']).encode().decode(), list(zip([1], enumerate([2], start=1)))\n",
+    "json": "import json\njson.loads(json.dumps({'a': [1, 2.5, None, 'x']}))\n",
+    "re": "import re\nre.sub(r'(a+)b', r'\\1', 'aab')\n",
+    "numpy": "import numpy\na = numpy.arange(6.0).reshape(2, 3)\nstr(a @ a.T), a.mean(), repr(a)\n",
+    "pandas": "import pandas\nd = pandas.DataFrame({'a': [1, 2], 'b': ['x', 'y']})\n"
+              "str(d), d.a.sum(), d.describe(), d.groupby('b').a.mean(), d[d.a > 1]\n",
+}
+
+
+def usual():
+    return "".join(code for name, code in USUAL.items() if not name or name in sys.modules)
+
+
+def warm_up():
+    patterns = sys.modules["re"]._cache if "re" in sys.modules else {}
+    known = set(patterns)
+    exec(compile(usual(), SCRIPT, "exec"), {"__name__": "warm"})
+    for key in set(patterns) - known:
+        del patterns[key]
+    sys.stdout.write("")
+    sys.stdout.flush()
+
+
+def settle():
+    # In the child that is written down.
+    become_main()
+    # For shutdown.c.
+    global template, unfrozen
+    others = sys, sys.modules["builtins"], sys.modules["__main__"]
+    template = {name: m for name, m in sys.modules.items() if isinstance(m, type(sys)) and m not in others}
+    unfrozen = []
+    # What gives a restored one random numbers of its own, and tells it which process it is, if
+    # anything that is loaded has noted that already; what is imported later asks the kernel.
+    seeds = []
+    if "random" in sys.modules:
+        seeds.append(sys.modules["random"].seed)
+    if "numpy.random" in sys.modules:
+        seeds.append(sys.modules["numpy.random"].seed)
+    if "_ssl" in sys.modules:
+        add, urandom = sys.modules["_ssl"].RAND_add, os.urandom
+        seeds.append(lambda: add(urandom(32), 32.0))
+
+    process = sys.modules.get("multiprocessing.process")
+    if process:
+        config, kind, urandom = process._current_process._config, process.AuthenticationString, os.urandom
+        seeds.append(lambda: config.__setitem__("authkey", kind(urandom(32))))
+
+    threading = sys.modules.get("threading")
+    if threading and hasattr(threading.main_thread(), "_set_native_id"):
+        seeds.append(threading.main_thread()._set_native_id)
+
+    # What is counted from the start of a program.
+    logging = sys.modules.get("logging")
+    if logging:
+        import time
+
+        now = time.time if isinstance(logging._startTime, float) else time.time_ns
+        globals()["started"] = lambda: setattr(logging, "_startTime", now())
+
+    def refresh():
+        for seed in seeds:
+            seed()
+        return True
+
+    gc.collect()  # with the lists of objects to be used again, which are all over the place
+    return refresh if seeds else False
+
+
+def prepare(argc, envc, head, chdir=os.chdir, environ=os.environ, decode=os.fsdecode):
+    words = [decode(word) for word in head.split(b"\0")]
+    if words[0]:
+        chdir(words[0])
+    sys.argv.extend(words[1:1 + argc])
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv.extend(words[1:1 + argc])
+    for pair in words[1 + argc:1 + argc + envc]:
+        name, _, value = pair.partition("=")
+        environ[name] = value
+
+
+def drive():
+    # As `python3 -c` would.
+    sys.path[0] = ""
+    exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"]})
+
+
+def trial(restore_fd, template_fd):
+    # Whether a process can be restored here, and what it touches when it runs code.  Answers with
+    # '!' and the reason, or with the version and what is imported.
+    for mode, code in ((4, ""), (3, usual())):
+        why = try_one(restore_fd, template_fd, mode, (code + "print(1 + 1, 'ok')\n").encode())
+        if why:
+            return "!" + why
+    os.unlink(SCRIPT)
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded)
+
+
+def try_one(restore_fd, template_fd, mode, code):
+    import socket
+    import struct
+
+    ours, theirs = socket.socketpair()
+    out, to = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(to, 1)
+        os.dup2(theirs.fileno(), 100)
+        os.dup2(template_fd, 101)
+        os.dup2(100, 3)
+        os.dup2(101, 4)
+        os.closerange(5, restore_fd)
+        os.execve("/proc/self/fd/%d" % restore_fd, ["python3", "main.py"], dict(os.environ))
+    theirs.close()
+    os.close(to)
+    ours.settimeout(20)
+    first = ours.recv(200)
+    if first[:1] != b"R":
+        return first[1:].decode() or "a restored process ended at once"
+    ours.sendall(struct.pack("=IIIIIII", 1 + len(code), mode, 0, 0, len(code), 0, 0) + b"\0" + code)
+    output = b""
+    while True:
+        more = os.read(out, 1000)
+        if not more:
+            break
+        output += more
+    os.close(out)
+    ours.close()
+    status = os.waitpid(pid, 0)[1]
+    return "" if status == 0 and output == b"2 ok\n" else "a restored process ended with status %d" % status

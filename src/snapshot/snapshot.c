@@ -1,0 +1,516 @@
+/* snapshot/snapshot.c -- writes the process it was loaded into as a template.
+ *
+ * Called in the child of a fork, which has one thread.  What is restored later goes on from the call.
+ * Everything that /proc/self/maps lists is written, program text and libraries too: so a template needs
+ * nothing but itself, whatever is upgraded meanwhile, and its pages can be large ones, which the kernel maps
+ * and unmaps in one go. */
+#include "snapshot/snapshot.h"
+
+#include "snapshot/bare.h"
+#include "snapshot/capture.h"
+
+#define O_RDONLY_CLOEXEC 02000000
+#define PROT_READ 1
+#define PROT_WRITE 2
+#define PROT_EXEC 4
+#define MAP_SHARED 1
+#define MAP_PRIVATE 2
+#define MAP_FIXED 0x10
+#define MAP_ANONYMOUS 0x20
+#define MADV_COLLAPSE 25
+#define LARGE_PAGE (UINT64_C(2) << 20)
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#define ZERO_RUN 512                    /* pages; shorter runs are not worth a mapping of their own */
+#define GAP_MAX (UINT64_C(128) * 1024)  /* the same, of what nobody may look at */
+#define HOLE_MAX (UINT64_C(64) * 1024)  /* of what is not there */
+#define FIXED_MAX (UINT64_C(64) * 1024) /* and of data that nobody is to change */
+#define NEG_EFAULT (-14)
+#define PR_GET_TID_ADDRESS 40
+#define MAPS_MAX (1024u * 1024)
+#define DROPPABLE_MAX 16
+
+static struct template_head head;
+static struct template_piece pieces[TEMPLATE_PIECES_MAX];
+static unsigned char has_gaps[TEMPLATE_PIECES_MAX]; /* such that are part of it */
+static struct template_range hot[TEMPLATE_HOT_MAX];
+static uint32_t n_hot;
+static struct template_first first[TEMPLATE_FIRST_MAX];
+static uint32_t n_first;
+static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
+static unsigned n_droppable;
+static char maps[MAPS_MAX];
+
+const char *snapshot_problem = "";
+
+static int problem(const char *what)
+{
+        snapshot_problem = what;
+        return -1;
+}
+
+/* ---- what is where ---- */
+
+static int has_pages(unsigned source)
+{
+        return source == TEMPLATE_PAGES || source == TEMPLATE_STACK;
+}
+
+/* Whether they become one mapping: to make one and to take it down again costs as much as a page that is
+ * copied. */
+static int belong_together(const struct template_piece *last, const struct template_piece *next)
+{
+        const unsigned both = last->protection & next->protection, any = last->protection | next->protection;
+        const uint64_t hole = next->address - last->address - last->length;
+        if (last->source != next->source || last->source == TEMPLATE_STACK)
+                return 0;
+        if (last->protection == next->protection && hole == 0)
+                return 1;
+        if (last->source != TEMPLATE_PAGES)
+                return 0;
+        /* A program's text and its constants. */
+        if (hole == 0 && !(any & PROT_WRITE))
+                return 1;
+        /* Data, with what little lies between that was not to be changed (tables of the linker and of libc),
+         * or where there was nothing: all of it is the code's own. */
+        if (any & PROT_EXEC || !(both & PROT_READ))
+                return 0;
+        if (hole > 0)
+                return both & PROT_WRITE && hole <= HOLE_MAX;
+        return (next->protection & PROT_WRITE ? last->length : next->length) <= FIXED_MAX;
+}
+
+static int add_piece(uint64_t address, uint64_t length, unsigned source, const struct bare_map *map)
+{
+        const struct template_piece next = {
+                .address = address,
+                .length = length,
+                .protection = (map->readable ? PROT_READ : 0u) | (map->writable ? PROT_WRITE : 0u) |
+                              (map->executable ? PROT_EXEC : 0u),
+                .source = source,
+        };
+        struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
+        if (last && belong_together(last, &next)) {
+                has_gaps[head.n_pieces - 1] |= last->address + last->length != address;
+                last->protection |= next.protection;
+                last->length = address + length - last->address;
+                return 0;
+        }
+        if (head.n_pieces == TEMPLATE_PIECES_MAX)
+                return problem("it has too many mappings");
+        pieces[head.n_pieces++] = next;
+        return 0;
+}
+
+/* Long stretches that are all zero take no room. */
+static int add_pages(const struct bare_map *map)
+{
+        uint64_t start = map->start;
+        while (start < map->end) {
+                uint64_t end = start, zeros = 0;
+                for (; end < map->end; end += TEMPLATE_PAGE) {
+                        zeros = bare_is_zero((void *)end, TEMPLATE_PAGE) ? zeros + 1 : 0;
+                        if (zeros == ZERO_RUN)
+                                break;
+                }
+                const int run = zeros == ZERO_RUN;
+                if (run)
+                        end -= (ZERO_RUN - 1) * (uint64_t)TEMPLATE_PAGE;
+                if (end > start && add_piece(start, end - start, TEMPLATE_PAGES, map) < 0)
+                        return -1;
+                start = end;
+                if (!run)
+                        continue;
+                /* The first ones are not looked at again: they may be those of our list, which has grown
+                 * since, and a mapping of no length is none. */
+                end += ZERO_RUN * (uint64_t)TEMPLATE_PAGE;
+                while (end < map->end && bare_is_zero((void *)end, TEMPLATE_PAGE))
+                        end += TEMPLATE_PAGE;
+                if (add_piece(start, end - start, TEMPLATE_ZERO, map) < 0)
+                        return -1;
+                start = end;
+        }
+        return 0;
+}
+
+static int add_special(const struct bare_map *map)
+{
+        if (head.n_specials == TEMPLATE_SPECIALS_MAX)
+                return problem("the kernel has mappings that are not known here");
+        head.specials[head.n_specials++] = (struct template_special){map->start, map->end - map->start};
+        if (bare_same(map->name, "[vdso]"))
+                head.vdso = map->start;
+        return 0;
+}
+
+static int add_stack(const struct bare_map *map)
+{
+        struct bare_map used = *map;
+        /* What is below belongs to calls that have returned, or to us. */
+        used.start = (CAPTURE_STACK(&head.registers) - 256) & ~(uint64_t)(TEMPLATE_PAGE - 1);
+        return add_piece(used.start, used.end - used.start, TEMPLATE_STACK, &used);
+}
+
+/* Between a library's text and its data is what only fills up to the next multiple of the largest page there
+ * is: 64 KiB on aarch64.  It goes with the text, and so does what comes behind it, if that is constant. */
+static int is_gap(const struct bare_map *map)
+{
+        const struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
+        return last && last->source == TEMPLATE_PAGES && !(last->protection & PROT_WRITE) &&
+               last->address + last->length == map->start && map->end - map->start <= GAP_MAX;
+}
+
+static int add_map(const struct bare_map *map)
+{
+        for (unsigned i = 0; i < n_droppable; i++)
+                if (droppable[i] == map->start)
+                        return add_piece(map->start, map->end - map->start, TEMPLATE_DROPPABLE, map);
+        if (map->name[0] == '[' && map->name[1] == 'v')
+                return bare_same(map->name, "[vsyscall]") ? 0 : add_special(map);
+        if (bare_same(map->name, "[stack]"))
+                return add_stack(map);
+        if (!map->readable && is_gap(map)) {
+                has_gaps[head.n_pieces - 1] = 1;
+                return add_piece(map->start, map->end - map->start, TEMPLATE_PAGES, map);
+        }
+        if (!map->readable)
+                return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, map);
+        if (map->shared && map->writable)
+                return problem("it shares memory with others");
+        return add_pages(map);
+}
+
+static int has_flag(const char *line, char a, char b)
+{
+        for (; *line && *line != '\n'; line++)
+                if (line[0] == ' ' && line[1] == a && line[2] == b)
+                        return 1;
+        return 0;
+}
+
+static int starts_with(const char *line, const char *word)
+{
+        while (*word && *line == *word)
+                line++, word++;
+        return !*word;
+}
+
+/* A libc may keep the state of its random numbers in memory that the kernel wipes in children: written down,
+ * it would give all who are restored the same.  Memory that the kernel may also drop at any time (glibc 2.41,
+ * Linux 6.11) can be found empty by its owner, who then asks the kernel: so it is, by whoever is restored. */
+static int find_secrets(const char *smaps)
+{
+        uint64_t start = 0;
+        n_droppable = 0;
+        while (*smaps) {
+                const char *line = smaps;
+                while (*smaps && *smaps++ != '\n')
+                        continue;
+                if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
+                        start = bare_hex(&line);
+                } else if (!starts_with(line, "VmFlags:")) {
+                        continue;
+                } else if (has_flag(line, 'd', 'p')) {
+                        if (n_droppable == DROPPABLE_MAX)
+                                return -1;
+                        droppable[n_droppable++] = start;
+                } else if (has_flag(line, 'w', 'f')) {
+                        return -1;
+                }
+        }
+        return 0;
+}
+
+static int survey(void)
+{
+        char *at = maps;
+        struct bare_map map;
+        if (bare_read_file("/proc/self/smaps", maps, sizeof maps) < 0)
+                return problem("/proc/self/smaps cannot be read");
+        if (find_secrets(maps) < 0)
+                return problem("its libc keeps random numbers in memory");
+        if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
+                return problem("/proc/self/maps cannot be read");
+        while (bare_next_map(&at, &map))
+                if (add_map(&map) < 0)
+                        return -1;
+        return head.vdso ? 0 : problem("the kernel has no vdso");
+}
+
+/* ---- what the kernel keeps for it ---- */
+
+extern const long __rseq_offset __attribute__((weak)); /* glibc 2.35 */
+extern const unsigned __rseq_size __attribute__((weak));
+
+static uint64_t thread_pointer(void)
+{
+        uint64_t value;
+#if defined __x86_64__
+        __asm__("mov %%fs:0, %0" : "=r"(value));
+#else
+        __asm__("mrs %0, tpidr_el0" : "=r"(value));
+#endif
+        return value;
+}
+
+static int survey_kernel(void)
+{
+        uint64_t *tid = 0;
+        int self = (int)sys_call0(SYS_gettid);
+        head.writer = (uint64_t)self;
+        head.maker = (uint64_t)sys_call0(SYS_getppid);
+        head.thread_pointer = thread_pointer();
+        if (sys_call5(SYS_prctl, PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0)
+                return problem("the kernel has no CONFIG_CHECKPOINT_RESTORE");
+        /* Where libc keeps the thread's number: it is not asked for again. */
+        if (!tid || *(int *)tid != self)
+                return problem("its libc keeps the number of a thread where we do not know");
+        head.tid_address = (uint64_t)tid;
+        sys_call3(SYS_get_robust_list, 0, &head.robust_list, &head.robust_length);
+        if (&__rseq_offset && &__rseq_size && __rseq_size > 0) {
+                head.rseq = head.thread_pointer + (uint64_t)__rseq_offset;
+                head.rseq_length = 32;
+        }
+        sys_call2(SYS_sigaltstack, 0, head.alternate_stack);
+        sys_call4(SYS_rt_sigprocmask, 0, 0, &head.signal_mask, 8);
+        for (int s = 1; s <= TEMPLATE_SIGNALS; s++)
+                sys_call4(SYS_rt_sigaction, s, 0, head.actions[s - 1], 8);
+        return 0;
+}
+
+/* ---- writing ---- */
+
+static int put(int fd, const void *data, uint64_t length)
+{
+        const char *p = data;
+        while (length > 0) {
+                long n = sys_call3(SYS_write, fd, p, length);
+                if (n <= 0)
+                        return problem("the template does not fit into the memory there is");
+                p += n;
+                length -= (uint64_t)n;
+        }
+        return 0;
+}
+
+static uint64_t place(uint64_t *at, uint64_t length)
+{
+        uint64_t offset = *at;
+        *at += (length + 15) & ~15u;
+        return offset;
+}
+
+/* Text that fills large pages is put where the kernel can map it by large pages: as far from the beginning of
+ * one in the file as in memory. */
+static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
+{
+        const uint64_t large = (piece->address + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        if (piece->protection & PROT_WRITE || large + LARGE_PAGE > piece->address + piece->length)
+                return at;
+        return at + ((piece->address - at) & (LARGE_PAGE - 1));
+}
+
+/* A gap cannot be read, and stays a hole, in the file: in memory it is zeros then. */
+static int write_piece(int fd, uint32_t i)
+{
+        const struct template_piece *piece = &pieces[i];
+        uint64_t done = 0;
+        while (done < piece->length) {
+                long n = sys_call4(SYS_pwrite64, fd, piece->address + done, piece->length - done,
+                                   piece->offset + done);
+                if (n == NEG_EFAULT && has_gaps[i])
+                        n = (long)(TEMPLATE_PAGE - done % TEMPLATE_PAGE);
+                if (n <= 0)
+                        return problem("the template does not fit into the memory there is");
+                done += (uint64_t)n;
+        }
+        return 0;
+}
+
+static int write_pages(int fd)
+{
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if (has_pages(pieces[i].source) && write_piece(fd, i) < 0)
+                        return -1;
+        return 0;
+}
+
+_Static_assert(sizeof head + sizeof pieces + sizeof first + sizeof hot + TEMPLATE_PAGE <= TEMPLATE_HEAD_MAX,
+               "restore.c maps so much of it");
+
+static int write_template(int fd)
+{
+        uint64_t at = 0;
+        head.magic = TEMPLATE_MAGIC;
+        place(&at, sizeof head);
+        head.pieces = place(&at, head.n_pieces * sizeof *pieces);
+        head.first = place(&at, sizeof first); /* filled in later, as the next */
+        head.hot = place(&at, sizeof hot);
+        at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if (has_pages(pieces[i].source)) {
+                        pieces[i].offset = place_pages(at, &pieces[i]);
+                        at = pieces[i].offset + pieces[i].length;
+                }
+        /* Aligned by seeking: a hole reads as zero. */
+        const struct {
+                uint64_t offset;
+                const void *data;
+                uint64_t length;
+        } parts[] = {
+                {0, &head, sizeof head},
+                {head.pieces, pieces, head.n_pieces * sizeof *pieces},
+        };
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+                sys_call3(SYS_lseek, fd, parts[i].offset, 0);
+                if (put(fd, parts[i].data, parts[i].length) < 0)
+                        return -1;
+        }
+        return write_pages(fd);
+}
+
+/* Not a part of its caller, which returns twice. */
+static __attribute__((noinline)) int write_down(int fd)
+{
+        return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
+}
+
+int snapshot(int fd)
+{
+        return capture(&head.registers) ? 1 : write_down(fd);
+}
+
+/* ---- large pages ---- */
+
+void snapshot_pack(int fd)
+{
+        const uint64_t size = (uint64_t)sys_call3(SYS_lseek, fd, 0, 2); /* SEEK_END */
+        const uint64_t length = (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        long room =
+                sys_call6(SYS_mmap, 0, (long)(length + LARGE_PAGE), 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (sys_call2(SYS_ftruncate, fd, length) < 0 || (room < 0 && room > -4096))
+                return;
+        const uint64_t at = ((uint64_t)room + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        if (sys_call6(SYS_mmap, (long)at, (long)length, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == (long)at)
+                sys_call3(SYS_madvise, at, length, MADV_COLLAPSE); /* before Linux 6.1: it will be slower */
+        sys_call2(SYS_munmap, room, length + LARGE_PAGE);
+}
+
+/* ---- which pages it touches ---- */
+
+#define PAGEMAP_PRESENT (1ull << 63)
+#define PAGEMAP_FILE (1ull << 61)
+
+static uint64_t entries[512];
+
+static void note_touched(uint64_t address, unsigned written)
+{
+        struct template_range *last = n_hot ? &hot[n_hot - 1] : 0;
+        if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address &&
+            last->length % 2 == written)
+                last->length += 2;
+        else if (n_hot < TEMPLATE_HOT_MAX)
+                hot[n_hot++] = (struct template_range){address, 2 + written};
+}
+
+/* What the page began with, before anything was written. */
+static void note_written(int fd, const struct template_piece *piece, uint64_t address)
+{
+        struct template_first *next = &first[n_first];
+        if (n_first == TEMPLATE_FIRST_MAX || !(piece->protection & PROT_WRITE))
+                return;
+        next->address = address;
+        if (sys_call4(SYS_pread64, fd, &next->word, sizeof next->word,
+                      piece->offset + (address - piece->address)) == sizeof next->word)
+                n_first++;
+}
+
+/* A page is our own when something was written there, and the file's when it was looked at. */
+static void find_touched(int fd, int pagemap, const struct template_piece *piece, int all)
+{
+        uint64_t end = piece->address + piece->length;
+        for (uint64_t at = piece->address; at < end; at += sizeof entries / 8 * TEMPLATE_PAGE) {
+                long n = sys_call4(SYS_pread64, pagemap, entries, sizeof entries, at / TEMPLATE_PAGE * 8);
+                for (long i = 0; i < n / 8 && at + (uint64_t)i * TEMPLATE_PAGE < end; i++) {
+                        const uint64_t address = at + (uint64_t)i * TEMPLATE_PAGE;
+                        const int written = !(entries[i] & PAGEMAP_FILE);
+                        if (!(entries[i] & PAGEMAP_PRESENT))
+                                continue;
+                        if (all)
+                                note_touched(address, (unsigned)written);
+                        else if (written)
+                                note_written(fd, piece, address);
+                }
+        }
+}
+
+int snapshot_touched(int fd, int all)
+{
+        long pagemap = sys_call4(SYS_openat, BARE_AT_FDCWD, "/proc/self/pagemap", O_RDONLY_CLOEXEC, 0);
+        if (pagemap < 0)
+                return problem("/proc/self/pagemap cannot be read");
+        if (sys_call4(SYS_pread64, fd, &head, sizeof head, 0) != sizeof head ||
+            head.n_pieces > TEMPLATE_PIECES_MAX ||
+            sys_call4(SYS_pread64, fd, pieces, head.n_pieces * sizeof *pieces, head.pieces) < 0)
+                return problem("the template cannot be read");
+        n_hot = n_first = 0;
+        for (uint32_t i = 0; i < head.n_pieces; i++)
+                if (pieces[i].source == TEMPLATE_PAGES)
+                        find_touched(fd, (int)pagemap, &pieces[i], all);
+        sys_call1(SYS_close, pagemap);
+        if (all) {
+                head.n_hot = n_hot;
+                sys_call4(SYS_pwrite64, fd, hot, n_hot * sizeof *hot, head.hot);
+        } else {
+                head.n_first = n_first;
+                sys_call4(SYS_pwrite64, fd, first, n_first * sizeof *first, head.first);
+        }
+        sys_call4(SYS_pwrite64, fd, &head, sizeof head, 0);
+        return 0;
+}
+
+/* ---- and touching them ahead ---- */
+
+static const struct template_head *const restored = (const void *)RESTORE_HEAD; /* restore.c left it there */
+
+/* Before Linux 5.14 the kernel says no: it will be slower. */
+static int populate(uint64_t address, uint64_t length, int written)
+{
+        return sys_call3(SYS_madvise, address, length, written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0
+                       ? -1
+                       : 0;
+}
+
+static void touch_all(void)
+{
+        const struct template_range *r = (const void *)((const char *)restored + restored->hot);
+        for (uint32_t i = 0; i < restored->n_hot; i++)
+                if (populate(r[i].address, r[i].length / 2 * TEMPLATE_PAGE, r[i].length % 2 != 0) < 0)
+                        break;
+}
+
+/* Not by writing, as in restore.c: some of them have been written to by now. */
+static void touch_first(void)
+{
+        const struct template_first *f = (const void *)((const char *)restored + restored->first);
+        for (uint32_t i = 0, n = 1; i < restored->n_first; i += n) {
+                for (n = 1; i + n < restored->n_first; n++)
+                        if (f[i + n].address != f[i].address + n * (uint64_t)TEMPLATE_PAGE)
+                                break;
+                if (populate(f[i].address, n * (uint64_t)TEMPLATE_PAGE, 1) < 0)
+                        break;
+        }
+}
+
+void snapshot_touch(int all)
+{
+        if (all)
+                touch_all();
+        else
+                touch_first();
+}
+
+void snapshot_forget(void)
+{
+        sys_call2(SYS_munmap, RESTORE_BASE, RESTORE_LENGTH);
+}
