@@ -83,13 +83,25 @@ struct program {
 
 /* ---- a whole scan of a language that has scopes ---- */
 
+struct program_job;
+
+/* Limits and counters of one scan, shared by the text and all code in its constants. */
+struct scan_inside {
+        struct budget *budget;
+        unsigned level; /* how deep the code is nested in constants of other code */
+        unsigned texts; /* how many nested texts were scanned */
+        size_t bytes;   /* their length together */
+        /* Scans a nested text in any language, within these limits.  0 or -ENOMEM.  Set by scan(). */
+        int (*scan)(enum scan_language language, const struct program_job *job);
+};
+
 /* A text to scan. */
 struct program_job {
         const char *text;
         size_t len;
         struct report *report;
         const struct scan_rules *rules;
-        struct scan_inside *inside; /* how much code was found in code so far */
+        struct scan_inside *inside;
 };
 
 struct program_language {

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "scan/inside.h"
 #include "scan/program.h"
 
 static bool on_error(void *context, TSNode node)
@@ -78,7 +77,7 @@ void program_inside(struct program *p, enum scan_language language, const char *
         report_place(&report, &line, &column);
         report = (struct report){p->report->to, text, line, column, p->report->fixed || !part};
         const struct program_job job = {text, len, &report, p->rules, p->inside};
-        int r = inside_scan(language, &job);
+        int r = p->inside->scan(language, &job);
         if (r < 0)
                 p->failed = r;
 }

@@ -3,7 +3,6 @@
 #include <tree_sitter/api.h>
 
 #include "scan/rules.h"
-#include "scan/scan.h"
 
 /* A text and where it stands. */
 struct report {

@@ -1,7 +1,5 @@
 #include "scan/rules.h"
 
-#include "scan/scan.h"
-
 static const struct scan_rule rules[RULES] = {
         [RULE_IMPORT_NETWORK] = {"import_network", SCAN_MEDIUM, SCAN_USES_NETWORK,
                                  "imports a module that is there to use the network"},

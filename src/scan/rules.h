@@ -1,5 +1,6 @@
-/* scan/rules.h -- the rules, by number. */
+/* scan/rules.h -- the table of rules: name, severity, verdict. */
 #pragma once
+#include "scan/finding.h"
 
 enum rule {
         RULE_IMPORT_NETWORK,
@@ -38,3 +39,20 @@ enum rule {
         RULE_UNKNOWN_LANGUAGE,
         RULES,
 };
+
+/* What the caller demands of a text. */
+struct scan_rules {
+        /* NULL: all are allowed.  "os" also stands for what is below it ("os.path"; in JavaScript "fs" for
+         * "node:fs" and "fs/promises").  Every import must be in it, wherever it stands, and its name must
+         * be a constant. */
+        const char *const *allowed_imports;
+        size_t n_allowed_imports;
+};
+
+struct scan_rule {
+        const char *name;
+        enum scan_severity severity;
+        unsigned verdict;
+        const char *help;
+};
+const struct scan_rule *scan_rule_at(size_t index); /* NULL after the last one */

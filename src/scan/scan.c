@@ -8,7 +8,6 @@
 #include "base/auto.h"
 #include "base/utf8.h"
 #include "scan/bash/bash.h"
-#include "scan/inside.h"
 #include "scan/javascript/javascript.h"
 #include "scan/python/python.h"
 
@@ -199,7 +198,7 @@ static int scan_text(enum scan_language language, const struct program_job *job)
                                                  : scan_parsed(language, job);
 }
 
-int inside_scan(enum scan_language language, const struct program_job *job)
+static int scan_nested(enum scan_language language, const struct program_job *job)
 {
         struct scan_inside *inside = job->inside;
         if (inside->level == LEVELS_MAX || inside->texts == TEXTS_MAX ||
@@ -223,11 +222,23 @@ int scan(enum scan_language language, const char *text, size_t len, const struct
         struct budget budget = {.end = budget_now() + time_us * 1000,
                                 .cancelled = limits ? limits->cancelled : NULL};
         struct report report = {.to = ret, .text = text, .line = 1, .column = 1};
-        struct scan_inside inside = {.budget = &budget};
+        struct scan_inside inside = {.budget = &budget, .scan = scan_nested};
         const struct program_job job = {text, len, &report, rules, &inside};
         *ret = (struct scan_report){0};
         int r = scan_text(language, &job);
         ret->late = budget.over;
         report_end(ret);
         return r;
+}
+
+const struct scan_finding *scan_refusal(const struct scan_report *report)
+{
+        const char *not_allowed = scan_rule_at(RULE_IMPORT_NOT_ALLOWED)->name,
+                   *construct = scan_rule_at(RULE_CONSTRUCT_NOT_ALLOWED)->name,
+                   *not_constant = scan_rule_at(RULE_IMPORT_NOT_CONSTANT)->name;
+        for (size_t i = 0; i < report->n_findings && (report->verdict & SCAN_NOT_ALLOWED); i++)
+                if (report->findings[i].rule == not_allowed || report->findings[i].rule == not_constant ||
+                    report->findings[i].rule == construct)
+                        return &report->findings[i];
+        return NULL;
 }

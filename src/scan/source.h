@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <tree_sitter/api.h>
 
-#include "scan/scan.h"
+#include "scan/finding.h"
 
 /* What a program nests is far below: the interpreters themselves give up at a few thousand. */
 #define SOURCE_DEPTH_MAX 100000

@@ -258,47 +258,11 @@ static uint32_t enter_function(struct program *p, TSNode node, unsigned kind, ui
         return inner;
 }
 
-void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
-                      uint32_t *child_frame)
+/* Records the names that a declaration, an assignment or a parameter list binds. */
+static void enter_binding(struct program *p, TSNode node, unsigned kind, uint32_t scope, bool firm)
 {
-        struct program_walk *walk = context;
-        struct program *p = walk->program;
-        uint32_t scope = frame & ~TOP;
-        bool firm = parent == JS_PROGRAM || (frame & TOP && parent == JS_LEXICAL) ||
-                    (frame & TOP && parent == JS_VARIABLE);
         struct target target = {.how = BINDING_VALUE, .scope = scope, .firm = firm};
-        if (p->failed)
-                walk->walker.stop = true;
         switch (kind) {
-        case JS_IDENTIFIER:
-        case JS_SHORTHAND:
-                identifier(walk, node, kind, parent, scope);
-                break;
-        case JS_CALL:
-        case JS_NEW:
-        case JS_MEMBER:
-        case JS_SUBSCRIPT:
-                mention(walk, node, kind, parent, scope);
-                break;
-        case JS_STRING:
-                if (!p->source->has_error)
-                        *child_frame = WALKER_LEAF;
-                /* fall through */
-        case JS_TEMPLATE:
-                if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
-                        mention(walk, node, kind, parent, scope);
-                break;
-        case JS_IMPORT_STATEMENT:
-                mention(walk, node, kind, parent, scope);
-                import(p, node, scope);
-                break;
-        case JS_EXPORT_STATEMENT:
-                mention(walk, node, kind, parent, scope);
-                break;
-        case JS_LEXICAL:
-        case JS_VARIABLE:
-                *child_frame = parent == JS_PROGRAM ? frame | TOP : scope;
-                break;
         case JS_DECLARATOR:
                 target.value = source_child(p->source, node, FIELD_VALUE);
                 bind_target(p, source_child(p->source, node, FIELD_NAME), &target);
@@ -331,6 +295,51 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
         case JS_CLASS_DECLARATION:
                 bind_opaque(p, source_child(p->source, node, FIELD_NAME), scope, firm);
                 break;
+        default:
+                break;
+        }
+}
+
+void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
+                      uint32_t *child_frame)
+{
+        struct program_walk *walk = context;
+        struct program *p = walk->program;
+        uint32_t scope = frame & ~TOP;
+        bool firm = parent == JS_PROGRAM || (frame & TOP && parent == JS_LEXICAL) ||
+                    (frame & TOP && parent == JS_VARIABLE);
+        if (p->failed)
+                walk->walker.stop = true;
+        switch (kind) {
+        case JS_IDENTIFIER:
+        case JS_SHORTHAND:
+                identifier(walk, node, kind, parent, scope);
+                break;
+        case JS_CALL:
+        case JS_NEW:
+        case JS_MEMBER:
+        case JS_SUBSCRIPT:
+                mention(walk, node, kind, parent, scope);
+                break;
+        case JS_STRING:
+                if (!p->source->has_error)
+                        *child_frame = WALKER_LEAF;
+                /* fall through */
+        case JS_TEMPLATE:
+                if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
+                        mention(walk, node, kind, parent, scope);
+                break;
+        case JS_IMPORT_STATEMENT:
+                mention(walk, node, kind, parent, scope);
+                import(p, node, scope);
+                break;
+        case JS_EXPORT_STATEMENT:
+                mention(walk, node, kind, parent, scope);
+                break;
+        case JS_LEXICAL:
+        case JS_VARIABLE:
+                *child_frame = parent == JS_PROGRAM ? frame | TOP : scope;
+                break;
         case JS_FUNCTION_DECLARATION:
         case JS_GENERATOR_DECLARATION:
         case JS_FUNCTION:
@@ -340,6 +349,7 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
                 *child_frame = enter_function(p, node, kind, scope, firm);
                 break;
         default:
+                enter_binding(p, node, kind, scope, firm);
                 break;
         }
 }
