@@ -43,7 +43,7 @@ MUTANTS = [
            "kernel:memory_limit_ends_the_run"),
     Mutant("one process more than the limit", "src/jail/cgroup.c", "limits->processes + 1ull", "limits->processes + 2ull",
            "kernel:process_limit_is_exact"),
-    Mutant("open files have no limit", "src/jail/rlimits.c", "{RLIMIT_NOFILE, open_files},", "{RLIMIT_NOFILE, 1 << 20},",
+    Mutant("open files have no limit", "src/jail/rlimits.c", "{RLIMIT_NOFILE, own->open_files},", "{RLIMIT_NOFILE, 1 << 20},",
            "kernel:open_files_end_at_the_limit"),
     # ---- one execution ----
     Mutant("the deadline is late", "src/engine/run.c", "after(r->started, r->sandbox->limits.timeout_ms);",

@@ -105,7 +105,7 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
          * disk that has to be met first, because only that can be told. */
         uint64_t file =
                 spec->limits.disk_bytes + (spec->several ? spec->limits.disk_bytes / 32 + (4u << 20) : 0);
-        return rlimits_set(spec->limits.open_files, file, processes, err);
+        return rlimits_set(&spec->limits, file, processes, err);
 }
 
 static int tidy(const struct jail_spec *spec, struct cella_err *err)

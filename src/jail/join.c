@@ -130,8 +130,7 @@ static int check_files(struct jail_spec *spec, bool another_kernel, struct cella
  * what this user does outside. */
 static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
 {
-        return rlimits_set(spec->limits.open_files, spec->limits.disk_bytes + FILE_ROOM, RLIMITS_NO_PROCESSES,
-                           err);
+        return rlimits_set(&spec->limits, spec->limits.disk_bytes + FILE_ROOM, RLIMITS_NO_PROCESSES, err);
 }
 
 static int close_calls(struct jail_spec *spec, struct cella_err *err)
