@@ -71,7 +71,7 @@ const struct field *network_settings_fields(void)
                  .item = &blocked,
                  .max = SETTINGS_BLOCKED_MAX,
                  .standard = "[]",
-                 .help = "what no tier may reach; without :port on no port"},
+                 .help = "names and addresses that are refused in every tier; without :port on every port"},
                 {.name = "allowed_private",
                  .type = FIELD_ARRAY,
                  .item = &private,
@@ -84,7 +84,7 @@ const struct field *network_settings_fields(void)
                  .min = 1,
                  .max = 4096,
                  .standard = "256",
-                 .help = "of a sandbox at once"},
+                 .help = "open connections of one sandbox"},
                 {.name = "bytes_per_execution",
                  .type = FIELD_INTEGER,
                  .min = 1,
@@ -96,28 +96,29 @@ const struct field *network_settings_fields(void)
                  .min = 100,
                  .max = INT64_C(86400000),
                  .standard = "60000",
-                 .help = "a connection on which nothing moves for so long is closed"},
+                 .help = "a connection without traffic is closed after this time"},
                 {0}};
         return fields;
 }
 
 const struct field *network_request_fields(void)
 {
-        static const struct field fields[] = {{.name = "tier",
-                                               .type = FIELD_WORD,
-                                               .words = tier_words,
-                                               .help = "at most what the settings and the key allow"},
-                                              {.name = "allowed_domains",
-                                               .type = FIELD_ARRAY,
-                                               .item = &allowed,
-                                               .max = EGRESS_PATTERNS_MAX,
-                                               .help = "only these, of what the settings allow"},
-                                              {.name = "blocked_domains",
-                                               .type = FIELD_ARRAY,
-                                               .item = &blocked,
-                                               .max = REQUEST_BLOCKED_MAX,
-                                               .help = "nor these"},
-                                              {0}};
+        static const struct field fields[] = {
+                {.name = "tier",
+                 .type = FIELD_WORD,
+                 .words = tier_words,
+                 .help = "at most what the settings and the key allow"},
+                {.name = "allowed_domains",
+                 .type = FIELD_ARRAY,
+                 .item = &allowed,
+                 .max = EGRESS_PATTERNS_MAX,
+                 .help = "narrows the allowed_domains of the settings to these"},
+                {.name = "blocked_domains",
+                 .type = FIELD_ARRAY,
+                 .item = &blocked,
+                 .max = REQUEST_BLOCKED_MAX,
+                 .help = "refused in addition to the blocked_domains of the settings"},
+                {0}};
         return fields;
 }
 

@@ -98,7 +98,7 @@ const struct field *images_settings_fields(void)
                  .max = REGISTRIES_MAX,
                  .standard = "[]",
                  .check = check_insecure,
-                 .help = "those of them that may be spoken to without TLS"},
+                 .help = "registries that may be used without TLS"},
                 {.name = "credentials",
                  .type = FIELD_MAP,
                  .item = &handle,
@@ -110,8 +110,8 @@ const struct field *images_settings_fields(void)
                  .type = FIELD_INTEGER,
                  .max = MAX_BYTES_MAX,
                  .standard = "0",
-                 .help = "most that the images may take of the disk, for everybody who adds to them; 0: as "
-                         "much as there is"},
+                 .help = "maximum disk space of all images, also for the command line; 0: no "
+                         "limit"},
                 {0}};
         return fields;
 }

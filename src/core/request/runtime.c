@@ -55,21 +55,22 @@ int default_runtimes_check(const json_t *value, const char *path, struct cella_e
 
 const struct field *runtime_settings_fields(void)
 {
-        static const struct field fields[] = {{.name = "image",
-                                               .type = FIELD_STRING,
-                                               .flags = FIELD_NO_NUL,
-                                               .min = 1,
-                                               .max = 256,
-                                               .check = image_name_check,
-                                               .help = "what it runs in, unless the request names another"},
-                                              {.name = "program",
-                                               .type = FIELD_STRING,
-                                               .flags = FIELD_NO_NUL,
-                                               .min = 1,
-                                               .max = 255,
-                                               .check = check_program,
-                                               .help = "where it is in there, if PATH does not lead to it"},
-                                              {0}};
+        static const struct field fields[] = {
+                {.name = "image",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 256,
+                 .check = image_name_check,
+                 .help = "image of this runtime, unless the request names another"},
+                {.name = "program",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 255,
+                 .check = check_program,
+                 .help = "path of the program, if it is not in PATH"},
+                {0}};
         return fields;
 }
 

@@ -256,7 +256,7 @@ const struct field *mkdir_fields(void)
                 {0},
                 {.name = "parents",
                  .type = FIELD_BOOLEAN,
-                 .help = "those above it too, and it may be there already (default true)"},
+                 .help = "also make missing parent directories; no error if it exists (default true)"},
                 {0}};
         fields[0] = path_field;
         return fields;
@@ -276,12 +276,11 @@ void rest_files_mkdir(struct call *call, json_t *body)
 
 const struct field *move_fields(void)
 {
-        static struct field fields[] = {{0},
-                                        {0},
-                                        {.name = "replace",
-                                         .type = FIELD_BOOLEAN,
-                                         .help = "a file that is there already (default true)"},
-                                        {0}};
+        static struct field fields[] = {
+                {0},
+                {0},
+                {.name = "replace", .type = FIELD_BOOLEAN, .help = "replace an existing file (default true)"},
+                {0}};
         fields[0] = fields[1] = path_field;
         fields[0].name = "from";
         fields[1].name = "to";

@@ -266,7 +266,7 @@ const struct field *keepalive_fields(void)
                                                .flags = FIELD_NULLABLE,
                                                .min = 1,
                                                .max = 3650 * INT64_C(86400000),
-                                               .help = "from now on; null: no end"},
+                                               .help = "counted from now; null: no end"},
                                               {0}};
         return fields;
 }

@@ -15,7 +15,7 @@ const struct field *secret_fields(void)
                  .flags = FIELD_REQUIRED | FIELD_NO_NUL,
                  .min = SECRET_VALUE_MIN,
                  .max = SECRET_VALUE_MAX,
-                 .help = "what executions get; at least 4 bytes, so that it can be masked"},
+                 .help = "the value; at least 4 bytes, so that it can be masked"},
                 {0}};
         return fields;
 }

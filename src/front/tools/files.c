@@ -82,7 +82,7 @@ const struct field *read_tool_input(void)
                  .min = 1,
                  .max = READ_MAX,
                  .standard = "65536",
-                 .help = "Most to read."},
+                 .help = "Maximum number of bytes to read."},
                 {0}};
         return fields;
 }
@@ -95,9 +95,9 @@ const struct field *read_tool_output(void)
                 {"bytes", FIELD_INTEGER, FIELD_REQUIRED, .help = "Size of the whole file."},
                 {"offset", FIELD_INTEGER, FIELD_REQUIRED},
                 {"encoding", FIELD_WORD, FIELD_REQUIRED, .words = read_encodings,
-                 .help = "Of 'content'; image: it is among the content blocks."},
+                 .help = "Encoding of 'content'; image: see the content blocks."},
                 {"content", FIELD_STRING, FIELD_REQUIRED},
-                {"truncated", FIELD_BOOLEAN, FIELD_REQUIRED, .help = "There is more after it."},
+                {"truncated", FIELD_BOOLEAN, FIELD_REQUIRED, .help = "The file has more bytes."},
                 {0}};
         return fields;
 }
@@ -201,11 +201,11 @@ const struct field *write_tool_input(void)
                  .type = FIELD_STRING,
                  .flags = FIELD_REQUIRED,
                  .max = WRITE_MAX,
-                 .help = "All of it."},
+                 .help = "The whole content."},
                 {.name = "encoding",
                  .type = FIELD_WORD,
                  .words = encodings,
-                 .help = "Of 'content'; utf-8 by default."},
+                 .help = "Encoding of 'content'; utf-8 by default."},
                 TARGET_FIELDS,
                 {0}};
         return fields;

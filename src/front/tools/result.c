@@ -26,10 +26,11 @@ const struct field *result_fields(void)
                 {0}};
         static const struct field value[] = {
                 {"mime", FIELD_STRING, FIELD_REQUIRED},
-                {"data", FIELD_STRING, .help = "Text, or base64 of a picture; not there if 'content' is."},
+                {"data", FIELD_STRING,
+                 .help = "Text, or base64 of a picture; absent if 'content' is present."},
                 {"main", FIELD_BOOLEAN, .help = "It is the value of the last expression."},
-                {"value", FIELD_INTEGER, .help = "Forms of one thing have the same."},
-                {"content", FIELD_INTEGER, .help = "Which of the content blocks has the picture."},
+                {"value", FIELD_INTEGER, .help = "Different forms of one value have the same number."},
+                {"content", FIELD_INTEGER, .help = "Index of the content block with the picture."},
                 {0}};
         static const struct field error[] = {
                 {"name", FIELD_STRING}, {"message", FIELD_STRING}, {"traceback", FIELD_STRING}, {0}};
@@ -50,7 +51,7 @@ const struct field *result_fields(void)
                                   file_item = {.name = "", .type = FIELD_OBJECT, .fields = file},
                                   violation_item = {.name = "", .type = FIELD_OBJECT, .fields = violation};
         static const struct field fields[] = {
-                {"id", FIELD_STRING, FIELD_REQUIRED, .help = "Of the execution."},
+                {"id", FIELD_STRING, FIELD_REQUIRED, .help = "Id of the execution."},
                 {"sandbox", FIELD_STRING, FIELD_REQUIRED},
                 {"runtime", FIELD_STRING, FIELD_REQUIRED | FIELD_NULLABLE},
                 {"status", FIELD_WORD, FIELD_REQUIRED, .words = status_words, .help = "Why it ended."},
