@@ -275,10 +275,10 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
 
 
 def end_strays(program):
-    """A cella that a failed test left running."""
+    """A cella or cella-client that a failed test left running."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(f"/proc/{name}/exe") == program:
+            if os.readlink(f"/proc/{name}/exe") in (program, program + "-client"):
                 os.kill(int(name), signal.SIGKILL)
         except OSError:
             continue
@@ -301,10 +301,11 @@ def main():
         os.chmod(base, 0o755)
         shutil.copy(options.cella, program)
         os.chmod(program, 0o755)
-        server = pathlib.Path(options.cella).with_name("cella-server")
-        if server.exists():
-            shutil.copy(server, base)
-            os.chmod(os.path.join(base, "cella-server"), 0o755)
+        for name in ("cella-server", "cella-client"):
+            other = pathlib.Path(options.cella).with_name(name)
+            if other.exists():
+                shutil.copy(other, base)
+                os.chmod(os.path.join(base, name), 0o755)
         support.setup(program, shlex.split(options.wrapper), options.slack, USER)
         tally = Tally(options)
         # The tests that are running are ended, and named.

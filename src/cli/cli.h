@@ -43,7 +43,7 @@ struct cli_option {
 struct cli_command {
         const char *name;
         const char *usage;   /* after "cella NAME " */
-        const char *summary; /* one line */
+        const char *summary; /* one line; NULL: that of cli_names */
         const char *text;    /* more; may be NULL */
         const struct cli_option *options;
         size_t n_options;
@@ -51,11 +51,25 @@ struct cli_command {
         int (*main)(const struct cli_command *self, int argc, char **argv);
 };
 
-extern const struct cli_command cli_run, cli_doctor, cli_runtime, cli_version, cli_help;
-extern const struct cli_command cli_bench, cli_serve, cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm,
-        cli_cp, cli_shell, cli_logs, cli_settings, cli_key, cli_secret, cli_scan, cli_mcp, cli_image;
-extern const struct cli_command *const cli_commands[];
-extern const size_t cli_commands_len;
+/* All commands by name.  Those with `client` are in the program cella-client, all others in cella. */
+struct cli_name {
+        const char *name;
+        const char *summary; /* one line */
+        bool client;
+};
+extern const struct cli_name cli_names[];
+extern const size_t cli_names_len;
+const struct cli_name *cli_find_name(const char *name); /* NULL: there is no such command */
+
+/* In cella: */
+extern const struct cli_command cli_run, cli_serve, cli_scan, cli_mcp;
+/* In cella-client: */
+extern const struct cli_command cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm, cli_cp, cli_shell,
+        cli_logs, cli_settings, cli_key, cli_secret, cli_image, cli_doctor, cli_bench, cli_runtime;
+
+/* The main function of cella and of cella-client, with the commands that the program contains.  Returns the
+ * exit status.  `cella` executes cella-client for a command that is there. */
+int cli_main(const struct cli_command *const *commands, size_t n_commands, int argc, char **argv);
 
 /* Reads options up to the first other word and returns its index; argv[0] is the
  * command's name.  -errno with *err set, or CLI_HELP when --help was given and printed. */

@@ -201,7 +201,9 @@ static void print_standard(const struct limit *l)
 void cli_print_help(const struct cli_command *c)
 {
         char left[64];
-        printf("usage: cella %s %s\n\n%s\n", c->name, c->usage, c->summary);
+        const struct cli_name *name = cli_find_name(c->name);
+        printf("usage: cella %s %s\n\n%s\n", c->name, c->usage,
+               c->summary || !name ? c->summary : name->summary);
         if (c->text)
                 printf("\n%s\n", c->text);
         if (c->n_options > 0 || c->takes_limits)

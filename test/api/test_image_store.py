@@ -33,12 +33,12 @@ def install(fake=True):
     program = pathlib.Path(support.command[-1])
     place = pathlib.Path(support.home, "programs")
     place.mkdir(exist_ok=True)
-    for name in ("cella", "cella-server"):
+    for name in ("cella", "cella-server", "cella-client"):
         shutil.copy(program.with_name(name) if name != "cella" else program, place / name)
     if fake:
         (place / "cella-image").write_text(FAKE)
         os.chmod(place / "cella-image", 0o755)
-    for path in (place, place / "cella", place / "cella-server"):
+    for path in (place, place / "cella", place / "cella-server", place / "cella-client"):
         os.chmod(path, 0o755)
     support.command[-1] = str(place / "cella")
 

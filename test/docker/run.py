@@ -44,7 +44,7 @@ def discover(options):
 def setup(program, *rest):
     """The other programs lie beside it; and the engines run."""
     base = os.path.dirname(program)
-    for name in ("cella-server", "cella-image", "cella-docker"):
+    for name in ("cella-server", "cella-client", "cella-image", "cella-docker"):
         shutil.copy(built / name, os.path.join(base, name))
         os.chmod(os.path.join(base, name), 0o755)
     kernel_setup(program, *rest)

@@ -107,7 +107,7 @@ if [ -x /usr/bin/python3 ]; then
         take /usr/bin/python3 $python
         found="$found /usr/bin/python3 $(echo "$python" | grep '\.so$' || true)"
 fi
-for binary in src/cella src/cella-image src/cella-server test/keeper_protocol test/attack/attack-run test/attack/cella-attacks; do
+for binary in src/cella src/cella-client src/cella-image src/cella-server test/keeper_protocol test/attack/attack-run test/attack/cella-attacks; do
         [ -x "$build/$binary" ] || continue
         cp "$build/$binary" "$root/usr/bin"
         found="$found $build/$binary"

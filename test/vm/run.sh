@@ -97,7 +97,7 @@ get_kernel() {
 # Everything that image.sh puts in and that changes with the source.
 ingredients() {
         cat "$here/image.sh" "$here/archive.py" "$here"/guest/* "$build/src/cella"
-        cat "$build/src/cella-image" "$build/src/cella-server" 2>/dev/null || true
+        cat "$build/src/cella-client" "$build/src/cella-image" "$build/src/cella-server" 2>/dev/null || true
         [ -z "$module" ] || cat "$module"
         cat "$build/test/keeper_protocol" "$build/test/attack/attack-run" "$build/test/attack/cella-attacks" 2>/dev/null || true
 }

@@ -15,9 +15,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli/admin/serve.h"
-#include "cli/admin/server_program.h"
 #include "cli/admin/server_user.h"
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "image/store/store.h"
 #include "jail/cgroup.h"
 #include "keeper/process/listen.h"
@@ -36,11 +36,11 @@
 
 struct serve {
         struct serve_options options;
-        char socket_path[PATH_SIZE], state[PATH_SIZE], program[SERVER_PROGRAM_SIZE];
+        char socket_path[PATH_SIZE], state[PATH_SIZE], program[PROGRAM_SIZE];
         const char *listen, *socket; /* NULL: none */
         char *settings, *pin;
         struct server_user user; /* the server's */
-        char imager[SERVER_PROGRAM_SIZE], images_state[PATH_SIZE], store[PATH_SIZE + 16];
+        char imager[PROGRAM_SIZE], images_state[PATH_SIZE], store[PATH_SIZE + 16];
         struct state_dir dir;
         int listeners[SERVER_LISTENERS_MAX];
         size_t n_listeners;
@@ -269,7 +269,7 @@ static int serve(struct serve *s, struct cella_err *err)
             (r = server_user_find(s->options.user, &s->user, err)) < 0 ||
             (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
-            (r = server_program_find(s->program, err)) < 0 ||
+            (r = program_find("cella-server", s->program, err)) < 0 ||
             (r = state_dir_open(s->state, s->user.uid, s->user.gid, &s->dir, err)) < 0 ||
             (r = find_images(s, err)) < 0 || (r = open_credential(s, err)) < 0 ||
             (r = open_listeners(s, err)) < 0)
@@ -312,7 +312,6 @@ static int serve_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_serve = {
         .name = "serve",
         .usage = "[OPTIONS]",
-        .summary = "run the daemon: an HTTP API, sandboxes that live on, a log",
         .text = "It stays in the foreground and logs to stderr, one JSON object a line.  SIGTERM or SIGINT\n"
                 "stops it and every sandbox; SIGHUP has it read its settings again.  Started by root it "
                 "uses\n"

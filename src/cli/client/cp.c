@@ -451,7 +451,6 @@ static int cp_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_cp = {
         .name = "cp",
         .usage = "SRC DST (one of them SBX:PATH; -: standard input or output)",
-        .summary = "copy a file or directory into a sandbox or out of it",
         .text = "A path in a sandbox is absolute or below /workspace. A directory that exists gets SRC into "
                 "it;\n"
                 "SRC/. stands for what is in SRC. An SRC that is a symbolic link stands for what it leads "

@@ -109,7 +109,6 @@ static int create_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_create = {
         .name = "create",
         .usage = "[OPTIONS]",
-        .summary = "make a sandbox that stays, and print its id",
         .text = "Like all commands that talk to the daemon (cella serve), over its Unix socket: --socket, or "
                 "CELLA_SOCKET.\nCELLA_URL=http://127.0.0.1:7070 and CELLA_KEY=... reach it by TCP.",
         .options = options,

@@ -391,7 +391,6 @@ static int exec_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_exec = {
         .name = "exec",
         .usage = "[OPTIONS] SBX|- RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...]",
-        .summary = "run code or a command in a sandbox of the daemon",
         .text = "SBX is the id of a sandbox; -: one that the daemon chooses; with --session or --agent it "
                 "is\n"
                 "left out. Output comes as it is written; standard input, unless it is a terminal, is passed "

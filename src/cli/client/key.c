@@ -118,7 +118,6 @@ static int key_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_key = {
         .name = "key",
         .usage = "add NAME [OPTIONS] | ls | rm ID",
-        .summary = "make, list and remove the keys of the daemon's API",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

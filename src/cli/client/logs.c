@@ -308,7 +308,6 @@ static int logs_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_logs = {
         .name = "logs",
         .usage = "[EXE] [OPTIONS]",
-        .summary = "list the executions of the past, or show one whole",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = logs_main,

@@ -116,7 +116,6 @@ static int ls_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_ls = {
         .name = "ls",
         .usage = "[OPTIONS]",
-        .summary = "list the daemon's sandboxes",
         .options = ls_table,
         .n_options = ARRAY_LEN(ls_table),
         .main = ls_main,
@@ -165,7 +164,6 @@ static int rm_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_rm = {
         .name = "rm",
         .usage = "SBX...",
-        .summary = "remove sandboxes, with all that runs in them",
         .options = rm_table,
         .n_options = ARRAY_LEN(rm_table),
         .main = rm_main,

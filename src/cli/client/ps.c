@@ -102,7 +102,6 @@ static int ps_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_ps = {
         .name = "ps",
         .usage = "SBX",
-        .summary = "list what runs in a sandbox: background processes and executions",
         .options = ps_table,
         .n_options = ARRAY_LEN(ps_table),
         .main = ps_main,
@@ -179,7 +178,6 @@ static int kill_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_kill = {
         .name = "kill",
         .usage = "SBX PID [--signal NAME] | EXE",
-        .summary = "send a signal to a background process, or cancel an execution",
         .options = kill_table,
         .n_options = ARRAY_LEN(kill_table),
         .main = kill_main,

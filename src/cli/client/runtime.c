@@ -191,7 +191,6 @@ static int runtime_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_runtime = {
         .name = "runtime",
         .usage = "ls [OPTIONS]",
-        .summary = "list the runtimes of this machine and of the images",
         .text = "A runtime that is not listed by its version may still be asked for by it: node22 is a node "
                 "that "
                 "says\nit is version 22.",

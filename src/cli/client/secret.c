@@ -305,7 +305,6 @@ static int secret_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_secret = {
         .name = "secret",
         .usage = "set NAME | ls | rm NAME",
-        .summary = "keep values that code gets as variables, by name",
         .text = "set asks for the value without showing it, or reads it from standard input, less the "
                 "newline at\n"
                 "its end.  Code gets it by \"secrets\": {\"VARIABLE\": \"{{secret:NAME}}\"} in a request, "

@@ -196,7 +196,6 @@ static int settings_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_settings = {
         .name = "settings",
         .usage = "get [KEY] | set KEY VALUE",
-        .summary = "show and change the daemon's settings",
         .text = "KEY is dotted (limits.memory_bytes), VALUE is JSON or a bare word; sizes and times may have "
                 "their\nunits (512M, 30s), lists of domains commas between them, null puts the default back.",
         .options = options,

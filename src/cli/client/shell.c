@@ -370,7 +370,6 @@ static int shell_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_shell = {
         .name = "shell",
         .usage = "SBX [-- COMMAND]",
-        .summary = "a terminal in a sandbox",
         .text = "The exit status is the shell's. Enter ~ . leaves, even when nothing answers any more.",
         .options = options,
         .n_options = ARRAY_LEN(options),

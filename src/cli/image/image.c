@@ -338,7 +338,7 @@ const struct cli_command image_gc = {.name = "image gc",
 
 static void print_verbs(void)
 {
-        printf("usage: cella image VERB ...\n\n%s\n\n", cli_image.summary);
+        printf("usage: cella image VERB ...\n\n%s\n\n", cli_find_name("image")->summary);
         for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
                 printf("  %-10s %-24.24s %s\n", verbs[i]->name + 6, verbs[i]->usage, verbs[i]->summary);
         printf("\ncella image VERB --help tells more.\n");
@@ -377,6 +377,5 @@ static int image_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_image = {
         .name = "image",
         .usage = "pull REF | import FILE [NAME] | bootstrap NAME | ls | inspect NAME | rm NAME... | gc",
-        .summary = "bring, list and remove images: root file systems for sandboxes",
         .text = "cella image VERB --help tells the options of each.",
         .main = image_main};

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/admin/server_program.h"
 #include "cli/admin/server_user.h"
+#include "cli/program.h"
 #include "cli/text.h"
 #include "image/store/store.h"
 #include "keeper/process/state_dir.h"
@@ -43,7 +43,7 @@ int image_link_store(const char *state, char ret[IMAGE_STORE_SIZE], struct cella
 static int start(const char *store, struct image_link *l, struct cella_err *err)
 {
         struct server_user user;
-        char program[SERVER_PROGRAM_SIZE], state[IMAGE_STORE_SIZE];
+        char program[PROGRAM_SIZE], state[IMAGE_STORE_SIZE];
         int r = server_user_find(NULL, &user, err);
         if (r < 0 || (r = program_find("cella-image", program, err)) < 0)
                 return r;

@@ -410,7 +410,6 @@ const struct cli_command cli_run = {
         .name = "run",
         .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...] |\n"
                  "                 --image NAME",
-        .summary = "run code or a command in a sandbox of its own",
         .text = "The exit status is the code's; 124 after a timeout, 137 when it was killed for memory, 125 "
                 "when\n"
                 "Cella itself failed, 2 when it was called wrongly.",

@@ -1,4 +1,4 @@
-/* cli/client/scan.c -- `cella scan FILE`: what a program's text would do.
+/* cli/admin/scan.c -- `cella scan FILE`: what a program's text would do.
  *
  * Parsers are in cella-server: this opens the file as its standard input and becomes it. */
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "cli/admin/server_program.h"
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "sys/file.h"
 
 struct scan_options {
@@ -29,8 +29,8 @@ static const struct cli_option options[] = {
 
 static int become_scanner(const struct scan_options *o, const char *path, struct cella_err *err)
 {
-        char program[SERVER_PROGRAM_SIZE], *argv[CLI_LIST_MAX * 2 + 10];
-        int n = 0, r = server_program_find(program, err);
+        char program[PROGRAM_SIZE], *argv[CLI_LIST_MAX * 2 + 10];
+        int n = 0, r = program_find("cella-server", program, err);
         if (r < 0)
                 return r;
         if (strcmp(path, "-") != 0) {
@@ -71,7 +71,6 @@ static int scan_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_scan = {
         .name = "scan",
         .usage = "[OPTIONS] FILE",
-        .summary = "say what a program's text would do: imports, network, files, processes",
         .text = "It is advice and a filter, never a wall: what runs in a sandbox is held by the sandbox.\n"
                 "The exit status is 1 if there is a finding of severity medium or high, else 0.",
         .options = options,

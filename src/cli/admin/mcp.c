@@ -1,4 +1,4 @@
-/* cli/client/mcp.c -- `cella mcp`: an MCP server on standard input and output, with an engine of its own.
+/* cli/admin/mcp.c -- `cella mcp`: an MCP server on standard input and output, with an engine of its own.
  *
  *   client <--stdin, stdout--> this process <--socket--> server
  *                                   | fork                 | child
@@ -348,7 +348,6 @@ static int mcp_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_mcp = {
         .name = "mcp",
         .usage = "[OPTIONS]",
-        .summary = "an MCP server on standard input and output, for an agent",
         .text = "It needs no daemon: it brings its own engine, which ends with it and leaves nothing "
                 "behind.\n"
                 "A running daemon serves the same at /mcp.",

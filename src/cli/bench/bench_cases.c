@@ -1,4 +1,4 @@
-/* cli/admin/bench_cases.c -- what is measured for its latency, and what has to be there for it.
+/* cli/bench/bench_cases.c -- what is measured for its latency, and what has to be there for it.
  *
  * Several daemons, because a request is served from the first pool that fits: one with a template but nothing
  * made ahead, one with spare sandboxes too, one with pools, one whose only pool has pandas imported. */
@@ -10,7 +10,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 #include "snapshot/preload.h"
 
 #define SH_CODE "echo hi"

@@ -1,4 +1,4 @@
-/* cli/admin/bench.c -- `cella bench`: what a sandbox costs here, beside no sandbox, in one run.
+/* cli/bench/bench.c -- `cella bench`: what a sandbox costs here, beside no sandbox, in one run.
  *
  * Nothing of it stays, however it ends: a signal is only noted, and whatever goes on stops at the next
  * step, so that there is one way out. */
@@ -9,7 +9,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 #include "cli/cli.h"
 
 #define ROUNDS_MAX 10000
@@ -136,7 +136,6 @@ static int bench_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_bench = {
         .name = "bench",
         .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json]",
-        .summary = "latency, throughput and memory beside bare execution, in one run",
         .text = "Every way is taken once before any is taken again: bare, in sandboxes of the library, and\n"
                 "through daemons of its own, cold and from pools.  Each answer is checked.  Compare the "
                 "figures\n"

@@ -1,4 +1,4 @@
-/* cli/admin/bench_client.c -- the cheapest client there is: bytes that were built before, one write, mostly
+/* cli/bench/bench_client.c -- the cheapest client there is: bytes that were built before, one write, mostly
  * one read, and of the answer only what has to be checked. */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 
 #define PATIENCE_S 30
 

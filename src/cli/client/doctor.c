@@ -1,4 +1,4 @@
-/* cli/admin/doctor.c -- `cella doctor`: what this host can enforce, shown by doing it. */
+/* cli/client/doctor.c -- `cella doctor`: what this host can enforce, shown by doing it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "cli/admin/server_program.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/client/url.h"
+#include "cli/program.h"
 #include "config.h"
 #include "engine/docker.h"
 #include "jail/cgroup.h"
@@ -161,10 +161,10 @@ static void print_pools(const char *socket)
         }
 }
 
-/* Beside the program when it was built, in libexec once it is installed. */
+/* In test/attack of the build directory, or installed beside this program. */
 static int find_attacks(char *directory, size_t size, struct cella_err *err)
 {
-        static const char *const places[] = {"../test/attack", "../libexec/cella"};
+        static const char *const places[] = {"../test/attack", "."};
         char self[PROGRAM_DIRECTORY_SIZE], path[640];
         program_directory(self);
         for (size_t i = 0; i <= ARRAY_LEN(places); i++) {
@@ -231,7 +231,6 @@ static int doctor_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_doctor = {
         .name = "doctor",
         .usage = "[OPTIONS]",
-        .summary = "show what this host can enforce, layer by layer",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = doctor_main,

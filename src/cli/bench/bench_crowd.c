@@ -1,4 +1,4 @@
-/* cli/admin/bench_crowd.c -- many connections, each of which executes one after the other.
+/* cli/bench/bench_crowd.c -- many connections, each of which executes one after the other.
  *
  * One thread for all of them: it shares the cores with what it measures, and a thread for each would cost
  * them a change of threads with every answer. */
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 
 #define PATIENCE_US INT64_C(30000000) /* for an answer */
 #define AGAIN_US 10000                /* after a failure */

@@ -1,4 +1,4 @@
-/* cli/admin/bench_daemon.c -- daemons of the benchmark's own. */
+/* cli/bench/bench_daemon.c -- daemons of the benchmark's own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json_read.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
+#include "cli/program.h"
 
 #define START_US INT64_C(10000000)
 #define STOP_US INT64_C(120000000)
@@ -56,7 +57,7 @@ void bench_daemon_stop(struct bench_daemon *d)
 }
 
 /* In a group of its own, because a key that interrupts us is for us; and not without us. */
-static void become_daemon(const struct bench_daemon *d, pid_t parent)
+static void become_daemon(const struct bench_daemon *d, const char *program, pid_t parent)
 {
         char state[80];
         int null = open("/dev/null", O_RDWR);
@@ -68,7 +69,7 @@ static void become_daemon(const struct bench_daemon *d, pid_t parent)
         dup2(null, STDIN_FILENO);
         dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
-        execl("/proc/self/exe", "cella", "serve", "--listen", "none", "--state", state, "--socket", d->socket,
+        execl(program, "cella", "serve", "--listen", "none", "--state", state, "--socket", d->socket,
               (char *)NULL);
         _exit(127);
 }
@@ -91,12 +92,13 @@ int bench_daemon_start(struct bench_daemon *d, const char *settings, struct cell
         d->answer = malloc(sizeof *d->answer);
         if (!d->answer)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "bench");
-        int r = make_directory(d, err);
-        if (r < 0)
+        char program[PROGRAM_SIZE];
+        int r = program_find_cella(program, err);
+        if (r < 0 || (r = make_directory(d, err)) < 0)
                 return r;
         d->pid = fork();
         if (d->pid == 0)
-                become_daemon(d, parent);
+                become_daemon(d, program, parent);
         for (int64_t begun = clock_us(); clock_us() - begun < START_US && !bench_interrupted;
              usleep(LOOK_US)) {
                 if ((d->fd = bench_connect(d->socket)) >= 0)

@@ -1,4 +1,4 @@
-/* cli/admin/bench_load.c -- executions a second, and many sandboxes at once. */
+/* cli/bench/bench_load.c -- executions a second, and many sandboxes at once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 #include "snapshot/preload.h"
 
 #define LIVE_CONNECTIONS 8

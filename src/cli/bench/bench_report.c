@@ -1,4 +1,4 @@
-/* cli/admin/bench_report.c -- what was measured, as a table or as one JSON object.
+/* cli/bench/bench_report.c -- what was measured, as a table or as one JSON object.
  *
  * Beside it what must hold and what we aim for: ratios to bare execution in the same run, not times. */
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 
 #define LOAD_AT_LEAST 8.0
 #define LOAD_AIM 12.0

@@ -1,4 +1,4 @@
-/* cli/admin/bench_memory.c -- what sandboxes that wait take.
+/* cli/bench/bench_memory.c -- what sandboxes that wait take.
  *
  * PSS, the kernel's own division of what is shared among those who share it, summed over every process of a
  * sandbox: those below the keeper that are neither its server nor its egress process.  Beside it what the
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 
 struct process {
         pid_t pid, parent;

@@ -1,4 +1,4 @@
-/* cli/admin/bench.h -- what the parts of `cella bench` share.
+/* cli/bench/bench.h -- what the parts of `cella bench` share.
  *
  * bench.c         options, and what follows what
  * bench_client.c  requests that were built before the clock runs

@@ -1,4 +1,4 @@
-/* cli/admin/bench_rounds.c -- every case once before any runs again, so that what else the machine does hits
+/* cli/bench/bench_rounds.c -- every case once before any runs again, so that what else the machine does hits
  * all alike; in another order each time, and each when what the one before left behind is done. */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cli/admin/bench.h"
+#include "cli/bench/bench.h"
 
 #define WARM_UP 3     /* rounds that do not count */
 #define PAUSE_US 5000 /* a sandbox is ended after its answer */

@@ -1,0 +1,48 @@
+#include "cli/program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "config.h"
+
+void program_directory(char ret[PROGRAM_DIRECTORY_SIZE])
+{
+        ssize_t n = readlink("/proc/self/exe", ret, PROGRAM_DIRECTORY_SIZE - 1);
+        ret[n > 0 ? n : 0] = '\0';
+        char *slash = strrchr(ret, '/');
+        if (slash)
+                *slash = '\0';
+}
+
+/* Looks beside this program, in a directory relative to it, and in an absolute directory. */
+static int look(const char *name, const char *relative, const char *absolute, char ret[PROGRAM_SIZE],
+                struct cella_err *err)
+{
+        char self[PROGRAM_DIRECTORY_SIZE];
+        program_directory(self);
+        snprintf(ret, PROGRAM_SIZE, "%s/%s", self, name);
+        if (access(ret, X_OK) == 0)
+                return 0;
+        snprintf(ret, PROGRAM_SIZE, "%s/%s/%s", self, relative, name);
+        if (access(ret, X_OK) == 0)
+                return 0;
+        snprintf(ret, PROGRAM_SIZE, "%s/%s", absolute, name);
+        if (access(ret, X_OK) == 0)
+                return 0;
+        err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s is not installed", name);
+        return err_hint(err, "./dev install puts it in place");
+}
+
+int program_find(const char *name, char ret[PROGRAM_SIZE], struct cella_err *err)
+{
+        return look(name, "../libexec/cella", CELLA_LIBEXECDIR "/cella", ret, err);
+}
+
+int program_find_cella(char ret[PROGRAM_SIZE], struct cella_err *err)
+{
+        return look("cella", "../../bin", CELLA_BINDIR, ret, err);
+}

@@ -1,0 +1,136 @@
+/* cli/start.c -- what the main functions of cella and cella-client have in common. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/cli.h"
+#include "cli/program.h"
+
+struct program {
+        const struct cli_command *const *commands;
+        size_t n_commands;
+        char **argv;
+};
+
+static int unknown_command(const char *name)
+{
+        struct cella_err err = {0};
+        err_say(&err, CELLA_INVALID_REQUEST, -1, "unknown command '%.40s'", name);
+        const char *near = parse_nearest(name, &cli_names[0].name, cli_names_len, sizeof cli_names[0]);
+        if (near)
+                err_hint(&err, "did you mean 'cella %s'?", near);
+        else
+                err_hint(&err, "cella help lists the commands");
+        return cli_fail(&err, EXIT_USAGE);
+}
+
+/* Returns only on failure. */
+static int become_client(char **argv)
+{
+        struct cella_err err = {0};
+        char path[PROGRAM_SIZE];
+        int r = program_find("cella-client", path, &err);
+        if (r == 0) {
+                execv(path, argv);
+                err_set(&err, CELLA_INTERNAL, -errno, "cannot start %.120s", path);
+        }
+        return cli_fail(&err, EXIT_CELLA);
+}
+
+/* NULL with *ret_status set: the command is not in this program, and could not be started. */
+static const struct cli_command *find_command(const struct program *p, const char *name, int *ret_status)
+{
+        for (size_t i = 0; i < p->n_commands; i++)
+                if (!strcmp(p->commands[i]->name, name))
+                        return p->commands[i];
+        const struct cli_name *named = cli_find_name(name);
+        *ret_status = named && named->client ? become_client(p->argv) : unknown_command(name);
+        return NULL;
+}
+
+static void list_commands(void)
+{
+        printf("cella runs untrusted code in a sandbox on this machine.\n\n"
+               "  cella run python3 -c 'print(6*7)'\n\ncommands:\n");
+        for (size_t i = 0; i < cli_names_len; i++)
+                printf("  %-10s %s\n", cli_names[i].name, cli_names[i].summary);
+        printf("\ncella COMMAND --help tells more; see also cella(1).\n");
+}
+
+static int version_main(const struct cli_command *self, int argc, char **argv)
+{
+        struct cella_err err = {0};
+        int r = cli_parse(self, argc, argv, NULL, NULL, &err);
+        if (r == CLI_HELP)
+                return 0;
+        if (r < 0)
+                return cli_fail(&err, EXIT_USAGE);
+        printf("cella %s\n", CELLA_VERSION);
+        return 0;
+}
+
+static const struct cli_command help_command = {.name = "help", .usage = "[COMMAND]"};
+static const struct cli_command version_command = {.name = "version", .usage = "", .main = version_main};
+
+static int help(const struct program *p, const char *name)
+{
+        int status = 0;
+        const struct cli_command *c = !strcmp(name, "help")      ? &help_command
+                                      : !strcmp(name, "version") ? &version_command
+                                                                 : find_command(p, name, &status);
+        if (c)
+                cli_print_help(c);
+        return status;
+}
+
+static int start(const struct program *p, int argc)
+{
+        char **argv = p->argv;
+        int status = 0;
+        if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+            (argc == 2 && !strcmp(argv[1], "help"))) {
+                list_commands();
+                return argc < 2 ? EXIT_USAGE : 0;
+        }
+        if (!strcmp(argv[1], "help"))
+                return help(p, argv[2]);
+        if (!strcmp(argv[1], "--version"))
+                return version_main(&version_command, 1, argv);
+        const struct cli_command *c =
+                !strcmp(argv[1], "version") ? &version_command : find_command(p, argv[1], &status);
+        return c ? c->main(c, argc - 1, argv + 1) : status;
+}
+
+/* The caller may have closed any of the descriptors 0 to 2.  The next file that is opened would take the
+ * number, and then receive output that is not for it. */
+static void fill_standard(void)
+{
+        int fd;
+        do {
+                fd = open("/dev/null", O_RDWR);
+        } while (fd >= 0 && fd <= STDERR_FILENO);
+        if (fd >= 0)
+                close(fd);
+}
+
+int cli_main(const struct cli_command *const *commands, size_t n_commands, int argc, char **argv)
+{
+        const struct program program = {commands, n_commands, argv};
+        fill_standard();
+        signal(SIGCHLD, SIG_DFL); /* the caller may have set it to be ignored */
+        signal(SIGPIPE, SIG_IGN); /* a reader that leaves must not leave a sandbox behind */
+        int status = start(&program, argc);
+        /* A failed flush is an error. */
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+                struct cella_err err = {0};
+                err_set(&err, CELLA_INTERNAL, -errno, "cannot write to standard output");
+                return cli_fail(&err, EXIT_CELLA);
+        }
+        return status;
+}
