@@ -18,9 +18,8 @@ struct sys_stack {
  * shares the caller's memory: nothing is copied, neither waits for the other, and *stack and
  * *arg must stay.  It must not touch what the caller uses, errno and malloc included.
  * *ret_pidfd is the child's; cgroup_fd -1 means the caller's cgroup.  Returns the pid.  -ENOSYS
- * with a cgroup or CLONE_FILES: only clone() is there (an older container's filter, valgrind),
- * which does not know of groups; and its child has a copy of all memory, so that nobody would
- * hear from it when it has descriptors of its own. */
+ * with a cgroup: only clone() is available (an older container's filter, valgrind), which cannot
+ * put the child into a group. */
 pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack *stack, void (*child)(void *),
                 void *arg);
 

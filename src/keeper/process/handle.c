@@ -99,7 +99,6 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .view_fd = view_fd,
                 .view_tag = k->stock.view_tag,
                 .home = k->home,
-                .births = workspace < 0 && image.fd < 0 ? &k->births : NULL, /* it has no mounts */
                 .keep_user = plain && k->privileged,
                 .cgroup = &cgroup,
                 .user = &user,

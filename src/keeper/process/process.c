@@ -333,9 +333,9 @@ static void tick(struct keeper *k, int64_t now)
 /* How long to wait, in ms; and when the next look is due. */
 static int patience(struct keeper *k, bool idle)
 {
-        int64_t wait = births_tidy(&k->births) || k->freezing > 0 || k->remains ? KEEPER_TICK_US
-                       : k->ending > 0 || k->stop_by > 0                        ? SLOW_TICK_US
-                                                                                : -1;
+        int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
+                       : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US
+                                                         : -1;
         int64_t due = stock_due(&k->stock);
         if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
                 due = k->egress.start_at;
@@ -467,7 +467,6 @@ static int prepare(struct keeper *k)
                 log_error(NULL, "cannot begin: %s", strerror(-r));
                 return r;
         }
-        births_init(&k->births, k->program);
         k->outbox.socket = k->setup->socket;
         if (k->stock.left[0] >= 0 && watch(k, k->stock.left[0], ON_VIEW) < 0)
                 log_error(NULL, "every sandbox builds its own view: it cannot be heard of others");
@@ -501,7 +500,6 @@ int keeper_run(const struct keeper_setup *setup)
         stock_done(&k->stock);
         cgroup_free(k->quota);
         cgroup_home_free(k->home);
-        births_done(&k->births);
         sys_close(k->program);
         sys_close(k->epoll);
         sys_close(k->signals);

@@ -14,7 +14,6 @@
 #include "keeper/process/outbox.h"
 #include "keeper/process/stock.h"
 #include "keeper/process/workspace.h"
-#include "keeper/spawn/births.h"
 
 struct keeper_setup {
         int socket; /* to the server, see wire/keeper.h */
@@ -41,8 +40,7 @@ struct keeper {
         struct cells cells;
         struct outbox outbox;
         int epoll, signals;
-        int program; /* init's, shared by all */
-        struct births births;
+        int program;              /* init's, shared by all */
         struct cgroup_home *home; /* NULL: this user has no groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         bool privileged;          /* sandbox_is_privileged() */

@@ -10,8 +10,7 @@ struct making {
         struct jail_spec spec;
         struct jail_mount mounts[INIT_MOUNTS_MAX]; /* the image's first, if there is one */
         char *sources[INIT_MOUNTS_MAX];
-        int control;       /* the child's end */
-        int child_control; /* the same, to be closed; -1: see births.h */
+        int child_control; /* the child's end of the socket; closed once the child exists */
         int program;       /* init's */
         int own_program;   /* the same, to be closed */
         bool cloned_into_cgroup;

@@ -450,10 +450,8 @@ static void keep_user(struct sandbox *sb)
 bool sandbox_try_reap(struct sandbox *sb)
 {
         keep_user(sb);
-        if (sb->pid > 0 && sys_wait(sb->pid, NULL, __WALL | WNOHANG, NULL) != 0) {
+        if (sb->pid > 0 && sys_wait(sb->pid, NULL, __WALL | WNOHANG, NULL) != 0)
                 sb->pid = 0; /* nobody to wait for: the caller ignores SIGCHLD */
-                nursery_dead(sb);
-        }
         return sb->pid <= 0;
 }
 

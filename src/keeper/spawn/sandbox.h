@@ -23,8 +23,6 @@ struct sandbox_remote {
         void (*free)(void *context); /* ends it, and waits until nothing is left */
 };
 
-struct births;
-
 struct sandbox {
         char id[ID_SIZE];
         struct cella_limits limits;
@@ -38,7 +36,6 @@ struct sandbox {
         bool user_root;          /* it is called root inside */
         int image;               /* the root of its image, which is not removed meanwhile; -1: none */
         struct nursery *nursery; /* what the child starts from */
-        struct births *births;   /* where it has its descriptor from, at first; NULL: nowhere */
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
         int64_t ready_us;        /* when, by init's clock; 0: that is not our clock */
@@ -81,7 +78,6 @@ struct sandbox_parts {
         int view_fd;             /* see jail/spec.h; borrowed */
         uint32_t view_tag;       /* of one that is to be left */
         const struct cgroup_home *home;
-        struct births *births;  /* of a keeper of many; borrowed.  NULL: the child copies what there is */
         struct cgroup **cgroup; /* one that serves again, see cgroup_renew(): is taken.  NULL: a new one */
         int *user; /* the user namespace of a dead sandbox that had the same group and the same uid inside: is
                     * taken, unless it is -1 or the user is another.  NULL: none */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 
 #include "base/err.h"
 #include "jail/identity.h"
-#include "keeper/spawn/births.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -27,8 +25,6 @@ struct nursery {
         struct jail_spec spec;
         bool fixed; /* see making.h */
         int control, program;
-        int last;  /* of what it leaves the keeper's table with; -1: it has a copy */
-        bool left; /* it has */
         int idmaps[INIT_MOUNTS_MAX];
         int trees[INIT_MOUNTS_MAX];
 };
@@ -42,15 +38,8 @@ struct nursery *nursery_take(void)
         return spare ? spare : malloc(sizeof *spare);
 }
 
-void nursery_dead(struct sandbox *sb)
-{
-        if (sb->births && sb->nursery)
-                births_end(TAKE(sb->births), &sb->nursery->left);
-}
-
 void nursery_leave(struct sandbox *sb)
 {
-        nursery_dead(sb);
         struct nursery *n = TAKE(sb->nursery);
         free(__atomic_exchange_n(&spare_nursery, n, __ATOMIC_ACQ_REL));
 }
@@ -63,16 +52,10 @@ int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err 
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
         sb->control = pair[0];
-        sb->nursery->left = false;
-        m->control = m->parts->births ? births_take(m->parts->births, pair[1], &sb->nursery->left) : -1;
-        if (m->control >= 0) {
-                sb->births = m->parts->births;
-        } else {
-                m->control = m->child_control = sys_dup_above(pair[1], INIT_FREE_FD);
-                sys_close(pair[1]);
-        }
-        if (m->control < 0)
-                return err_set(err, CELLA_INTERNAL, m->control, "cannot make a socket");
+        m->child_control = sys_dup_above(pair[1], INIT_FREE_FD);
+        sys_close(pair[1]);
+        if (m->child_control < 0)
+                return err_set(err, CELLA_INTERNAL, m->child_control, "cannot make a socket");
         /* Whoever is behind it, half a message must not hold us. */
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -80,12 +63,10 @@ int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err 
 }
 
 /* The others init enters later: network, cgroup, and the code's own user namespace. */
-static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files)
+static uint64_t clone_flags(const struct jail_spec *spec)
 {
         /* One that takes a view copies that, and not the host's mounts first. */
         uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
-        if (shares_files)
-                flags |= CLONE_FILES;
         if (!spec->privileged)
                 flags |= CLONE_NEWUSER;
         if (spec->walls & WALL_PID)
@@ -97,15 +78,8 @@ static uint64_t clone_flags(const struct jail_spec *spec, bool shares_files)
         return flags;
 }
 
-/* In the child, as what follows.  See births.h. */
-static int leave_table(struct nursery *n)
-{
-        int r = sys_close_range((unsigned)n->last + 1, ~0u, CLOSE_RANGE_UNSHARE);
-        if (r == 0)
-                __atomic_store_n(&n->left, true, __ATOMIC_RELEASE);
-        return r;
-}
-
+/* Runs in the child.  It has a copy of the keeper's descriptors; all of them are close-on-exec, so init gets
+ * only those that are passed on here.  init closes all others once more (jail/enter.c). */
 static void become_init(void *arg)
 {
         struct nursery *n = arg;
@@ -113,10 +87,6 @@ static void become_init(void *arg)
         struct cella_err err = {0};
         char path[32];
         int r;
-        if (n->last >= 0 && (r = leave_table(n)) < 0) {
-                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot have descriptors of its own");
-                goto failed;
-        }
         /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
          * its maps out of its own reach. */
         if (!n->spec.privileged && identity_map_self(&n->spec, &err) < 0)
@@ -147,8 +117,7 @@ int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
         struct nursery *n = sb->nursery;
         n->spec = m->spec;
         n->fixed = m->fixed = sys_has_random_addresses();
-        n->control = m->control;
-        n->last = sb->births ? births_last(sb->births) : -1;
+        n->control = m->child_control;
         n->program = m->program;
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
                 n->idmaps[i] = m->mounts[i].idmap_fd;
@@ -156,14 +125,8 @@ int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
         }
         /* No handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
-        uint64_t flags = clone_flags(&m->spec, sb->births);
+        uint64_t flags = clone_flags(&m->spec);
         pid_t pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
-        if (pid == -ENOSYS && sb->births) {
-                flags &= ~(uint64_t)CLONE_FILES;
-                n->last = -1;
-                n->left = true;
-                pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
-        }
         if (pid == -ENOSYS)
                 pid = sys_spawn(flags, cgroup_fd = -1, &sb->pidfd, &n->stack, become_init, n);
         sys_restore_signals(&m->signals);

@@ -6,13 +6,10 @@ struct nursery;
 
 /* What a child starts from.  NULL: there is no memory. */
 struct nursery *nursery_take(void);
-/* The child is dead.  It may have died before it had left the keeper's descriptors: then nobody would hear of
- * that, because the keeper has its end of the socket, too. */
-void nursery_dead(struct sandbox *sb);
-/* And nothing of it is needed any more. */
+/* The child is dead, and nothing of it is needed any more. */
 void nursery_leave(struct sandbox *sb);
 
-/* sb->control, and the child's end of it. */
+/* sb->control, and the child's end of it, m->child_control. */
 int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err *err);
 
 /* sb->pid and sb->pidfd. */
