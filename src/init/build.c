@@ -83,8 +83,6 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
         if (r < 0)
                 return err_say(err, CELLA_INTERNAL, r, "init was not told what to build");
         sys_default_signals(head.ignored);
-        if (head.fixed && (r = sys_set_random_addresses(true)) < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "hygiene: cannot have random addresses");
         r = jail_enter(&spec, INIT_CONTROL_FD, err);
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);

@@ -7,7 +7,6 @@
 #include <linux/landlock.h>
 #include <linux/sched.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -192,19 +191,6 @@ int sys_setrlimit(int resource, uint64_t limit)
 {
         uint64_t both[2] = {limit, limit};
         return (int)sys_call4(SYS_prlimit64, 0, resource, both, 0);
-}
-
-bool sys_has_random_addresses(void)
-{
-        return !(sys_call1(SYS_personality, 0xffffffffu) & ADDR_NO_RANDOMIZE);
-}
-
-int sys_set_random_addresses(bool random)
-{
-        const long now = sys_call1(SYS_personality, 0xffffffffu);
-        const long then = random ? now & ~(long)ADDR_NO_RANDOMIZE : now | ADDR_NO_RANDOMIZE;
-        long r = now < 0 || now == then ? now : sys_call1(SYS_personality, then);
-        return r < 0 ? (int)r : 0;
 }
 
 unsigned sys_umask(unsigned mask)

@@ -54,10 +54,6 @@ int sys_drop_capabilities(void);
 int sys_new_session_keyring(void);
 int sys_landlock_abi(void); /* the version this kernel has; 0: none, or switched off */
 int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags);
-/* Whether the kernel chooses addresses at random for what this process executes (and its children).  To move
- * a new stack there takes it longer than to make it. */
-bool sys_has_random_addresses(void);
-int sys_set_random_addresses(bool random);
 _Noreturn void sys_exit(int code);
 
 /* Those that this process ignores, signal 1 in bit 0; and makes it ignore none of these.  What is ignored

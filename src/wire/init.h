@@ -96,12 +96,12 @@ struct init_build {
         uint32_t direct;    /* the code is run on the host, see jail/spec.h */
         uint32_t view; /* enum jail_view; unless it is the sandbox's own, the descriptor is its view_fd.  One
                         * that is left comes there as INIT_VIEW */
-        uint32_t together;         /* all of what follows is here, and so are its descriptors: */
-        uint32_t has_netns;        /* the last of all is the network namespace */
+        uint32_t together;  /* all of what follows is here, and so are its descriptors: */
+        uint32_t has_netns; /* the last of all is the network namespace */
+        uint32_t reserved;
         struct init_groups groups; /* zero unless together */
-        uint32_t fixed; /* init was executed without random addresses; what it executes is to have them */
-        uint64_t hold_secret; /* see seccomp_load() */
-        uint64_t ignored;     /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
+        uint64_t hold_secret;      /* see seccomp_load() */
+        uint64_t ignored; /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
 

@@ -384,7 +384,6 @@ def java_compiles_threads_and_hashes():
 
 @test()
 def addresses_are_random():
-    """Those of init are not, which is quicker to start; those of the code are."""
     seen = set()
     for _ in range(3):
         r = run("--", "/bin/sh", "-c", "cat /proc/self/personality; grep -E 'stack|vdso' /proc/self/maps")

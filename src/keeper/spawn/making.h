@@ -14,7 +14,6 @@ struct making {
         int program;       /* init's */
         int own_program;   /* the same, to be closed */
         bool cloned_into_cgroup;
-        bool fixed;    /* init is executed without random addresses; else as the owner was */
         bool together; /* all is there already, and goes to init in one message */
         uint64_t signals;
 };

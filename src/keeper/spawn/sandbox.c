@@ -214,7 +214,6 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .direct = m->parts->direct,
                 .hold_secret = m->parts->hold_secret,
                 .view = m->spec.view,
-                .fixed = m->fixed,
                 .ignored = m->parts->ignored ? *m->parts->ignored : sys_ignored_signals(),
                 .limits = m->spec.limits,
         };

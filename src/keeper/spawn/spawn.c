@@ -23,7 +23,6 @@
 struct nursery {
         struct sys_stack stack;
         struct jail_spec spec;
-        bool fixed; /* see making.h */
         int control, program;
         int idmaps[INIT_MOUNTS_MAX];
         int trees[INIT_MOUNTS_MAX];
@@ -97,8 +96,6 @@ static void become_init(void *arg)
                 if (n->trees[i] >= 0)
                         sys_call3(SYS_fcntl, n->trees[i], F_SETFD, 0);
         }
-        if (n->fixed)
-                sys_set_random_addresses(false);
         if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
                 r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
         if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
@@ -116,7 +113,6 @@ int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
         struct nursery *n = sb->nursery;
         n->spec = m->spec;
-        n->fixed = m->fixed = sys_has_random_addresses();
         n->control = m->child_control;
         n->program = m->program;
         for (size_t i = 0; i < m->spec.n_mounts; i++) {
