@@ -82,9 +82,6 @@ enum target {
         TO_PRIORITY,
         TO_IO_PRIORITY,
         TO_PRCTL,
-        TO_SET_MM,
-        TO_SET_MM_HELD,
-        TO_SET_MM_HELD_HIGH,
         TO_SECCOMP,
         TO_SECCOMP_FLAGS,
         N_TARGETS,
@@ -223,19 +220,10 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                             {IF_EQUAL, 1, TO_NOT_INIT_2ND},
                             {ELSE, 0, TO_EPERM}}, /* IOPRIO_WHO_PROCESS */
         [TO_PRCTL] = {{LOAD, 0, 0},
-                      {IF_EQUAL, PR_SET_MM, TO_SET_MM},
+                      {IF_EQUAL, PR_SET_MM, TO_EPERM}, /* could make /proc/PID/cmdline endless */
                       {IF_EQUAL, OPTION_SCHED_CORE, TO_EPERM},
                       {IF_EQUAL, OPTION_MEMORY_MERGE, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
-        /* What else it does needs privilege; this lets a shell that waited say what its arguments are, by a
-         * number that nobody else knows, where the kernel does not look (jail/seccomp.h). */
-        [TO_SET_MM] = {{LOAD, 1, 0}, {IF_EQUAL, PR_SET_MM_MAP, TO_SET_MM_HELD}, {ELSE, 0, TO_EPERM}},
-        [TO_SET_MM_HELD] = {{LOAD, 5, 0},
-                            {IF_EQUAL, SECCOMP_HELD_LOW, TO_SET_MM_HELD_HIGH},
-                            {ELSE, 0, TO_EPERM}},
-        [TO_SET_MM_HELD_HIGH] = {{LOAD_HIGH, 5, 0},
-                                 {IF_EQUAL, SECCOMP_HELD_HIGH, TO_ALLOW},
-                                 {ELSE, 0, TO_EPERM}},
         [TO_SECCOMP] = {{LOAD, 0, 0},
                         {IF_EQUAL, SECCOMP_SET_MODE_STRICT, TO_ALLOW},
                         {IF_EQUAL, SECCOMP_SET_MODE_FILTER, TO_SECCOMP_FLAGS},

@@ -56,8 +56,7 @@ static const char *check(const struct keeper_make *m)
         if (!is_name(m->id) || (m->workspace != KEEPER_SCRATCH && !is_name(m->name)))
                 return "a bad name";
         if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
-            m->network > 1 || m->direct || m->hold_secret || m->pulls > 1 ||
-            m->workspace > KEEPER_READ_WRITE || m->number == 0)
+            m->network > 1 || m->direct || m->pulls > 1 || m->workspace > KEEPER_READ_WRITE || m->number == 0)
                 return "a value out of range";
         return NULL;
 }

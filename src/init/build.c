@@ -54,7 +54,6 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .several = head->several != 0,
                 .network = head->network != 0,
                 .direct = head->direct != 0,
-                .hold_secret = head->hold_secret,
                 .view = (enum jail_view)head->view,
                 .view_fd = n_view ? message->fds[0] : -1,
                 .view_tag = message->tag,

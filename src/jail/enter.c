@@ -158,7 +158,7 @@ static int load_filter(const struct jail_spec *spec, struct cella_err *err)
 {
         if (!(spec->walls & WALL_SECCOMP))
                 return 0;
-        int r = seccomp_load(spec->hold_secret);
+        int r = seccomp_load();
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
 }
 

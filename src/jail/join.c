@@ -145,7 +145,7 @@ static int close_calls(struct jail_spec *spec, struct cella_err *err)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
         if ((r = landlock_restrict(ruleset, err)) < 0)
                 return r;
-        if ((r = seccomp_load(0)) < 0)
+        if ((r = seccomp_load()) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter");
         /* Another kernel's idea of a filter may be another.  A call that is refused, and would be with
          * another error without; where somebody is told of it, that is us. */

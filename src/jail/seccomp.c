@@ -19,18 +19,8 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
         return i->code == (BPF_RET | BPF_K) && (i->k & SECCOMP_RET_ACTION_FULL) == action;
 }
 
-/* Nothing equals a secret that there is not. */
-static void put_secret(struct sock_filter *i, uint64_t secret)
-{
-        if (i->code != (BPF_JMP | BPF_JEQ | BPF_K) || (i->k != SECCOMP_HELD_LOW && i->k != SECCOMP_HELD_HIGH))
-                return;
-        i->k = i->k == SECCOMP_HELD_LOW ? (uint32_t)secret : (uint32_t)(secret >> 32);
-        if (!secret)
-                i->jt = i->jf;
-}
-
 /* Asking nobody unless somebody is to listen. */
-static int load(unsigned flags, uint64_t hold_secret)
+static int load(unsigned flags)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
         const struct sock_fprog program = {.len = seccomp_filter_len, .filter = code};
@@ -39,7 +29,6 @@ static int load(unsigned flags, uint64_t hold_secret)
                 code[i] = seccomp_filter[i];
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
-                put_secret(&code[i], hold_secret);
         }
         /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before
          * 5.16, which turn on speculation mitigations for a filtered task; code that
@@ -47,11 +36,11 @@ static int load(unsigned flags, uint64_t hold_secret)
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-int seccomp_load(uint64_t hold_secret)
+int seccomp_load(void)
 {
-        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER, hold_secret);
+        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER);
         if (fd < 0)
-                return load(0, hold_secret);
+                return load(0);
         listener = fd;
         if (fd < SECCOMP_LISTENER_LEAST) {
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);

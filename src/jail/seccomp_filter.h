@@ -3,10 +3,6 @@
 #include <linux/filter.h>
 #include <stdint.h>
 
-/* In it they stand for the halves of a number that is another in each sandbox, see seccomp_load(). */
-#define SECCOMP_HELD_LOW 0xce11a001u
-#define SECCOMP_HELD_HIGH 0xce11a002u
-
 /* Instructions at most. */
 #define SECCOMP_FILTER_MAX 256
 

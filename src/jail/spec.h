@@ -47,7 +47,6 @@ struct jail_spec {
         bool network;   /* it has a way out, see way_out.h */
         bool direct; /* no sandbox: limits, and processes that can be ended, but the host's files and network.
                       * The code is a user that owns nothing, if root runs us, else who we are */
-        uint64_t hold_secret; /* see seccomp_load() */
         enum jail_view view;
         int view_fd; /* -1: not needed */
         uint32_t view_tag;

@@ -85,14 +85,6 @@ static inline uint64_t bare_stat_field(const char *stat, int n)
         return value;
 }
 
-/* As the kernel has it: where the parts of a process are. */
-struct bare_layout {
-        uint64_t start_code, end_code, start_data, end_data, start_brk, brk, start_stack;
-        uint64_t arg_start, arg_end, env_start, env_end;
-        uint64_t auxv;
-        uint32_t auxv_size, exe_fd;
-};
-
 /* One line of /proc/self/maps. */
 struct bare_map {
         uint64_t start, end, offset;

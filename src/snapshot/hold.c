@@ -5,8 +5,6 @@
  * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
  * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
  * strange descriptor, nothing in its environment. */
-#include <linux/prctl.h>
-
 #include "snapshot/receive.h"
 #include "sys/ending.h"
 
@@ -38,9 +36,8 @@ extern int on_exit(void (*)(int, void *), void *) WEAK;
 
 static char script[256]; /* "": waits before main() */
 static int waits;
-static char *room; /* for what most are released with; NULL: none.  Of the heap, because /proc shows a command
-                    * line only from memory that is of no file */
-static long self;  /* the one that waited, not a child of it; 0: no code runs */
+static char *room;       /* for what most are released with; NULL: none */
+static long self;        /* the one that waited, not a child of it; 0: no code runs */
 static uint32_t threads; /* that it had then; 0: it has never more than one */
 
 static __attribute__((noreturn)) void give_up(void)
@@ -77,42 +74,31 @@ static char *receive(struct release_head *ret)
 
 /* ---- before main() ---- */
 
-/* With what the filter lets it through by (jail/seccomp.h), which nobody finds here afterwards. */
-static void say_layout(const struct bare_layout *layout, volatile uint32_t secret[2])
-{
-        sys_call6(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, (long)layout, sizeof *layout, 0,
-                  (long)((uint64_t)secret[1] << 32 | secret[0]));
-        secret[0] = secret[1] = 0;
-}
+/* Where parts of this process are. */
+struct layout {
+        uint64_t start_code, end_code, end_data, start_stack;
+};
 
-/* What /proc shows as the command line and the environment: where they are now. */
-static void point(struct bare_layout *layout, const char *strings, uint32_t argc, uint32_t envc)
-{
-        layout->arg_start = layout->arg_end = (uint64_t)strings;
-        for (uint32_t i = 0; i < argc + envc; i++) {
-                strings += bare_strlen(strings) + 1;
-                if (i < argc)
-                        layout->arg_end = (uint64_t)strings;
-        }
-        layout->env_start = layout->arg_end;
-        layout->env_end = (uint64_t)strings;
-}
-
-static void read_layout(struct bare_layout *ret)
+static void read_layout(struct layout *ret)
 {
         char stat[2048];
         if (bare_read_file("/proc/self/stat", stat, sizeof stat) < 0)
                 give_up();
-        *ret = (struct bare_layout){
+        *ret = (struct layout){
                 .start_code = bare_stat_field(stat, 26),
                 .end_code = bare_stat_field(stat, 27),
-                .start_data = bare_stat_field(stat, 45),
                 .end_data = bare_stat_field(stat, 46),
-                .start_brk = bare_stat_field(stat, 47),
-                .brk = (uint64_t)sys_call1(SYS_brk, 0),
                 .start_stack = bare_stat_field(stat, 28),
-                .exe_fd = ~0u,
         };
+}
+
+/* Overwrites the environment that we were executed with: /proc/PID/environ still shows that memory.  A filter
+ * forbids to tell the kernel another place (PR_SET_MM), because code could abuse it. */
+static void clear_environment(char **envp)
+{
+        for (; *envp; envp++)
+                for (char *c = *envp; *c; c++)
+                        *c = '\0';
 }
 
 /* The words of the kernel's block: argc, argv, NULL, environment, NULL.  There is room for as many as
@@ -152,7 +138,7 @@ void _exit(int code)
 
 /* What every shell does first, so that the pages it needs are there: a dozen faults, a tenth of what `echo`
  * takes.  What is not there to be touched is no harm. */
-static void warm_up(const struct bare_layout *layout)
+static void warm_up(const struct layout *layout)
 {
         char text[24];
         const uint64_t code = layout->start_code & ~(uint64_t)(PAGE_BYTES - 1);
@@ -171,7 +157,7 @@ static void warm_up(const struct bare_layout *layout)
 static void hold_main(int argc, char **argv, char **envp)
 {
         struct release_head head = {0};
-        struct bare_layout layout;
+        struct layout layout;
         uint32_t n_env = 0;
         while (envp[n_env])
                 n_env++;
@@ -180,12 +166,10 @@ static void hold_main(int argc, char **argv, char **envp)
         if (on_exit)
                 on_exit(at_exit, 0);
         warm_up(&layout);
-        layout.brk = (uint64_t)sys_call1(SYS_brk, 0); /* there is a heap now */
         char *strings = receive(&head);
         if (!argv || head.argc == 0 || head.argc + head.envc > (uint32_t)argc + n_env)
                 give_up();
-        point(&layout, strings, head.argc, head.envc);
-        say_layout(&layout, head.hold_secret);
+        clear_environment(envp);
         place_words(argv, head.argc, head.envc, strings);
 }
 
@@ -348,7 +332,7 @@ static void take_variable(char **envp, const char *name, char *ret, size_t size)
 /* Another libc than glibc (musl) calls us without arguments, and has looked at the block already. */
 static int is_kernels_block(char *const *argv)
 {
-        struct bare_layout layout;
+        struct layout layout;
         read_layout(&layout);
         return (uint64_t)(argv - 1) == layout.start_stack;
 }

@@ -172,7 +172,8 @@ def try_one(restore_fd, template_fd, mode, code):
     first = ours.recv(200)
     if first[:1] != b"R":
         return first[1:].decode() or "a restored process ended at once"
-    ours.sendall(struct.pack("=IIIIIII", 1 + len(code), mode, 0, 0, len(code), 0, 0) + b"\0" + code)
+    # struct release_head (release.h), then the working directory ("") and the code.
+    ours.sendall(struct.pack("=IIIII", 1 + len(code), mode, 0, 0, len(code)) + b"\0" + code)
     output = b""
     while True:
         more = os.read(out, 1000)

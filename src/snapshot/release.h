@@ -39,9 +39,10 @@ struct release_head {
         uint32_t argc; /* behind the program's name and the script's; for `hold`: all of them */
         uint32_t envc; /* on top of the environment that it has; for `hold`: all of them */
         uint32_t code_length;
-        uint32_t hold_secret[2]; /* for a shell: by what it says what its arguments are, the low half first */
         /* then, each ending in NUL: cwd ("": as it is), argv, env; then the code */
 };
+
+_Static_assert(sizeof(struct release_head) == 20, "python.py packs the same");
 
 struct warm_made {
         uint32_t failed;

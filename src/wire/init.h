@@ -100,7 +100,6 @@ struct init_build {
         uint32_t has_netns; /* the last of all is the network namespace */
         uint32_t reserved;
         struct init_groups groups; /* zero unless together */
-        uint64_t hold_secret;      /* see seccomp_load() */
         uint64_t ignored; /* signals that the owner ignores, and the code is not to: bit 0 is signal 1 */
         struct cella_limits limits; /* has a hole at its end: filled in from zeroed memory */
 };
@@ -137,7 +136,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 20 * 4 + 8 + 8 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 20 * 4 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: there, else in /run */

@@ -70,8 +70,7 @@ struct keeper_make {
                             * long-lived */
         uint32_t uid, gid; /* who the code is inside, where there is an image; without one: zero */
         uint32_t pulls;    /* the image may be fetched; by cella-docker only */
-        uint64_t hold_secret;         /* a shell is going to wait in it: see seccomp_load(); else zero */
-        char id[32];                  /* sbx_..., for messages and logs */
+        char id[32];       /* sbx_..., for messages and logs */
         char name[KEEPER_NAME_MAX];   /* one path component: letters, digits, - _ . not in front */
         char root[KEEPER_PATH_MAX];   /* absolute; must be in or below what the operator allowed */
         char image[KEEPER_IMAGE_MAX]; /* "": a view of this machine */
@@ -116,7 +115,7 @@ struct keeper_counted {
 
 enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };
 
-_Static_assert(sizeof(struct keeper_make) == 12 * 4 + 8 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX +
+_Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX +
                                                      KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 32, "no holes");

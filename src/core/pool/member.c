@@ -187,7 +187,6 @@ int pool_add_member(struct pool *pool)
         list_init(&w->link);
         sb->waiting = w;
         sb->ahead = true;
-        sb->hold_secret = waiting_secret(&pool->how);
         pool->n_making++;
         sandbox_attach(sb, &w->task);
         return 0;

@@ -253,14 +253,6 @@ static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_c
                      : 0;
 }
 
-uint64_t waiting_secret(const struct waiting_how *how)
-{
-        uint64_t secret = 0;
-        if (how->kind != WAITING_SHELL || getrandom(&secret, sizeof secret, GRND_NONBLOCK) != sizeof secret)
-                return 0;
-        return secret;
-}
-
 /* Room in the kernel's block of words. */
 static const char *const *shell_environment(void)
 {
@@ -443,10 +435,7 @@ static int release_shell(int control, const struct exec_request *r, const struct
         /* It stands there already. */
         const size_t skipped = strcmp(form.data, WAITS_IN) == 0 ? strlen(WAITS_IN) : 0;
         const struct release_head head = {
-                .length = (uint32_t)(form.len - skipped),
-                .argc = form.head.argc,
-                .envc = form.head.envc,
-                .hold_secret = {(uint32_t)sb->hold_secret, (uint32_t)(sb->hold_secret >> 32)}};
+                .length = (uint32_t)(form.len - skipped), .argc = form.head.argc, .envc = form.head.envc};
         const struct iovec part = {form.data + skipped, form.len - skipped};
         return send_release(control, &head, &part, 1, fds);
 }

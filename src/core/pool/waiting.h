@@ -27,10 +27,6 @@ void waiting_how(const char *runtime, struct waiting_how *ret);
 /* Whether this request can be served so: in a sandbox of its own, with a private workspace. */
 bool waiting_fits(const struct waiting_how *how, const struct exec_request *request);
 
-/* What a sandbox is to be made with for it, see seccomp_load().  0: nothing, or there is no chance to be had.
- */
-uint64_t waiting_secret(const struct waiting_how *how);
-
 /* Asks init to start it.  *ret_control is our end of its socket; the caller closes it. */
 int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err);

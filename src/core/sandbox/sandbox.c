@@ -391,7 +391,6 @@ void sandbox_granted(struct box_sandbox *sb)
                 .long_lived = !sb->one_shot,
                 .network = has_network(sb),
                 .direct = sb->direct,
-                .hold_secret = sb->hold_secret,
                 .limits = sb->limits,
         };
         struct cella_err err = {0};

@@ -73,7 +73,6 @@ struct box_sandbox {
         enum sandbox_state state;
         enum box_scope scope;
         bool one_shot, direct;
-        uint64_t hold_secret; /* see waiting_secret() */
         enum box_engine engine;
         bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
         char session[129], agent[129];

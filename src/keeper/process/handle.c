@@ -92,7 +92,6 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .keep_netns = k->stock.makes && !m->long_lived && !m->network,
                 .network = m->network,
                 .direct = m->direct,
-                .hold_secret = m->hold_secret,
                 .privileged = &k->privileged,
                 .ignored = &k->ignored,
                 .view = view,

@@ -212,7 +212,6 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .several = m->parts->freezable || m->spec.terminals, /* it lives long */
                 .network = m->parts->network,
                 .direct = m->parts->direct,
-                .hold_secret = m->parts->hold_secret,
                 .view = m->spec.view,
                 .ignored = m->parts->ignored ? *m->parts->ignored : sys_ignored_signals(),
                 .limits = m->spec.limits,

@@ -73,7 +73,6 @@ struct sandbox_parts {
         bool direct;             /* see jail/spec.h */
         const bool *privileged;  /* sandbox_is_privileged(), of one that never changes.  NULL: it is asked */
         const uint64_t *ignored; /* sys_ignored_signals(), likewise */
-        uint64_t hold_secret;    /* see wire/keeper.h */
         enum jail_view view;     /* of a sandbox without image and mounts, by root only */
         int view_fd;             /* see jail/spec.h; borrowed */
         uint32_t view_tag;       /* of one that is to be left */
