@@ -249,8 +249,6 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         set_up(box, options);
         int r = settings_from(options->settings, &box->settings, err);
         if (r == 0)
-                r = watch_new(box->loop, &box->fds, err);
-        if (r == 0)
                 r = egress_new(box, &box->egress, err);
         if (r == 0)
                 r = images_new(box, &box->images, err);
@@ -282,7 +280,6 @@ struct box *box_free(struct box *box)
         keeper_link_free(box->keeper);
         box->egress = egress_free(box->egress);
         used_images_done(box);
-        box->fds = watch_free(box->fds);
         settings_done(&box->settings);
         uv_timer_stop(&box->cleanup);
         uv_timer_stop(&box->tick);

@@ -12,7 +12,6 @@
 #include "core/settings.h"
 #include "engine/keeper_link.h"
 #include "engine/violation.h"
-#include "engine/watch.h"
 #include "secret/store.h"
 #include "state/state.h"
 
@@ -45,7 +44,6 @@ struct box_watch {
 
 struct box {
         uv_loop_t *loop;
-        struct watch *fds; /* the short-lived descriptors of its executions */
         struct keeper_link *keeper;
         struct egress *egress;
         struct images *images;

@@ -31,8 +31,8 @@ struct listener {
 
 struct channel {
         int fd;
-        struct watch *watch;
-        struct watched watched;
+        uv_loop_t *loop;
+        struct fd_poll poll;
         struct message_ahead reader;
         struct parcel *first, **last;
         size_t waiting;
@@ -49,12 +49,12 @@ struct channel {
         char data[MESSAGE_AHEAD_BYTES(INIT_REPLY_MAX)];
 };
 
-static void on_event(struct watched *watched, uint32_t events);
+static void on_event(struct fd_poll *poll, int events);
 
-static int watch(struct channel *c)
+static int update_poll(struct channel *c)
 {
-        const uint32_t events = c->first ? EPOLLIN | EPOLLOUT : EPOLLIN;
-        return c->over ? 0 : watch_start(&c->watched, c->watch, c->fd, events, on_event);
+        const int events = c->first ? UV_READABLE | UV_WRITABLE : UV_READABLE;
+        return c->over ? 0 : fd_poll_start(&c->poll, c->loop, c->fd, events, on_event);
 }
 
 static void parcel_free(struct parcel *p)
@@ -162,7 +162,7 @@ int channel_lend(struct channel *c, enum init_request type, uint32_t tag, const 
         *c->last = p;
         c->last = &p->next;
         c->waiting += p->len;
-        watch(c);
+        update_poll(c);
         return 0;
 }
 
@@ -256,25 +256,25 @@ static int read_some(struct channel *c)
         return r;
 }
 
-static void hear(struct channel *c, uint32_t events)
+static void hear(struct channel *c, int events)
 {
         int sent = 0;
-        if (events & EPOLLOUT) {
+        if (events & UV_WRITABLE) {
                 sent = send_waiting(c);
-                watch(c);
+                update_poll(c);
         }
         const int r = read_some(c);
         if (c->over || ((r > 0 || r == -EAGAIN) && (sent == 0 || sent == -EAGAIN)))
                 return;
         c->over = true;
         c->unread |= r == -ECONNRESET; /* the kernel says so only if it dropped bytes of ours */
-        watch_stop(&c->watched);
+        fd_poll_stop(&c->poll);
         c->closed(c->context);
 }
 
-static void on_event(struct watched *watched, uint32_t events)
+static void on_event(struct fd_poll *poll, int events)
 {
-        struct channel *c = list_entry(watched, struct channel, watched);
+        struct channel *c = list_entry(poll, struct channel, poll);
         c->busy = true;
         hear(c, events);
         c->busy = false;
@@ -282,20 +282,20 @@ static void on_event(struct watched *watched, uint32_t events)
                 free(c);
 }
 
-int channel_new(struct watch *watch_set, int fd, channel_handler on_zero, channel_closed closed,
-                void *context, struct channel **ret, struct cella_err *err)
+int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
+                struct channel **ret, struct cella_err *err)
 {
         struct channel *c = calloc(1, sizeof *c);
         int r = -ENOMEM;
         if (c) {
                 c->fd = fd;
-                c->watch = watch_set;
+                c->loop = loop;
                 c->last = &c->first;
                 c->on_zero = on_zero;
                 c->closed = closed;
                 c->context = context;
                 message_ahead_init(&c->reader, c->data, sizeof c->data);
-                r = watch(c);
+                r = update_poll(c);
         }
         if (r < 0) {
                 close(fd);
@@ -319,7 +319,7 @@ struct channel *channel_free(struct channel *c)
         while (c->listeners)
                 channel_forget(c, c->listeners->tag);
         message_ahead_done(&c->reader);
-        watch_close(&c->watched, c->fd);
+        fd_poll_close(&c->poll, c->fd);
         c->freed = c->busy;
         if (!c->freed)
                 free(c);

@@ -4,7 +4,7 @@
  * What comes is hostile: whole frames of bounded size, handed to whoever owns the tag. */
 #pragma once
 #include "cella.h"
-#include "engine/watch.h"
+#include "engine/fd_poll.h"
 #include "wire/init.h"
 #include "wire/message.h"
 
@@ -19,7 +19,7 @@ typedef void (*channel_handler)(void *context, const struct message *message, co
 typedef void (*channel_closed)(void *context);
 
 /* Takes fd.  Frames with tag 0 (INIT_READY, INIT_FAILED) go to on_zero. */
-int channel_new(struct watch *watch, int fd, channel_handler on_zero, channel_closed closed, void *context,
+int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
                 struct channel **ret, struct cella_err *err);
 /* No callback comes after it. */
 struct channel *channel_free(struct channel *channel);

@@ -72,7 +72,6 @@ static int lowest_free(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static uv_loop_t loop;
-        static struct watch *watch;
         static bool made;
         static int first_free;
         struct heard heard = {0};
@@ -84,12 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!made) {
                 other = open("/dev/null", O_RDONLY | O_CLOEXEC);
                 uv_loop_init(&loop);
-                if (watch_new(&loop, &watch, &err) < 0)
-                        abort();
                 uv_run(&loop, UV_RUN_NOWAIT);
         }
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
-            channel_new(watch, pair[0], on_frame, on_closed, &heard, &channel, &err) < 0)
+            channel_new(&loop, pair[0], on_frame, on_closed, &heard, &channel, &err) < 0)
                 abort();
         heard.tag = channel_open_tag(channel, on_frame, &heard);
         size_t piece = (size_t)(data[0] >> 1) + 1;

@@ -17,14 +17,12 @@ static void on_closed(void *context)
 static int ask(void)
 {
         static uv_loop_t loop; /* these go with the process */
-        static struct watch *watch;
         static struct channel *channel;
         struct cella_err err = {0};
         char data[64];
         int pair[2], fd = open("/dev/null", O_RDONLY);
         if (uv_loop_init(&loop) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 ||
-            watch_new(&loop, &watch, &err) < 0 ||
-            channel_new(watch, pair[0], on_zero, on_closed, NULL, &channel, &err) < 0)
+            channel_new(&loop, pair[0], on_zero, on_closed, NULL, &channel, &err) < 0)
                 return 10;
         int r = send_too_many();
         if (r != 0)
@@ -53,7 +51,6 @@ TEST(what_cannot_be_sent_is_told)
 
 struct ends {
         uv_loop_t loop;
-        struct watch *watch;
         struct channel *channel;
         int peer;
         unsigned heard, closed, with_fds;
@@ -85,9 +82,8 @@ static void set_up(struct ends *e, uint32_t free_at)
         int pair[2];
         *e = (struct ends){.free_at = free_at};
         CHECK_INT(uv_loop_init(&e->loop), 0);
-        CHECK_INT(watch_new(&e->loop, &e->watch, &err), 0);
         CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-        CHECK_INT(channel_new(e->watch, pair[0], hear, hear_end, e, &e->channel, &err), 0);
+        CHECK_INT(channel_new(&e->loop, pair[0], hear, hear_end, e, &e->channel, &err), 0);
         e->peer = pair[1];
 }
 
@@ -96,7 +92,6 @@ static void tear_down(struct ends *e)
         e->channel = channel_free(e->channel);
         if (e->peer >= 0)
                 close(e->peer);
-        watch_free(e->watch);
         uv_run(&e->loop, UV_RUN_NOWAIT);
         CHECK_INT(uv_loop_close(&e->loop), 0);
 }

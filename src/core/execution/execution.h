@@ -10,6 +10,7 @@
 #include "core/ring.h"
 #include "core/sandbox/sandbox.h"
 #include "core/violation.h"
+#include "engine/fd_poll.h"
 #include "engine/verdict.h"
 
 struct execution;
@@ -48,7 +49,7 @@ enum execution_clock {
 };
 
 struct stream_in {
-        struct watched watched;
+        struct fd_poll poll;
         int fd; /* our end; -1: closed */
         char *data;
         size_t len, at;
@@ -56,7 +57,7 @@ struct stream_in {
 };
 
 struct stream_out {
-        struct watched watched;
+        struct fd_poll poll;
         int fd;
         struct keep keep;
         struct ring ring;         /* of a background process */

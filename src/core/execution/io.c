@@ -19,8 +19,8 @@
 
 static char buffer[64 * 1024]; /* one thread, and nobody keeps it across calls */
 
-static void on_stdout(struct watched *watched, uint32_t events);
-static void on_stderr(struct watched *watched, uint32_t events);
+static void on_stdout(struct fd_poll *poll, int events);
+static void on_stderr(struct fd_poll *poll, int events);
 
 static enum cella_stream stream_of(const struct execution *ex, const struct stream_out *out)
 {
@@ -29,14 +29,14 @@ static enum cella_stream stream_of(const struct execution *ex, const struct stre
 
 static int watch_output(struct execution *ex)
 {
-        static const watch_callback callbacks[] = {on_stdout, on_stderr};
+        static const fd_poll_callback callbacks[] = {on_stdout, on_stderr};
         int r = 0;
         for (int i = 0; i < 2 && r == 0; i++) {
                 struct stream_out *out = &ex->out[i];
                 if (ex->waits)
-                        watch_stop(&out->watched);
+                        fd_poll_stop(&out->poll);
                 else if (out->fd >= 0)
-                        r = watch_start(&out->watched, ex->box->fds, out->fd, EPOLLIN, callbacks[i]);
+                        r = fd_poll_start(&out->poll, ex->box->loop, out->fd, UV_READABLE, callbacks[i]);
         }
         return r;
 }
@@ -69,7 +69,7 @@ static void close_output(struct execution *ex, struct stream_out *out)
         if (out->fd < 0)
                 return;
         flush_output(ex, out);
-        watch_close(&out->watched, TAKE_FD(out->fd));
+        fd_poll_close(&out->poll, TAKE_FD(out->fd));
         if (ex->out[0].fd < 0 && ex->out[1].fd < 0)
                 execution_output_ended(ex);
 }
@@ -98,27 +98,27 @@ static bool read_once(struct execution *ex, struct stream_out *out)
         return false;
 }
 
-static void hear_output(struct execution *ex, struct stream_out *out, uint32_t events)
+static void hear_output(struct execution *ex, struct stream_out *out)
 {
         execution_ref(ex);
-        if (!(events & EPOLLIN)) /* empty, and nobody has its other end */
-                close_output(ex, out);
         for (int i = 0; i < READS_AT_ONCE && out->fd >= 0 && !ex->waits; i++)
                 if (!read_once(ex, out))
                         break;
         execution_unref(ex);
 }
 
-static void on_stdout(struct watched *watched, uint32_t events)
+static void on_stdout(struct fd_poll *poll, int events)
 {
-        struct execution *ex = list_entry(watched, struct execution, out[0].watched);
-        hear_output(ex, &ex->out[0], events);
+        struct execution *ex = list_entry(poll, struct execution, out[0].poll);
+        (void)events;
+        hear_output(ex, &ex->out[0]);
 }
 
-static void on_stderr(struct watched *watched, uint32_t events)
+static void on_stderr(struct fd_poll *poll, int events)
 {
-        struct execution *ex = list_entry(watched, struct execution, out[1].watched);
-        hear_output(ex, &ex->out[1], events);
+        struct execution *ex = list_entry(poll, struct execution, out[1].poll);
+        (void)events;
+        hear_output(ex, &ex->out[1]);
 }
 
 void execution_drain(struct execution *ex)
@@ -150,10 +150,10 @@ static void close_input(struct execution *ex)
 {
         if (ex->in.fd < 0)
                 return;
-        watch_close(&ex->in.watched, TAKE_FD(ex->in.fd));
+        fd_poll_close(&ex->in.poll, TAKE_FD(ex->in.fd));
 }
 
-static void on_writable(struct watched *watched, uint32_t events);
+static void on_writable(struct fd_poll *poll, int events);
 
 /* Writes what it takes; at the end of all that will come, closes it. */
 static void push_input(struct execution *ex)
@@ -165,7 +165,7 @@ static void push_input(struct execution *ex)
                         continue;
                 if (n < 0 && errno == EAGAIN) {
                         /* Else it gets an end where more was to come, and does not wait for it. */
-                        if (watch_start(&in->watched, ex->box->fds, in->fd, EPOLLOUT, on_writable) < 0)
+                        if (fd_poll_start(&in->poll, ex->box->loop, in->fd, UV_WRITABLE, on_writable) < 0)
                                 close_input(ex);
                         return;
                 }
@@ -176,15 +176,15 @@ static void push_input(struct execution *ex)
                 in->at += (size_t)n;
         }
         in->at = in->len = 0;
-        watch_stop(&in->watched);
+        fd_poll_stop(&in->poll);
         if (!in->open_ended)
                 close_input(ex);
 }
 
-static void on_writable(struct watched *watched, uint32_t events)
+static void on_writable(struct fd_poll *poll, int events)
 {
         (void)events;
-        push_input(list_entry(watched, struct execution, in.watched));
+        push_input(list_entry(poll, struct execution, in.poll));
 }
 
 static int add_input(struct stream_in *in, const char *data, size_t len)

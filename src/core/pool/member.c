@@ -31,7 +31,7 @@ void waiting_free(struct waiting *w)
         w->pool = NULL;
         if (w->task.sandbox)
                 sandbox_detach(&w->task);
-        watch_stop(&w->watched);
+        fd_poll_stop(&w->poll);
         sys_close(w->control);
         free(w);
 }
@@ -83,16 +83,16 @@ static void waits_now(struct waiting *w)
         pools_refill(pool->box);
 }
 
-static void on_said(struct watched *watched, uint32_t events)
+static void on_said(struct fd_poll *poll, int events)
 {
-        struct waiting *w = list_entry(watched, struct waiting, watched);
+        struct waiting *w = list_entry(poll, struct waiting, poll);
         struct pool *pool = w->pool;
         struct warm_ready said = {0};
         (void)events;
         ssize_t n = recv(w->control, &said, sizeof said, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        watch_stop(&w->watched);
+        fd_poll_stop(&w->poll);
         if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
                 w->cpu_us = said.cpu_us;
                 w->said = true;
@@ -139,7 +139,7 @@ static void on_channel(struct task *task)
                 return;
         w->tag = channel_open_tag(sb->channel, on_message, w);
         if (w->tag == 0 || waiting_spawn(sb, w->tag, &w->how, &w->control, &err) < 0 ||
-            watch_start(&w->watched, sb->box->fds, w->control, EPOLLIN, on_said) < 0) {
+            fd_poll_start(&w->poll, sb->box->loop, w->control, UV_READABLE, on_said) < 0) {
                 pool_failed(w->pool);
                 pool_drop(w);
         }

@@ -5,6 +5,7 @@
  * when somebody needs the room. */
 #pragma once
 #include "core/pool/waiting.h"
+#include "engine/fd_poll.h"
 
 /* The settings have changed, or it begins. */
 int pools_configure(struct box *box, struct cella_err *err);
@@ -48,7 +49,7 @@ struct waiting {
         int pid;
         uint64_t cpu_us; /* that it took to get ready */
         int control;
-        struct watched watched; /* of the control */
+        struct fd_poll poll;    /* of control */
         bool said, ready, soon; /* said: that it waits */
         int64_t begun_us;
 };

@@ -324,7 +324,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 sb->missing |= CELLA_LIMIT_DISK;
         sb->counted = packet->made.counted != 0;
         sb->box->metrics.sandboxes_made++;
-        if (channel_new(sb->box->fds, fd, on_zero, on_channel_closed, sb, &sb->channel, &err) < 0) {
+        if (channel_new(sb->box->loop, fd, on_zero, on_channel_closed, sb, &sb->channel, &err) < 0) {
                 fail(sb, &err);
                 return;
         }

@@ -1,28 +1,28 @@
-#include "engine/watch.h"
+#include "engine/fd_poll.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/auto.h"
 #include "base/list.h"
 #include "test.h"
 
 /* A pipe whose reading end is watched, and what its callback does. */
 struct subject {
-        struct watched watched;
+        struct fd_poll poll;
         int ours, theirs;
         unsigned called;
-        uint32_t events;
+        int events;
         void (*act)(struct subject *subject);
 };
 
 static uv_loop_t loop;
-static struct watch *watch;
 static struct subject a, b, c;
 
-static void on_event(struct watched *watched, uint32_t events)
+static void on_event(struct fd_poll *poll, int events)
 {
-        struct subject *s = list_entry(watched, struct subject, watched);
+        struct subject *s = list_entry(poll, struct subject, poll);
         s->called++;
         s->events = events;
         if (s->act)
@@ -34,7 +34,7 @@ static void begin(struct subject *s, void (*act)(struct subject *subject))
         int pair[2];
         CHECK_INT(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
         *s = (struct subject){.ours = pair[0], .theirs = pair[1], .act = act};
-        CHECK_INT(watch_start(&s->watched, watch, s->ours, EPOLLIN, on_event), 0);
+        CHECK_INT(fd_poll_start(&s->poll, &loop, s->ours, UV_READABLE, on_event), 0);
 }
 
 static void ready(struct subject *s)
@@ -50,20 +50,17 @@ static void turn(void)
 static void end(struct subject *s)
 {
         if (s->ours >= 0)
-                watch_close(&s->watched, TAKE_FD(s->ours));
+                fd_poll_close(&s->poll, TAKE_FD(s->ours));
         close(s->theirs);
 }
 
 static void set_up(void)
 {
-        struct cella_err err = {0};
         CHECK_INT(uv_loop_init(&loop), 0);
-        CHECK_INT(watch_new(&loop, &watch, &err), 0);
 }
 
 static void tear_down(void)
 {
-        watch = watch_free(watch);
         turn();
         CHECK_INT(uv_loop_close(&loop), 0);
 }
@@ -72,20 +69,20 @@ static void close_others(struct subject *s)
 {
         for (struct subject *other[] = {&a, &b, &c}, **at = other; at < other + ARRAY_LEN(other); at++)
                 if (*at != s && (*at)->ours >= 0)
-                        watch_close(&(*at)->watched, TAKE_FD((*at)->ours));
+                        fd_poll_close(&(*at)->poll, TAKE_FD((*at)->ours));
 }
 
 static void stop_others(struct subject *s)
 {
         for (struct subject *other[] = {&a, &b, &c}, **at = other; at < other + ARRAY_LEN(other); at++)
                 if (*at != s)
-                        watch_stop(&(*at)->watched);
+                        fd_poll_stop(&(*at)->poll);
 }
 
 static void close_own(struct subject *s)
 {
-        watch_close(&s->watched, TAKE_FD(s->ours));
-        memset(&s->watched, 0x5a, sizeof s->watched); /* as if it were freed */
+        fd_poll_close(&s->poll, TAKE_FD(s->ours));
+        memset(&s->poll, 0x5a, sizeof s->poll); /* as if it were freed */
 }
 
 /* Another one with the number of each that is closed. */
@@ -98,13 +95,7 @@ static void close_others_and_begin_again(struct subject *s)
                 begin(&again[i], NULL);
 }
 
-static void free_all(struct subject *s)
-{
-        (void)s;
-        watch = watch_free(watch);
-}
-
-TEST(what_holds_is_told_until_it_does_not)
+TEST(the_callback_is_called_while_the_event_is_true)
 {
         char byte;
         set_up();
@@ -115,14 +106,14 @@ TEST(what_holds_is_told_until_it_does_not)
         turn();
         turn();
         CHECK_INT(a.called, 2);
-        CHECK_INT(a.events, EPOLLIN);
+        CHECK_INT(a.events, UV_READABLE);
         CHECK_INT(read(a.ours, &byte, 1), 1);
         turn();
         CHECK_INT(a.called, 2);
         close(TAKE_FD(a.theirs));
         turn();
         CHECK_INT(a.called, 3);
-        CHECK_INT(a.events, EPOLLHUP);
+        CHECK_INT(a.events, UV_READABLE);
         end(&a);
         turn();
         CHECK_INT(a.called, 3);
@@ -143,7 +134,7 @@ static void ends_others(void (*act)(struct subject *))
         CHECK_INT(a.called + b.called + c.called, 1);
 }
 
-TEST(one_that_was_closed_within_the_batch_is_not_told)
+TEST(no_callback_after_close_in_the_same_batch)
 {
         ends_others(close_others);
         turn();
@@ -154,14 +145,14 @@ TEST(one_that_was_closed_within_the_batch_is_not_told)
         tear_down();
 }
 
-TEST(one_that_was_stopped_within_the_batch_is_not_told_and_can_be_started_again)
+TEST(no_callback_after_stop_in_the_same_batch_and_it_can_be_started_again)
 {
         ends_others(stop_others);
         turn();
         CHECK_INT(a.called + b.called + c.called, 2);
         for (struct subject *all[] = {&a, &b, &c}, **at = all; at < all + 3; at++) {
                 (*at)->act = NULL;
-                CHECK_INT(watch_start(&(*at)->watched, watch, (*at)->ours, EPOLLIN, on_event), 0);
+                CHECK_INT(fd_poll_start(&(*at)->poll, &loop, (*at)->ours, UV_READABLE, on_event), 0);
         }
         turn();
         CHECK_INT(a.called + b.called + c.called, 5);
@@ -171,7 +162,7 @@ TEST(one_that_was_stopped_within_the_batch_is_not_told_and_can_be_started_again)
         tear_down();
 }
 
-TEST(a_number_used_again_within_the_batch_is_not_told_of_what_was_before)
+TEST(a_reused_descriptor_number_gets_no_old_event)
 {
         ends_others(close_others_and_begin_again);
         const int numbers = again[0].ours + again[1].ours;
@@ -192,7 +183,7 @@ TEST(a_number_used_again_within_the_batch_is_not_told_of_what_was_before)
         tear_down();
 }
 
-TEST(one_may_end_in_its_own_callback)
+TEST(it_can_be_closed_and_freed_in_its_own_callback)
 {
         set_up();
         begin(&a, close_own);
@@ -208,45 +199,31 @@ TEST(one_may_end_in_its_own_callback)
         tear_down();
 }
 
-TEST(all_may_end_in_a_callback)
-{
-        set_up();
-        begin(&a, free_all);
-        begin(&b, free_all);
-        ready(&a);
-        ready(&b);
-        turn();
-        CHECK_INT(a.called + b.called, 1);
-        end(&a);
-        end(&b);
-        tear_down();
-}
-
-TEST(what_is_asked_for_can_be_changed)
+TEST(events_can_be_changed)
 {
         int pair[2];
         set_up();
         CHECK_INT(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
         a = (struct subject){.ours = pair[1], .theirs = pair[0]};
-        CHECK_INT(watch_start(&a.watched, watch, a.ours, EPOLLIN, on_event), 0);
+        CHECK_INT(fd_poll_start(&a.poll, &loop, a.ours, UV_READABLE, on_event), 0);
         turn();
         CHECK_INT(a.called, 0);
-        CHECK_INT(watch_start(&a.watched, watch, a.ours, EPOLLOUT, on_event), 0);
+        CHECK_INT(fd_poll_start(&a.poll, &loop, a.ours, UV_WRITABLE, on_event), 0);
         turn();
         CHECK_INT(a.called, 1);
-        CHECK_INT(a.events, EPOLLOUT);
+        CHECK_INT(a.events, UV_WRITABLE);
         end(&a);
         tear_down();
 }
 
-TEST(what_cannot_be_watched_is_told)
+TEST(a_descriptor_that_cannot_be_polled_is_an_error)
 {
         set_up();
         int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         a = (struct subject){0};
-        CHECK_INT(watch_start(&a.watched, watch, file, EPOLLIN, on_event), -EPERM);
-        CHECK_INT(watch_start(&a.watched, watch, -1, EPOLLIN, on_event), -EBADF);
-        CHECK(!a.watched.watch);
+        CHECK_INT(fd_poll_start(&a.poll, &loop, file, UV_READABLE, on_event), -EPERM);
+        CHECK_INT(fd_poll_start(&a.poll, &loop, -1, UV_READABLE, on_event), -EBADF);
+        CHECK(!a.poll.handle);
         close(file);
         tear_down();
 }
