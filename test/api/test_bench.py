@@ -18,11 +18,6 @@ CASES = {
     "node": ["bare", "pooled"],
     "client": ["get"],
 }
-JUDGED = {
-    ("sh", "pooled"): (1, 1 / 2), ("python3", "on_demand"): (1 / 6, 1 / 12), ("python3", "pooled"): (1 / 15, 1 / 40),
-    ("pandas", "pooled"): (1 / 50, 1 / 150), ("node", "pooled"): (1 / 4, 1 / 10),
-}  # fmt: skip
-
 
 def directories():
     """Those of daemons that the user of this test has started."""
@@ -33,56 +28,41 @@ def near(a, b):
     return abs(a - b) <= 0.01 * abs(b) + 0.001
 
 
-def verdict(o, ok, aim):
-    same(o["verdict"], "ok" if ok else "missed", "verdict", o)
-    same(o["aim_met"], ok and aim, "aim_met", o)
-
-
 def check_case(case, bare):
     same(set(case), {"group", "way", "title", "skipped", "n", "failures", "misses", "p50_ms", "p90_ms", "p99_ms", "min_ms",
-                     "x_bare", "at_most", "aim", "verdict", "aim_met"}, "members", case)  # fmt: skip
+                     "x_bare"}, "members", case)  # fmt: skip
     same(case["failures"], 0, "failures", case)
     if case["skipped"]:
-        same([case["n"], case["p50_ms"], case["verdict"]], [0, None, None], "one that was skipped", case)
+        same([case["n"], case["p50_ms"]], [0, None], "one that was skipped", case)
         return
     same(case["n"] + case["misses"], ROUNDS, "turns", case)
     ensure(case["n"] > 0, "never as it should be", case)
     ensure(0 < case["min_ms"] <= case["p50_ms"] <= case["p90_ms"] <= case["p99_ms"], "an order of times", case)
     if not bare:
-        same([case["x_bare"], case["verdict"]], [None, None], "one without a bare one", case)
+        same(case["x_bare"], None, "one without a bare one", case)
         return
     ensure(near(case["x_bare"], case["p50_ms"] / bare["p50_ms"]), "not the ratio of the medians", case)
-    limits = JUDGED.get((case["group"], case["way"]))
-    if not limits:
-        same([case["at_most"], case["aim"], case["verdict"], case["aim_met"]], [None] * 4, "limits", case)
-        return
-    ensure(near(case["at_most"], limits[0]) and near(case["aim"], limits[1]), "other limits", case)
-    verdict(case, case["x_bare"] <= limits[0], case["x_bare"] <= limits[1])
 
 
 def check_throughput(t):
     same(set(t), {"runtime", "seconds", "connections", "processes", "pooled_per_second", "bare_per_second", "hits", "misses",
-                  "failures", "x_bare", "at_least", "aim", "verdict", "aim_met"}, "members", t)  # fmt: skip
-    same([t["runtime"], t["seconds"], t["failures"], t["at_least"], t["aim"]], ["python3", 1, 0, 8, 12], "throughput")
+                  "failures", "x_bare"}, "members", t)  # fmt: skip
+    same([t["runtime"], t["seconds"], t["failures"]], ["python3", 1, 0], "throughput")
     ensure(t["bare_per_second"] > 0 and t["hits"] > 0, "nothing was executed", t)
     ensure(near(t["x_bare"], t["pooled_per_second"] / t["bare_per_second"]), "not the ratio", t)
-    verdict(t, t["x_bare"] >= 8, t["x_bare"] >= 12)
 
 
 def check_memory(m, sandboxes):
-    same(set(m), {"skipped", "sandboxes", "pss_bytes", "daemon_pss_bytes", "available_bytes", "at_most", "aim", "verdict",
-                  "aim_met"}, "members", m)  # fmt: skip
-    same([m["skipped"], m["sandboxes"], m["at_most"], m["aim"]], [None, sandboxes, 409600, 245760], "memory")
+    same(set(m), {"skipped", "sandboxes", "pss_bytes", "daemon_pss_bytes", "available_bytes"}, "members", m)
+    same([m["skipped"], m["sandboxes"]], [None, sandboxes], "memory")
     ensure(50_000 < m["pss_bytes"] < 20_000_000, "not what an interpreter takes", m)
-    verdict(m, m["pss_bytes"] <= 409600, m["pss_bytes"] <= 245760)
 
 
 def check_live(live, asked):
     same(set(live), {"problem", "asked", "alive", "fill_s", "answered", "failures", "misses", "answer_s", "keeper_files",
-                     "server_files", "memory", "at_least", "aim", "verdict", "aim_met"}, "members", live)  # fmt: skip
+                     "server_files", "memory"}, "members", live)  # fmt: skip
     same([live[k] for k in ("problem", "asked", "alive", "answered", "failures", "misses")], [None, asked, asked, asked, 0, 0],
          "sandboxes at once", live)  # fmt: skip
-    same([live["at_least"], live["aim"], live["verdict"], live["aim_met"]], [1000, 5000, None, None], "too few to judge")
     ensure(live["fill_s"] > 0 and live["answer_s"] > 0, "no times", live)
 
 

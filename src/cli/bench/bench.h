@@ -117,7 +117,6 @@ struct bench_case {
         const char *why_not;        /* what it means when that does not run */
         const char *runtime, *body; /* of a request */
         const char *line;           /* that it prints */
-        double at_most, aim;        /* of bare; 0: none */
         enum bench_kind kind;
         enum bench_daemons daemon;
         enum bench_expects expects;

@@ -1,6 +1,4 @@
-/* cli/bench/bench_report.c -- what was measured, as a table or as one JSON object.
- *
- * Beside it what must hold and what we aim for: ratios to bare execution in the same run, not times. */
+/* cli/bench/bench_report.c -- prints what was measured, as a table or as one JSON object. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -8,13 +6,6 @@
 
 #include "base/json.h"
 #include "cli/bench/bench.h"
-
-#define LOAD_AT_LEAST 8.0
-#define LOAD_AIM 12.0
-#define PSS_AT_MOST (400 * 1024)
-#define PSS_AIM (240 * 1024)
-#define LIVE_AT_LEAST 1000
-#define LIVE_AIM 5000
 
 /* ---- figures ---- */
 
@@ -41,41 +32,6 @@ static double ratio(const struct bench *b, const char *group, const struct bench
         return of > 0 ? quantile(s, 500) / of : 0;
 }
 
-struct verdict {
-        bool judged, ok, aim;
-};
-
-static struct verdict judge(bool judged, bool ok, bool aim)
-{
-        return (struct verdict){judged, judged && ok, judged && ok && aim};
-}
-
-static struct verdict judge_case(const struct bench *b, size_t i)
-{
-        const struct bench_case *c = &bench_cases[i];
-        const struct bench_series *s = &b->series[i];
-        double x = ratio(b, c->group, s);
-        return judge(c->at_most > 0 && !s->skipped[0], x > 0 && x <= c->at_most && s->failures == 0,
-                     x <= c->aim);
-}
-
-static struct verdict judge_load(const struct bench_throughput *t)
-{
-        double x = t->bare > 0 ? t->warm / t->bare : 0;
-        return judge(t->done && x > 0, x >= LOAD_AT_LEAST && t->failures == 0, x >= LOAD_AIM);
-}
-
-static struct verdict judge_memory(const struct bench_memory *m)
-{
-        return judge(m->done && m->sandboxes > 0, m->pss <= PSS_AT_MOST, m->pss <= PSS_AIM);
-}
-
-static struct verdict judge_live(const struct bench_live *l)
-{
-        bool all = l->answered == l->asked && l->failures == 0 && l->misses == 0;
-        return judge(l->done && l->asked >= LIVE_AT_LEAST, all, l->asked >= LIVE_AIM);
-}
-
 static uint64_t count_failures(const struct bench *b)
 {
         uint64_t n = b->throughput.failures + b->live.failures;
@@ -85,11 +41,6 @@ static uint64_t count_failures(const struct bench *b)
 }
 
 /* ---- the table ---- */
-
-static const char *word(struct verdict v)
-{
-        return !v.judged ? "" : v.aim ? "ok, aim met" : v.ok ? "ok" : "MISSED";
-}
 
 /* Small ratios are read more easily as what they divide by. */
 static const char *show_ratio(double x, char *out, size_t size)
@@ -107,17 +58,14 @@ static void print_case(const struct bench *b, size_t i)
 {
         const struct bench_case *c = &bench_cases[i];
         const struct bench_series *s = &b->series[i];
-        char x[24], at_most[24], aim[24];
+        char x[24];
         if (s->skipped[0]) {
                 printf("  %-38s skipped: %s\n", c->title, s->skipped);
                 return;
         }
         printf("  %-38s%8.2f%8.2f%8.2f", c->title, quantile(s, 500), quantile(s, 990), quantile(s, 0));
-        if (ratio(b, c->group, s) > 0 || c->at_most > 0)
+        if (ratio(b, c->group, s) > 0)
                 printf("%8s", show_ratio(ratio(b, c->group, s), x, sizeof x));
-        if (c->at_most > 0)
-                printf("%8s%7s  %s", show_ratio(c->at_most, at_most, sizeof at_most),
-                       show_ratio(c->aim, aim, sizeof aim), word(judge_case(b, i)));
         putchar('\n');
         if (s->failures || s->misses)
                 printf("    of %llu: %llu wrong, %llu %s\n", (unsigned long long)b->rounds,
@@ -127,7 +75,7 @@ static void print_case(const struct bench *b, size_t i)
 
 static void print_latency(const struct bench *b)
 {
-        printf("%-40s%8s%8s%8s%8s%8s%7s\n", "latency, ms", "p50", "p99", "min", "x bare", "at most", "aim");
+        printf("%-40s%8s%8s%8s%8s\n", "latency, ms", "p50", "p99", "min", "x bare");
         for (size_t g = 0; g < bench_groups_len; g++) {
                 printf("%s\n", bench_groups[g].title);
                 for (size_t i = 0; i < bench_cases_len; i++)
@@ -156,7 +104,6 @@ static void print_load(const struct bench_throughput *t)
         printf("\nexecutions a second, python3: %.0f pooled (%u connections), %.0f bare (%u at once): %.1f "
                "x\n",
                t->warm, t->connections, t->bare, t->processes, t->bare > 0 ? t->warm / t->bare : 0);
-        printf("  at least %.0f x, aim %.0f x  %s\n", LOAD_AT_LEAST, LOAD_AIM, word(judge_load(t)));
         printf("  %u s each, in turns of %u s; %llu from the pool, %llu on demand, %llu wrong\n", t->seconds,
                BENCH_SLICE_S, (unsigned long long)t->hits, (unsigned long long)t->misses,
                (unsigned long long)t->failures);
@@ -168,9 +115,8 @@ static void print_memory(const struct bench_memory *m)
                 printf("\nmemory of an idle python3 sandbox: skipped: %s\n", m->skipped);
         if (!m->done || m->skipped[0])
                 return;
-        printf("\nmemory of an idle python3 sandbox, of %llu: PSS %llu KiB; at most %d, aim %d  %s\n",
-               (unsigned long long)m->sandboxes, (unsigned long long)m->pss / 1024, PSS_AT_MOST / 1024,
-               PSS_AIM / 1024, word(judge_memory(m)));
+        printf("\nmemory of an idle python3 sandbox, of %llu: PSS %llu KiB\n",
+               (unsigned long long)m->sandboxes, (unsigned long long)m->pss / 1024);
         printf("  the daemon grows by %llu KiB for each; the machine has %lld KiB less, the kernel's "
                "included\n",
                (unsigned long long)m->daemon_pss / 1024, (long long)m->available / 1024);
@@ -180,9 +126,8 @@ static void print_live(const struct bench_live *l)
 {
         if (!l->done)
                 return;
-        printf("\n%llu python3 sandboxes at once: %llu alive after %.1f s; at least %d, aim %d  %s\n",
-               (unsigned long long)l->asked, (unsigned long long)l->alive, l->fill_s, LIVE_AT_LEAST, LIVE_AIM,
-               word(judge_live(l)));
+        printf("\n%llu python3 sandboxes at once: %llu alive after %.1f s\n", (unsigned long long)l->asked,
+               (unsigned long long)l->alive, l->fill_s);
         if (l->problem[0])
                 printf("  %s\n", l->problem);
         if (l->memory.done) {
@@ -221,15 +166,6 @@ static void put_text(struct json *j, const char *key, const char *text)
                 json_put_null(j, key);
 }
 
-static void put_verdict(struct json *j, struct verdict v)
-{
-        put_text(j, "verdict", !v.judged ? "" : v.ok ? "ok" : "missed");
-        if (v.judged)
-                json_put_bool(j, "aim_met", v.aim);
-        else
-                json_put_null(j, "aim_met");
-}
-
 static void put_time(struct json *j, const char *key, const struct bench_series *s, size_t thousandths)
 {
         if (s->n > 0)
@@ -255,9 +191,6 @@ static void put_case(struct json *j, const struct bench *b, size_t i)
         put_time(j, "p99_ms", s, 990);
         put_time(j, "min_ms", s, 0);
         put_ratio(j, "x_bare", ratio(b, c->group, s));
-        put_ratio(j, "at_most", c->at_most);
-        put_ratio(j, "aim", c->aim);
-        put_verdict(j, judge_case(b, i));
         json_put_close(j, '}');
 }
 
@@ -278,9 +211,6 @@ static void put_load(struct json *j, const struct bench_throughput *t)
         json_put_number(j, "misses", t->misses);
         json_put_number(j, "failures", t->failures);
         put_ratio(j, "x_bare", t->bare > 0 ? t->warm / t->bare : 0);
-        put_ratio(j, "at_least", LOAD_AT_LEAST);
-        put_ratio(j, "aim", LOAD_AIM);
-        put_verdict(j, judge_load(t));
         json_put_close(j, '}');
 }
 
@@ -298,9 +228,6 @@ static void put_memory(struct json *j, const struct bench_memory *m)
         json_put_number(j, "daemon_pss_bytes", m->daemon_pss);
         int n = snprintf(available, sizeof available, "%lld", (long long)m->available);
         json_put_raw(j, "available_bytes", available, (size_t)n);
-        json_put_number(j, "at_most", PSS_AT_MOST);
-        json_put_number(j, "aim", PSS_AIM);
-        put_verdict(j, judge_memory(m));
         json_put_close(j, '}');
 }
 
@@ -322,9 +249,6 @@ static void put_live(struct json *j, const struct bench_live *l)
         json_put_number(j, "keeper_files", l->keeper_files);
         json_put_number(j, "server_files", l->server_files);
         put_memory(j, &l->memory);
-        json_put_number(j, "at_least", LIVE_AT_LEAST);
-        json_put_number(j, "aim", LIVE_AIM);
-        put_verdict(j, judge_live(l));
         json_put_close(j, '}');
 }
 
