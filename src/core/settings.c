@@ -41,6 +41,14 @@ int tier_from_word(const char *word)
         return i == 3 ? TIER_RESTRICTED : i == 4 ? TIER_ELEVATED : i;
 }
 
+static int check_cluster(const json_t *value, const char *path, struct cella_err *err)
+{
+        if (json_is_null(value))
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be null: there are no clusters yet",
+                       path);
+}
+
 static int check_directory(const json_t *value, const char *path, struct cella_err *err)
 {
         if (!json_is_string(value) || json_string_value(value)[0] == '/')
@@ -305,7 +313,12 @@ static struct field all_fields[] = {
         {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
         {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
         {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the second engine"},
-        {.name = "cluster", .type = FIELD_ANY, .flags = FIELD_NULLABLE, .standard = "null"},
+        {.name = "cluster",
+         .type = FIELD_ANY,
+         .flags = FIELD_NULLABLE,
+         .standard = "null",
+         .help = "must be null: there are no clusters yet",
+         .check = check_cluster},
         {0}};
 
 /* Parts that are made by others, and only when we run. */

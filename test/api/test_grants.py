@@ -279,7 +279,7 @@ CHANGES = {
     "images.insecure_registries": ([], {("docker.io",): OWNER}), "images.credentials": ([], {"{\"evil.example\": \"{{secret:s}}\"}": OWNER}),
     "images.max_bytes": ([], {1 << 40: OWNER}),
     "docker.socket": ([], {"/run/other.sock": OWNER}), "docker.runtime": ([], {"runc": OWNER}), "docker.transport": ([], {"attach": OWNER}),
-    "cluster": ([], {"x": OWNER}),
+    "cluster": ([None], {}),
 }  # fmt: skip
 
 

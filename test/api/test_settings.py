@@ -59,7 +59,7 @@ BAD = [
     ({"network": {"tier": "x"}}, ["network.tier"]), ({"network": {"allowed_domains": "x"}}, ["network.allowed_domains"]),
     ({"network": {"allowed_domains": [7]}}, ["network.allowed_domains[0]"]), ({"workspace": "rw"}, ["workspace"]), ({"engine": "xen"}, ["engine"]),
     ({"pools": [{"size": 4}]}, ["pools[0]"]), ({"audit": {"keep_days": -1}}, ["audit.keep_days"]), ({"scan": {"action": "x"}}, ["scan.action"]),
-    ({"limits": {"processes": 10}, "scope": "x"}, ["scope"]),
+    ({"limits": {"processes": 10}, "scope": "x"}, ["scope"]), ({"cluster": {}}, ["cluster", "null"]), ({"cluster": "x"}, ["cluster"]),
 ]  # fmt: skip
 
 
