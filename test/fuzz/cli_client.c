@@ -38,7 +38,7 @@ static int listener(void)
 
 static void read_answer(struct client *client)
 {
-        struct client_answer answer;
+        struct head answer;
         struct cella_err err = {0};
         char *body = NULL;
         size_t len = 0;
@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int peer = accept(server, NULL, NULL);
         if (peer < 0 || (size > 0 && send(peer, data, size, MSG_NOSIGNAL) != (ssize_t)size))
                 abort();
-        close(peer);
+        shutdown(peer, SHUT_WR); /* the request is sent while the answer is read */
         read_answer(client);
+        close(peer);
         return 0;
 }

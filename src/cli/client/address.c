@@ -2,51 +2,40 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "cli/client/client.h"
 
 static int set_socket(struct client_address *a, const char *path, struct cella_err *err)
 {
-        struct sockaddr_un *un = (struct sockaddr_un *)&a->address;
-        if (strlen(path) >= sizeof un->sun_path || !*path)
+        if (strlen(path) >= sizeof a->socket || !*path)
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG,
-                               "the path of a socket may have 1 to %zu characters", sizeof un->sun_path - 1);
-        un->sun_family = AF_UNIX;
-        snprintf(un->sun_path, sizeof un->sun_path, "%s", path);
-        a->len = sizeof *un;
+                               "the path of a socket may have 1 to %zu characters", sizeof a->socket - 1);
+        snprintf(a->socket, sizeof a->socket, "%s", path);
         snprintf(a->where, sizeof a->where, "%s", path);
         snprintf(a->host, sizeof a->host, "cella");
+        snprintf(a->url, sizeof a->url, "http://127.0.0.1"); /* never connected to */
         return 0;
 }
 
+/* Only numbers: no name is looked up. */
 static int set_port(struct client_address *a, const char *host, unsigned port)
 {
-        struct sockaddr_in *in = (struct sockaddr_in *)&a->address;
-        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&a->address;
+        struct in6_addr address;
         if (!strcmp(host, "localhost"))
                 host = "127.0.0.1";
-        if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
-                in->sin_family = AF_INET;
-                in->sin_port = htons((uint16_t)port);
-                a->len = sizeof *in;
-                return 0;
-        }
-        if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
-                in6->sin6_family = AF_INET6;
-                in6->sin6_port = htons((uint16_t)port);
-                a->len = sizeof *in6;
-                return 0;
-        }
-        return -EINVAL;
+        if (inet_pton(AF_INET, host, &address) == 1)
+                snprintf(a->url, sizeof a->url, "http://%.46s:%u", host, port);
+        else if (inet_pton(AF_INET6, host, &address) == 1)
+                snprintf(a->url, sizeof a->url, "http://[%.46s]:%u", host, port);
+        else
+                return -EINVAL;
+        return 0;
 }
 
 /* http://HOST[:PORT][/]; HOST is an address or localhost, [..] around one of IPv6. */

@@ -175,7 +175,7 @@ int api_call(struct client *client, const char *method, const struct url *url, c
                 .body = body ? body->text : NULL,
                 .body_len = body ? body->len : 0,
         };
-        struct client_answer head;
+        struct head head;
         int r = client_send(client, &request, err);
         if (r == 0)
                 r = client_answer(client, &head, err);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "cli/cli.h"
+#include "cli/client/address.h"
 #include "cli/client/client.h"
 
 #define API_ANSWER_MAX (256u * 1024 * 1024)

@@ -1,11 +1,9 @@
-/* cli/client/client.h -- a small HTTP/1.1 client for the daemon, over its Unix socket or plain TCP.
+/* cli/client/client.h -- requests to the daemon over its Unix socket or plain TCP, by libcurl.
  *
- * One connection a request: they are cheap here, and one that is closed tells the daemon that nobody
- * waits for the answer any more, which cancels an execution.
+ * Each request has its own connection.  Closing it tells the daemon that the client no longer waits for the
+ * answer, which cancels an execution.
  *
- * What comes back is foreign: the head of an answer has a maximum, lengths are checked, and a body
- * is handed on in the caller's portions.  Every wait has an end, unless the request says that
- * its answer takes as long as it takes. */
+ * The calls block.  Every wait has a limit, unless the request says that its answer may take any time. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,10 +12,10 @@
 
 #include "base/auto.h"
 #include "cella.h"
+#include "cli/client/head.h"
 #include "cli/client/url.h"
 
-#define CLIENT_SOCKET "/run/cella/cella.sock"
-#define CLIENT_UNKNOWN UINT64_MAX
+#define CLIENT_UNKNOWN HEAD_UNKNOWN
 
 struct client; /* opaque */
 
@@ -34,14 +32,6 @@ struct client_request {
         bool patient;        /* the answer may take for ever to begin */
 };
 
-struct client_answer {
-        int status;
-        char type[64];   /* without its parameters; "" if none */
-        char accept[64]; /* Sec-WebSocket-Accept */
-        uint64_t length; /* CLIENT_UNKNOWN: not said */
-        bool chunked;
-};
-
 /* Finds out where the daemon is: socket (may be NULL), $CELLA_SOCKET, $CELLA_URL with $CELLA_KEY, or the
  * usual place.  Does not connect. */
 int client_new(const char *socket, struct client **ret, struct cella_err *err);
@@ -54,12 +44,13 @@ int client_send(struct client *client, const struct client_request *request, str
 int client_write(struct client *client, const char *data, size_t len, struct cella_err *err);
 /* Ends the body and reads the head of the answer.  A status of 400 or more becomes *err, in the words
  * of the daemon. */
-int client_answer(struct client *client, struct client_answer *ret, struct cella_err *err);
+int client_answer(struct client *client, struct head *ret, struct cella_err *err);
 /* Some of the answer's body: how much, 0 at its end, -errno. */
 ssize_t client_read(struct client *client, char *data, size_t size, struct cella_err *err);
 /* All of it, NUL after it; more than max is -EFBIG.  The caller frees *ret. */
 int client_read_all(struct client *client, size_t max, char **ret, size_t *ret_len, struct cella_err *err);
 
-/* After 101: the connection itself, and what came on it already. */
+/* After 101: the socket, to wait for and to send on. */
 int client_fd(const struct client *client);
-size_t client_take_rest(struct client *client, char *data, size_t size);
+/* As client_read(), but -EAGAIN without a message instead of waiting. */
+ssize_t client_read_now(struct client *client, char *data, size_t size, struct cella_err *err);

@@ -160,7 +160,7 @@ static int remote_url(struct url *u, const struct place *p, const char *what, st
 /* The answer's body is of no interest, but must come. */
 static int end_upload(struct copy *c, struct cella_err *err)
 {
-        struct client_answer head;
+        struct head head;
         ssize_t n = client_answer(c->client, &head, err);
         while (n == 0 && (n = client_read(c->client, c->buffer, sizeof c->buffer, err)) > 0)
                 n = 0;
@@ -272,7 +272,7 @@ static int too_large(const struct copy *c, struct cella_err *err)
 static int ask_for(struct copy *c, const char *what, const char *type, struct cella_err *err)
 {
         struct url url;
-        struct client_answer head;
+        struct head head;
         int r = remote_url(&url, &c->from, what, err);
         if (r < 0)
                 return r;

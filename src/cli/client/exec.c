@@ -350,7 +350,7 @@ static int exec(const struct cli_command *self, int argc, char **argv, struct ex
 {
         AUTO(client_free) struct client *client = NULL;
         AUTO(api_body_done) struct api_body body = {0};
-        struct client_answer head;
+        struct head head;
         struct url url;
         api_limits_init(&o->limits);
         int r = take_words(self, argc, argv, o, err);

@@ -1,10 +1,25 @@
-/* cli/client/head.h -- the head of an answer: its status, and the headers that somebody wants to know.
- * It is foreign: what is too long, unclear or not HTTP is refused as a whole. */
+/* cli/client/head.h -- the head of the daemon's answer, line by line as libcurl hands it on.
+ *
+ * libcurl is lenient.  Whatever is ambiguous or not HTTP/1 is refused here. */
 #pragma once
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "cli/client/client.h"
-#include "cli/client/link.h"
+#define HEAD_UNKNOWN UINT64_MAX
 
-/* Reads one head, also an interim one, and nothing behind it.  until: of clock_us(). */
-int client_head_read(struct client_link *c, int64_t until, struct client_answer *ret, struct cella_err *err);
+struct head {
+        int status;      /* 0: none yet */
+        char type[64];   /* Content-Type without its parameters; "" if there is none */
+        char accept[64]; /* Sec-WebSocket-Accept */
+        uint64_t length; /* HEAD_UNKNOWN: not given */
+        bool chunked;
+        bool complete;    /* the final answer's head has come */
+        unsigned interim; /* answers of 1xx before it */
+        size_t bytes;     /* of all lines so far, trailers included */
+        const char *wrong;
+};
+
+void head_init(struct head *h);
+/* Takes one line with its end.  False: the answer is refused, and h->wrong says why. */
+bool head_line(struct head *h, const char *line, size_t len);

@@ -31,7 +31,8 @@ struct shell_options {
 static const struct cli_option options[] = {API_SOCKET_OPTION(struct shell_options)};
 
 struct shell {
-        int fd;
+        struct client *client;
+        int fd; /* of its connection */
         struct websocket in;
         size_t out_at, out_len;
         char out[OUT_MAX + IN_MAX * 2];
@@ -212,12 +213,14 @@ static int read_keys(struct shell *s, struct cella_err *err)
 static int receive(struct shell *s, struct cella_err *err)
 {
         char bytes[16384];
-        ssize_t n = recv(s->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return 0;
-        if (n < 0 && errno != ECONNRESET)
-                return err_set(err, CELLA_ENGINE_UNAVAILABLE, -errno, "the terminal's connection");
-        return n <= 0 ? 1 : websocket_feed(&s->in, bytes, (size_t)n, err);
+        ssize_t n;
+        int r = 0;
+        while (r == 0 && (n = client_read_now(s->client, bytes, sizeof bytes, err)) != -EAGAIN) {
+                if (n <= 0)
+                        return n < 0 ? (int)n : 1;
+                r = websocket_feed(&s->in, bytes, (size_t)n, err);
+        }
+        return r;
 }
 
 static int send_some(struct shell *s, struct cella_err *err)
@@ -281,7 +284,7 @@ static int open_resize(void)
 
 static int handshake(struct client *client, const char *sandbox, const char *command, struct cella_err *err)
 {
-        struct client_answer head;
+        struct head head;
         struct url url;
         char key[WEBSOCKET_KEY_SIZE], number[16];
         unsigned columns, rows;
@@ -310,16 +313,14 @@ static int handshake(struct client *client, const char *sandbox, const char *com
 static int converse(struct client *client, struct cella_err *err)
 {
         static struct shell s; /* large */
-        char rest[16384];
-        size_t n;
-        int r = 0, resize_fd = open_resize();
+        int resize_fd = open_resize();
+        s.client = client;
         s.fd = client_fd(client);
         s.escape = 1;
         s.exit_code = -1;
         websocket_init(&s.in, on_message, &s);
         take_terminal();
-        while (r == 0 && (n = client_take_rest(client, rest, sizeof rest)) > 0)
-                r = websocket_feed(&s.in, rest, n, err);
+        int r = receive(&s, err); /* what came with the head of the answer */
         if (r == 0)
                 r = go_on(&s, resize_fd, err);
         cook();
