@@ -1,14 +1,14 @@
 /* base/auto.h -- cleanup at the end of a scope.
  *
- *      AUTO(thing_free) struct thing *t = NULL;    frees t on every way out
- *      *ret = TAKE(t);                             hands it over instead
+ *      AUTO(thing_free) struct thing *t = NULL;    calls thing_free(t) wherever the scope is left
+ *      *ret = TAKE(t);                             transfers ownership instead
  *
- * DEFINE_AUTO(type, fn) makes fn usable with AUTO; fn gets the value. */
+ * DEFINE_AUTO(type, fn) makes fn usable with AUTO; fn is called with the variable's value. */
 #pragma once
 
 #define AUTO(fn) __attribute__((cleanup(fn##_auto)))
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define DEFINE_AUTO(type, fn)                                                                                \
         static inline void fn##_auto(type *p)                                                                \
         {                                                                                                    \
@@ -24,7 +24,7 @@
                 taken_;                                                                                      \
         })
 
-/* The same for descriptors, whose "nothing" is -1. */
+/* TAKE() for descriptors: sets fd to -1 and returns the old value. */
 #define TAKE_FD(fd)                                                                                          \
         __extension__({                                                                                      \
                 int taken_ = (fd);                                                                           \
@@ -34,6 +34,6 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof(*(a)))
 
-/* Of variables that are large and rarely used: behind all others, which are few pages then.  Init is started
- * so often that each page it touches counts. */
+/* For large variables that are rarely used.  Places them behind all other variables, so that the frequently
+ * used ones share few pages.  init is started so often that each page it touches costs measurable time. */
 #define BULKY __attribute__((section(".bss.zz_large")))

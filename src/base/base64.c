@@ -49,7 +49,7 @@ ssize_t base64_decode(const char *text, size_t len, char *ret, size_t size)
                                 return -EINVAL;
                         four = four << 6 | (uint32_t)v;
                 }
-                /* Bits that say nothing must be nothing. */
+                /* RFC 4648, 3.5: pad bits must be zero. */
                 if ((pad == 1 && (four & 0xff)) || (pad == 2 && (four & 0xffff)))
                         return -EINVAL;
                 for (int k = 0; k < 3 - pad; k++) {

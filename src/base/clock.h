@@ -1,4 +1,4 @@
-/* base/clock.h -- monotonic time, and CPU time, in microseconds. */
+/* base/clock.h -- monotonic time and CPU time in microseconds. */
 #pragma once
 #include <stdint.h>
 #include <time.h>
@@ -10,7 +10,7 @@ static inline int64_t clock_us(void)
         return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* CPU time that this process has used. */
+/* CPU time used by this process. */
 static inline uint64_t clock_cpu_us(void)
 {
         struct timespec ts;

@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-/* Takes away the beginning of a character that was cut off at the end. */
+/* Removes an incomplete UTF-8 character at the end of text. */
 static void cut_clean(char *text)
 {
         size_t len = strlen(text);
@@ -24,8 +24,9 @@ static void cut_clean(char *text)
         }
 }
 
-/* Words quote what came from outside; it must not write on a terminal, or a second line, and JSON takes
- * nothing but UTF-8.  A precision ("%.80s") may cut a character in the middle of the text, too. */
+/* Replaces control characters and invalid UTF-8 by '?'.  Messages quote foreign text, which must not
+ * control a terminal or add a line, and JSON must be UTF-8.  A precision in the format ("%.80s") can also
+ * cut a character in the middle of the text. */
 static void clean(char *text, bool was_cut)
 {
         if (was_cut)
@@ -46,7 +47,8 @@ __attribute__((format(printf, 4, 0))) static int fill(struct cella_err *err, enu
         err->kind = kind;
         err->num = num;
         err->hint[0] = '\0';
-        int n = vsnprintf(err->msg, sizeof err->msg, format, ap); /* checked where it is called */
+        int n = vsnprintf(err->msg, sizeof err->msg, format,
+                          ap); /* the compiler checks format at the callers */
         clean(err->msg, n >= (int)sizeof err->msg);
         return num;
 }

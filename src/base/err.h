@@ -1,18 +1,19 @@
-/* base/err.h -- filling in the caller's struct cella_err. */
+/* base/err.h -- fills in the caller's struct cella_err. */
 #pragma once
 #include "cella.h"
 
-/* Sets *err (which may be NULL) and returns num, which is -errno; so that
- * `return err_set(...)` reads well.  The text of the errno is added to the message.  Out of descriptors is
- * over capacity, whatever it was for. */
+/* Sets *err (err may be NULL), appends the text of the errno to the message, and returns num, which is
+ * -errno, for use as `return err_set(...)`.  -EMFILE and -ENFILE change the kinds CELLA_INTERNAL and
+ * CELLA_ISOLATION_UNAVAILABLE to CELLA_OVER_CAPACITY. */
 int err_set(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
-/* The same without the text of the errno: where the message already says it all. */
+/* Same as err_set(), but does not append the text of the errno and does not change the kind. */
 int err_say(struct cella_err *err, enum cella_kind kind, int num, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
-#ifdef __clang_analyzer__ /* it does not look into another file, and would take the number for any */
+#ifdef __clang_analyzer__ /* The analyzer does not see err.c and would assume that any number can be         \
+                             returned. */
 #define ERR_NUMBER(function, err, kind, num, ...)                                                            \
         __extension__({                                                                                      \
                 int num_ = (num);                                                                            \
@@ -23,5 +24,5 @@ int err_say(struct cella_err *err, enum cella_kind kind, int num, const char *fo
 #define err_say(...) ERR_NUMBER(err_say, __VA_ARGS__)
 #endif
 
-/* Adds what to do about it.  Returns err->num (with err NULL: -EIO). */
+/* Sets the hint: what the user can do about the error.  Returns err->num, or -EIO if err is NULL. */
 int err_hint(struct cella_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

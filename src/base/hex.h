@@ -1,4 +1,4 @@
-/* base/hex.h -- what a hexadecimal digit is worth, in either case; -1 if it is none. */
+/* base/hex.h -- the value of a hexadecimal digit (upper or lower case), or -1. */
 #pragma once
 
 static inline int hex_value(char c)

@@ -9,7 +9,8 @@ int id_make(const char *prefix, char ret[ID_SIZE])
         static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
         unsigned char random[ID_RANDOM_CHARS];
         char text[ID_RANDOM_CHARS + 1];
-        /* Up to 256 bytes come whole and uninterrupted once the pool is ready. */
+        /* Once the kernel's pool is initialised, getrandom() returns up to 256 bytes completely and
+         * uninterrupted. */
         if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
                 return -EIO;
         for (size_t i = 0; i < ID_RANDOM_CHARS; i++)

@@ -6,13 +6,13 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 
-/* Who writes a document is the only one who has its stream: stdio's lock, taken and left several times for
- * each value, is not needed. */
+/* Each stream is used by one thread only, so the unlocked functions of stdio are enough.  Its lock would be
+ * taken several times for each value. */
 
 /* ---- strings ---- */
 
-/* By a byte, what follows the backslash that stands for it; 'u': as \u00xx; 0: it stands for itself, alone or
- * as a part of a character. */
+/* For each byte, the character after the backslash in its escape sequence; 'u': \u00xx; 0: the byte needs
+ * no escape, alone or as part of a UTF-8 character. */
 static const char escapes[256] = {
         [0 ... 0x08] = 'u',    ['\t'] = 't', ['\n'] = 'n',  [0x0b ... 0x0c] = 'u', ['\r'] = 'r',
         [0x0e ... 0x1f] = 'u', ['"'] = '"',  ['\\'] = '\\', [0x7f] = 'u',
@@ -20,8 +20,8 @@ static const char escapes[256] = {
 
 #define ALL(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* In the highest bit of a byte, whether it cannot be copied as it is.  Right up to the first that is set:
- * those above it may be wrong, by what was carried. */
+/* Sets the highest bit of each byte that cannot be copied unchanged.  Only the lowest bit set is reliable:
+ * a carry can set bits above it. */
 static uint64_t odd_bytes(uint64_t eight)
 {
         const uint64_t quote = eight ^ ALL('"'), backslash = eight ^ ALL('\\');
@@ -30,15 +30,15 @@ static uint64_t odd_bytes(uint64_t eight)
         return found & ALL(0x80);
 }
 
-/* A block of our own: output can be a megabyte of newlines, and a call of stdio for each costs more than the
- * run did. */
+/* Output buffer.  Text can be a megabyte of newlines, and a stdio call for each would cost more than the
+ * run. */
 struct block {
         FILE *out;
         size_t used;
         char text[4096];
 };
 
-#define STEP_MAX 8 /* what is read at once; less than twice as much is written */
+#define STEP_MAX 8 /* bytes read in one step; less than twice as many are written */
 
 static void flush(struct block *b)
 {
@@ -63,7 +63,7 @@ static void add_escape(struct block *b, unsigned char c)
                 add(b, short_form, sizeof short_form);
 }
 
-/* One byte, one character, or what stands for it; how many bytes that was. */
+/* Writes one byte or character, escaped if necessary.  Returns the number of bytes consumed. */
 static size_t add_one(struct block *b, const char *p, size_t left)
 {
         const unsigned char c = (unsigned char)*p;
@@ -83,11 +83,11 @@ static size_t add_one(struct block *b, const char *p, size_t left)
         return n > 0 ? n : 1;
 }
 
-/* Eight bytes at a time, as far as they are plain, which most are. */
+/* Writes a quoted string.  Copies eight bytes at a time where none of them needs an escape. */
 static void quoted(FILE *out, const char *data, size_t len)
 {
         const char *p = data, *end = data + len;
-        struct block b; /* its text is not to be zeroed for each key */
+        struct block b; /* not initialised: clearing the text for each key is too slow */
         b.out = out;
         b.text[0] = '"';
         b.used = 1;
@@ -102,7 +102,8 @@ static void quoted(FILE *out, const char *data, size_t len)
                 memcpy(&eight, p, sizeof eight);
                 const uint64_t odd = odd_bytes(eight);
                 const size_t plain = odd ? (size_t)__builtin_ctzll(odd) / 8 : sizeof eight;
-                memcpy(b.text + b.used, &eight, sizeof eight); /* what is not plain is written over */
+                memcpy(b.text + b.used, &eight,
+                       sizeof eight); /* bytes behind the plain ones are overwritten later */
                 b.used += plain;
                 p += plain;
                 if (odd)
@@ -198,7 +199,7 @@ void json_put_raw(struct json *j, const char *key, const char *json, size_t len)
 
 static bool reserve(struct json_text *text, size_t more)
 {
-        if (text->size - text->len > more) /* with room for the NUL */
+        if (text->size - text->len > more) /* includes the NUL */
                 return true;
         size_t size = text->size * 2;
         if (size - text->len <= more)
@@ -217,7 +218,7 @@ static ssize_t write_text(void *cookie, const char *data, size_t len)
         if (!text->data || len > SIZE_MAX / 4 - text->len || !reserve(text, len)) {
                 free(text->data);
                 text->data = NULL;
-                return 0; /* which is an error */
+                return 0; /* 0 means an error */
         }
         memcpy(text->data + text->len, data, len);
         text->len += len;

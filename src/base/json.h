@@ -1,5 +1,5 @@
-/* base/json.h -- writes JSON (jansson, which only the server has, owns the shorter names).  Strings are made
- * valid UTF-8: what is not becomes U+FFFD. */
+/* base/json.h -- writes JSON.  (The shorter names belong to jansson, which only the server uses.)  Invalid
+ * UTF-8 in strings is replaced by U+FFFD. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@ struct json {
         bool more; /* the next value needs a comma */
 };
 
-/* In an object, every value takes a key; in an array and at the top, key is NULL. */
+/* Inside an object, every value needs a key.  Inside an array and at the top level, key is NULL. */
 void json_put_open(struct json *j, const char *key, char bracket);
 void json_put_close(struct json *j, char bracket);
 void json_put_string(struct json *j, const char *key, const char *text);
@@ -21,14 +21,15 @@ void json_put_number(struct json *j, const char *key, uint64_t value);
 void json_put_real(struct json *j, const char *key, double value); /* three decimals */
 void json_put_bool(struct json *j, const char *key, bool value);
 void json_put_null(struct json *j, const char *key);
-void json_put_raw(struct json *j, const char *key, const char *json, size_t len); /* a value as it is */
+void json_put_raw(struct json *j, const char *key, const char *json,
+                  size_t len); /* json is copied unchanged */
 
-/* A stream into memory for long documents: open_memstream() copies what it has, and clears the rest, each
- * time it grows.  After fclose() data is the text with a NUL behind it, to be freed; NULL: there was no
- * memory. */
+/* An output stream into memory for long documents.  open_memstream() copies its contents and clears the
+ * rest each time it grows.  After fclose(), data is the text with a terminating NUL, which the caller
+ * frees; NULL if there was not enough memory. */
 struct json_text {
         char *data;
         size_t len, size;
 };
-/* expected is a guess.  NULL: no memory. */
+/* expected is an estimate of the length.  Returns NULL if there is not enough memory. */
 FILE *json_text_open(struct json_text *ret, size_t expected);

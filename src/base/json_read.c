@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 
 #define FIRST_VALUES 32
-#define NUMBER_MAX 400 /* characters; the longest that means something has about 330 */
+#define NUMBER_MAX 400 /* in characters; the longest meaningful number has about 330 */
 
 struct reader {
         char *at, *end, *begin;
@@ -40,7 +40,7 @@ static bool take(struct reader *r, char c)
         return true;
 }
 
-/* A new value at the end of the array: *ret is its index, because the array may move. */
+/* Appends a value to the array.  *ret is its index, not a pointer, because the array may move. */
 static int add(struct reader *r, enum json_type type, size_t *ret)
 {
         if (r->n == r->max) {
@@ -64,7 +64,7 @@ static int add(struct reader *r, enum json_type type, size_t *ret)
         return 0;
 }
 
-/* Four hexadecimal digits, or -1. */
+/* Returns the value of four hexadecimal digits, or -1. */
 static int hex4(const struct reader *r, const char *p)
 {
         int value = 0;
@@ -79,8 +79,8 @@ static int hex4(const struct reader *r, const char *p)
         return value;
 }
 
-/* After "\u": one character, or two escapes that together are one.  It never takes more room
- * than its escape did. */
+/* Reads one character, or a surrogate pair of two escapes, after "\u".  The character in UTF-8 is never
+ * longer than its escape sequence. */
 static int unescape_unicode(struct reader *r, char **out)
 {
         int first = hex4(r, r->at), second;
@@ -116,7 +116,7 @@ static int unescape(struct reader *r, char **out)
         return 0;
 }
 
-/* How many bytes from here on mean just themselves: most of most strings. */
+/* Returns the number of bytes from here on that can be copied unchanged: usually most of the string. */
 static size_t plain(const struct reader *r)
 {
         const char *p = r->at;
@@ -125,7 +125,7 @@ static size_t plain(const struct reader *r)
         return (size_t)(p - r->at);
 }
 
-/* After the opening quote. */
+/* Reads a string; the opening quote has been read. */
 static int read_string(struct reader *r, size_t index)
 {
         char *text = r->at, *out = text;
@@ -154,7 +154,7 @@ static int read_string(struct reader *r, size_t index)
                 out += n;
                 r->at += n;
         }
-        *out = '\0'; /* over the closing quote at the latest */
+        *out = '\0'; /* overwrites the closing quote at the latest */
         r->at++;
         r->values[index].text = text;
         r->values[index].len = (uint32_t)(out - text);
@@ -206,7 +206,7 @@ static int read_number(struct reader *r, size_t index)
 
 static int read_value(struct reader *r);
 
-/* After the opening bracket, up to and with the closing one. */
+/* Reads a container up to and including the closing bracket; the opening one has been read. */
 static int read_container(struct reader *r, size_t index, char close)
 {
         uint32_t n = 0;

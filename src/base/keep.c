@@ -24,8 +24,8 @@ bool keep_truncated(const struct keep *k)
         return k->total > k->max;
 }
 
-/* Without memory for more, the maximum becomes the current size.  All bytes so far are then at the offset at
- * which they arrived, which is also their place in a ring of that maximum. */
+/* Enlarges data.  If there is no memory, max becomes the current size.  At that point, all bytes are at the
+ * offset at which they arrived, which is also their place in a ring buffer of the new maximum. */
 static void grow(struct keep *k, uint64_t need)
 {
         size_t size = k->size ? k->size : FIRST_SIZE;

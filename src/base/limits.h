@@ -1,6 +1,6 @@
-/* base/limits.h -- the one table of limits: names, units, ranges, defaults, help.
+/* base/limits.h -- the table of limits: names, units, ranges, defaults, help texts.
  *
- * The command line, its help and the checks of the library all read it. */
+ * The command line, its help and the checks of the library read this table. */
 #pragma once
 #include <stddef.h>
 
@@ -9,12 +9,12 @@
 enum limit_unit { LIMIT_BYTES, LIMIT_TIME, LIMIT_CORES, LIMIT_COUNT };
 
 struct limit {
-        const char *name;   /* as in the settings */
-        const char *option; /* as on the command line */
+        const char *name;   /* in the settings */
+        const char *option; /* on the command line */
         enum limit_unit unit;
-        uint32_t bit;                /* CELLA_LIMIT_*; 0: always enforceable */
-        size_t offset, size;         /* of its field in struct cella_limits */
-        uint64_t min, max, standard; /* standard 0 with min > 0: none unless asked for */
+        uint32_t bit;                /* CELLA_LIMIT_*; 0: can always be enforced */
+        size_t offset, size;         /* field in struct cella_limits */
+        uint64_t min, max, standard; /* standard 0 with min > 0: not limited by default */
         const char *help;
 };
 

@@ -1,4 +1,4 @@
-/* base/list.h -- doubly linked lists that live in what they link. */
+/* base/list.h -- doubly linked intrusive lists: struct list is a member of the linked objects. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static inline bool list_empty(const struct list *l)
         return l->next == l;
 }
 
-/* Puts entry at the end of the list. */
+/* Appends entry to the list. */
 static inline void list_add(struct list *l, struct list *entry)
 {
         entry->next = l;
@@ -26,7 +26,7 @@ static inline void list_add(struct list *l, struct list *entry)
         l->previous = entry;
 }
 
-/* Takes it out; fine for one that is in no list, if it was initialised. */
+/* Removes entry from its list.  entry may be in no list if it was initialised. */
 static inline void list_remove(struct list *entry)
 {
         entry->previous->next = entry->next;
@@ -36,8 +36,8 @@ static inline void list_remove(struct list *entry)
 
 #define list_entry(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* The current entry may be removed in the body, no other.
- * NOLINTBEGIN(bugprone-macro-parentheses): at and after are names to declare */
+/* Only the current entry may be removed in the loop body.  NOLINTBEGIN(bugprone-macro-parentheses): at and
+ * after are names to declare */
 #define list_each(at, head, after)                                                                           \
         for (struct list *at = (head)->next, *after = at->next; at != (head); at = after, after = at->next)
 /* NOLINTEND(bugprone-macro-parentheses) */

@@ -7,7 +7,7 @@
 
 #include "base/auto.h"
 
-/* digits[.digits], times scale, rounded down; *end is what follows. */
+/* Parses digits[.digits], multiplies by scale and rounds down.  *end is the character after the number. */
 static int decimal(const char *text, uint64_t scale, uint64_t *ret, const char **end)
 {
         uint64_t whole = 0, fraction = 0, divisor = 1;
@@ -22,7 +22,7 @@ static int decimal(const char *text, uint64_t scale, uint64_t *ret, const char *
                 if (!isdigit((unsigned char)*++p))
                         return -EINVAL;
                 for (; isdigit((unsigned char)*p); p++)
-                        if (divisor < 1000000) { /* finer than that makes no difference */
+                        if (divisor < 1000000) { /* ignore further digits */
                                 fraction = fraction * 10 + (uint64_t)(*p - '0');
                                 divisor *= 10;
                         }
@@ -87,7 +87,7 @@ int parse_count(const char *text, uint64_t *ret)
 
 #define WORD_MAX 32
 
-/* Edits (insert, delete, replace) that turn a into b. */
+/* Levenshtein distance: the number of insertions, deletions and replacements that turn a into b. */
 static unsigned distance(const char *a, const char *b)
 {
         unsigned row[WORD_MAX + 1];
@@ -115,7 +115,7 @@ static unsigned distance(const char *a, const char *b)
 const char *parse_nearest(const char *typed, const void *base, size_t n, size_t stride)
 {
         const char *found = NULL;
-        unsigned best = strlen(typed) > 3 ? 3 : 2; /* more edits than that is another word */
+        unsigned best = strlen(typed) > 3 ? 3 : 2; /* with more edits it is probably another word */
         for (size_t i = 0; i < n; i++) {
                 const char *word = *(const char *const *)((const char *)base + i * stride);
                 unsigned d = word ? distance(typed, word) : WORD_MAX;

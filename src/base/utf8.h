@@ -1,10 +1,10 @@
-/* base/utf8.h -- one character of UTF-8. */
+/* base/utf8.h -- decodes and encodes one UTF-8 character. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length of the well-formed sequence at text, or 0.  Surrogates, overlong forms and values
- * past U+10FFFF are not well-formed. */
+/* Returns the length of the well-formed sequence at text, or 0.  Surrogates, overlong forms and values
+ * above U+10FFFF are not well-formed. */
 static inline size_t utf8_len(const char *text, size_t left)
 {
         const unsigned char *p = (const unsigned char *)text;
@@ -22,7 +22,7 @@ static inline size_t utf8_len(const char *text, size_t left)
         return n;
 }
 
-/* The character of a well-formed sequence of n bytes. */
+/* Decodes a well-formed sequence of n bytes. */
 static inline uint32_t utf8_get(const char *text, size_t n)
 {
         const unsigned char *p = (const unsigned char *)text;
@@ -32,7 +32,7 @@ static inline uint32_t utf8_get(const char *text, size_t n)
         return c;
 }
 
-/* Writes it, up to 4 bytes, and says how many. */
+/* Encodes c into out (up to 4 bytes) and returns the length. */
 static inline size_t utf8_put(char *out, uint32_t c)
 {
         size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;

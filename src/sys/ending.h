@@ -1,17 +1,19 @@
-/* sys/ending.h -- a command says to init that it is about to end, and with what.
+/* sys/ending.h -- a command announces its exit and exit code to init.
  *
- * Nobody hears of a death before the kernel has taken the memory down: 0.3 ms of Python, 2 ms of node, on
- * somebody's clock.  So what is warm (snapshot/) says so a moment earlier, when it has done and closed
- * everything.  Code can say the same, and all it gains is to be believed about its own exit code.
- * Without a libc. */
+ * A parent is only notified of an exit after the kernel has freed the memory: 0.3 ms for Python, 2 ms for
+ * node.  That time would count for the execution.  Therefore restored interpreters (snapshot/) announce
+ * their exit after they have finished and closed everything.  Sandboxed code can send the same signal; this
+ * only allows it to choose its own exit code.
+ *
+ * Does not use a libc. */
 #pragma once
 #include <stdint.h>
 
 #include "sys/raw.h"
 
-#define ENDING_SIGNAL 64 /* the last one: init blocks it, and takes it by a descriptor */
+#define ENDING_SIGNAL 64 /* the last one; init blocks it and reads it from a signalfd */
 
-/* As the kernel has it on 64 bits. */
+/* siginfo_t of the kernel on 64-bit architectures. */
 struct ending_info {
         int32_t signal, error, code, pad;
         int32_t pid;
@@ -20,13 +22,13 @@ struct ending_info {
         char rest[96];
 };
 
-_Static_assert(sizeof(struct ending_info) == 128, "as the kernel has it");
+_Static_assert(sizeof(struct ending_info) == 128, "siginfo_t has 128 bytes");
 
-/* The output is closed, both parts at once, so that who reads it is woken once.  Whoever hears of the end
- * goes first, if there is no other core for him. */
+/* Closes all standard streams with one call, so that the reader of the output is woken once, and sends the
+ * signal.  sched_yield() lets the receiver run first if there is only one core. */
 static inline void sys_announce_end(int status)
 {
-        if (sys_call3(SYS_close_range, 0, 2, 0) < 0) /* before Linux 5.9 */
+        if (sys_call3(SYS_close_range, 0, 2, 0) < 0) /* Linux before 5.9 */
                 for (int i = 0; i < 3; i++)
                         sys_call1(SYS_close, i);
         const struct ending_info info = {

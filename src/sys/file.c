@@ -99,7 +99,7 @@ int sys_pipe2(int fds[2], int flags)
 
 int sys_close_range(unsigned first, unsigned last, unsigned flags)
 {
-        /* No descriptor is above that, and gVisor takes what is for less than none. */
+        /* INT32_MAX is the highest possible descriptor.  gVisor takes larger values as negative. */
         return (int)sys_call3(SYS_close_range, first, last < INT32_MAX ? last : INT32_MAX, flags);
 }
 
@@ -158,7 +158,7 @@ ssize_t sys_read_file(int dir, const char *path, char *text, size_t size)
                 if (n < 0)
                         return n;
                 used += (size_t)n;
-                /* The kernel's files give all they have, up to a page, at once. */
+                /* Files of the kernel return their whole contents, up to a page, in one read. */
                 if (n == 0 || (used < size && n < 4096)) {
                         text[used] = '\0';
                         return (ssize_t)used;

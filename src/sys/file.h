@@ -1,8 +1,8 @@
-/* sys/file.h -- files and descriptors: one thin wrapper a call, each returns a value
- * or -errno.  Everything opened is close-on-exec.  Interrupted calls are restarted. */
+/* sys/file.h -- files and descriptors: one thin wrapper per system call.  Each returns a value or -errno.
+ * All descriptors are opened close-on-exec.  Interrupted calls are restarted. */
 #pragma once
 #include <fcntl.h>
-#include <linux/stat.h> /* struct statx: musl 1.2.3 has none */
+#include <linux/stat.h> /* struct statx is missing in musl 1.2.3 */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ int sys_mknodat(int dir, const char *path, unsigned mode, dev_t device);
 int sys_symlinkat(const char *target, int dir, const char *path);
 int sys_unlinkat(int dir, const char *path, int flags);
 int sys_fchownat(int dir, const char *path, unsigned uid, unsigned gid);
-int sys_fchown(int fd, unsigned id); /* user and group */
+int sys_fchown(int fd, unsigned id); /* sets both user and group to id */
 int sys_statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret);
 int sys_fchdir(int fd);
 int sys_chdir(const char *path);
@@ -31,13 +31,13 @@ int sys_memfd_create(const char *name, unsigned flags);
 int sys_flock(int fd, int operation);
 int sys_set_nonblock(int fd);
 
-/* Writes all of it, or fails. */
+/* Writes all of data.  Returns 0 or -errno. */
 int sys_write_all(int fd, const void *data, size_t len);
 
-/* Opens, writes a whole string in one write (what kernel files want), closes. */
+/* Writes the string in one write(), as files of the kernel require. */
 int sys_write_file(int dir, const char *path, const char *text);
 
-/* Reads a small file into text, NUL-terminated; longer ones are -EFBIG.  Returns the length. */
+/* Reads a small file into text and adds a NUL.  Returns the length, or -EFBIG if the file does not fit. */
 ssize_t sys_read_file(int dir, const char *path, char *text, size_t size);
 
 DEFINE_AUTO(int, sys_close)

@@ -47,7 +47,7 @@ int sys_mount_device(const char *type, const char *device, unsigned attributes)
         return (int)sys_call3(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
 }
 
-/* Of what the caller's namespaces say. */
+/* Mounts a file system that shows the caller's namespaces. */
 static int mount_own(const char *type, unsigned attributes)
 {
         AUTO(sys_close) int fs = (int)sys_call2(SYS_fsopen, type, FSOPEN_CLOEXEC);

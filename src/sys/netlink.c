@@ -9,9 +9,9 @@
 #include "sys/file.h"
 #include "sys/raw.h"
 
-#define ANSWER_BYTES 8192 /* an error repeats the request */
+#define ANSWER_BYTES 8192 /* an error message repeats the request */
 
-/* Room for len bytes and what aligns them, zeroed; NULL: there is none. */
+/* Reserves len bytes plus alignment, zeroed.  Returns NULL if the buffer is full. */
 static void *room(struct netlink *n, size_t len)
 {
         size_t aligned = NLMSG_ALIGN(len);
@@ -25,7 +25,7 @@ static void *room(struct netlink *n, size_t len)
         return at;
 }
 
-/* The message ends where the buffer does. */
+/* Updates the length of the current message, which is the last one in the buffer. */
 static void grown(struct netlink *n)
 {
         struct nlmsghdr *head = (struct nlmsghdr *)(n->data + n->message);
@@ -41,7 +41,7 @@ void netlink_begin(struct netlink *n, unsigned type, unsigned flags, const void 
         n->message = at;
         message->nlmsg_type = (uint16_t)type;
         message->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
-        message->nlmsg_seq = (uint32_t)at + 1; /* any, if each has its own */
+        message->nlmsg_seq = (uint32_t)at + 1; /* any number, but unique in the buffer */
         memcpy((char *)message + NLMSG_HDRLEN, head, len);
         grown(n);
 }
@@ -88,7 +88,7 @@ void netlink_want_answer(struct netlink *n)
                 head->nlmsg_flags |= NLM_F_ACK;
 }
 
-/* 1: no answer in there. */
+/* Returns 1 if the data contains no acknowledgement, else its error code (0: success). */
 static int read_answers(const char *data, size_t len)
 {
         for (size_t at = 0; len - at >= NLMSG_HDRLEN;) {
@@ -125,7 +125,7 @@ int netlink_send(struct netlink *n, int protocol)
         do {
                 r = sys_call6(SYS_recvfrom, fd, (long)answer, sizeof answer, MSG_DONTWAIT, 0, 0);
                 if (r < 0)
-                        return r == -EAGAIN ? -EIO : (int)r; /* no word is not a good one */
+                        return r == -EAGAIN ? -EIO : (int)r; /* a missing answer is not a success */
                 r = read_answers(answer, (size_t)r);
         } while (r == 1);
         return (int)r;

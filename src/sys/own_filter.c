@@ -28,7 +28,7 @@ static const char *const common[] = {
         "fsync",
         "fdatasync",
         "eventfd2",
-        /* the loop */
+        /* event loop */
         "epoll_create1",
         "epoll_ctl",
         "epoll_wait",
@@ -37,7 +37,7 @@ static const char *const common[] = {
         "ppoll",
         "select",
         "pselect6",
-        /* connections */
+        /* sockets */
         "recvfrom",
         "recvmsg",
         "sendto",
@@ -108,7 +108,7 @@ static const char *const common[] = {
         "nanosleep",
         "gettimeofday",
         "time",
-        /* itself */
+        /* own process */
         "getpid",
         "gettid",
         "getuid",
@@ -126,21 +126,22 @@ static const char *const common[] = {
 static int add_conditional(scmp_filter_ctx filter)
 {
         int r = 0;
-        /* Threads, not processes.  clone3 hides its flags: libc falls back to clone. */
+        /* Only threads, no processes.  The filter cannot read the flags of clone3: with ENOSYS, libc falls
+         * back to clone. */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                               SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM));
         r |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-        /* Nothing becomes code that is not yet. */
+        /* No memory can be made executable. */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
         r |= own_filter_ioctl(filter, FIONBIO);
         r |= own_filter_ioctl(filter, FIONREAD);
-        /* Between parts of a program; not to anywhere. */
+        /* Only Unix socket pairs inside the program, no connections to other processes. */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
-                              SCMP_A2(SCMP_CMP_EQ, 0)); /* only looks */
+                              SCMP_A2(SCMP_CMP_EQ, 0)); /* only read */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
         return r;
 }
@@ -155,7 +156,7 @@ static int allow(scmp_filter_ctx filter, const char *const *calls, size_t n)
         int r = 0;
         for (size_t i = 0; i < n && r == 0; i++) {
                 int number = seccomp_syscall_resolve_name(calls[i]);
-                if (number != __NR_SCMP_ERROR && number >= 0) /* an architecture need not have all */
+                if (number != __NR_SCMP_ERROR && number >= 0) /* not every architecture has all calls */
                         r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
         }
         return r;
@@ -164,7 +165,7 @@ static int allow(scmp_filter_ctx filter, const char *const *calls, size_t n)
 int own_filter_load(const struct own_filter *own)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        /* The search for leaks at the end stops and looks at all threads, which this is against. */
+        /* LeakSanitizer stops and inspects all threads at exit, which the filter would forbid. */
         return 0;
 #endif
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -176,7 +177,8 @@ int own_filter_load(const struct own_filter *own)
         if (r == 0 && own->all_threads)
                 r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
         if (r == 0)
-                seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, where this is known */
+                seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE,
+                                 2); /* binary tree, if this libseccomp supports it */
         if (r == 0)
                 r = seccomp_load(filter);
         seccomp_release(filter);

@@ -1,25 +1,25 @@
-/* sys/own_filter.h -- the system call filter that a program of ours loads for itself, once it has what it
- * needs from outside.
+/* sys/own_filter.h -- the system call filter that our programs load for themselves after they have got the
+ * resources that they need from outside.
  *
- * Such a program works on files, connections, memory and threads of its own; that is allowed to all of them
- * (common, in own_filter.c).  Each adds what is its own.  Everything else is EPERM: no program is ever
- * started, nothing that can be written becomes code.
+ * Such a program works with its own files, connections, memory and threads.  All programs are allowed the
+ * calls for that (`common` in own_filter.c), and each adds its own.  All other calls fail with EPERM: the
+ * program cannot start another program, and cannot execute memory that it can write.
  *
- * By libseccomp, so this is compiled into those programs only. */
+ * Uses libseccomp, so only those programs include it. */
 #pragma once
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct own_filter {
-        const char *const *calls; /* by name; those that an architecture does not have are left out */
+        const char *const *calls; /* by name; calls that the architecture does not have are ignored */
         size_t n_calls;
-        int (*add_conditional)(scmp_filter_ctx filter); /* 0, or anything else for an error */
-        bool all_threads;                               /* there may be some already */
+        int (*add_conditional)(scmp_filter_ctx filter); /* returns 0, or another value on error */
+        bool all_threads;                               /* also apply to threads that exist already */
 };
 
-/* -errno. */
+/* Returns 0 or -errno. */
 int own_filter_load(const struct own_filter *own);
 
-/* For add_conditional: one request of ioctl(). */
+/* For add_conditional: allows one request of ioctl(). */
 int own_filter_ioctl(scmp_filter_ctx filter, unsigned long request);

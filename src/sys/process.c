@@ -14,7 +14,7 @@
 
 #define KERNEL_SIGSET_BYTES 8
 
-/* clone3 and clone whose child runs child(arg) on a stack of its own: C has no way to say that. */
+/* clone3 and clone with a child that runs child(arg) on its own stack, which cannot be written in C. */
 long sys_clone3_call(struct clone_args *args, size_t size, void (*child)(void *), void *arg);
 long sys_clone_call(uint64_t flags, void *top, void (*child)(void *), void *arg);
 #if defined __x86_64__
@@ -22,7 +22,7 @@ __asm__(".pushsection .text\n"
         ".type sys_clone3_call, @function\n"
         ".hidden sys_clone3_call\n"
         "sys_clone3_call:\n"
-        "        mov %rdx, %r8\n" /* the kernel keeps these for both */
+        "        mov %rdx, %r8\n" /* the kernel preserves these in both processes */
         "        mov %rcx, %r9\n"
         "        mov $435, %eax\n"
         "        syscall\n"
@@ -37,7 +37,7 @@ __asm__(".pushsection .text\n"
         ".type sys_clone_call, @function\n"
         ".hidden sys_clone_call\n"
         "sys_clone_call:\n"
-        "        mov %rdx, %r8\n" /* without its flag the kernel does not look at it */
+        "        mov %rdx, %r8\n" /* ignored by the kernel without its flag */
         "        mov %rcx, %r9\n"
         "        xor %edx, %edx\n"
         "        xor %r10d, %r10d\n"
@@ -118,7 +118,7 @@ pid_t sys_clone(uint64_t flags, void *top, void (*child)(void *), void *arg)
 
 pid_t sys_fork(uint64_t flags, int *ret_pidfd)
 {
-        /* clone() has these arguments first on all architectures, and hands out pidfds since 5.2. */
+        /* clone() has these arguments first on all architectures.  It returns pidfds since Linux 5.2. */
         return (pid_t)sys_call5(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, 0, ret_pidfd, 0, 0);
 }
 
@@ -135,7 +135,7 @@ int sys_setns(int fd, int kind)
 int sys_end_child(pid_t pid, int pidfd)
 {
         long r = sys_call4(SYS_pidfd_send_signal, pidfd, SIGKILL, 0, 0);
-        return r == -ENOSYS ? sys_kill(pid, SIGKILL) : (int)r; /* valgrind does not know pidfds */
+        return r == -ENOSYS ? sys_kill(pid, SIGKILL) : (int)r; /* valgrind does not support pidfds */
 }
 
 int sys_kill(pid_t pid, int signal)
@@ -202,7 +202,7 @@ int sys_bound_capabilities(void)
 {
         for (int cap = 0; cap < 64; cap++) {
                 int r = sys_prctl(PR_CAPBSET_DROP, (unsigned long)cap, 0);
-                if (r == -EINVAL) /* ends the list of this kernel */
+                if (r == -EINVAL) /* end of the capabilities of this kernel */
                         break;
                 if (r < 0)
                         return r;
@@ -251,7 +251,8 @@ _Noreturn void sys_exit(int code)
 #define SIGNALS 64
 
 struct action {
-        unsigned long handler, rest[3]; /* the kernel's: not libc's, which hides two signals of its own */
+        unsigned long handler,
+                rest[3]; /* struct of the kernel: libc's sigaction() hides two signals that libc uses */
 };
 
 uint64_t sys_ignored_signals(void)

@@ -1,11 +1,12 @@
-/* sys/raw.h -- a system call that answers -errno, without errno.
+/* sys/raw.h -- system calls that return -errno and do not set errno.
  *
- * Why not libc's syscall(): helpers that share memory with their parent (the one
- * that makes a network namespace, see jail/netns.c) would share its errno too. */
+ * libc's syscall() sets errno, and a helper that shares memory with its parent (such as the one that
+ * creates a network namespace, see jail/netns.c) would overwrite the parent's errno. */
 #pragma once
 #include <sys/syscall.h>
 
-/* Not measured by gcov: on aarch64 the counter's code would overwrite x0 between its assignment and `svc`. */
+/* Excluded from gcov: on aarch64, the code of the counter would overwrite x0 between its assignment and
+ * `svc`. */
 __attribute__((no_profile_instrument_function)) static inline long sys_call6(long nr, long a, long b, long c,
                                                                              long d, long e, long f)
 {

@@ -10,7 +10,7 @@ void sys_rights_put(struct msghdr *msg, union sys_rights *rights, const int *fds
 {
         if (n == 0)
                 return;
-        /* What pads the head is the kernel's, too. */
+        /* The padding of the header is copied to the kernel, too, so it is initialised. */
         memset(rights, 0, sizeof *rights);
         msg->msg_control = rights;
         msg->msg_controllen = CMSG_SPACE(sizeof(int) * n);

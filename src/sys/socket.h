@@ -1,5 +1,5 @@
-/* sys/socket.h -- sockets, pipes between them, and waiting for many: one thin wrapper a call, each
- * answers a value or -errno.  All of them for sockets that do not block: nothing is restarted. */
+/* sys/socket.h -- sockets, splice and epoll: one thin wrapper per system call.  Each returns a value or
+ * -errno.  For non-blocking sockets: interrupted calls are not restarted. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static inline int sys_getsockopt(int fd, int level, int name, void *ret, socklen
         return (int)sys_call5(SYS_getsockopt, fd, level, name, ret, size);
 }
 
-/* Of an option that is a number. */
+/* Reads an option of type int. */
 static inline int sys_get_option(int fd, int level, int name, int *ret)
 {
         socklen_t size = sizeof *ret;

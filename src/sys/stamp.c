@@ -18,7 +18,8 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
         return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* A file of our own: changed, so that it has the newest stamp there is, seen, and changed again. */
+/* Changes a new file, reads its timestamp and changes it again, so that the kernel gives it a fine-grained
+ * one. */
 static int change_twice(struct timespec *ret)
 {
         AUTO(sys_close) int fd = sys_memfd_create("stamp", MFD_CLOEXEC);
@@ -38,7 +39,7 @@ bool sys_stamp_now(struct timespec *ret)
         struct timespec stamp = {0};
         const int r = change_twice(&stamp);
         *ret = coarse_now();
-        /* Only a fine one is ahead of the clock that goes in steps. */
+        /* Only a fine-grained timestamp can be later than the coarse clock. */
         if (r < 0 || !is_later(&stamp, ret))
                 return false;
         *ret = stamp;

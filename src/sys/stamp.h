@@ -1,12 +1,14 @@
-/* sys/stamp.h -- a moment as files have it: when something changed, for who asks later what changed since.
+/* sys/stamp.h -- the current time as file timestamps have it, to find out later which files have changed
+ * since.
  *
- * Files are stamped with a clock that goes in steps of some milliseconds; so what was written just before a
- * moment and what is written just after it may look alike.  From Linux 6.13 on, a file whose stamp somebody
- * has seen gets a finer one when it changes, and no file anywhere is stamped with less from then on. */
+ * File timestamps use a clock with a resolution of some milliseconds, so a write shortly before a moment
+ * and one shortly after it can have the same timestamp.  Since Linux 6.13, a file whose timestamp was read
+ * gets a fine-grained timestamp when it changes, and no later timestamp of any file is older than that. */
 #pragma once
 #include <stdbool.h>
 #include <time.h>
 
-/* True: all that was written before has an older stamp, and all that comes has this one or a newer.  False:
- * what was written before may have it as well, unless that was before the clock's last step. */
+/* Returns true if all earlier writes have an older timestamp and all later writes have *ret or a newer one.
+ * Returns false if earlier writes may have the timestamp *ret, too, unless they were before the last clock
+ * tick. */
 bool sys_stamp_now(struct timespec *ret);
