@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "sys/rights.h"
 
-#define VALUES_MAX 8192 /* of one line */
+#define VALUES_MAX 8192 /* per line */
 
 static const char *const phases[] = {[IMAGER_DOWNLOAD] = "download", [IMAGER_UNPACK] = "unpack"};
 
@@ -22,9 +22,9 @@ const char *imager_phase_name(enum imager_phase phase)
         return (size_t)phase < ARRAY_LEN(phases) ? phases[phase] : "?";
 }
 
-/* ---- what it says ---- */
+/* ---- events ---- */
 
-/* Whole characters, as many as fit; those that steer terminals become '?'. */
+/* Copies as many whole characters as fit.  Replaces control characters by '?'. */
 static void copy_text(char *ret, size_t size, const char *text)
 {
         size_t at = 0, left = text ? strlen(text) : 0;
@@ -111,7 +111,7 @@ static int parse_done(const struct json_value *root, struct imager_event *ret)
         return r;
 }
 
-/* Kinds that can come of an archive or a registry; no word of it makes a request unauthorized with us. */
+/* Error kinds that an archive or a registry can cause.  cella-image cannot make a request "unauthorized". */
 static enum cella_kind kind_of(const char *word)
 {
         static const enum cella_kind kinds[] = {
@@ -215,8 +215,8 @@ static int finish(struct line *l, char **ret, size_t *ret_len)
         return 0;
 }
 
-/* There may be a password in it.  Memory that never moves and no buffer of stdio's: so the only copy is the
- * one that the caller gets and wipes. */
+/* The line may contain a password.  The buffer never moves and stdio does not buffer, so that the only copy
+ * is the one that the caller gets and wipes. */
 int imager_write_pull(uint64_t id, const struct imager_pull *pull, char **ret, size_t *ret_len)
 {
         struct line l = {.text = calloc(1, IMAGER_LINE_MAX + 1)};

@@ -1,11 +1,12 @@
-/* wire/imager.h -- lines between cella-image and whoever started it: `cella image`, or the server.
+/* wire/imager.h -- the protocol between cella-image and the process that started it: `cella image` or the
+ * server.
  *
- * A stream socket, descriptor IMAGER_FD of cella-image, and the store's directory, IMAGER_STORE_FD.  JSON,
- * one object a line, of at most IMAGER_LINE_MAX bytes with its newline.  image/imager.h has the requests and
- * the answers; of requests, IMAGER_JOBS_MAX may be under way.
+ * A stream socket (descriptor IMAGER_FD of cella-image) and the directory of the store (IMAGER_STORE_FD).
+ * One JSON object per line, of at most IMAGER_LINE_MAX bytes including the newline.  image/imager.h
+ * describes requests and replies.  At most IMAGER_JOBS_MAX requests may be active.
  *
- * cella-image reads archives that strangers made.  What it says is checked here and believed nowhere: a line
- * that is none of these ends the connection, and who wants to know of an image reads the store. */
+ * cella-image parses untrusted archives.  Its messages are validated here and not trusted: an invalid line
+ * closes the connection, and information about images is read from the store. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +18,9 @@
 #define IMAGER_STORE_FD 4
 #define IMAGER_LINE_MAX 65536
 #define IMAGER_JOBS_MAX 8
-#define IMAGER_IMAGES_MAX 16 /* told of one archive */
-#define IMAGER_ID_SIZE 65    /* of an image: 64 hex digits and the NUL */
-#define IMAGER_LAYER_SIZE 72 /* "sha256:" and 64 hex digits, or a name of what is being read */
+#define IMAGER_IMAGES_MAX 16 /* reported per archive */
+#define IMAGER_ID_SIZE 65    /* image id: 64 hexadecimal digits and the NUL */
+#define IMAGER_LAYER_SIZE 72 /* "sha256:" and 64 hexadecimal digits, or a name of the layer that is read */
 
 enum imager_event_type { IMAGER_PROGRESS, IMAGER_DONE, IMAGER_FAILED };
 enum imager_phase { IMAGER_DOWNLOAD, IMAGER_UNPACK };
@@ -27,32 +28,33 @@ enum imager_phase { IMAGER_DOWNLOAD, IMAGER_UNPACK };
 struct imager_event {
         uint64_t id;
         enum imager_event_type type;
-        /* Of progress: */
+        /* IMAGER_PROGRESS: */
         enum imager_phase phase;
-        char layer[IMAGER_LAYER_SIZE]; /* harmless characters only; may be empty */
-        uint64_t done, total;          /* total 0: not known */
-        /* Of the end, of pull and import: */
-        char images[IMAGER_IMAGES_MAX][IMAGER_ID_SIZE]; /* an archive may have had several */
+        char layer[IMAGER_LAYER_SIZE]; /* printable characters only; may be empty */
+        uint64_t done, total;          /* total 0: unknown */
+        /* IMAGER_DONE of pull and import: */
+        char images[IMAGER_IMAGES_MAX][IMAGER_ID_SIZE]; /* an archive can contain several */
         unsigned n_images;
-        /* Of gc: what is gone; of rm, whether the image itself is, and not only a name of it. */
-        uint64_t gone, layers, roots, bytes; /* gone: images */
+        /* IMAGER_DONE of gc: the numbers removed.  Of rm: removed is true if the image itself was removed,
+         * not only a name. */
+        uint64_t gone, layers, roots, bytes; /* gone: number of images */
         bool removed;
-        struct cella_err err; /* of IMAGER_FAILED */
+        struct cella_err err; /* IMAGER_FAILED */
 };
 
 const char *imager_phase_name(enum imager_phase phase);
 
-/* The line is changed.  -EPROTO: it is none of the protocol. */
+/* Parses a line, which is modified.  Returns 0, or -EPROTO if the line is not part of the protocol. */
 int imager_event_parse(char *line, size_t len, struct imager_event *ret);
 
-/* ---- requests: a line with its newline, for the caller to free() ---- */
+/* ---- requests: *ret is a line including the newline; the caller frees it ---- */
 struct imager_pull {
         const char *ref, *platform; /* platform may be NULL */
         bool insecure;
         const char *credentials; /* a JSON object, see image/registry/credentials.h; NULL: none */
 };
 struct imager_import {
-        const char *name; /* NULL: what the archive says */
+        const char *name; /* NULL: use the name in the archive */
         const char *source;
         const char *config; /* a JSON object; NULL: none */
 };
@@ -63,18 +65,19 @@ int imager_write_gc(uint64_t id, char **ret, size_t *ret_len);
 int imager_write_bound(uint64_t id, uint64_t bytes, char **ret, size_t *ret_len);
 int imager_write_cancel(uint64_t id, uint64_t target, char **ret, size_t *ret_len);
 
-/* Sends all of it, without waiting; fd (-1: none) comes with it and stays the caller's.  What does not fit is
- * -EAGAIN: a socket takes more than all jobs say, so it is not being read, and of no more use. */
+/* Sends the whole line without blocking, with the descriptor fd (-1: none), which stays open in the caller.
+ * Returns 0 or -errno.  -EAGAIN: the socket's buffer is larger than the messages of all jobs, so the peer
+ * does not read and the connection is useless. */
 int imager_send(int socket, const char *line, size_t len, int fd);
 
-/* Puts lines together. */
+/* Assembles lines. */
 struct imager_reader {
         size_t start, end;
         char data[IMAGER_LINE_MAX];
 };
-/* Without waiting.  1 with a line (without its newline, changeable, until the next call), 0 when the other
- * end has closed, -EAGAIN, -EPROTO for a line that is too long, or -errno.  Descriptors that come are
- * dropped. */
+/* Reads without blocking.  Returns 1 with a line (without its newline, modifiable, valid until the next
+ * call), 0 if the peer has closed the connection, -EAGAIN, -EPROTO for a line that is too long, or -errno.
+ * Received descriptors are closed. */
 int imager_read(struct imager_reader *reader, int socket, char **ret, size_t *ret_len);
-/* There is one without reading further. */
+/* Returns true if imager_read() would return a line without reading from the socket. */
 bool imager_has_line(const struct imager_reader *reader);

@@ -1,10 +1,9 @@
-/* wire/keeper.h -- what the server asks of the keeper, and the keeper's answers.
+/* wire/keeper.h -- requests of the server to the keeper, and the keeper's replies.
  *
- * A SOCK_SEQPACKET pair: one message, one packet, of exactly the size of its type's struct.
- * The keeper believes nothing it reads: a packet of another size, an unknown type, a sandbox
- * that is not there, a string without an end close the connection, and with it every sandbox.
- * The server numbers its requests; the answer carries the number.  Native byte order; no
- * holes. */
+ * The transport is a SOCK_SEQPACKET pair: one message per packet, of exactly the size of its type's struct.
+ * The keeper does not trust its input: a packet of another size, an unknown type, an unknown sandbox or a
+ * string without a terminating NUL closes the connection and ends every sandbox.  The server numbers its
+ * requests; a reply has the number of its request.  Native byte order; no padding in the structs. */
 #pragma once
 #include <stdint.h>
 
@@ -13,46 +12,47 @@
 #define KEEPER_SANDBOXES_MAX 4096
 #define KEEPER_NAME_MAX 64
 #define KEEPER_PATH_MAX 1024
-#define KEEPER_IMAGE_MAX 400 /* a whole reference fits; the native engine takes an id, 64 hex digits */
+#define KEEPER_IMAGE_MAX 400 /* the longest reference; native engine: an id of 64 digits */
 
 enum keeper_request {
         KEEPER_MAKE = 1, /* struct keeper_make: KEEPER_MADE or KEEPER_FAILED */
         /* All others: struct keeper_about. */
-        KEEPER_END,        /* kills and removes it: KEEPER_ENDED */
-        KEEPER_KILL,       /* kills everything in it; no answer (KEEPER_DIED follows) */
-        KEEPER_COUNT,      /* KEEPER_COUNTED */
-        KEEPER_THROTTLE,   /* applies its CPU limit, see cgroup_throttle(); no answer */
-        KEEPER_UNTHROTTLE, /* no answer */
-        KEEPER_FREEZE,     /* KEEPER_DONE when nothing in it runs any more, or KEEPER_FAILED */
-        KEEPER_THAW,       /* KEEPER_DONE or KEEPER_FAILED */
-        KEEPER_READY,      /* about no sandbox: the server takes requests now; no answer */
-        KEEPER_DROP,       /* struct keeper_drop: a persistent workspace is not wanted any more; no answer */
-        KEEPER_IMAGER_WANTED, /* about no sandbox: KEEPER_IMAGER or KEEPER_FAILED.  The one before, if the
-                               * server had one, is of no more use to it */
-        KEEPER_DOCKER_WANTED, /* the same: KEEPER_DOCKER or KEEPER_FAILED */
+        KEEPER_END,           /* kills and removes the sandbox: KEEPER_ENDED */
+        KEEPER_KILL,          /* kills all processes; no reply (KEEPER_DIED follows) */
+        KEEPER_COUNT,         /* KEEPER_COUNTED */
+        KEEPER_THROTTLE,      /* applies the CPU limit, see cgroup_throttle(); no reply */
+        KEEPER_UNTHROTTLE,    /* no reply */
+        KEEPER_FREEZE,        /* KEEPER_DONE when all processes are stopped, or KEEPER_FAILED */
+        KEEPER_THAW,          /* KEEPER_DONE or KEEPER_FAILED */
+        KEEPER_READY,         /* no sandbox: the server accepts requests from now on; no reply */
+        KEEPER_DROP,          /* struct keeper_drop: a persistent workspace is no longer needed; no reply */
+        KEEPER_IMAGER_WANTED, /* no sandbox: KEEPER_IMAGER or KEEPER_FAILED.  A socket that the server got
+                                 before becomes useless */
+        KEEPER_DOCKER_WANTED, /* same: KEEPER_DOCKER or KEEPER_FAILED */
 };
 
 enum keeper_reply {
-        KEEPER_MADE = 100, /* struct keeper_made; descriptors: the control socket, see wire/init.h, and
-                            * counters.  The walls are under way; INIT_READY or INIT_FAILED comes there. */
+        KEEPER_MADE = 100, /* struct keeper_made; descriptors: the control socket, see wire/init.h, and the
+                              counters.  init is still building the isolation; it sends INIT_READY or
+                              INIT_FAILED on the control socket */
         KEEPER_FAILED,     /* struct keeper_failed */
         KEEPER_ENDED,      /* struct keeper_about */
         KEEPER_COUNTED,    /* struct keeper_counted */
         KEEPER_DONE,       /* struct keeper_about */
         KEEPER_IMAGER,     /* struct keeper_about; descriptor: the socket of cella-image, see wire/imager.h */
         KEEPER_DOCKER, /* struct keeper_about; descriptor: the socket of cella-docker, see wire/docker.h */
-        /* Not asked for; number 0: */
-        KEEPER_DIED,   /* struct keeper_about: its init is gone.  It still has to be ended. */
-        KEEPER_STOP,   /* struct keeper_about: shut down, the operator said so */
-        KEEPER_RELOAD, /* struct keeper_about: read the settings again */
+        /* Unsolicited; number 0: */
+        KEEPER_DIED,   /* struct keeper_about: init is dead.  The server must still send KEEPER_END. */
+        KEEPER_STOP,   /* struct keeper_about: the operator wants the server to shut down */
+        KEEPER_RELOAD, /* struct keeper_about: the server must reload the settings */
         KEEPER_EGRESS, /* struct keeper_about; descriptor: the socket of a new egress process, see
-                        * wire/egress.h. Comes first, and again when the last one has died */
+                          wire/egress.h.  Sent first, and again after an egress process has died */
 };
 
 enum keeper_workspace {
-        KEEPER_SCRATCH,    /* private and gone with the sandbox */
-        KEEPER_PERSISTENT, /* kept in the state directory under `name`: a volume where there can be some,
-                            * with workspaces/`name` as its mark; else that directory itself */
+        KEEPER_SCRATCH,    /* private, removed with the sandbox */
+        KEEPER_PERSISTENT, /* kept in the state directory as `name`: a volume if the host supports it, marked
+                              by workspaces/`name`; otherwise that directory */
         KEEPER_READ_ONLY,  /* `root`/`name`, a directory of the host */
         KEEPER_READ_WRITE,
 };
@@ -63,18 +63,20 @@ struct keeper_make {
         uint32_t workspace; /* enum keeper_workspace */
         uint32_t user_root;
         uint32_t terminals;
-        uint32_t long_lived; /* it can be frozen; 0.1 ms more to make */
-        uint32_t network;    /* it gets a way out, see INIT_NETWORK */
-        uint32_t direct;   /* no walls but limits: the host's files and network (mode "off").  As a user that
-                            * owns nothing, if the keeper is root.  Scratch workspace, no network, not
-                            * long-lived */
-        uint32_t uid, gid; /* who the code is inside, where there is an image; without one: zero */
-        uint32_t pulls;    /* the image may be fetched; by cella-docker only */
+        uint32_t long_lived; /* can be frozen; takes 0.1 ms longer to create */
+        uint32_t network;    /* has a network, see INIT_NETWORK */
+        uint32_t direct;   /* no isolation except limits: the host's files and network (mode "off"), as a user
+                              that owns nothing if the keeper is root.  Scratch workspace, no network, not
+                              long-lived */
+        uint32_t uid, gid; /* the code's user inside if there is an image; otherwise 0 */
+        uint32_t pulls;    /* the image may be pulled; only cella-docker */
         char id[32];       /* sbx_..., for messages and logs */
-        char name[KEEPER_NAME_MAX];   /* one path component: letters, digits, - _ . not in front */
-        char root[KEEPER_PATH_MAX];   /* absolute; must be in or below what the operator allowed */
+        char name[KEEPER_NAME_MAX]; /* one path component: letters, digits, - _ and, not as the first
+                                       character, . */
+        char root[KEEPER_PATH_MAX]; /* absolute; must be one of the directories that the operator allowed, or
+                                       below it */
         char image[KEEPER_IMAGE_MAX]; /* "": a view of this machine */
-        struct cella_limits limits;   /* filled in from zeroed memory */
+        struct cella_limits limits;   /* copied into zeroed memory */
 };
 
 struct keeper_about {
@@ -90,10 +92,11 @@ struct keeper_drop {
 
 struct keeper_made {
         uint32_t type, number;
-        uint32_t sandbox;       /* the handle: of no other sandbox while the keeper lives */
+        uint32_t sandbox;       /* handle, never reused by this keeper */
         uint32_t missing;       /* CELLA_LIMIT_* that this host cannot enforce */
-        uint32_t counted;       /* it has a cgroup */
-        uint32_t counters;      /* whose files come with it, in this order: 1 << enum counter.  None: ask */
+        uint32_t counted;       /* the sandbox has a cgroup */
+        uint32_t counters;      /* set of 1 << enum counter: the files attached, in this order.  0: use
+                                   KEEPER_COUNT */
         uint64_t cpu_us_before; /* see struct counters */
 };
 
@@ -110,7 +113,7 @@ struct keeper_counted {
         uint64_t memory_bytes, memory_peak_bytes;
         uint64_t oom_kills, forks_refused;
         uint32_t processes, processes_peak;
-        int64_t read_us; /* clock_us() just before they were read; 0: nobody has */
+        int64_t read_us; /* clock_us() just before the counters were read; 0: not read */
 };
 
 enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4 };

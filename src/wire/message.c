@@ -23,7 +23,7 @@ int message_pair(int ret[2])
         return (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret);
 }
 
-/* Goes on where a partial write left off; descriptors travel with the first byte only. */
+/* Sends everything, also after partial writes.  Descriptors are sent with the first byte only. */
 static int send_rest(int socket, struct msghdr *msg)
 {
         while (msg->msg_iovlen > 0) {
@@ -63,7 +63,7 @@ int message_send(int socket, uint32_t type, uint32_t tag, const int *fds, unsign
         return send_rest(socket, &msg);
 }
 
-/* One recvmsg: its bytes, and its descriptors into *ret.  The number of bytes or -errno. */
+/* Calls recvmsg() once: bytes into data, descriptors into *ret.  Returns the number of bytes or -errno. */
 static long receive_some(int socket, char *data, size_t len, int flags, struct message *ret)
 {
         char control[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
@@ -84,7 +84,7 @@ static long receive_some(int socket, char *data, size_t len, int flags, struct m
         return msg.msg_flags & MSG_CTRUNC ? -EPROTO : n;
 }
 
-/* Reads exactly len bytes; with any, the descriptors too.  1, 0 on a clean end, -errno. */
+/* Reads exactly len bytes and the descriptors sent with them.  Returns 1, 0 at a clean end, or -errno. */
 static int receive_exactly(int socket, char *data, size_t len, struct message *ret)
 {
         size_t got = 0;
@@ -189,7 +189,7 @@ void message_ahead_done(struct message_ahead *reader)
         message_close_fds(&reader->last);
 }
 
-/* The length of the frame at that place, with its header; 0: not all of the header is there. */
+/* Returns the length of the frame at that offset including its header; 0: the header is incomplete. */
 static size_t frame_bytes(const struct message_ahead *r, size_t at, struct header *ret)
 {
         if (r->end - at < sizeof *ret)
@@ -198,7 +198,7 @@ static size_t frame_bytes(const struct message_ahead *r, size_t at, struct heade
         return sizeof *ret + (size_t)ret->len;
 }
 
-/* Where the last frame begins of those of which there is something. */
+/* Returns the offset of the last frame that has at least partly arrived. */
 static size_t last_begin(const struct message_ahead *r)
 {
         struct header header;
@@ -230,7 +230,8 @@ int message_ahead_next(struct message_ahead *r, struct message *ret, const char 
         return 1;
 }
 
-/* They are for the frame that nothing of had come before, or for the rest of the one that had begun. */
+/* Assigns the received descriptors to the frame that started with this read, or to the frame that was
+ * continued by it. */
 static int sort_in(struct message_ahead *r, struct message *came)
 {
         const size_t begin = last_begin(r);

@@ -11,10 +11,10 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-#define SIZE_US 100000      /* how often to look whether a terminal has another size */
-#define FAREWELL_US 2000000 /* for the owner to take what the dead have written, before he is told */
+#define SIZE_US 100000      /* interval of checks for a changed terminal size */
+#define FAREWELL_US 2000000 /* for the owner to read the remaining data of a dead container */
 
-/* ---- frames that go ---- */
+/* ---- outgoing frames ---- */
 
 size_t relay_room(const struct relay *r, size_t kept)
 {
@@ -39,7 +39,7 @@ void relay_put(struct relay *r, enum relay_frame_kind kind, uint32_t stream, uin
         relay_put_bytes(r, (const char *)&frame, sizeof frame);
 }
 
-/* A socket with something unread at its far end is reset when that is closed. */
+/* Closing a socket whose peer has unread data resets the connection. */
 static bool is_gone(long n)
 {
         return n == -EPIPE || n == -ECONNRESET;
@@ -51,7 +51,8 @@ static int send_out(struct relay *r)
                 ssize_t n = sys_write(r->out, r->out_bytes + r->out_at, r->out_len - r->out_at);
                 if (n == -EAGAIN)
                         break;
-                if (is_gone(n) && !r->inside) /* nobody hears us, but what was said is still to be read */
+                if (is_gone(n) &&
+                    !r->inside) /* the peer does not read any more, but its data must still be read */
                         r->out_at = r->out_len;
                 else if (n < 0)
                         return (int)n;
@@ -66,7 +67,7 @@ static int send_out(struct relay *r)
 
 static int receive(struct relay *r)
 {
-        for (int i = 0; i < 4; i++) { /* then it is others' turn */
+        for (int i = 0; i < 4; i++) { /* then the other descriptors are served */
                 long n = r->receive(r, r->in_bytes, sizeof r->in_bytes);
                 if (n == -EAGAIN)
                         return 0;
@@ -79,7 +80,7 @@ static int receive(struct relay *r)
         return 0;
 }
 
-/* ---- what the descriptors have to say ---- */
+/* ---- events of the descriptors ---- */
 
 static void look_at_size(struct relay *r, struct relay_stream *s)
 {
@@ -142,7 +143,7 @@ static void put_due(struct relay *r, struct relay_stream *s)
         }
 }
 
-/* What poll() is to say of a stream's descriptor.  That the reader of a pipe is gone comes unasked. */
+/* Events to poll for on a stream's descriptor.  POLLERR for a pipe without reader is always reported. */
 static short wanted(const struct relay_stream *s)
 {
         const bool writes = s->writes && !s->stopped;
@@ -188,7 +189,7 @@ static int wait_for_something(struct relay *r, int64_t timeout_us)
         return n < 0 && n != -EINTR ? n : 0;
 }
 
-/* One round.  What it reads goes out in the same round, if the stream takes it. */
+/* Runs one iteration.  Data read in it is also sent in it, as far as the stream accepts it. */
 static int turn(struct relay *r, int64_t timeout_us)
 {
         int e = wait_for_something(r, timeout_us);
@@ -205,7 +206,7 @@ static int turn(struct relay *r, int64_t timeout_us)
         if (e == 0)
                 e = relay_deliver_messages(r);
         if (e == 0)
-                e = relay_send_messages(r); /* those that waited for what was read now */
+                e = relay_send_messages(r); /* messages that waited for data read just now */
         put_due(r, &r->control);
         for (unsigned i = 0; i < r->n_streams; i++) {
                 put_due(r, &r->streams[i]);
@@ -214,10 +215,9 @@ static int turn(struct relay *r, int64_t timeout_us)
         return e < 0 || r->far_closed ? e : send_out(r);
 }
 
-/* ---- its life ---- */
+/* ---- life cycle ---- */
 
-/* The container is gone: what it said before is the owner's, who is told when he has it, or takes too long.
- */
+/* The container is gone.  Delivers its remaining data to the owner, until all is read or the time is over. */
 static void say_farewell(struct relay *r)
 {
         const int64_t until = clock_us() + FAREWELL_US;
@@ -259,7 +259,7 @@ int relay_run(struct relay *r, uint32_t messages)
                 else
                         e = turn(r, -1);
         }
-        if (e == -EPIPE) /* what came at last, in the same breath as the end */
+        if (e == -EPIPE) /* messages that arrived together with the end */
                 e = relay_deliver_messages(r);
         if (!r->inside)
                 say_farewell(r);

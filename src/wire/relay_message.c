@@ -1,4 +1,4 @@
-/* wire/relay_message.c -- the messages of a relay, and the descriptors that go with them. */
+/* wire/relay_message.c -- the messages of a relay and the descriptors that are sent with them. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,9 +11,9 @@
 #include "wire/relay.h"
 
 #define RECORD sizeof(struct relay_record)
-#define LARGE (256u * 1024) /* then its memory is given back */
+#define LARGE (256u * 1024) /* larger data is released with madvise() after use */
 
-/* ---- that a command has ended, told after what it wrote ---- */
+/* ---- INIT_EXITED is held until the command's output is delivered ---- */
 
 static bool is_quiet(const struct relay *r, uint32_t tag)
 {
@@ -26,7 +26,7 @@ static bool is_quiet(const struct relay *r, uint32_t tag)
         return true;
 }
 
-/* Inside, what is in the pipes is yet to be read. */
+/* Inside, the pipes may contain unread output. */
 static void moisten(struct relay *r, uint32_t tag)
 {
         for (unsigned i = 0; i < r->n_streams && r->inside; i++)
@@ -34,7 +34,7 @@ static void moisten(struct relay *r, uint32_t tag)
                         r->streams[i].wet = true;
 }
 
-/* True: it was put aside. */
+/* Returns true if the message was put aside. */
 static bool hold(struct relay *r, const struct relay_parcel *p)
 {
         if (p->record.type != INIT_EXITED || p->record.len > sizeof r->held[0].data ||
@@ -50,7 +50,7 @@ static bool hold(struct relay *r, const struct relay_parcel *p)
         return true;
 }
 
-/* One that need not wait any more becomes the parcel. */
+/* Moves a held message that need not wait any more into the parcel. */
 static bool release(struct relay *r, struct relay_parcel *p)
 {
         for (unsigned i = 0; i < r->n_held; i++) {
@@ -78,7 +78,7 @@ static void give_back(const struct relay_parcel *p)
 
 /* ---- from the socket to the far side ---- */
 
-/* What its receiver can do with it; RELAY_NONE: nothing that goes through a stream. */
+/* Returns what the receiver can do with the descriptor; RELAY_NONE: it cannot be forwarded as a stream. */
 static enum relay_kind kind_of(const struct relay *r, int fd)
 {
         struct statx st;
@@ -91,15 +91,15 @@ static enum relay_kind kind_of(const struct relay *r, int fd)
                                        type == SOCK_STREAM
                                ? RELAY_BOTH
                                : RELAY_NONE;
-        if (r->inside) /* all that init gives away is a terminal's master */
+        if (r->inside) /* init only sends masters of terminals */
                 return S_ISCHR(st.stx_mode) ? RELAY_TERMINAL : RELAY_NONE;
-        if (S_ISREG(st.stx_mode)) /* content to be read from where it stands */
+        if (S_ISREG(st.stx_mode)) /* content is read from the current offset */
                 return RELAY_READS;
         long mode = sys_call2(SYS_fcntl, fd, F_GETFL) & O_ACCMODE;
         return mode == O_RDONLY ? RELAY_READS : mode == O_WRONLY ? RELAY_WRITES : RELAY_NONE;
 }
 
-/* The descriptor stays with us: who was to read from it has us read, and so on. */
+/* Keeps the descriptor: if the receiver would read from it, the relay reads instead, and so on. */
 static int keep(struct relay *r, const struct message *m, unsigned i)
 {
         enum relay_kind kind = kind_of(r, m->fds[i]);
@@ -147,7 +147,7 @@ static int take_message(struct relay *r, struct message *m)
         return e;
 }
 
-/* Puts of it into frames what may go. */
+/* Puts as much of the message into frames as the credit and the buffer allow. */
 static void push(struct relay *r)
 {
         struct relay_parcel *p = &r->sent;
@@ -208,7 +208,8 @@ int relay_send_messages(struct relay *r)
 
 /* ---- from the far side to the socket ---- */
 
-/* What stands in for a descriptor of the far side: ours, and theirs that goes with the message. */
+/* Creates the replacement of a descriptor of the far side: *ret_ours is the relay's end, the return value
+ * the end that is sent with the message. */
 static int stand_in(const struct relay *r, enum relay_kind kind, int *ret_ours)
 {
         int pair[2], e;
@@ -255,7 +256,7 @@ static void forget(struct relay *r, unsigned n)
         }
 }
 
-/* -EAGAIN: there are too many descriptors now. */
+/* Returns -EAGAIN if there are too many descriptors now. */
 static int open_all(struct relay *r)
 {
         const unsigned n = r->received.record.n_fds;
@@ -271,7 +272,7 @@ static int open_all(struct relay *r)
         return 0;
 }
 
-/* That what is asked for is something that the far side can want. */
+/* Checks that the request is valid for the far side. */
 static int check(struct relay *r)
 {
         const struct relay_record *m = &r->received.record;
@@ -290,7 +291,7 @@ static int check(struct relay *r)
         return 0;
 }
 
-/* True: a whole message is there. */
+/* Returns 1 if a complete message has arrived, 0 if not, or -errno. */
 static int assemble(struct relay *r)
 {
         struct relay_parcel *p = &r->received;
@@ -307,7 +308,7 @@ static int assemble(struct relay *r)
         return p->done == RECORD + p->record.len;
 }
 
-/* Descriptors go with the first byte. */
+/* Descriptors are sent with the first byte. */
 static int send_some(struct relay *r)
 {
         struct relay_parcel *p = &r->received;
@@ -346,7 +347,7 @@ static int send_parcel(struct relay *r)
         return 0;
 }
 
-/* Who had the socket is gone.  What he said last is still told. */
+/* The socket's peer is gone.  Its last messages are still forwarded. */
 static void fall_deaf(struct relay *r)
 {
         struct relay_parcel *p = &r->received;

@@ -1,4 +1,4 @@
-/* wire/relay_stream.c -- the numbered streams of a relay, and the frames that come for them. */
+/* wire/relay_stream.c -- the numbered streams of a relay and the incoming frames for them. */
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -41,7 +41,7 @@ struct relay_stream *relay_stream_new(struct relay *r, uint32_t id, uint32_t tag
         return &r->streams[i];
 }
 
-/* Closes what has no more use, so that who is at the other end of it knows. */
+/* Closes or shuts down the unused directions, so that the peer notices. */
 static void settle(struct relay_stream *s)
 {
         const bool writes = s->writes && !s->stopped;
@@ -53,7 +53,7 @@ static void settle(struct relay_stream *s)
                 sys_call2(SYS_shutdown, s->fd, s->reads ? SHUT_WR : SHUT_RD);
 }
 
-/* A terminal has no halves. */
+/* A terminal cannot be closed in one direction only. */
 void relay_end_reading(struct relay_stream *s)
 {
         if (!s->reads)
@@ -146,11 +146,11 @@ void relay_flush(struct relay_stream *s)
                 end_writing(s);
 }
 
-/* Through to the descriptor as far as that takes it. */
+/* Writes to the descriptor as much as it accepts and buffers the rest. */
 static int take_data(struct relay_stream *s, const char *data, uint32_t len)
 {
         if (s->stopped)
-                return 0; /* its end is on the way */
+                return 0; /* RELAY_STOP was sent already */
         if (s->kind != RELAY_NONE && s->len == 0) {
                 ssize_t n = sys_write(s->fd, data, len);
                 if (n < 0 && n != -EAGAIN) {
@@ -166,7 +166,7 @@ static int take_data(struct relay_stream *s, const char *data, uint32_t len)
         return len == 0 || ring_put(s, data, len) ? 0 : -ENOMEM;
 }
 
-/* ---- frames that come ---- */
+/* ---- incoming frames ---- */
 
 static int begin_data(struct relay *r, struct relay_stream *s, uint32_t len)
 {
@@ -190,7 +190,7 @@ static int take_end(struct relay *r, struct relay_stream *s)
         return 0;
 }
 
-/* Of a stream that is over on our side, a grant may still be on its way, and so may a stop. */
+/* A grant or stop can arrive for a stream that was closed on our side. */
 static int take_grant(struct relay_stream *s, uint32_t more)
 {
         if (!s)
@@ -213,7 +213,7 @@ static int take_frame(struct relay *r, const struct relay_frame *f)
 {
         struct relay_stream *s = f->kind == RELAY_HELLO ? NULL : relay_stream_find(r, f->stream);
         if (!r->inside && r->greeted == (f->kind == RELAY_HELLO))
-                return -EPROTO; /* the first, and only that */
+                return -EPROTO; /* the hello must be the first frame and must not be repeated */
         switch (f->kind) {
         case RELAY_HELLO:
                 r->greeted = true;
