@@ -1,4 +1,4 @@
-/* http/answer.c -- replies, and how they reach MHD or, in the middle of a body, the socket. */
+/* http/answer.c -- replies, which are passed to MHD or, within a body, written to the socket. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 void reply_done(struct reply *reply)
 {
         for (unsigned i = 0; i < reply->n_headers; i++)
-                free(reply->headers[i].name); /* its value is in the same block */
+                free(reply->headers[i].name); /* the value is in the same block */
         free(reply->type);
         free(reply->body);
 }
@@ -107,7 +107,7 @@ enum MHD_Result answer_queue(struct http_request *request)
         request->queued = true;
         request->early = request->body.expected && !request->body.whole;
         result = MHD_queue_response(request->connection->mhd, (unsigned)request->reply.status, response);
-        MHD_destroy_response(response); /* MHD has its own reference */
+        MHD_destroy_response(response); /* MHD keeps its own reference */
         return result;
 }
 
@@ -128,7 +128,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *text, const c
                 text->len += (size_t)n < text->size - text->len ? (size_t)n : text->size - text->len - 1;
 }
 
-/* The socket has nothing of ours to send yet, so that an answer of ordinary size always fits. */
+/* Nothing was sent on this socket yet, so an answer of ordinary size fits into its buffer. */
 void answer_cut(struct http_request *request)
 {
         const struct reply *reply = &request->reply;
@@ -150,6 +150,6 @@ void answer_cut(struct http_request *request)
         parts[0] = (struct iovec){.iov_base = head, .iov_len = text.len};
         parts[1] = (struct iovec){.iov_base = reply->body, .iov_len = reply->len};
         (void)!sendmsg(request->connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        /* Where MHD waits for the client: it sees the end that the client makes of it, or times out. */
+        /* MHD waits for the client and sees that the client closes the connection, or times out. */
         shutdown(request->connection->fd, SHUT_WR);
 }

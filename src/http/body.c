@@ -1,11 +1,11 @@
-/* http/body.c -- what a client sends: kept until it is whole, or given to the handler as it comes. */
+/* http/body.c -- request bodies: buffered until complete, or passed to the handler in parts. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "http/internal.h"
 
-#define FIRST_BYTES 4096u /* a kept body's memory grows with what came, not with what was promised */
+#define FIRST_BYTES 4096u /* the buffer grows with the received bytes, not with the announced length */
 
 struct framing {
         unsigned lengths, encodings;
@@ -36,12 +36,12 @@ void body_expect(struct http_request *request)
         body->length = UINT64_MAX;
         if (framing.encodings > 0) {
                 body->expected = body->chunked = true;
-                /* MHD uses the first of several, other parsers the last.  HTTP/1.0 has no chunks: who
-                 * speaks it may forward the header without knowing what it means. */
+                /* MHD uses the first of several headers, other parsers the last.  HTTP/1.0 has no chunks:
+                 * an old proxy may forward the header without interpreting it. */
                 body->malformed = framing.encodings > 1 || framing.lengths > 0 || request->old ||
                                   strcasecmp(framing.encoding, "chunked") != 0;
         } else if (framing.lengths > 0) {
-                body->length = strtoull(framing.length, NULL, 10); /* MHD has checked its form */
+                body->length = strtoull(framing.length, NULL, 10); /* MHD has validated it */
                 body->expected = body->length > 0;
                 body->malformed = framing.lengths > 1;
         } else {
@@ -83,7 +83,7 @@ static bool keep(struct body *body, const char *data, size_t len, size_t max)
         return true;
 }
 
-/* An answer in the middle of a body: MHD takes none here. */
+/* Answers within a body, where MHD accepts no answer. */
 static enum MHD_Result stop_here(struct http_request *request)
 {
         answer_cut(request);

@@ -1,10 +1,10 @@
-/* http/connection.c -- the clients: who they are, how long they may take, when they left.
+/* http/connection.c -- client connections: their peers, time limits and ends.
  *
- * Each phase of a connection has one time limit for all, so a list in the order of entering is
- * also in the order of running out: the sweep looks at its head only.  MHD closes what makes no
- * progress at all; the phases bound what makes too little (a byte a second).
+ * Each phase of a connection has one time limit for all connections, so a list in the order of entering a
+ * phase is also in the order of expiry: the sweep only examines its head.  MHD closes connections without
+ * any progress; the phases limit slow ones (a byte per second).
  *
- * MHD has no call that closes a connection: shutdown() makes it see an end. */
+ * MHD has no function to close a connection: shutdown() makes it detect the end. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -47,10 +47,10 @@ static void list_add(struct connection *connection, enum phase phase)
         list->last = connection;
 }
 
-/* MHD waits for edges, and drops the one of an end that came together with the last bytes: it would
- * keep the connection until it times out.  This makes another, and takes nothing from what came.
- * Our own epoll gets it, too: hence a second one in the next turn, by when MHD has read those bytes,
- * and no third but that of the sweep. */
+/* MHD uses edge-triggered events and misses the end of a connection that arrives together with its last
+ * bytes: it would keep the connection until the timeout.  This causes another event and discards no data.
+ * Our own epoll gets this event, too, which causes a second nudge in the next iteration, when MHD has read
+ * those bytes.  Further nudges come only from the sweep. */
 static void nudge(struct connection *connection)
 {
         if (connection->request == NULL || connection->request->held == HELD_NOT)
@@ -67,8 +67,8 @@ void connection_enter(struct connection *connection, enum phase phase)
                 nudge(connection);
 }
 
-/* When a stream ends with its connection, MHD 0.9.75 marks the connection as closed but does not look at
- * it again, and it stays until it times out.  Those with a time-out of their own it looks at in each run. */
+/* When a stream ends with its connection, MHD 0.9.75 marks the connection as closed but does not process it
+ * again until it times out.  Connections with their own timeout are processed in each run. */
 void connection_reap(struct connection *connection)
 {
         MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
@@ -84,7 +84,7 @@ struct connection *connection_of(struct MHD_Connection *mhd)
         return info != NULL ? info->socket_context : NULL;
 }
 
-/* ---- who ---- */
+/* ---- peer ---- */
 
 static void describe_tcp(struct http_peer *peer, int fd)
 {
@@ -92,7 +92,7 @@ static void describe_tcp(struct http_peer *peer, int fd)
         socklen_t len = sizeof(storage);
         char host[48] = "";
 
-        getpeername(fd, (struct sockaddr *)&storage, &len); /* a client that left already has no address */
+        getpeername(fd, (struct sockaddr *)&storage, &len); /* fails if the client is gone */
         if (storage.ss_family == AF_INET6) {
                 const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&storage;
 
@@ -131,7 +131,7 @@ static int describe(struct http_peer *peer, int fd, bool local)
         return 0;
 }
 
-/* ---- coming and going ---- */
+/* ---- opening and closing ---- */
 
 static void connection_start(struct http_server *server, struct MHD_Connection *mhd, void **context)
 {
@@ -186,7 +186,7 @@ void connection_notify(void *cls, struct MHD_Connection *mhd, void **context,
                 connection_end(cls, context);
 }
 
-/* Edge-triggered, and asked for nothing but the end: a client costs nothing here while it stays. */
+/* Edge-triggered and only for hang-ups: an open connection costs nothing here. */
 void connections_check_gone(struct http_server *server)
 {
         struct epoll_event events[EVENTS_MAX];
@@ -209,7 +209,7 @@ void connections_check_gone(struct http_server *server)
         } while (n == EVENTS_MAX);
 }
 
-/* ---- time ---- */
+/* ---- time limits ---- */
 
 static void end_overdue(struct http_server *server, enum phase phase, uint64_t limit_ms)
 {
@@ -218,7 +218,7 @@ static void end_overdue(struct http_server *server, enum phase phase, uint64_t l
 
         while ((connection = server->phases[phase].first) != NULL && now - connection->since >= limit_ms) {
                 shutdown(connection->fd, SHUT_RDWR);
-                list_remove(connection); /* to the end, and once more if that was of no use */
+                list_remove(connection); /* moves it to the end, to try again if shutdown() has no effect */
                 list_add(connection, phase);
         }
 }
@@ -248,7 +248,7 @@ static struct connection *oldest_idle(const struct listener *listener)
                 connection = connection->next;
         if (connection == NULL ||
             uv_now(listener->server->options.loop) - connection->since < listener->server->limits.fresh_ms)
-                return NULL; /* its request may be on its way */
+                return NULL; /* its request may be arriving */
         return connection;
 }
 
@@ -264,7 +264,7 @@ void connection_make_room(struct listener *listener)
         if (connection == NULL)
                 return;
         shutdown(connection->fd, SHUT_RDWR);
-        list_remove(connection); /* not the same one twice */
+        list_remove(connection); /* so that the next call selects another one */
         list_add(connection, PHASE_IDLE);
         listener->server->due = true;
 }

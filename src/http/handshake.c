@@ -1,4 +1,3 @@
-/* http/handshake.c -- see handshake.h. */
 #include "http/handshake.h"
 
 #include <stdio.h>
@@ -8,9 +7,9 @@
 #include "base/base64.h"
 #include "http/sha1.h"
 
-#define KEY_LEN 24 /* of 16 bytes in base64 */
+#define KEY_LEN 24 /* 16 bytes in base64 */
 
-/* In a header that lists tokens: "keep-alive, Upgrade". */
+/* Searches a header that is a list of tokens: "keep-alive, Upgrade". */
 static bool has_token(const char *list, const char *token)
 {
         size_t len = strlen(token);

@@ -4,7 +4,7 @@
 
 #define HANDSHAKE_ACCEPT_SIZE 29
 
-/* 0, or the status to refuse with and *ret_why. */
+/* Returns 0, or the status of the refusal and *ret_why. */
 int handshake_check(const struct http_request *request, const char **ret_why);
-/* Sec-WebSocket-Accept for a Sec-WebSocket-Key. */
+/* Computes Sec-WebSocket-Accept from Sec-WebSocket-Key. */
 void handshake_accept(const char *key, char ret[HANDSHAKE_ACCEPT_SIZE]);

@@ -1,11 +1,11 @@
-/* http/head.c -- refuses request heads that another HTTP parser might read in another way.
+/* http/head.c -- refuses request heads that another HTTP parser might interpret differently.
  *
- * Behind a proxy, a head that two parsers read differently lets a client hide a second request in the first
- * (request smuggling).  libmicrohttpd 1.0 is strict about line ends and folded lines itself, at the level
- * that server.c asks for.  Older versions accept a bare LF, folded lines and unnamed headers, at every level.
- * They parse in place: each CR and LF becomes NUL, a colon becomes NUL, and names and values are
- * pointers into the bytes as they came.  So the head is well formed if its parts lie at the places where a
- * well formed head has them, and together are as long as the head. */
+ * Behind a proxy, a head that two parsers interpret differently lets a client hide a second request in the
+ * first (request smuggling).  libmicrohttpd 1.0 is strict about line ends and folded lines at the level
+ * that server.c sets.  Older versions accept a bare LF, folded lines and headers without a name at every
+ * level.  They parse in place: each CR, LF and colon becomes NUL, and names and values are pointers into
+ * the received bytes.  So the head is well-formed if its parts are at the positions of a well-formed head
+ * and have the same total length. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -14,7 +14,7 @@
 
 struct head {
         const char *at; /* end of the last line that was checked, without its CR LF */
-        bool in_place;  /* the parser keeps the bytes as they came */
+        bool in_place;  /* the parser keeps the received bytes in place */
         unsigned hosts;
         const char *host;
         const char *wrong;
@@ -47,7 +47,7 @@ static bool is_value(const char *value, size_t len)
         return true;
 }
 
-/* Whether the header is what follows the line before it: CR LF, name, colon, blanks, value. */
+/* Checks that the header directly follows the previous line: CR LF, name, colon, blanks, value. */
 static bool is_next_line(const struct head *head, const char *name, size_t name_len, const char *value)
 {
         const char *from = name + name_len + 1;
@@ -86,10 +86,10 @@ const char *head_check(const struct http_request *request, const char *method, c
         if (head.in_place && version != request->target_end + 1)
                 return "the target has a character that is not allowed";
         MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &head);
-        /* What is left is the end of the last line and the empty line. */
+        /* The rest is the end of the last line and the empty line. */
         if (!head.wrong && head.in_place && size && head.at + 4 != method + size->header_size)
                 head.wrong = "a line of the header has no name or does not end in CR LF";
-        /* A proxy goes by the target, our own check of names (front/auth.c) by the header. */
+        /* A proxy uses the target; our check of host names (front/auth.c) uses the header. */
         if (!head.wrong && request->target->authority && head.host &&
             strcasecmp(request->target->authority, head.host) != 0)
                 head.wrong = "the target and the Host header name different servers";

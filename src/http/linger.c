@@ -1,8 +1,8 @@
-/* http/linger.c -- the end of a connection whose client still sends.
+/* http/linger.c -- closes a connection whose client still sends.
  *
- * A socket that is closed with unread bytes in it makes the kernel send a reset, and the client
- * may never read the answer that says why.  So the descriptor stays a moment longer, after MHD has
- * ended its own: what comes is thrown away, up to a little, for a second or two. */
+ * If a socket with unread bytes is closed, the kernel sends a reset, and the client may not be able to read
+ * the answer.  Therefore the descriptor stays open for up to two seconds after MHD has closed its own, and
+ * a limited number of received bytes is discarded. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 
 #include "http/internal.h"
 
-#define LINGER_MAX 64 /* at once; more are closed the hard way */
+#define LINGER_MAX 64 /* concurrent; further ones are closed at once */
 #define LINGER_BYTES (1024u * 1024)
 #define LINGER_MS 2000
 

@@ -1,31 +1,31 @@
-/* http/request.c -- the life of one request.
+/* http/request.c -- the life of a request.
  *
- * Theory of operation.  MHD calls request_handle() first when the headers are there, then for each
- * part of the body, and at last when all is there; it expects the answer when that last call
- * returns.  A handler that wants to answer later makes us suspend the connection ("held"): MHD
- * then forgets about the socket, and goes on from the same place once it is resumed.  Where it
- * stands (enum held) says how an answer can be given:
+ * Theory of operation.  MHD calls request_handle() first when the headers have arrived, then for each part
+ * of the body, and finally when the request is complete; it expects the answer when the last call returns.
+ * If a handler wants to answer later, the connection is suspended ("held"): MHD then ignores the socket and
+ * continues at the same point after it is resumed.  The point (enum held) determines how the answer can be
+ * given:
  *
- *   HELD_HEADERS  a body comes and its handler did not ask for it yet: MHD takes an answer, does
- *                 not read the body any more and closes the connection after it
- *   HELD_BODY     the handler takes no more of the body for now: MHD takes no answer here.  We
- *                 write it to the socket ourselves and close (answer_cut)
- *   HELD_WHOLE    all is there: the ordinary way
- *   HELD_STREAM   the answer is under way, and there is nothing to send at the moment
+ * HELD_HEADERS  a body follows that the handler has not requested yet: MHD accepts an answer, does
+ *                 not read the body and closes the connection afterwards
+ * HELD_BODY     the handler does not accept more of the body now: MHD accepts no answer here.  We
+ *                 write it to the socket and close (answer_cut)
+ * HELD_WHOLE    the request is complete: the usual case HELD_STREAM   the answer is being sent, and there
+ * is nothing to send at the moment
  *
- * While a connection is held MHD does not see its client leave.  So each socket is also in an
- * epoll of our own (connection.c), which knows of nothing but the end of a client.  A client that
- * ends its side only (shutdown) cannot be told from one that left, and is taken for gone: MHD, too,
- * closes such a connection as soon as it reads from it.
+ * While a connection is held, MHD does not notice that its client is gone.  Therefore each socket is also
+ * in our own epoll (connection.c), which only reports hang-ups.  A client that has only shut down its
+ * sending side cannot be distinguished from one that is gone and is treated as gone: MHD, too, closes such
+ * a connection as soon as it reads from it.
  *
- * Who keeps the request alive.  MHD does, until request_completed(); and the handler, from the
- * call of on_request until it has answered, ended its stream, or was told by on_gone.  The request
- * is freed when both have let go.  A handler without an on_gone still answers a request whose
- * connection is no more (connection == NULL): nothing happens by it but the end of the request.
+ * Lifetime.  MHD keeps the request until request_completed().  The handler keeps it from the call of
+ * on_request until it has answered, ended its stream, or was notified by on_gone.  The request is freed
+ * after both.  A handler without on_gone still answers a request whose connection is closed (connection ==
+ * NULL); this only ends the request.
  *
- * Nothing here calls MHD_run(), and MHD frees connections only there: so a connection that is
- * there at the start of a callback of ours is there at its end.  The loop's prepare step runs MHD
- * before the loop waits (server.c), which is why an answer leaves at once. */
+ * No function here calls MHD_run(), and MHD frees connections only there: a connection that exists at the
+ * start of our callback exists at its end.  The loop's prepare step runs MHD before the loop waits
+ * (server.c), so an answer is sent at once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +54,8 @@ void request_go_on(struct http_request *request)
         request->server->due = true;
 }
 
-/* Until the handler does something.  If its client has left already there is nothing to wait for:
- * MHD_NO closes, and request_completed() tells it. */
+/* Suspends until the handler does something.  If the client is gone already, returns MHD_NO, which closes
+ * the connection; request_completed() notifies the handler. */
 static enum MHD_Result hold_for_handler(struct http_request *request, enum held held)
 {
         if (request->connection->hup && request->on_gone != NULL)
@@ -64,7 +64,7 @@ static enum MHD_Result hold_for_handler(struct http_request *request, enum held 
         return MHD_YES;
 }
 
-/* ---- its end ---- */
+/* ---- end of a request ---- */
 
 static bool handler_has_it(const struct http_request *request)
 {
@@ -164,9 +164,9 @@ void request_abandon(struct http_request *request)
                 request_go_on(request);
 }
 
-/* ---- its steps ---- */
+/* ---- steps ---- */
 
-/* Gives what MHD keeps as the request's context.  NULL (no memory): request_handle() closes. */
+/* Returns the request's context in MHD.  NULL (no memory): request_handle() closes the connection. */
 void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
         struct connection *connection = connection_of(mhd);
@@ -192,7 +192,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
         return request;
 }
 
-/* The 405's Allow. */
+/* Adds the Allow header of a 405. */
 static void add_allow(struct http_request *request, unsigned allowed)
 {
         char text[64];
@@ -257,7 +257,7 @@ static void check(struct http_request *request, bool known_method, unsigned allo
         }
 }
 
-/* The handler of a body that streams has been called, and has or has not asked for the body yet. */
+/* The handler of a streaming body was called and may have requested the body. */
 static enum MHD_Result go_to_body(struct http_request *request)
 {
         if (request->answered && request->body.expected)
@@ -286,11 +286,11 @@ static enum MHD_Result headers_are_there(struct http_request *request, const cha
         body_expect(request);
         if (ambiguous == NULL && request->body.malformed)
                 ambiguous = "the length of the body is not clear";
-        if (ambiguous != NULL) { /* where the next request begins is not known either */
+        if (ambiguous != NULL) { /* the start of the next request is unknown, too */
                 request->last = true;
                 request_refuse(request, 400, ambiguous);
         } else if (request->body.chunked && !head_chunks_are_strict()) {
-                request->last = true; /* the parser accepts chunks that others read in another way */
+                request->last = true; /* the parser accepts chunks that others interpret differently */
         }
 
         if (!request->answered && server->options.on_headers != NULL)
@@ -306,7 +306,7 @@ static enum MHD_Result headers_are_there(struct http_request *request, const cha
                 server->options.on_request(request, server->options.userdata);
         }
         if (!request->answered && !request->handed)
-                return MHD_YES; /* the body first */
+                return MHD_YES; /* the body comes first */
         return go_to_body(request);
 }
 
@@ -365,21 +365,21 @@ void request_answered(struct http_request *request)
         if (request->connection == NULL)
                 request_let_go(request);
         else if (request->inside)
-                return; /* it is queued when we return to MHD */
+                return; /* queued on return to MHD */
         else if (request->held == HELD_HEADERS || request->held == HELD_WHOLE) {
                 if (stream_needs_end(request))
                         return;
                 if (answer_queue(request) == MHD_NO)
                         request->cut = true;
                 request_go_on(request);
-        } else if (!goes_on) { /* in the middle of the body */
+        } else if (!goes_on) { /* within the body */
                 answer_cut(request);
                 if (request->held != HELD_NOT)
                         request_go_on(request);
         }
 }
 
-/* ---- what came ---- */
+/* ---- accessors ---- */
 
 const struct http_route *http_route(const struct http_request *request)
 {
@@ -456,7 +456,7 @@ void http_on_gone(struct http_request *request, void (*gone)(struct http_request
         request->on_gone = gone;
         request->gone_context = context;
         if (gone != NULL && request->held != HELD_NOT && request->connection->hup) {
-                request->server->recheck = true; /* not from within this call */
+                request->server->recheck = true; /* not within this call */
                 request->server->due = true;
         }
 }

@@ -1,7 +1,7 @@
 /* http/router.c -- see router.h.
  *
- * A node has its children by name, and at most one for {}.  The search tries the name first and
- * comes back for {}: patterns have few segments, so that is a few comparisons. */
+ * A node has children by name, and at most one for {}.  The search tries the name first and then {}:
+ * patterns have few segments, so this needs few comparisons. */
 #include "http/router.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct node {
         char *name; /* NULL: {} */
         size_t name_len;
         struct node *children, *next;
-        struct node *any; /* the child for {} */
+        struct node *any; /* child for {} */
         const struct http_route *routes[METHODS];
 };
 
@@ -138,7 +138,7 @@ static const struct http_route *search_from(const struct node *node, struct sear
                 for (unsigned i = 0; i < METHODS; i++)
                         if (node->routes[i] != NULL)
                                 search->allowed |= 1u << i;
-                while (n_params < HTTP_PARAMS_MAX) /* what a way that led nowhere left */
+                while (n_params < HTTP_PARAMS_MAX) /* clears parameters of an abandoned branch */
                         search->params[n_params++] = NULL;
                 return node->routes[search->method];
         }

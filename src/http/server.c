@@ -1,14 +1,13 @@
-/* http/server.c -- sockets, MHD and the loop.
+/* http/server.c -- sockets, MHD and the event loop.
  *
- * One MHD daemon for all listeners, in its "external epoll" mode: its epoll descriptor is one more
- * thing the loop waits for.  We accept ourselves and hand it the connections: so we know which
- * listener each came from, can close an idle one for a new one when there are too many, and MHD
- * never copies the address of a Unix peer (0.9.75 copies as many bytes as the peer's name has from
- * a buffer of 28).
+ * There is one MHD daemon for all listeners, in its "external epoll" mode: the loop polls its epoll
+ * descriptor.  We accept connections ourselves and pass them to MHD.  So we know the listener of each, can
+ * close an idle connection for a new one when there are too many, and MHD never copies the address of a
+ * Unix peer (0.9.75 copies as many bytes as the peer's name has from a buffer of 28).
  *
- * MHD runs in the prepare step, just before the loop would wait, whenever something happened that
- * concerns it ("due"): all that the callbacks of one turn answered leaves with one run, and MHD is
- * never entered from within a handler. */
+ * MHD runs in the prepare step, just before the loop would wait, whenever it has something to do ("due"):
+ * the answers of all callbacks in one iteration are sent in one run, and MHD is never entered from a
+ * handler. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 
 #define ACCEPTS_A_TURN 32
 #define RUNS_A_TURN 16
-#define SLACK 16 /* connections above the maximum while idle ones are being closed for them */
+#define SLACK 16 /* connections above the maximum while idle ones are being closed */
 
 static const struct http_limits default_limits = {
         .sweep_ms = 1000,
@@ -46,12 +45,12 @@ static void run_daemon(struct http_server *server)
                 if (!server->due && (MHD_get_timeout(server->daemon, &timeout) == MHD_NO || timeout > 0))
                         return;
         }
-        server->due = true; /* there is more; the others first */
+        server->due = true; /* there is more; other handles are served first */
 }
 
 static void on_idle(uv_idle_t *idle)
 {
-        (void)idle; /* it is there so that the loop does not wait */
+        (void)idle; /* its existence keeps the loop from waiting */
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -118,9 +117,9 @@ static void add_connection(struct listener *listener, int fd, const struct socka
         struct http_server *server = listener->server;
 
         server->accepting = listener;
-        MHD_add_connection(server->daemon, fd, address, len); /* closes fd if it fails */
+        MHD_add_connection(server->daemon, fd, address, len); /* closes fd on failure */
         server->accepting = NULL;
-        server->due = true; /* its first request is often there already */
+        server->due = true; /* the first request has often arrived already */
         if (!uv_is_active((uv_handle_t *)&server->sweep))
                 uv_timer_start(&server->sweep, server_sweep, server->limits.sweep_ms,
                                server->limits.sweep_ms);
@@ -137,7 +136,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
                 int fd;
 
                 if (!has_room(listener)) {
-                        listener_stop(listener); /* the backlog waits until one ends */
+                        listener_stop(listener); /* the backlog waits until a connection ends */
                         return;
                 }
                 fd = accept4(listener->fd, listener->local ? NULL : (struct sockaddr *)&address,
@@ -146,7 +145,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
                         continue;
                 if (fd < 0 && errno == EAGAIN)
                         return;
-                if (fd < 0) { /* no descriptor, no memory: the sweep tries again */
+                if (fd < 0) { /* no descriptor or memory: the sweep tries again */
                         connection_make_room(listener);
                         listener_stop(listener);
                         return;
@@ -169,14 +168,14 @@ void server_sweep(uv_timer_t *timer)
         linger_sweep(server);
         for (size_t i = 0; i < server->options.n_listeners; i++)
                 listener_go_on(&server->listeners[i]);
-        server->due = true; /* MHD's own time-outs */
+        server->due = true; /* for MHD's own timeouts */
         if (server->connections == 0 && server->lingering == NULL)
                 uv_timer_stop(timer);
 }
 
 /* ---- start ---- */
 
-/* Leaves paths as they are: target.c decodes, after splitting. */
+/* Leaves paths unchanged: target.c decodes them after splitting. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
 {
         (void)cls, (void)mhd;

@@ -1,5 +1,5 @@
-/* http/sha1.h -- SHA-1, for the WebSocket handshake only: it proves nothing but that a server
- * read the key. */
+/* http/sha1.h -- SHA-1, only for the WebSocket handshake, where it only proves that the server has read the
+ * key. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
-/* http/stream.c -- an answer that is written piece by piece.
+/* http/stream.c -- an answer that is written in parts.
  *
- * MHD asks for bytes (take_bytes) whenever the socket takes some; if there are none the connection
- * is held until some are written.  MHD ends a request with the last byte of a known length, so that
- * byte is kept back until the writer has said that it is the end: until then the request is its. */
+ * MHD asks for bytes (take_bytes) whenever the socket is writable.  If there are none, the connection is
+ * held until some are written.  MHD ends a request with the last byte of a known length, so this byte is
+ * held back until the writer has called http_stream_end(): until then the request belongs to the writer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "http/internal.h"
 
-#define BLOCK_BYTES (16u * 1024) /* of MHD's own buffer, for lengths that are known */
-#define KEEP_BYTES (32u * 1024)  /* an empty buffer larger than this is given back */
+#define BLOCK_BYTES (16u * 1024) /* MHD's buffer for known lengths */
+#define KEEP_BYTES (32u * 1024)  /* an empty buffer larger than this is freed */
 
 void stream_done(struct stream *stream)
 {
@@ -84,7 +84,7 @@ struct MHD_Response *stream_response(struct http_request *request)
                                                  BLOCK_BYTES, take_bytes, request, NULL);
 }
 
-/* MHD asks for no byte of these, and would end the request while the writer still has it. */
+/* MHD asks for no bytes of such a stream and would end the request while the writer still has it. */
 bool stream_needs_end(const struct http_request *request)
 {
         const struct stream *stream = &request->stream;
@@ -143,7 +143,7 @@ void http_stream_write(struct http_request *request, const void *data, size_t le
         if (len == 0)
                 return;
         if (!make_space(stream, len)) {
-                stream->broken = true; /* something is missing: the client must not take it for whole */
+                stream->broken = true; /* data is missing: the client must not consider the answer complete */
                 return;
         }
         memcpy(stream->data + stream->end, data, len);

@@ -8,7 +8,7 @@
 
 #include "base/hex.h"
 
-/* In place: what comes out is never longer. */
+/* Decodes in place: the result is never longer. */
 static bool decode(char *text, bool plus_is_space)
 {
         char *to = text;
@@ -25,7 +25,7 @@ static bool decode(char *text, bool plus_is_space)
                 }
                 high = hex_value(from[1]);
                 low = high < 0 ? -1 : hex_value(from[2]);
-                if (low < 0 || (high == 0 && low == 0)) /* a NUL would end the text for us only */
+                if (low < 0 || (high == 0 && low == 0)) /* a NUL would truncate the text */
                         return false;
                 *to++ = (char)(high << 4 | low);
                 from += 2;
@@ -80,7 +80,7 @@ static void split_query(struct target *target, char *at)
         }
 }
 
-/* "http://host/path" is what a client sends to a proxy, and servers have to take (RFC 9112, 3.2.2). */
+/* "http://host/path" is what a client sends to a proxy; servers must accept it, too (RFC 9112, 3.2.2). */
 static const char *without_origin(const char *uri, const char **ret_authority, size_t *ret_len)
 {
         size_t scheme = strncasecmp(uri, "http://", 7) == 0    ? 7

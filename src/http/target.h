@@ -1,6 +1,7 @@
-/* http/target.h -- the target of a request: path segments and query, decoded.
+/* http/target.h -- the target of a request: decoded path segments and query.
  *
- * Split first, decoded then: %2F in a segment is a slash in its text, not another segment. */
+ * The path is split before it is decoded: %2F in a segment is a slash in its text and does not separate
+ * segments. */
 #pragma once
 #include <stddef.h>
 
@@ -8,9 +9,9 @@
 #define TARGET_QUERY_MAX 32
 
 struct target {
-        const char *path;      /* as it came, without the query */
-        const char *wrong;     /* NULL, or why it is not taken (400) */
-        const char *authority; /* of "http://host:port/path"; else NULL */
+        const char *path;      /* undecoded, without the query */
+        const char *wrong;     /* NULL, or the reason for a refusal (400) */
+        const char *authority; /* of "http://host:port/path"; otherwise NULL */
         unsigned n_segments;
         unsigned n_query;
         const char *segments[TARGET_SEGMENTS_MAX + 1]; /* one more than any route has */
@@ -20,6 +21,6 @@ struct target {
         char text[];
 };
 
-/* NULL: no memory.  free()d by the caller. */
+/* Returns NULL if there is no memory.  The caller frees it with free(). */
 struct target *target_new(const char *uri);
 const char *target_query(const struct target *target, const char *name);

@@ -1,15 +1,15 @@
-/* http/websocket.c -- WebSockets: wslay knows the frames, MHD hands over the socket, libuv says when.
+/* http/websocket.c -- WebSockets: wslay handles frames, MHD passes the socket, libuv reports events.
  *
- * Life.  http_websocket_accept() makes the object and queues the 101; MHD calls on_upgrade() once
- * that is sent, and the socket is ours until MHD_UPGRADE_ACTION_CLOSE.  Whatever ends it, on_closed
- * comes from the loop and never from within a call of the owner.
+ * Lifetime.  http_websocket_accept() creates the object and queues the 101.  MHD calls on_upgrade() after
+ * it was sent, and the socket is ours until MHD_UPGRADE_ACTION_CLOSE.  on_closed is always called from the
+ * loop and never within a call of the owner.
  *
- * Bounds.  A message is put together here and not by wslay, which keeps a block for each fragment:
- * a client that sends a message byte by byte would make it hold fifty times its size.  While more
- * is unsent than the maximum, or many answers to pings, nothing more is read.
+ * Limits.  Messages are assembled here and not by wslay, which allocates a block for each fragment: a
+ * client that sends a message byte by byte would make it use fifty times its size.  Nothing more is read
+ * while the unsent data exceeds the maximum or many replies to pings are unsent.
  *
- * wslay sends control frames first, and nothing after a close: so the close waits in here until
- * all that was written before it has left. */
+ * wslay sends control frames first, and nothing after a close.  So the close frame is kept here until all
+ * data before it was sent. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,9 +22,9 @@
 #include "http/handshake.h"
 #include "http/internal.h"
 
-#define TURN_BYTES (256u * 1024) /* read in one turn: other clients wait meanwhile */
-#define FRAMES_MAX 256           /* unsent */
-#define KEEP_BYTES (16u * 1024)  /* of the message buffer, between two messages */
+#define TURN_BYTES (256u * 1024) /* read per iteration, then other clients are served */
+#define FRAMES_MAX 256           /* unsent frames */
+#define KEEP_BYTES (16u * 1024)  /* message buffer kept between two messages */
 #define REASON_MAX 123
 
 struct http_websocket {
@@ -35,22 +35,22 @@ struct http_websocket {
         size_t message_max;
         char accept[HANDSHAKE_ACCEPT_SIZE];
         wslay_event_context_ptr wslay;
-        struct MHD_UpgradeResponseHandle *upgrade; /* NULL: the 101 is not sent yet */
+        struct MHD_UpgradeResponseHandle *upgrade; /* NULL: the 101 was not sent yet */
         uv_poll_t poll;
         int fd, events_polled;
-        char *early; /* what came with the handshake */
+        char *early; /* data received with the handshake */
         size_t early_len, early_at;
         char *message;
         size_t len, size;
-        bool control; /* the frame that comes in is one */
-        bool busy;    /* we are in wslay */
-        bool closing; /* by us */
-        bool failed;  /* to be ended by the loop */
+        bool control; /* the incoming frame is a control frame */
+        bool busy;    /* called by wslay */
+        bool closing; /* closed by us */
+        bool failed;  /* the loop must end it */
         bool peer_ended;
         bool wants_room;
         unsigned close_code;
         char close_reason[REASON_MAX + 1];
-        size_t turn; /* bytes left to read in this one */
+        size_t turn; /* bytes left to read in this iteration */
         uint64_t heard, pinged, moved, close_by;
 };
 
@@ -269,7 +269,7 @@ static void flush(struct http_websocket *ws)
 
 static void poll_again(struct http_websocket *ws)
 {
-        int events = ws->failed ? UV_WRITABLE : 0; /* which comes at once */
+        int events = ws->failed ? UV_WRITABLE : 0; /* reported at once */
 
         if (!choked(ws) && wslay_event_want_read(ws->wslay))
                 events |= UV_READABLE;
@@ -304,7 +304,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
                 flush(ws);
         if (!ws->failed)
                 tell_room(ws);
-        if (!ws->failed) /* what on_room wrote */
+        if (!ws->failed) /* data written by on_room */
                 flush(ws);
         ws->busy = false;
 
@@ -337,14 +337,14 @@ static void on_upgrade(void *cls, struct MHD_Connection *mhd, void *context, con
                    sizeof(on)); /* fails on a Unix socket, which has no delay */
         if (uv_poll_init(ws->server->options.loop, &ws->poll, fd) < 0 ||
             (extra_len > 0 && ws->early == NULL)) {
-                /* Out of memory: nothing of it was seen by the loop. */
+                /* Out of memory: the loop has not seen the object. */
                 MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
                 websocket_failed(ws);
                 return;
         }
         ws->server->handles++;
         ws->poll.data = ws;
-        ws->events_polled = UV_READABLE | UV_WRITABLE; /* the first turn comes at once */
+        ws->events_polled = UV_READABLE | UV_WRITABLE; /* the first event comes at once */
         uv_poll_start(&ws->poll, ws->events_polled, on_event);
 }
 
@@ -377,7 +377,7 @@ void websockets_sweep(struct http_server *server)
         }
 }
 
-/* ---- for the owner ---- */
+/* ---- called by the owner ---- */
 
 struct MHD_Response *websocket_response(struct http_request *request)
 {
@@ -400,7 +400,7 @@ int http_websocket_accept(struct http_request *request, size_t message_max,
 
         if (request->answered || request->gone)
                 return -EINVAL;
-        if (request->connection == NULL) { /* nobody will see it; but it ends the request */
+        if (request->connection == NULL) { /* no client, but it ends the request */
                 http_reply(request, 400, NULL, NULL, 0);
                 return -EINVAL;
         }
@@ -438,7 +438,7 @@ int http_websocket_accept(struct http_request *request, size_t message_max,
         return 0;
 }
 
-/* What a call of the owner queued: sent now, unless we come from wslay, or MHD is not done yet. */
+/* Sends the queued data now, unless called by wslay or before the upgrade. */
 static void push(struct http_websocket *ws)
 {
         if (ws->busy || ws->upgrade == NULL)
@@ -458,7 +458,7 @@ void http_websocket_send(struct http_websocket *ws, bool text, const char *data,
         if (ws->closing || ws->failed)
                 return;
         if (wslay_event_queue_msg(ws->wslay, &message) == WSLAY_ERR_NOMEM)
-                ws->failed = true; /* a hole in what was written is worse than its end */
+                ws->failed = true; /* closing is better than a gap in the data */
         push(ws);
         if (wslay_event_get_queued_msg_length(ws->wslay) >= HTTP_STREAM_MAX / 2)
                 ws->wants_room = true;
