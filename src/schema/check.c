@@ -1,7 +1,7 @@
-/* schema/check.c -- a document against its table.
+/* schema/check.c -- checks a document against its table.
  *
- * Nothing is built on the way down: where we are is a chain of frames on the stack, and becomes
- * a path only when there is something to say about it. */
+ * The position in the document is a linked list on the stack; it is only converted to a path for an error
+ * message. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "base/parse.h"
 #include "schema/schema.h"
 
-/* So that a message fits with room for what it says: a path, a word, a list of words. */
+/* Limits of a path, a word and a list of words, so that a message fits into struct cella_err. */
 #define PATH_MAX_BYTES 96
 #define NAME_MAX_BYTES 40
 #define LIST_MAX_BYTES 120
 
 struct place {
-        const struct place *up; /* NULL: the top */
+        const struct place *up; /* NULL: top level */
         const char *name;       /* NULL: item [index] */
         size_t index;
         unsigned depth;
@@ -27,7 +27,7 @@ struct text {
         size_t len;
 };
 
-/* Adds at most max bytes of it, never a part of a character. */
+/* Adds at most max bytes of from, without cutting a UTF-8 character. */
 static void add(struct text *t, const char *from, size_t max)
 {
         size_t len = strlen(from);
@@ -102,7 +102,7 @@ static bool in_range(const struct field *field, int64_t value)
         return !bounded(field) || (value >= field->min && (!has_max(field) || value <= field->max));
 }
 
-/* " from 1 to 5 bytes", " of at most 3 items": what follows the type.  form: "of %s bytes". */
+/* Adds the length limits after the type: " from 1 to 5 bytes", " of at most 3 items". */
 static void add_lengths(struct text *t, const struct field *field, const char *things)
 {
         char range[96];
@@ -149,7 +149,7 @@ static void add_range(struct text *t, const struct field *field)
         add(t, range, sizeof range);
 }
 
-/* What the field may be, in words. */
+/* Adds a description of the allowed values. */
 static void add_kind(struct text *t, const struct field *field)
 {
         switch (field->type) {
@@ -291,7 +291,7 @@ static int check_map(const struct field *field, const json_t *map, const struct 
         if (!field->item)
                 return 0;
         json_object_foreach ((json_t *)map, name, value) {
-                /* An empty name has a place too. */
+                /* An empty name is shown as ''. */
                 struct place below = {.up = place, .name = *name ? name : "''", .depth = place->depth + 1};
                 int r = check_value(field->item, value, &below, err);
                 if (r < 0)
@@ -300,7 +300,7 @@ static int check_map(const struct field *field, const json_t *map, const struct 
         return 0;
 }
 
-/* FIELD_ANY: whatever it is, somebody walks through it later. */
+/* FIELD_ANY: limits the depth, because other code will walk through the value. */
 static int check_depth(const json_t *value, const struct place *place, unsigned depth, struct cella_err *err)
 {
         const char *name;
@@ -422,7 +422,7 @@ static int check_value(const struct field *field, const json_t *value, const str
                 return 0;
         if (!right_type(field, value))
                 return refuse(field, place, err);
-        if (place->depth > SCHEMA_DEPTH_MAX) /* a table that contains itself */
+        if (place->depth > SCHEMA_DEPTH_MAX) /* the table is recursive */
                 return refuse_depth(place, err);
         r = check_content(field, value, place, err);
         if (r < 0)
@@ -432,7 +432,8 @@ static int check_value(const struct field *field, const json_t *value, const str
 
 int schema_check(const struct field *fields, const json_t *document, const char *path, struct cella_err *err)
 {
-        /* An own path counts as a level, so that unknown fields are said to be in it. */
+        /* A path given by the caller counts as a level, so that unknown fields are reported as being in it.
+         */
         struct place top = {.name = path, .depth = *path ? 1 : 0};
         if (!json_is_object(document))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be %s",
@@ -440,7 +441,7 @@ int schema_check(const struct field *fields, const json_t *document, const char 
         return check_object(fields, document, &top, err);
 }
 
-/* What the parser says can quote the text up to the middle of a character. */
+/* The parser's message can quote text up to the middle of a UTF-8 character. */
 static void plain(char *text)
 {
         for (; *text; text++)

@@ -1,4 +1,4 @@
-/* schema/describe.c -- what else a table is good for: its defaults, and its JSON Schema. */
+/* schema/describe.c -- the defaults and the JSON Schema of a table. */
 #include <string.h>
 
 #include "schema/schema.h"
@@ -78,7 +78,7 @@ static void describe_content(json_t *schema, const struct field *field, unsigned
 {
         switch (field->type) {
         case FIELD_STRING:
-                /* JSON Schema counts characters, of up to four bytes. */
+                /* JSON Schema counts characters, which have up to four bytes. */
                 if (field->min > 0)
                         json_object_set_new(schema, "minLength", json_integer((field->min + 3) / 4));
                 if (field->max > 0 && field->max >= field->min)

@@ -1,10 +1,10 @@
-/* schema/schema.h -- tables of fields: one table checks a JSON document, names its defaults and
- * describes it (JSON Schema, as OpenAPI 3.1 has it).
+/* schema/schema.h -- tables of fields: a table validates a JSON document, contains its defaults and
+ * describes it (JSON Schema, as in OpenAPI 3.1).
  *
- * A document is refused as a whole or taken as a whole.  Messages name the field by its path
- * ("limits.memory_bytes") and say what it may be.
+ * A document is accepted or refused as a whole.  Error messages contain the path of the field
+ * ("limits.memory_bytes") and the allowed values.
  *
- * Ranges: min and max both 0 is none; a max below min is a minimum only. */
+ * Ranges: min and max both 0: no limits; max below min: only a minimum. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #include "cella.h"
 
-#define SCHEMA_DEPTH_MAX 32 /* of objects and arrays in one another, those of FIELD_ANY too */
+#define SCHEMA_DEPTH_MAX 32 /* nesting of objects and arrays, including those in FIELD_ANY */
 
 enum field_type {
         FIELD_STRING,  /* min, max: length in bytes */
@@ -22,15 +22,15 @@ enum field_type {
         FIELD_BOOLEAN,
         FIELD_WORD,   /* one of words */
         FIELD_OBJECT, /* fields */
-        FIELD_ARRAY,  /* of item; min, max: how many */
-        FIELD_MAP,    /* name -> item; min, max: how many */
-        FIELD_ANY,    /* checked elsewhere */
+        FIELD_ARRAY,  /* of item; min, max: number of items */
+        FIELD_MAP,    /* name -> item; min, max: number of entries */
+        FIELD_ANY,    /* validated elsewhere */
 };
 
 enum {
         FIELD_REQUIRED = 1u << 0,
         FIELD_NULLABLE = 1u << 1,
-        FIELD_NO_NUL = 1u << 2, /* a string without NUL characters, as the kernel wants them */
+        FIELD_NO_NUL = 1u << 2, /* a string without NUL characters, as the kernel requires */
 };
 
 struct field {
@@ -40,26 +40,27 @@ struct field {
         int64_t min, max;
         const char *const *words;   /* NULL-terminated */
         const struct field *fields; /* of an object */
-        const struct field *item;   /* of an array or map; its name is not used */
-        const char *standard;       /* default, as JSON text; NULL: none */
+        const struct field *item;   /* of an array or map; its name is ignored */
+        const char *standard;       /* default value as JSON text; NULL: none */
         const char *help;           /* one sentence */
-        /* A further check; says in *err what it may be.  May be NULL. */
+        /* Additional check, which sets *err.  May be NULL. */
         int (*check)(const json_t *value, const char *path, struct cella_err *err);
 };
 
-/* Parses a request's body: an object by this table (an empty body is {}).  CELLA_INVALID_REQUEST
- * names line and column, or the field; the nearest known name for an unknown one in the hint. */
+/* Parses and validates a request's body (an empty body is {}).  An error is CELLA_INVALID_REQUEST with line
+ * and column, or with the field; for an unknown field, the hint is the most similar name.  The caller owns
+ * *ret. */
 int schema_parse(const struct field *fields, const char *text, size_t len, json_t **ret,
                  struct cella_err *err);
-/* The same for a document that is there already; `path` goes in front of the names ("" for the top). */
+/* Validates a document.  `path` is the prefix of field names in messages ("" at the top level). */
 int schema_check(const struct field *fields, const json_t *document, const char *path, struct cella_err *err);
-/* A new document with all defaults. */
+/* Returns a new document with all defaults. */
 json_t *schema_defaults(const struct field *fields);
-/* JSON Schema of the table: a new reference. */
+/* Returns the JSON Schema of the table: a new reference. */
 json_t *schema_describe(const struct field *fields);
-/* base + patch, object by object; a null in patch takes the field out: RFC 7386.  With
- * schema_fill() after it, null resets to the default. */
+/* Returns base + patch, merged recursively; null in patch removes the field (RFC 7386).  If schema_fill()
+ * follows, null resets a field to its default. */
 json_t *schema_merge(const json_t *base, const json_t *patch);
-/* A new document: this one, with the default of every field that it does not have (also in the
- * objects and in the items of arrays that it has). */
+/* Returns a copy of the document with the defaults of all missing fields, including those in nested objects
+ * and in items of arrays. */
 json_t *schema_fill(const struct field *fields, const json_t *document);

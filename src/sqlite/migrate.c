@@ -56,7 +56,7 @@ int sqlite_schema_version(sqlite3 *db, const char *path, const struct sqlite_sch
         return 0;
 }
 
-/* In a transaction, so that no other process migrates at the same time. */
+/* Runs in a transaction, so that no other process migrates at the same time. */
 static int run_steps(sqlite3 *db, const char *path, const struct sqlite_schema *schema, struct cella_err *err)
 {
         int version = 0;

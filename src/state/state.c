@@ -1,7 +1,7 @@
-/* state/state.c -- the database, and the three things in it.
+/* state/state.c -- the database of settings, keys and sandboxes.
  *
- * Keys are kept in memory as well: each request with a key looks one up.  What the disk did not
- * take is not in memory either, so the two never differ. */
+ * Keys are also kept in memory, because each request with a key looks one up.  Data that could not be
+ * written to disk is not kept in memory either, so both are always the same. */
 #include "state/state.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static const char *const steps[] = {
 static const struct sqlite_schema schema = {
         .application = 0x43656c53 /* "CelS" */, .version = sizeof steps / sizeof *steps, .steps = steps};
 
-/* Before SQLite makes it: its own files take the mode of this one. */
+/* Creates the file before SQLite does: SQLite gives its other files the same mode. */
 static int make_file(const char *path, struct cella_err *err)
 {
         int fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -126,7 +126,7 @@ static int load_keys(struct state *state, const char *path, struct cella_err *er
                         break;
         }
         sqlite3_finalize(statement);
-        if (bad < 0) /* a key that cannot be read is not one that may be forgotten */
+        if (bad < 0) /* an unreadable key must not be ignored */
                 return err_say(err, CELLA_INTERNAL, bad, "%s has a key that cannot be read", path);
         return r == SQLITE_DONE ? 0 : -EIO;
 }
@@ -161,7 +161,7 @@ int state_open(const char *directory, struct state **ret, struct cella_err *err)
                 bool set = err && err->kind != CELLA_OK;
                 int code = sqlite3_errcode(state->db);
                 int num = set ? r : sqlite_fail(state->db, "open", path, err);
-                if (!set && code == SQLITE_ERROR) /* a table or a column is missing */
+                if (!set && code == SQLITE_ERROR) /* a table or column is missing */
                         num = -EBADMSG;
                 if (num == -EBADMSG && err && !err->hint[0])
                         err_hint(err, "it is damaged: put back a copy, or move it away to start without "
@@ -186,7 +186,7 @@ struct state *state_close(struct state *state)
 
 /* ---- one statement ---- */
 
-/* Runs sql with up to two texts in it.  Returns the number of rows it changed, or -errno. */
+/* Runs sql with up to two text parameters.  Returns the number of changed rows or -errno. */
 static int run(struct state *state, const char *sql, const char *first, const char *second,
                struct cella_err *err, const char *what)
 {
@@ -203,7 +203,7 @@ static int run(struct state *state, const char *sql, const char *first, const ch
         return changed;
 }
 
-/* The caller frees *ret. */
+/* Serialises document.  The caller frees *ret. */
 static int text_of(const json_t *document, const char *what, char **ret, struct cella_err *err)
 {
         char *text = json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -314,7 +314,7 @@ int state_key_add(struct state *state, const json_t *about, char ret_id[ID_SIZE]
         clock_gettime(CLOCK_REALTIME, &now);
         int64_t created_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 
-        /* In memory first, as that can be taken back. */
+        /* Memory first, because that can be undone. */
         json_t *object = with_id(id, text);
         if (object)
                 json_object_set_new(object, "created_ms", json_integer(created_ms));
@@ -367,7 +367,7 @@ int state_key_find(struct state *state, const char *secret, json_t **ret)
         if (strlen(secret) > SECRET_TYPED_MAX)
                 return -ENOENT;
         hash_secret(secret, hash);
-        for (unsigned i = 0; i < state->n_keys; i++) /* all of them, whichever it is */
+        for (unsigned i = 0; i < state->n_keys; i++) /* compare with all keys: constant time */
                 if (sodium_memcmp(hash, state->keys[i].hash, HASH_SIZE) == 0)
                         found = i;
         sodium_memzero(hash, sizeof hash);
@@ -447,7 +447,7 @@ int state_sandbox_list(struct state *state, json_t **ret, struct cella_err *err)
                         break;
                 json_t *object = with_id((const char *)sqlite3_column_text(statement, 0),
                                          (const char *)sqlite3_column_text(statement, 1));
-                if (object) /* one that is unreadable does not hide the others */
+                if (object) /* an unreadable entry does not hide the others */
                         json_array_append_new(list, object);
         }
         int result = r == SQLITE_DONE ? 0 : fail(state, err, "list the sandboxes");
