@@ -1,10 +1,10 @@
 /* engine/run.c -- one execution, from the start of the command to its result.
  *
- * One loop waits for everything: output, input, init's word that the command ended, the
- * deadlines, the caller's wish to cancel.  Nothing in it blocks, so the deadlines hold
- * whatever the command or the reader of its output does.  What the sandbox sends is
- * hostile: of bounded size, of a known type, and believed only where the kernel's own
- * counters have nothing better (engine/verdict.c). */
+ * One loop waits for everything: output, input, init's report that the command ended, the
+ * deadlines (engine/deadline.h), cancellation by the caller.  Nothing in it blocks, so the
+ * deadlines hold whatever the command or the reader of its output does.  Messages from the
+ * sandbox are hostile input: their size is bounded, unknown types end the sandbox, and the
+ * kernel's own counters take precedence over them (engine/verdict.c). */
 #include "engine/run.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "engine/command.h"
+#include "engine/deadline.h"
 #include "engine/files.h"
 #include "engine/pump.h"
 #include "engine/verdict.h"
@@ -28,10 +29,6 @@
 #include "sys/process.h"
 #include "wire/init.h"
 #include "wire/message.h"
-
-#define NEVER INT64_MAX
-#define CPU_CHECK_MIN_US 5000
-#define THROTTLE_AFTER_US 20000 /* see cgroup_throttle() */
 
 enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, ON_NETWORK, N_EVENTS };
 
@@ -44,11 +41,12 @@ struct run {
         struct verdict_facts facts;
         struct pump_out out[2];
         struct pump_in in;
-        int64_t started, ended, deadline, kill_at, cpu_check, throttle_at;
-        uint64_t cpu_before_us; /* the sandbox's, before the command was started */
-        bool over;              /* the command has ended, or the sandbox with it */
+        struct deadlines deadlines;
+        int64_t started, ended;
+        uint64_t cpu_before_us; /* CPU time of the sandbox before the command was started */
+        bool over;              /* the command has ended, or the sandbox has */
         bool truncated[2];
-        int failure; /* -errno: init could not start it */
+        int failure; /* -errno: init could not start the command */
 };
 
 static void run_free(struct run *r)
@@ -62,11 +60,6 @@ static void run_free(struct run *r)
         free(r);
 }
 DEFINE_AUTO(struct run *, run_free)
-
-static int64_t after(int64_t now, uint64_t ms)
-{
-        return now + (int64_t)ms * 1000;
-}
 
 /* The pipes and the command. */
 static int start(struct run *r, struct cella_err *err)
@@ -102,7 +95,7 @@ static void note(void *context, const struct violation *violation)
         violations_add(&r->violations, violation);
 }
 
-/* Who dials before that waits in the listener's queue. */
+/* Connections that were opened earlier wait in the queue of the listening socket. */
 static int open_network(struct run *r, struct cella_err *err)
 {
         int *way_out = r->sandbox->way_out;
@@ -116,39 +109,32 @@ static int open_network(struct run *r, struct cella_err *err)
         return e;
 }
 
-/* init starts the command when it has been sent and the sandbox is ready.  To take the time here would be too
+/* init starts the command when it has received it and the sandbox is ready.  The current time would be too
  * late: the command may have ended. */
 static void start_clocks(struct run *r, int64_t sent)
 {
-        r->started = sent > r->sandbox->ready_us ? sent : r->sandbox->ready_us;
-        r->deadline = after(r->started, r->sandbox->limits.timeout_ms);
-        r->kill_at = NEVER;
-        r->throttle_at = r->sandbox->cgroup ? r->started + THROTTLE_AFTER_US : NEVER;
-        r->cpu_check = NEVER;
-        if (r->sandbox->limits.cpu_time_ms > 0 && (r->sandbox->cgroup || r->sandbox->remote))
-                r->cpu_check = r->started;
+        const struct sandbox *sb = r->sandbox;
+        r->started = sent > sb->ready_us ? sent : sb->ready_us;
+        deadline_init(&r->deadlines);
+        deadline_start(&r->deadlines, &sb->limits, r->started,
+                       (sb->cgroup ? DEADLINE_THROTTLES : 0) |
+                               (sb->cgroup || sb->remote ? DEADLINE_COUNTS_CPU : 0));
 }
 
 static void end(struct run *r, enum ending ending)
 {
-        if (r->facts.ending == END_BY_ITSELF)
-                r->facts.ending = ending;
+        verdict_end(&r->facts, ending);
         sandbox_cut_off(r->sandbox);
 }
 
-/* SIGTERM to all; the last word comes after the grace time, which is no longer than the
- * timeout was. */
+/* SIGTERM to all processes; SIGKILL follows after the grace time. */
 static void time_is_up(struct run *r, int64_t now)
 {
-        const struct cella_limits *l = &r->sandbox->limits;
-        uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
         const struct init_signal term = {.signal = SIGTERM};
-        r->facts.ending = END_TIMEOUT;
-        r->deadline = NEVER;
-        r->kill_at = after(now, grace);
-        if (grace == 0 ||
+        verdict_end(&r->facts, END_TIMEOUT);
+        if (deadline_stop(&r->deadlines, now) &&
             message_send(r->sandbox->control, INIT_SIGNAL, 0, NULL, 0, &term, sizeof term, NULL, 0) < 0)
-                r->kill_at = now;
+                deadline_set(&r->deadlines, DEADLINE_KILL, now);
 }
 
 static uint64_t cpu_used(struct sandbox *sandbox)
@@ -159,58 +145,46 @@ static uint64_t cpu_used(struct sandbox *sandbox)
         return sandbox_usage(sandbox, &usage) ? usage.cpu_us : 0;
 }
 
-static uint64_t less(uint64_t all, uint64_t part)
+static void due(struct run *r, int timer, int64_t now)
 {
-        return all > part ? all - part : 0;
-}
-
-/* Looks again when, at full speed on all its cores, the rest could be used up. */
-static void check_cpu(struct run *r, int64_t now)
-{
-        const struct cella_limits *l = &r->sandbox->limits;
-        uint64_t used = less(cpu_used(r->sandbox), r->cpu_before_us), max = l->cpu_time_ms * 1000;
-        if (used >= max) {
-                r->cpu_check = NEVER;
-                end(r, END_CPU);
-                return;
-        }
-        int64_t wait = (int64_t)((max - used) * 1000 / (l->cpus_milli > 1000 ? l->cpus_milli : 1000));
-        r->cpu_check = now + (wait > CPU_CHECK_MIN_US ? wait : CPU_CHECK_MIN_US);
-}
-
-static void check_clocks(struct run *r, int64_t now)
-{
-        if (now >= r->deadline)
+        switch (timer) {
+        case DEADLINE_TIMEOUT:
                 time_is_up(r, now);
-        if (now >= r->kill_at) {
-                r->kill_at = NEVER;
+                break;
+        case DEADLINE_KILL:
                 end(r, END_TIMEOUT);
-        }
-        if (now >= r->throttle_at) {
-                r->throttle_at = NEVER;
+                break;
+        case DEADLINE_THROTTLE:
                 if (cgroup_throttle(r->sandbox->cgroup, r->sandbox->limits.cpus_milli) < 0)
-                        end(r, END_CPU); /* no code runs past what was promised of it */
+                        end(r, END_CPU); /* the limit could not be set, so the code must not go on */
+                break;
+        case DEADLINE_CPU:
+                if (deadline_cpu_used(&r->deadlines, now,
+                                      verdict_cpu_since(cpu_used(r->sandbox), r->cpu_before_us)))
+                        end(r, END_CPU);
+                break;
         }
-        if (now >= r->cpu_check)
-                check_cpu(r, now);
+}
+
+static void check_limits(struct run *r, int64_t now)
+{
+        int timer;
+        while ((timer = deadline_take(&r->deadlines, now)) >= 0)
+                due(r, timer, now);
         for (int i = 0; i < 2; i++) {
-                if (r->command->kill_on_output_limit && r->out[i].total > r->sandbox->limits.output_bytes)
+                if (verdict_output_ends(&r->sandbox->limits, r->command->kill_on_output_limit,
+                                        r->out[i].total))
                         end(r, END_OUTPUT);
                 if (r->out[i].broken)
                         end(r, END_CANCELLED);
         }
 }
 
-static int64_t next_clock(const struct run *r, int64_t now)
+/* For poll(); -1: no timer is set. */
+static int64_t time_left(const struct run *r, int64_t now)
 {
-        int64_t next = r->deadline;
-        if (r->kill_at < next)
-                next = r->kill_at;
-        if (r->cpu_check < next)
-                next = r->cpu_check;
-        if (r->throttle_at < next)
-                next = r->throttle_at;
-        return next == NEVER ? -1 : next > now ? next - now : 0;
+        const int64_t next = deadline_next(&r->deadlines);
+        return next == DEADLINE_NEVER ? -1 : next > now ? next - now : 0;
 }
 
 static void hear_init(struct run *r)
@@ -222,7 +196,7 @@ static void hear_init(struct run *r)
                 r->over = true;
                 return;
         }
-        message_close_fds(&m); /* it has none to give any more */
+        message_close_fds(&m); /* init has no descriptors to send now */
         if (m.type == INIT_EXITED && m.len == sizeof r->facts.exited) {
                 memcpy(&r->facts.exited, data, sizeof r->facts.exited);
                 r->facts.reported = r->over = true;
@@ -239,7 +213,7 @@ static void hear_init(struct run *r)
                               sizeof refused.detail);
                 note(r, &v);
         } else {
-                /* Nothing else is due: whoever speaks there is not our init. */
+                /* init sends nothing else now: the sender is not our init. */
                 end(r, END_BY_ITSELF);
         }
 }
@@ -256,7 +230,7 @@ static void loop(struct run *r)
                         [ON_NETWORK] = {r->outlet ? outlet_fd(r->outlet) : -1, POLLIN, 0},
                 };
                 int64_t now = clock_us();
-                int n = sys_poll(fds, N_EVENTS, next_clock(r, now));
+                int n = sys_poll(fds, N_EVENTS, time_left(r, now));
                 if (n > 0) {
                         if (fds[ON_STDOUT].revents)
                                 pump_out_move(&r->out[0]);
@@ -271,12 +245,12 @@ static void loop(struct run *r)
                         if (fds[ON_CANCEL].revents)
                                 end(r, END_CANCELLED);
                 }
-                if (!r->over) /* what ended by itself need not be ended */
-                        check_clocks(r, clock_us());
+                if (!r->over)
+                        check_limits(r, clock_us());
         }
 }
 
-/* Waits until the reader takes more.  False when it had its time, or the caller gave up. */
+/* Waits until the reader takes more.  Returns false at the time `until`, or when the caller cancels. */
 static bool wait_for_reader(const struct run *r, const struct pump_out *p, int64_t until)
 {
         struct pollfd fds[] = {pump_out_wants(p), {r->command->cancel_fd, POLLIN, 0}};
@@ -284,11 +258,11 @@ static bool wait_for_reader(const struct run *r, const struct pump_out *p, int64
         return now < until && sys_poll(fds, 2, until - now) > 0 && !fds[1].revents;
 }
 
-/* Everything that could write is dead; the reader has until the kill would have come. */
+/* All processes are dead.  The reader may take the rest until the time of the kill. */
 static void flush(struct run *r)
 {
         const struct cella_limits *l = &r->sandbox->limits;
-        int64_t until = after(r->started, l->timeout_ms + l->grace_ms);
+        int64_t until = r->started + (int64_t)(l->timeout_ms + l->grace_ms) * 1000;
         for (int i = 0; i < 2; i++) {
                 struct pump_out *p = &r->out[i];
                 r->truncated[i] = false;
@@ -322,14 +296,13 @@ static int fill_result(struct run *r, struct cella_result *result, struct cella_
 {
         result->duration_us = (uint64_t)(r->ended - r->started);
         r->facts.counted = sandbox_usage(r->sandbox, &r->facts.usage);
-        r->facts.usage.cpu_us = less(r->facts.usage.cpu_us, r->cpu_before_us);
+        r->facts.usage.cpu_us = verdict_cpu_since(r->facts.usage.cpu_us, r->cpu_before_us);
         verdict(&r->facts, result);
         memcpy(result->sandbox, r->sandbox->id, sizeof result->sandbox);
         for (int i = 0; i < 2; i++) {
                 struct pump_out *p = &r->out[i];
-                result->output_total[i] = p->total;
-                result->output_truncated[i] = r->truncated[i];
-                if (keep_take(&p->keep, &result->output[i], &result->output_len[i]) < 0)
+                if (verdict_take_output(result, (enum cella_stream)i, &p->keep, p->total, r->truncated[i]) <
+                    0)
                         return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
         }
         if (fill_violations(r, result) < 0)
@@ -361,7 +334,7 @@ static void release_sigpipe(const sigset_t *old)
 static int run(struct run *r, struct cella_result *result, struct cella_err *err)
 {
         struct timespec since;
-        clock_gettime(CLOCK_REALTIME_COARSE, &since); /* the clock that files are stamped with */
+        clock_gettime(CLOCK_REALTIME_COARSE, &since); /* the clock of file timestamps */
         r->cpu_before_us = r->sandbox->used ? cpu_used(r->sandbox) : 0;
         const int64_t sent = clock_us();
         int e = start(r, err);
@@ -375,7 +348,7 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
                 r->cpu_before_us = r->sandbox->cpu_made_us;
         start_clocks(r, sent);
         if (r->sandbox->cgroup)
-                cgroup_sweep(r->sandbox->cgroup); /* while the command starts, we have time */
+                cgroup_sweep(r->sandbox->cgroup); /* the command is starting meanwhile */
         loop(r);
         if (r->failure)
                 return command_explain(r->image, r->command, r->failure, err);

@@ -5,6 +5,40 @@
 
 #define DISK_FULL_BYTES 4096
 
+void verdict_end(struct verdict_facts *facts, enum ending why)
+{
+        if (facts->ending == END_BY_ITSELF)
+                facts->ending = why;
+}
+
+bool verdict_output_ends(const struct cella_limits *limits, bool ends, uint64_t total)
+{
+        return ends && total > limits->output_bytes;
+}
+
+uint64_t verdict_cpu_since(uint64_t now_us, uint64_t before_us)
+{
+        return now_us > before_us ? now_us - before_us : 0;
+}
+
+void verdict_count(struct verdict_facts *facts, const struct keeper_counted *before, uint64_t cpu_before_us,
+                   const struct keeper_counted *now)
+{
+        facts->counted = now->known != 0;
+        facts->usage = (struct cgroup_usage){
+                .oom_kills = now->oom_kills - before->oom_kills,
+                .forks_refused = now->forks_refused - before->forks_refused,
+                .cpu_known = now->known & KEEPER_KNOWS_CPU,
+                .cpu_us = verdict_cpu_since(now->cpu_us, cpu_before_us),
+                .memory_known = (now->known & KEEPER_KNOWS_MEMORY) &&
+                                now->memory_peak_bytes > before->memory_peak_bytes,
+                .memory_peak_bytes = now->memory_peak_bytes,
+                .processes_known =
+                        (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak,
+                .processes_peak = now->processes_peak,
+        };
+}
+
 bool verdict_disk_is_full(const struct verdict_facts *facts)
 {
         return facts->reported &&
@@ -39,7 +73,7 @@ static void set_usage(const struct verdict_facts *facts, struct cella_result *re
                 result->processes_peak = facts->usage.processes_peak;
 }
 
-/* A limit that was hit is the reason only if the command did not get over it. */
+/* A limit that was hit is the reason only if the command then failed. */
 static enum cella_status limit_hit(const struct verdict_facts *facts, const struct cella_result *result)
 {
         if (result->exit_code == 0)
@@ -75,6 +109,14 @@ void verdict(const struct verdict_facts *facts, struct cella_result *result)
         case END_BY_ITSELF:
                 result->status = limit_hit(facts, result);
         }
+}
+
+int verdict_take_output(struct cella_result *result, enum cella_stream stream, struct keep *keep,
+                        uint64_t total, bool truncated)
+{
+        result->output_total[stream] = total;
+        result->output_truncated[stream] = truncated;
+        return keep_take(keep, &result->output[stream], &result->output_len[stream]);
 }
 
 const char *cella_status_name(enum cella_status status)

@@ -88,3 +88,48 @@ TEST(an_init_that_died_without_a_word_counts_as_killed)
         CHECK_INT(r.status, CELLA_MEMORY_LIMIT);
         CHECK_INT(r.exit_code, 137);
 }
+
+TEST(the_first_reason_to_end_an_execution_counts)
+{
+        struct verdict_facts f = facts(SIGKILL);
+        verdict_end(&f, END_CANCELLED);
+        verdict_end(&f, END_TIMEOUT);
+        CHECK_INT(judge(f).status, CELLA_CANCELLED);
+}
+
+TEST(output_past_the_limit_ends_an_execution_only_on_request)
+{
+        const struct cella_limits limits = {.output_bytes = 10};
+        CHECK(!verdict_output_ends(&limits, true, 10));
+        CHECK(verdict_output_ends(&limits, true, 11));
+        CHECK(!verdict_output_ends(&limits, false, 11));
+}
+
+TEST(counters_of_a_sandbox_are_differences)
+{
+        const struct keeper_counted before = {.known = KEEPER_KNOWS_MEMORY | KEEPER_KNOWS_PROCESSES,
+                                              .oom_kills = 1,
+                                              .forks_refused = 2,
+                                              .memory_peak_bytes = 500,
+                                              .processes_peak = 4};
+        struct keeper_counted now = {.known = KEEPER_KNOWS_CPU | KEEPER_KNOWS_MEMORY | KEEPER_KNOWS_PROCESSES,
+                                     .cpu_us = 90,
+                                     .oom_kills = 1,
+                                     .forks_refused = 5,
+                                     .memory_peak_bytes = 500,
+                                     .processes_peak = 6};
+        struct verdict_facts f = facts(EXIT(1));
+        verdict_count(&f, &before, 30, &now);
+        CHECK(f.counted && f.usage.cpu_known);
+        CHECK_INT(f.usage.cpu_us, 60);
+        CHECK_INT(f.usage.oom_kills, 0);
+        CHECK_INT(f.usage.forks_refused, 3);
+        CHECK(!f.usage.memory_known); /* the peak did not rise */
+        CHECK(f.usage.processes_known);
+        CHECK_INT(f.usage.processes_peak, 6);
+        CHECK_INT(judge(f).status, CELLA_PROCESS_LIMIT);
+        now.known = 0;
+        verdict_count(&f, &before, 100, &now);
+        CHECK(!f.counted);
+        CHECK_INT(f.usage.cpu_us, 0); /* the counter was set back */
+}

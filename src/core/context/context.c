@@ -13,81 +13,31 @@
 #define GONE_US 1000000   /* from the end of its socket to that of its process */
 #define KILLED_US 5000000 /* or the sandbox has to go: it holds other contexts, so be patient */
 
-/* ---- its clocks; while the sandbox is paused they stand still ---- */
+/* ---- its timers ---- */
 
-static void on_timer(uv_timer_t *timer);
-
-static void arm(struct context *c)
+static void on_due(struct timers *timers, int timer)
 {
-        int64_t next = CONTEXT_NEVER, now = clock_us();
-        for (int i = 0; i < CONTEXT_CLOCKS; i++)
-                if (c->clocks[i] < next)
-                        next = c->clocks[i];
-        if (c->buried)
-                return;
-        if (next == CONTEXT_NEVER || c->paused_us) {
-                uv_timer_stop(&c->timer);
-                return;
-        }
-        uv_update_time(c->box->loop); /* its clock is that of the loop's last turn */
-        uv_timer_start(&c->timer, on_timer, next <= now ? 0 : (uint64_t)(next - now + 999) / 1000, 0);
-}
-
-void context_set_clock(struct context *c, enum context_clock clock, int64_t at)
-{
-        c->clocks[clock] = at;
-        arm(c);
-}
-
-static void stop_clocks(struct context *c)
-{
-        for (int i = 0; i < CONTEXT_CLOCKS; i++)
-                c->clocks[i] = CONTEXT_NEVER;
-        arm(c);
-}
-
-static void due(struct context *c, enum context_clock clock)
-{
-        switch (clock) {
-        case WHEN_STARTED:
+        struct context *c = list_entry(timers, struct context, timers);
+        switch (timer) {
+        case TIMER_START:
                 context_kill(c, "it was not ready after 30 s");
                 break;
-        case WHEN_GONE:
+        case TIMER_CLOSED:
                 context_kill(c, "it closed its socket");
                 break;
-        case WHEN_KILLED:
+        case TIMER_KILLED:
                 if (c->task.sandbox)
                         sandbox_ask(c->task.sandbox, KEEPER_KILL, NULL, NULL);
                 break;
         default:
                 if (c->run)
-                        context_run_due(c->run, clock);
+                        context_run_due(c->run, timer);
         }
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-        struct context *c = timer->data;
-        int64_t now = clock_us();
-        for (int i = 0; i < CONTEXT_CLOCKS; i++)
-                if (c->clocks[i] <= now) {
-                        c->clocks[i] = CONTEXT_NEVER;
-                        due(c, (enum context_clock)i);
-                }
-        arm(c);
 }
 
 static void on_paused(struct task *task, bool paused)
 {
-        struct context *c = list_entry(task, struct context, task);
-        int64_t now = clock_us();
-        if (paused == (c->paused_us != 0))
-                return;
-        for (int i = 0; i < CONTEXT_CLOCKS && !paused; i++)
-                if (c->clocks[i] != CONTEXT_NEVER)
-                        c->clocks[i] += now - c->paused_us;
-        c->paused_us = paused ? now : 0;
-        arm(c);
+        timers_pause(&list_entry(task, struct context, task)->timers, paused);
 }
 
 /* ---- its end ---- */
@@ -103,8 +53,7 @@ static void bury(struct context *c)
         if (c->buried)
                 return;
         c->buried = true;
-        uv_timer_stop(&c->timer);
-        uv_close((uv_handle_t *)&c->timer, on_closed);
+        timers_close(&c->timers, on_closed);
 }
 
 static void tell(struct context *c, const struct cella_err *err)
@@ -120,7 +69,7 @@ static void die(struct context *c, const struct cella_err *err)
 {
         c->state = CONTEXT_DEAD;
         c->killing = c->again = false;
-        stop_clocks(c);
+        timers_clear(&c->timers);
         if (c->task.sandbox)
                 sandbox_detach(&c->task);
         if (c->home)
@@ -155,7 +104,7 @@ static void ended(struct context *c)
         bool was_ready = c->state != CONTEXT_STARTING;
         let_go(c);
         c->gone = false;
-        stop_clocks(c);
+        timers_clear(&c->timers);
         if (c->again && c->home) {
                 c->why[0] = '\0';
                 begin(c);
@@ -187,9 +136,9 @@ void context_kill(struct context *c, const char *why)
         if (!c->why[0])
                 snprintf(c->why, sizeof c->why, "%s", why);
         c->killing = true;
-        stop_clocks(c);
+        timers_clear(&c->timers);
         driver_signal(c->driver, SIGKILL);
-        context_set_clock(c, WHEN_KILLED, clock_us() + KILLED_US);
+        timers_set_in(&c->timers, TIMER_KILLED, KILLED_US);
 }
 
 static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
@@ -202,7 +151,7 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
                 driver_drain(c->driver);
         let_go(c);
         c->gone = false;
-        c->paused_us = 0;
+        timers_pause(&c->timers, false);
         if (c->run)
                 context_run_lost(c->run, sb);
         die(c, err ? err : &gone);
@@ -213,7 +162,7 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 static void ready(struct context *c)
 {
         c->state = CONTEXT_IDLE;
-        context_set_clock(c, WHEN_STARTED, CONTEXT_NEVER);
+        timers_set(&c->timers, TIMER_START, DEADLINE_NEVER);
         tell(c, NULL);
 }
 
@@ -282,7 +231,7 @@ static void on_silent(void *context, const char *why)
         struct context *c = context;
         char words[120];
         if (!why) {
-                context_set_clock(c, WHEN_GONE, clock_us() + GONE_US);
+                timers_set_in(&c->timers, TIMER_CLOSED, GONE_US);
                 return;
         }
         snprintf(words, sizeof words, "it sent %s", why);
@@ -329,7 +278,7 @@ static void begin(struct context *c)
                 die(c, &err);
                 return;
         }
-        context_set_clock(c, WHEN_STARTED, clock_us() + START_US);
+        timers_set_in(&c->timers, TIMER_START, START_US);
 }
 
 static void on_channel(struct task *task)
@@ -373,9 +322,8 @@ int context_new(struct box_sandbox *sb, const char *runtime, struct context **re
                                 .on_paused = on_paused,
                                 .idle_matters_not = true};
         list_init(&c->task.link);
-        uv_timer_init(sb->box->loop, &c->timer);
-        c->timer.data = c;
-        stop_clocks(c);
+        timers_init(&c->timers, sb->box->loop, on_due);
+        c->timers.timer.data = c;
         sb->contexts[place] = c;
         *ret = c;
         return 0;
@@ -396,8 +344,8 @@ int context_start(struct context *c, void (*on_ready)(struct context *, const st
         sandbox_touch(c->home);
         if (c->driver) {
                 c->again = true;
-                if (c->run && c->run->facts.ending == END_BY_ITSELF && !c->run->done)
-                        c->run->facts.ending = END_CANCELLED;
+                if (c->run && !c->run->done)
+                        verdict_end(&c->run->facts, END_CANCELLED);
                 context_kill(c, "it was restarted");
         } else if (!c->task.sandbox) {
                 c->why[0] = '\0';
@@ -421,8 +369,8 @@ void context_remove(struct context *c)
         c->home = NULL;
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the context %s was removed", c->id);
         tell(c, &err);
-        if (c->run && c->run->facts.ending == END_BY_ITSELF && !c->run->done)
-                c->run->facts.ending = END_CANCELLED;
+        if (c->run && !c->run->done)
+                verdict_end(&c->run->facts, END_CANCELLED);
         if (c->driver)
                 context_kill(c, "it was removed"); /* buried when it is gone */
         else

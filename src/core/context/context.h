@@ -12,6 +12,7 @@
 #include "core/context/driver.h"
 #include "core/request/request.h"
 #include "core/sandbox/sandbox.h"
+#include "core/timers.h"
 #include "core/violation.h"
 #include "engine/result.h"
 #include "engine/verdict.h"
@@ -21,17 +22,13 @@
 
 enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING, CONTEXT_DEAD };
 
-/* What happens when its time has come. */
-enum context_clock {
-        WHEN_STARTED, /* it is ready by then, or never will be */
-        WHEN_GONE,    /* it closed its socket, and has ended by then */
-        WHEN_KILLED,  /* init has ended it by then, or never will */
-        /* of the run: */
-        WHEN_DEADLINE,
-        WHEN_AGAIN, /* for SIGINT: it was too early, or may have been */
-        WHEN_KILL,
-        WHEN_CPU,
-        CONTEXT_CLOCKS
+/* The timers of a context, beside those of its run (enum deadline_timer). */
+enum context_timer {
+        TIMER_INTERRUPT = DEADLINE_OWN, /* of the run: send SIGINT again, the first may have come too early */
+        CONTEXT_RUN_TIMERS,
+        TIMER_START = CONTEXT_RUN_TIMERS, /* the interpreter was not ready in time */
+        TIMER_CLOSED,                     /* it closed its socket, but has not ended */
+        TIMER_KILLED,                     /* init did not end it after SIGKILL */
 };
 
 struct context_run;
@@ -54,9 +51,7 @@ struct context {
         bool gone;    /* the process has ended, the run's paperwork has not */
         bool again;   /* when it has ended, it is to be started again */
         bool buried;  /* only libuv still has it */
-        uv_timer_t timer;
-        int64_t clocks[CONTEXT_CLOCKS]; /* when each is due */
-        int64_t paused_us;
+        struct timers timers;
         /* Who waits for it to be ready; NULL: nobody. */
         void (*on_ready)(struct context *context, const struct cella_err *err, void *waiter);
         void *waiter;

@@ -2,10 +2,7 @@
 #pragma once
 #include "core/context/context.h"
 
-#define CONTEXT_NEVER INT64_MAX
-
 /* context.c */
-void context_set_clock(struct context *context, enum context_clock clock, int64_t at);
 /* Ends it for this reason. */
 void context_kill(struct context *context, const char *why);
 /* The run's paperwork is done; *run is not its any more. */
@@ -15,7 +12,7 @@ void context_run_finished(struct context *context);
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len);
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len);
 void context_run_signalled(struct context_run *run);
-void context_run_due(struct context_run *run, enum context_clock clock);
+void context_run_due(struct context_run *run, int timer); /* an enum deadline_timer or context_timer */
 void context_run_died(struct context_run *run, const struct init_exited *exited);
 void context_run_lost(struct context_run *run, const struct box_sandbox *sandbox);
 

@@ -40,9 +40,8 @@ void context_run_conclude(struct context_run *run)
         memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
         observer_conclude(&run->observer, &run->facts, &run->limits);
         for (int i = 0; i < 2; i++) {
-                r->output_total[i] = run->total[i];
-                r->output_truncated[i] = !run->streamed && keep_truncated(&run->keep[i]);
-                keep_take(&run->keep[i], &r->output[i], &r->output_len[i]);
+                const bool truncated = !run->streamed && keep_truncated(&run->keep[i]);
+                verdict_take_output(r, (enum cella_stream)i, &run->keep[i], run->total[i], truncated);
         }
 }
 
@@ -57,24 +56,13 @@ void context_run_record(const struct context_run *run)
 /* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
 void context_run_count(struct context_run *run, const struct keeper_counted *now)
 {
-        const struct keeper_counted *before = &run->before;
         struct cgroup_usage *u = &run->facts.usage;
-        if (!now->known || !before->known)
+        if (!now->known || !run->before.known)
                 return;
-        run->facts.counted = true;
-        u->oom_kills = now->oom_kills - before->oom_kills;
-        u->forks_refused = now->forks_refused - before->forks_refused;
-        u->cpu_known = now->known & KEEPER_KNOWS_CPU;
-        u->cpu_us = now->cpu_us - before->cpu_us;
+        verdict_count(&run->facts, &run->before, run->before.cpu_us, now);
         /* The counters were read after its end: others may have run meanwhile. */
         if (run->result.duration_us > 0 && u->cpu_us > run->result.duration_us * run->box->cores)
                 u->cpu_us = run->result.duration_us * run->box->cores;
-        u->memory_known =
-                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
-        u->memory_peak_bytes = now->memory_peak_bytes;
-        u->processes_known =
-                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
-        u->processes_peak = now->processes_peak;
 }
 
 /* ---- looking at it ---- */

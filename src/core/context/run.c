@@ -18,7 +18,6 @@
 #include "core/request/scan_job.h"
 
 #define LOG_OUTPUT_MAX (64u * 1024)
-#define CPU_CHECK_MIN_US 5000
 #define FENCE_US 5000000 /* for an empty run */
 #define EARLY_US 100000  /* into a run; see interrupt() */
 #define DEFER_US 5000
@@ -86,10 +85,10 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
         finish(run);
 }
 
-static void stop_clocks(struct context_run *run)
+static void stop_timers(struct context_run *run)
 {
-        for (int clock = WHEN_DEADLINE; clock < CONTEXT_CLOCKS; clock++)
-                context_set_clock(run->context, (enum context_clock)clock, CONTEXT_NEVER);
+        deadline_clear(&run->context->timers.deadlines, 0, CONTEXT_RUN_TIMERS);
+        timers_update(&run->context->timers);
 }
 
 static void over(struct context_run *run)
@@ -101,7 +100,7 @@ static void over(struct context_run *run)
         if (!run->done)
                 driver_drain(c->driver);
         run->over = true;
-        stop_clocks(run);
+        stop_timers(run);
         driver_wait(c->driver, false);
         egress_end(sb, &run->observer);
         if (sb->counted && sandbox_count(sb, on_counted, run) == 0)
@@ -140,8 +139,8 @@ void context_run_died(struct context_run *run, const struct init_exited *exited)
 void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
 {
         if (!run->over && !run->done) {
-                if (run->facts.ending == END_BY_ITSELF && (sb->removing || run->box->stopping))
-                        run->facts.ending = END_CANCELLED;
+                if (sb->removing || run->box->stopping)
+                        verdict_end(&run->facts, END_CANCELLED);
                 explain_death(run);
         }
         run->over = true;
@@ -181,8 +180,8 @@ static void interrupted(struct context_run *run)
         free(run->error);
         run->error = NULL;
         run->facts.exited.wait_status = SIGINT;
-        if (run->interrupted && run->facts.ending == END_BY_ITSELF)
-                run->facts.ending = END_CANCELLED;
+        if (run->interrupted)
+                verdict_end(&run->facts, END_CANCELLED);
 }
 
 static void done(struct context_run *run, char *body, size_t len)
@@ -216,13 +215,13 @@ static void done(struct context_run *run, char *body, size_t len)
         case DRIVER_INTERRUPTED:
                 interrupted(run);
         }
-        stop_clocks(run);
+        stop_timers(run);
         if (!run->signalled) {
                 over(run);
                 return;
         }
         driver_wait(c->driver, false);
-        context_set_clock(c, WHEN_KILL, clock_us() + FENCE_US);
+        timers_set_in(&c->timers, DEADLINE_KILL, FENCE_US);
         if (!driver_signalling(c->driver))
                 fence(run);
 }
@@ -238,21 +237,21 @@ void context_run_signalled(struct context_run *run)
 static void interrupt(struct context_run *run)
 {
         struct context *c = run->context;
-        int64_t now = clock_us(), again = CONTEXT_NEVER;
+        int64_t again = DEADLINE_NEVER;
         if (!driver_took(c->driver)) {
                 run->deferred = true;
-                context_set_clock(c, WHEN_AGAIN, now + DEFER_US);
+                timers_set_in(&c->timers, TIMER_INTERRUPT, DEFER_US);
                 return;
         }
         if (run->again_us == 0 && run->deferred)
                 run->again_us = EARLY_US;
         if (run->again_us > 0)
-                again = now + run->again_us;
+                again = clock_us() + run->again_us;
         run->again_us = 0;
         run->deferred = false;
         run->signalled = true;
         driver_signal(c->driver, SIGINT);
-        context_set_clock(c, WHEN_AGAIN, again);
+        timers_set(&c->timers, TIMER_INTERRUPT, again);
 }
 
 void context_interrupt(struct context *c)
@@ -310,22 +309,20 @@ void context_run_frame(struct context_run *run, enum driver_word word, char *bod
                 take_error(run, body, len);
 }
 
-/* Ends it for this reason. */
+/* Ends the run for this reason: SIGINT, and SIGKILL to the whole context after the grace time. */
 static void stop(struct context_run *run, enum ending why)
 {
         struct context *c = run->context;
-        const struct cella_limits *l = &run->limits;
-        uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
-        int64_t now = clock_us();
+        struct deadlines *d = &c->timers.deadlines;
         if (run->over || run->done || c->killing || run->facts.ending != END_BY_ITSELF)
                 return;
-        run->facts.ending = why;
-        stop_clocks(run);
-        if (grace > 0) {
-                run->again_us = (int64_t)grace * 500;
+        verdict_end(&run->facts, why);
+        stop_timers(run);
+        if (deadline_stop(d, clock_us())) {
+                run->again_us = (int64_t)d->grace_us / 2;
                 interrupt(run);
         }
-        context_set_clock(c, WHEN_KILL, now + (int64_t)grace * 1000);
+        timers_update(&c->timers);
 }
 
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len)
@@ -336,7 +333,7 @@ void context_run_output(struct context_run *run, enum cella_stream stream, const
         keep_add(&run->keep[stream], data, len);
         if (run->events && run->events->on_output)
                 run->events->on_output(run, stream, data, len, run->caller);
-        if (run->request.kill_on_output_limit && run->total[stream] > run->limits.output_bytes)
+        if (verdict_output_ends(&run->limits, run->request.kill_on_output_limit, run->total[stream]))
                 stop(run, END_OUTPUT);
 }
 
@@ -345,41 +342,35 @@ void context_run_output(struct context_run *run, enum cella_stream stream, const
 static void on_cpu(void *context, const union keeper_packet *packet, int fd)
 {
         struct context_run *run = context;
-        const struct cella_limits *l = &run->limits;
+        struct timers *timers = &run->context->timers;
         (void)fd;
         if (packet->type != KEEPER_COUNTED || run->over)
                 return;
-        uint64_t used = packet->counted.cpu_us - run->before.cpu_us, max = l->cpu_time_ms * 1000;
-        if (used >= max) {
+        const uint64_t used = verdict_cpu_since(packet->counted.cpu_us, run->before.cpu_us);
+        if (deadline_cpu_used(&timers->deadlines, clock_us(), used))
                 stop(run, END_CPU);
-                return;
-        }
-        /* Looks again when, at full speed on all its cores, the rest could be used up. */
-        int64_t wait = (int64_t)((max - used) * 1000 / (l->cpus_milli > 1000 ? l->cpus_milli : 1000));
-        context_set_clock(run->context, WHEN_CPU,
-                          clock_us() + (wait > CPU_CHECK_MIN_US ? wait : CPU_CHECK_MIN_US));
+        else
+                timers_update(timers);
 }
 
-void context_run_due(struct context_run *run, enum context_clock clock)
+void context_run_due(struct context_run *run, int timer)
 {
         struct context *c = run->context;
-        switch (clock) {
-        case WHEN_DEADLINE:
+        switch (timer) {
+        case DEADLINE_TIMEOUT:
                 stop(run, END_TIMEOUT);
                 break;
-        case WHEN_AGAIN:
-                if (!run->done)
-                        interrupt(run);
-                break;
-        case WHEN_KILL:
+        case DEADLINE_KILL:
                 context_kill(c, run->done ? "it did not go on after it was interrupted"
                                           : "it did not stop when it was interrupted");
                 break;
-        case WHEN_CPU:
+        case DEADLINE_CPU:
                 if (c->task.sandbox)
                         sandbox_count(c->task.sandbox, on_cpu, run);
                 break;
-        default:
+        case TIMER_INTERRUPT:
+                if (!run->done)
+                        interrupt(run);
                 break;
         }
 }
@@ -470,9 +461,9 @@ static int start(struct context_run *run, struct cella_err *err)
         sandbox_touch(sb);
         driver_expect(c->driver,
                       DRIVER_MAY(DRIVER_RESULT) | DRIVER_MAY(DRIVER_ERROR) | DRIVER_MAY(DRIVER_DONE));
-        context_set_clock(c, WHEN_DEADLINE, run->started_us + (int64_t)run->limits.timeout_ms * 1000);
-        if (run->limits.cpu_time_ms > 0 && sb->counted)
-                context_set_clock(c, WHEN_CPU, run->started_us + (int64_t)run->limits.cpu_time_ms * 500);
+        deadline_start(&c->timers.deadlines, &run->limits, run->started_us,
+                       sb->counted ? DEADLINE_COUNTS_CPU : 0);
+        timers_update(&c->timers);
         return 0;
 }
 

@@ -1,6 +1,4 @@
-/* core/execution/clock.c -- the deadlines of an execution, and ending it.
- *
- * One timer for all of them.  While the sandbox is paused they stand still. */
+/* core/execution/clock.c -- the deadlines of an execution (engine/deadline.h), and ending it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -8,34 +6,12 @@
 #include "base/clock.h"
 #include "core/execution/internal.h"
 
-#define CLOCK_NEVER INT64_MAX
-#define GIVE_UP_US 1000000 /* init has ended what it was told to by then, or never will */
-#define BEGIN_US 60000000  /* its files are in place by then, or never will be */
+#define GIVE_UP_US 1000000 /* after which a sandbox is killed because init did not end the command */
+#define BEGIN_US 60000000  /* for writing the files of the request */
 #define LIST_US 2000000    /* for the list of changed files */
-#define THROTTLE_US 20000  /* see cgroup_throttle() */
-#define CPU_CHECK_MIN_US 5000
 
-static void on_timer(uv_timer_t *timer);
-
-static void arm(struct execution *ex)
-{
-        int64_t next = CLOCK_NEVER, now = clock_us();
-        for (int i = 0; i < EXECUTION_CLOCKS; i++)
-                if (ex->clocks[i] < next)
-                        next = ex->clocks[i];
-        if (next == CLOCK_NEVER || ex->paused_us) {
-                uv_timer_stop(&ex->timer);
-                return;
-        }
-        uv_update_time(ex->box->loop); /* its clock is that of the loop's last turn */
-        uv_timer_start(&ex->timer, on_timer, next <= now ? 0 : (uint64_t)(next - now + 999) / 1000, 0);
-}
-
-static void set(struct execution *ex, enum execution_clock clock, int64_t at)
-{
-        ex->clocks[clock] = at;
-        arm(ex);
-}
+/* What is due at the execution's own timers. */
+enum { TIMER_SPAWN = DEADLINE_OWN, TIMER_GIVE_UP, TIMER_LIST };
 
 static void signal_tag(struct execution *ex, int signal, uint32_t target)
 {
@@ -51,53 +27,42 @@ static void kill_sandbox(struct execution *ex)
                 sandbox_ask(ex->task.sandbox, KEEPER_KILL, NULL, NULL);
 }
 
-/* In a sandbox of its own the kernel ends everything at once; in a shared one init does, and if it
- * does not, the sandbox as a whole has to go. */
+/* A sandbox of its own is killed.  In a shared one init kills the processes of the execution; if it does not,
+ * the whole sandbox is killed. */
 void execution_end(struct execution *ex, enum ending why)
 {
         struct box_sandbox *sb = ex->task.sandbox;
         if (ex->over || !sb)
                 return;
-        if (ex->facts.ending == END_BY_ITSELF)
-                ex->facts.ending = why;
-        for (int i = 0; i < EXECUTION_CLOCKS; i++)
-                ex->clocks[i] = CLOCK_NEVER;
+        verdict_end(&ex->facts, why);
+        timers_clear(&ex->timers);
         if (sb->one_shot) {
                 kill_sandbox(ex);
         } else {
                 signal_tag(ex, SIGKILL, ex->tag);
-                set(ex, CLOCK_GIVE_UP, clock_us() + GIVE_UP_US);
+                timers_set_in(&ex->timers, TIMER_GIVE_UP, GIVE_UP_US);
         }
 }
 
-static void time_is_up(struct execution *ex, int64_t now)
+static void time_is_up(struct execution *ex)
 {
-        const struct cella_limits *l = &ex->limits;
-        uint64_t grace = l->grace_ms < l->timeout_ms ? l->grace_ms : l->timeout_ms;
-        ex->facts.ending = END_TIMEOUT;
-        ex->clocks[CLOCK_DEADLINE] = CLOCK_NEVER;
-        if (grace > 0)
+        verdict_end(&ex->facts, END_TIMEOUT);
+        if (deadline_stop(&ex->timers.deadlines, clock_us()))
                 signal_tag(ex, SIGTERM, ex->task.sandbox && ex->task.sandbox->one_shot ? 0 : ex->tag);
-        ex->clocks[CLOCK_KILL] = now + (int64_t)grace * 1000;
 }
 
 static void on_cpu(void *context, const union keeper_packet *packet, int fd)
 {
         struct execution *ex = context;
-        const struct cella_limits *l = &ex->limits;
         (void)fd;
         if (packet->type != KEEPER_COUNTED || ex->over)
                 return;
         const uint64_t before = ex->task.sandbox ? execution_cpu_before_us(ex, ex->task.sandbox) : 0;
-        const uint64_t used = packet->counted.cpu_us > before ? packet->counted.cpu_us - before : 0;
-        const uint64_t max = l->cpu_time_ms * 1000;
-        if (used >= max) {
+        const uint64_t used = verdict_cpu_since(packet->counted.cpu_us, before);
+        if (deadline_cpu_used(&ex->timers.deadlines, clock_us(), used))
                 execution_end(ex, END_CPU);
-                return;
-        }
-        /* Looks again when, at full speed on all its cores, the rest could be used up. */
-        int64_t wait = (int64_t)((max - used) * 1000 / (l->cpus_milli > 1000 ? l->cpus_milli : 1000));
-        set(ex, CLOCK_CPU, clock_us() + (wait > CPU_CHECK_MIN_US ? wait : CPU_CHECK_MIN_US));
+        else
+                timers_update(&ex->timers);
 }
 
 static void throttle(struct execution *ex)
@@ -109,116 +74,88 @@ static void throttle(struct execution *ex)
         }
 }
 
-static void due(struct execution *ex, enum execution_clock clock, int64_t now)
+static void on_due(struct timers *timers, int timer)
 {
-        ex->clocks[clock] = CLOCK_NEVER;
-        switch (clock) {
-        case CLOCK_SPAWN:
-                execution_spawn(ex);
+        struct execution *ex = list_entry(timers, struct execution, timers);
+        switch (timer) {
+        case DEADLINE_TIMEOUT:
+                time_is_up(ex);
                 break;
-        case CLOCK_DEADLINE:
-                time_is_up(ex, now);
-                break;
-        case CLOCK_KILL:
+        case DEADLINE_KILL:
                 execution_end(ex, END_TIMEOUT);
                 break;
-        case CLOCK_GIVE_UP:
-                kill_sandbox(ex);
-                break;
-        case CLOCK_THROTTLE:
-                throttle(ex);
-                break;
-        case CLOCK_CPU:
+        case DEADLINE_CPU:
                 if (ex->task.sandbox)
                         sandbox_count(ex->task.sandbox, on_cpu, ex);
                 break;
-        case CLOCK_LIST:
-                execution_list_given_up(ex);
+        case DEADLINE_THROTTLE:
+                throttle(ex);
                 break;
-        case EXECUTION_CLOCKS:
+        case TIMER_SPAWN:
+                execution_spawn(ex);
+                break;
+        case TIMER_GIVE_UP:
+                kill_sandbox(ex);
+                break;
+        case TIMER_LIST:
+                execution_list_given_up(ex);
                 break;
         }
 }
 
-static void on_timer(uv_timer_t *timer)
-{
-        struct execution *ex = timer->data;
-        int64_t now = clock_us();
-        execution_ref(ex);
-        for (int i = 0; i < EXECUTION_CLOCKS && !ex->done; i++)
-                if (ex->clocks[i] <= now)
-                        due(ex, (enum execution_clock)i, now);
-        if (!ex->done)
-                arm(ex);
-        execution_unref(ex);
-}
-
 void execution_clock_init(struct execution *ex)
 {
-        uv_timer_init(ex->box->loop, &ex->timer);
-        ex->timer.data = ex;
+        timers_init(&ex->timers, ex->box->loop, on_due);
+        ex->timers.timer.data = ex;
         execution_ref(ex);
-        for (int i = 0; i < EXECUTION_CLOCKS; i++)
-                ex->clocks[i] = CLOCK_NEVER;
 }
 
 void execution_clock_start(struct execution *ex)
 {
-        const struct cella_limits *l = &ex->limits;
         const struct box_sandbox *sb = ex->task.sandbox;
         if (ex->started_us || ex->over)
                 return;
-        /* init starts it when it has been sent and the sandbox is ready.  To take the time here would be too
-         * late: short code has ended. */
+        /* init starts the code when it has received it and the sandbox is ready.  The current time would be
+         * too late: short code has ended. */
         ex->started_us = ex->released_us > sb->ready_us ? ex->released_us : sb->ready_us;
-        ex->clocks[CLOCK_GIVE_UP] = CLOCK_NEVER;
-        if (!ex->no_deadline)
-                ex->clocks[CLOCK_DEADLINE] = ex->started_us + (int64_t)l->timeout_ms * 1000;
-        if (sb->one_shot && sb->counted)
-                ex->clocks[CLOCK_THROTTLE] = ex->started_us + THROTTLE_US;
-        if (l->cpu_time_ms > 0 && sb->counted)
-                ex->clocks[CLOCK_CPU] = ex->started_us + (int64_t)l->cpu_time_ms * 500;
-        arm(ex);
+        deadline_set(&ex->timers.deadlines, TIMER_GIVE_UP, DEADLINE_NEVER);
+        deadline_start(&ex->timers.deadlines, &ex->limits, ex->started_us,
+                       (ex->no_deadline ? DEADLINE_NO_TIMEOUT : 0) | (sb->counted ? DEADLINE_COUNTS_CPU : 0) |
+                               (sb->counted && sb->one_shot ? DEADLINE_THROTTLES : 0));
+        timers_update(&ex->timers);
 }
 
 void execution_clock_stop(struct execution *ex)
 {
-        for (int i = 0; i < EXECUTION_CLOCKS; i++)
-                ex->clocks[i] = CLOCK_NEVER;
-        uv_timer_stop(&ex->timer);
+        timers_clear(&ex->timers);
 }
 
 void execution_clock_begin(struct execution *ex)
 {
-        set(ex, CLOCK_GIVE_UP, clock_us() + BEGIN_US);
+        timers_set_in(&ex->timers, TIMER_GIVE_UP, BEGIN_US);
 }
 
 void execution_clock_spawn(struct execution *ex, int64_t in_us)
 {
-        set(ex, CLOCK_SPAWN, clock_us() + in_us);
+        timers_set_in(&ex->timers, TIMER_SPAWN, in_us);
 }
 
 void execution_clock_list(struct execution *ex)
 {
-        set(ex, CLOCK_LIST, clock_us() + LIST_US);
+        timers_set_in(&ex->timers, TIMER_LIST, LIST_US);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        execution_unref(handle->data);
 }
 
 void execution_clock_done(struct execution *ex)
 {
-        execution_clock_stop(ex);
-        execution_drop_handle((uv_handle_t *)&ex->timer);
+        timers_close(&ex->timers, on_closed);
 }
 
 void execution_paused(struct task *task, bool paused)
 {
-        struct execution *ex = list_entry(task, struct execution, task);
-        int64_t now = clock_us();
-        if (paused == (ex->paused_us != 0))
-                return;
-        if (!paused)
-                for (int i = 0; i < EXECUTION_CLOCKS; i++)
-                        if (ex->clocks[i] != CLOCK_NEVER)
-                                ex->clocks[i] += now - ex->paused_us;
-        ex->paused_us = paused ? now : 0;
-        arm(ex);
+        timers_pause(&list_entry(task, struct execution, task)->timers, paused);
 }

@@ -154,9 +154,8 @@ static void fill_result(struct execution *ex)
         memcpy(r->id, ex->id, sizeof r->id);
         memcpy(r->sandbox, ex->sandbox_id, sizeof r->sandbox);
         for (int i = 0; i < 2; i++) {
-                r->output_total[i] = ex->out[i].total;
-                r->output_truncated[i] = ex->kind == EXECUTION_PLAIN && keep_truncated(&ex->out[i].keep);
-                keep_take(&ex->out[i].keep, &r->output[i], &r->output_len[i]);
+                const bool truncated = ex->kind == EXECUTION_PLAIN && keep_truncated(&ex->out[i].keep);
+                verdict_take_output(r, (enum cella_stream)i, &ex->out[i].keep, ex->out[i].total, truncated);
         }
 }
 
@@ -167,24 +166,12 @@ static bool wants_cpu(const struct execution *ex, const struct box_sandbox *sb)
         return sb->one_shot && !(ex->control >= 0 && ex->facts.reported);
 }
 
-/* What the sandbox's counters say of this execution.  One of many knows only that a peak of the
- * sandbox rose while it ran; else init has its own. */
+/* In a sandbox with several executions, a peak is known only if it rose while this one ran; otherwise init's
+ * own figure is used. */
 static void use_counters(struct execution *ex, const struct box_sandbox *sb, const struct keeper_counted *now)
 {
-        const struct keeper_counted *before = &ex->before;
-        struct cgroup_usage *u = &ex->facts.usage;
-        ex->facts.counted = now->known != 0;
-        u->oom_kills = now->oom_kills - before->oom_kills;
-        u->forks_refused = now->forks_refused - before->forks_refused;
-        u->cpu_known = (now->known & KEEPER_KNOWS_CPU) && wants_cpu(ex, sb);
-        const uint64_t cpu_before = execution_cpu_before_us(ex, sb);
-        u->cpu_us = now->cpu_us > cpu_before ? now->cpu_us - cpu_before : 0;
-        u->memory_known =
-                (now->known & KEEPER_KNOWS_MEMORY) && now->memory_peak_bytes > before->memory_peak_bytes;
-        u->memory_peak_bytes = now->memory_peak_bytes;
-        u->processes_known =
-                (now->known & KEEPER_KNOWS_PROCESSES) && now->processes_peak > before->processes_peak;
-        u->processes_peak = now->processes_peak;
+        verdict_count(&ex->facts, &ex->before, execution_cpu_before_us(ex, sb), now);
+        ex->facts.usage.cpu_known &= wants_cpu(ex, sb);
 }
 
 static void keep_file(struct execution *ex, const char *data, size_t len)
@@ -372,8 +359,8 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
                 execution_fail(ex, err ? err : &gone);
                 return;
         }
-        if (ex->facts.ending == END_BY_ITSELF && sb->removing)
-                ex->facts.ending = END_CANCELLED;
+        if (sb->removing)
+                verdict_end(&ex->facts, END_CANCELLED);
         ex->over = true;
         ex->ended_us = clock_us();
         execution_clock_stop(ex);

@@ -47,17 +47,6 @@ void execution_unref(struct execution *ex)
         free(ex);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
-{
-        execution_unref(handle->data);
-}
-
-void execution_drop_handle(uv_handle_t *handle)
-{
-        if (!uv_is_closing(handle))
-                uv_close(handle, on_handle_closed);
-}
-
 void execution_release(struct execution *ex)
 {
         ex->events = NULL;
@@ -356,8 +345,7 @@ void execution_terminate(struct execution *ex)
 {
         if (ex->over)
                 return;
-        if (ex->facts.ending == END_BY_ITSELF)
-                ex->facts.ending = END_CANCELLED;
+        verdict_end(&ex->facts, END_CANCELLED);
         if (ex->spawned)
                 execution_signal(ex, SIGTERM);
         else

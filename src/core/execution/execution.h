@@ -9,6 +9,7 @@
 #include "core/request/request.h"
 #include "core/ring.h"
 #include "core/sandbox/sandbox.h"
+#include "core/timers.h"
 #include "core/violation.h"
 #include "engine/fd_poll.h"
 #include "engine/verdict.h"
@@ -35,18 +36,6 @@ struct follower {
 };
 
 enum execution_kind { EXECUTION_PLAIN, EXECUTION_STREAMED, EXECUTION_BACKGROUND, EXECUTION_TERMINAL };
-
-/* What happens when its time has come, see execution_clock.c. */
-enum execution_clock {
-        CLOCK_SPAWN,
-        CLOCK_DEADLINE,
-        CLOCK_KILL,
-        CLOCK_GIVE_UP,
-        CLOCK_THROTTLE,
-        CLOCK_CPU,
-        CLOCK_LIST,
-        EXECUTION_CLOCKS
-};
 
 struct stream_in {
         struct fd_poll poll;
@@ -92,12 +81,11 @@ struct execution {
         unsigned moves;        /* to another sandbox, because one died before the code began */
         char script[16];       /* the file in the workspace that is ours; "": none */
         size_t files_put;
-        int64_t come_us, paused_us;
+        int64_t come_us;
         int64_t released_us; /* just before its code was sent to the sandbox */
         int64_t started_us;  /* the same, or when the sandbox was ready, if that was later; 0: not yet */
         int64_t ended_us;    /* every process of it was gone, or had said how it ends */
-        int64_t clocks[EXECUTION_CLOCKS]; /* when each is due; CLOCK_NEVER */
-        int64_t started_ms;               /* realtime */
+        int64_t started_ms;  /* realtime */
         struct timespec since;
         struct stream_in in;
         struct stream_out out[2];
@@ -119,7 +107,7 @@ struct execution {
         bool over;             /* it has ended; what follows is paperwork */
         bool finishing;        /* everything but the observer's count is done */
         bool done;
-        uv_timer_t timer;
+        struct timers timers;
         struct verdict_facts facts;
         uint64_t cpu_before_us; /* of the interpreter, while it waited */
         /* Counters asked for when its output ended: mostly it ends then. */

@@ -79,7 +79,7 @@ static void take(struct execution *ex, struct stream_out *out, const char *data,
         out->total += len;
         len = mask_feed(out->mask, &data, len);
         deliver(ex, out, data, len);
-        if (ex->request.kill_on_output_limit && out->total > ex->limits.output_bytes && !ex->over)
+        if (verdict_output_ends(&ex->limits, ex->request.kill_on_output_limit, out->total) && !ex->over)
                 execution_end(ex, END_OUTPUT);
 }
 
