@@ -1,8 +1,9 @@
-/* init/attach.c -- a relay (wire/relay.h) beside init, in the same process.
+/* init/attach.c -- a relay (wire/relay.h) in a thread of init.
  *
- * Not in a process of its own: the code could kill that one, and a signal to all is for the code only.  The
- * thread has init's memory and not its descriptors, which are placed and closed without a thought of it.  It
- * touches what is its own, and calls nothing of libc that keeps state: libc knows nothing of it. */
+ * It is not a process of its own, because the code could kill that, and because a signal to all processes
+ * is meant for the code only. The thread shares init's memory but not its descriptors, which init places
+ * and closes without regard to it. The thread uses only its own data and no libc function that keeps
+ * state, because libc does not know about the thread. */
 #include "init/attach.h"
 
 #include <errno.h>
@@ -14,13 +15,13 @@
 #include "sys/raw.h"
 #include "wire/relay.h"
 
-#define OUR_END 2 /* of the socket: below all that raising the walls closes */
+#define OUR_END 2 /* our end of the socket: below all numbers that setting up the walls closes */
 #define LAST_DESCRIPTOR 64
 #define STACK_SIZE (128u * 1024)
 
 struct attach {
         struct relay relay;
-        char buffers[RELAY_BUFFERS]; /* pages not touched cost nothing */
+        char buffers[RELAY_BUFFERS]; /* untouched pages cost nothing */
         char stack[STACK_SIZE] __attribute__((aligned(16)));
 };
 
@@ -37,7 +38,7 @@ static int make_socket(void)
         int pair[2], r = message_pair(pair);
         if (r < 0)
                 return r;
-        for (int i = 0; i < 2 && r >= 0; i++) { /* out of each other's way first */
+        for (int i = 0; i < 2 && r >= 0; i++) { /* first move them away from each other's numbers */
                 int high = sys_dup_above(pair[i], INIT_FREE_FD);
                 sys_close(pair[i]);
                 r = pair[i] = high;
@@ -92,7 +93,7 @@ int attach_go_on(void)
         return r < 0 ? r : 0;
 }
 
-/* With our descriptors our end of the socket closes; the thread tells the rest, and ends the process. */
+/* Closing our descriptors closes our end of the socket; the thread sends the rest and ends the process. */
 _Noreturn void attach_leave(int code)
 {
         if (has_thread)

@@ -1,14 +1,14 @@
-/* init/attach.h -- init in a container that lets no socket in: its messages go over standard input and
- * output, which the engine carries to the owner. */
+/* init/attach.h -- init in a container that lets no socket in: its messages use standard input and output,
+ * which the engine connects to the owner. */
 #pragma once
 #include <stdint.h>
 
-/* Makes INIT_CONTROL_FD, and waits until the first message is there to be read from it. */
+/* Makes INIT_CONTROL_FD and waits until the first message can be read from it. 0 or -errno. */
 int attach_begin(void);
 
-/* When the walls stand: from here on a thread of ours carries the messages, behind the same walls, with
- * descriptors of its own.  Nothing if attach_begin() was not called. */
+/* Call it when the walls are set up. Starts a thread that carries the messages, behind the same walls,
+ * with its own descriptors. Does nothing if attach_begin() was not called. */
 int attach_go_on(void);
 
-/* Exits, when all that was said has gone out. */
+/* Exits with this code after all messages were sent. */
 _Noreturn void attach_leave(int code);

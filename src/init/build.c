@@ -1,4 +1,4 @@
-/* init/build.c -- from INIT_BUILD to a sandbox. */
+/* init/build.c -- handles INIT_BUILD: sets up the sandbox. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "jail/enter.h"
 #include "sys/process.h"
 
-/* Points into data; every string must end within it. */
+/* The result points into data; every string must end within it. */
 static int parse(const struct message *message, char *data, struct init_build *head,
                  struct jail_mount *mounts, struct jail_spec *ret)
 {

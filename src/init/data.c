@@ -10,7 +10,7 @@
 static BULKY char buffer[DATA_CHUNK];
 static size_t used;
 
-/* Not a descriptor that the peer made non-blocking for its own use. */
+/* The peer may have made the descriptor non-blocking for its own use: wait. */
 static bool again(ssize_t n, short events)
 {
         struct pollfd fd = {DATA_FD, events, 0};

@@ -1,7 +1,7 @@
-/* init/data.h -- a helper's one stream to or from the owner.
+/* init/data.h -- the one stream of a helper process to or from the owner.
  *
- * What goes out is buffered, in static memory: a helper is a process of its own.  All wait where the
- * owner's end does not block. */
+ * Output is buffered in static memory, because a helper is a process of its own. All functions block, even
+ * if the owner's end does not. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@
 int data_put(const void *data, size_t len);
 int data_flush(void);
 
-/* Sends what fd has, at most max bytes.  Returns how many, or -errno. */
+/* Sends the content of fd, at most max bytes. Returns the number of bytes, or -errno. */
 int64_t data_put_file(int fd, uint64_t max);
 
-/* Some bytes; 0 at the end. */
+/* Reads some bytes. Returns their number, 0 at the end, or -errno. */
 ssize_t data_get(void *data, size_t size);

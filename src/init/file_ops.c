@@ -1,4 +1,4 @@
-/* init/file_ops.c -- looking at files and moving them about. */
+/* init/file_ops.c -- file operations: read, stat, list, make directories, move. */
 #include <errno.h>
 #include <linux/fs.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ int operate_read(const struct request_operate *request)
 {
         struct init_stat out;
         struct statx st;
-        /* A pipe nobody writes to, or a device, must not hold us. */
+        /* Must not block on a pipe without a writer, or on a device. */
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, request->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (fd < 0)
                 return fd == -ENXIO ? -EINVAL : fd; /* a socket */
@@ -40,7 +40,7 @@ int operate_read(const struct request_operate *request)
         return sent < 0 ? (int)sent : 0;
 }
 
-/* One entry as INIT_STAT and INIT_READ_DIR tell of it; what follows is its name or target. */
+/* Sends one entry for INIT_STAT and INIT_READ_DIR; its name or link target follows. */
 static int put_entry(const struct statx *st, const char *text, size_t len)
 {
         struct init_stat out;
@@ -73,7 +73,7 @@ int operate_read_dir(const struct request_operate *request)
         while (r >= 0 && (r = directory_next(&entries, &e)) > 0) {
                 struct statx st;
                 r = sys_statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st);
-                if (r < 0) { /* gone in between */
+                if (r < 0) { /* removed in the meantime */
                         r = 0;
                         continue;
                 }

@@ -1,8 +1,8 @@
-/* init/files.c -- which files of the workspace a command changed.
+/* init/files.c -- finds the files of the workspace that a command changed.
  *
- * Everything the command left is hostile: the walk follows no link, has a bound on
- * depth, on entries looked at and on files told of.  For a list that is complete it has to run when
- * no other process of the sandbox is left that could move things under it. */
+ * All files are hostile: the walk follows no link and limits the depth, the entries examined and the files
+ * reported. The list is complete only if no other process of the sandbox is left that could move files
+ * during the walk. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define HURRY_US 50000
 #define WORKSPACE "/workspace"
 
-struct entry { /* as getdents64 gives it */
+struct entry { /* as getdents64 returns it */
         uint64_t inode;
         int64_t offset;
         uint16_t len;
@@ -31,12 +31,12 @@ struct entry { /* as getdents64 gives it */
 struct walk {
         const struct init_list *request;
         uint32_t tag;
-        int64_t until; /* monotonic, us; there is no time for more */
-        char *path;    /* of where we are, relative to the workspace; PATH_BYTES */
+        int64_t until; /* deadline of the walk; monotonic, us */
+        char *path;    /* current directory, relative to the workspace; PATH_BYTES */
         size_t path_len;
         unsigned depth, entries, told;
-        bool incomplete; /* a bound was reached, */
-        bool stopped;    /* and there is no going on */
+        bool incomplete; /* a limit was reached */
+        bool stopped;    /* the walk cannot continue */
 };
 
 static uint64_t nanoseconds(const struct statx_timestamp *t)
@@ -69,7 +69,7 @@ static void visit(struct walk *w, int dir, const struct entry *e)
         if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
                 return;
         if (before == 0 && !strncmp(e->name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)))
-                return; /* ours, not the command's */
+                return; /* made by init, not by the command */
         if (++w->entries > ENTRIES_MAX || (w->entries % 64 == 0 && clock_us() > w->until)) {
                 w->stopped = true;
                 return;
@@ -129,7 +129,7 @@ void files_look_ahead(void)
 
 static struct walk walk(uint32_t tag, const struct init_list *request, bool hurry)
 {
-        static BULKY char path[PATH_BYTES]; /* its pages are there only if there is something to tell */
+        static BULKY char path[PATH_BYTES]; /* its pages are touched only if there is a file to report */
         struct walk w = {.request = request,
                          .tag = tag,
                          .path = path,

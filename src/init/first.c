@@ -1,8 +1,9 @@
-/* init/first.c -- what has to run before a command: the compiler of its program.
+/* init/first.c -- runs a program before a command: the compiler of its source.
  *
- * The process that is going to be the command runs it as a child and waits, so both are one process
- * group under one number, and whoever signals the command meets them both.  Until then it shares init's
- * memory, as its supervisor does, with every signal blocked: one that came meanwhile is for the program. */
+ * The process that will become the command runs the compiler as a child and waits. So both are one process
+ * group with one number, and a signal to the command reaches both. Until then the process shares init's
+ * memory, as its supervisor does, with all signals blocked: a signal that arrives in the meantime is for
+ * the program. */
 #include "init/first.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ struct first {
         volatile int failure;
 };
 
-/* Its messages are for a person, and what the program writes is not to be mixed with them. */
+/* Compiler messages go to stderr, so that they do not mix with the program's output. */
 static int place_descriptors(void)
 {
         AUTO(sys_close) int null = sys_openat(AT_FDCWD, "/dev/null", O_RDONLY, 0);
@@ -43,7 +44,7 @@ static void become(void *arg)
         sys_exit(127);
 }
 
-/* As a shell ends after a child that was killed, if the signal does not do the same to us. */
+/* Exit like a shell after a child was killed, if the signal does not end this process. */
 void first_end_as(int status)
 {
         uint64_t none = 0;

@@ -1,4 +1,4 @@
-/* init/init.h -- PID 1 of a sandbox: what its files share. */
+/* init/init.h -- functions shared by the files of init, PID 1 of a sandbox. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,14 +6,14 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-/* Raises the walls as the INIT_BUILD in data says.  Sets ret->walls, and in ret->cpu_us the CPU time that was
- * used before the sandbox's control groups counted it. */
+/* Sets up the walls as described by the INIT_BUILD in data. Sets ret->walls, and ret->cpu_us to the CPU
+ * time that was used before the sandbox's control groups counted it. */
 int build(const struct message *message, char *data, struct init_ready *ret, struct cella_err *err);
 
-/* In a container: connects to the owner's socket, which is INIT_CONTROL_FD then; and sees to the walls, as
- * the INIT_JOIN in data says. */
+/* In a container: join_connect() connects to the owner's socket, which becomes INIT_CONTROL_FD; join()
+ * sets up the walls as described by the INIT_JOIN in data. */
 int join_connect(const char *path);
-int join_tell_place(void); /* the answer to INIT_PLACE */
+int join_tell_place(void); /* answers INIT_PLACE */
 int join(const struct message *message, const char *data, struct init_ready *ret, struct cella_err *err);
 
 void reply(enum init_reply type, uint32_t tag, const void *data, size_t len);
@@ -22,10 +22,10 @@ void reply_failed(uint32_t tag, enum cella_kind kind, int num, const char *what)
 /* Writes a file in /run. */
 int put_file(const char *data, size_t len);
 
-/* Sends an INIT_FILE for each file of the workspace that changed, then INIT_DONE.  hurry: others
- * are waiting for us. */
+/* Sends an INIT_FILE for each changed file of the workspace, then INIT_DONE. hurry: other requests are
+ * waiting. */
 void list_files(uint32_t tag, const struct init_list *request, bool hurry);
-/* The same of all files; but if there is none, nothing is sent, and the answer is true.
- * files_look_ahead(): for before somebody waits for that. */
+/* The same for all files. If there is none, sends nothing and returns true. files_look_ahead() prepares
+ * this before it is needed. */
 bool list_none(uint32_t tag, bool hurry);
 void files_look_ahead(void);

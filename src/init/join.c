@@ -1,4 +1,4 @@
-/* init/join.c -- init in a container: from INIT_JOIN to a sandbox. */
+/* init/join.c -- handles INIT_JOIN: sets up the sandbox in a container. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,7 +33,8 @@ int join_tell_place(void)
         return netns < 0 ? netns : message_send(INIT_CONTROL_FD, INIT_DONE, 0, &netns, 1, NULL, 0, NULL, 0);
 }
 
-/* They were made for us outside, see docker/network.h; as our own, they are not for us to keep. */
+/* These sockets were made outside (docker/network.h).  Like those that init makes itself in other sandboxes,
+ * they are passed on and not kept. */
 static int give_way_out(const struct message *message, struct cella_err *err)
 {
         if (message->n_fds == 0)
@@ -46,8 +47,8 @@ static int give_way_out(const struct message *message, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "egress: cannot give the way out away") : 0;
 }
 
-/* A runtime may bring a kernel: then none of the owner's namespaces can be ours, and their numbers say
- * nothing. The version has the time of its making in it, and no namespace changes it. */
+/* A runtime may have its own kernel: then no namespace of the owner can be ours, and their numbers mean
+ * nothing. The kernel version contains its build time, and no namespace changes it. */
 static bool is_owners_kernel(const char *version)
 {
         struct utsname own;
@@ -56,7 +57,7 @@ static bool is_owners_kernel(const char *version)
 
 int join(const struct message *message, const char *data, struct init_ready *ret, struct cella_err *err)
 {
-        /* The engine's counters were read before it sent INIT_JOIN. */
+        /* The owner read the engine's counters before it sent INIT_JOIN. */
         ret->cpu_us = clock_cpu_us();
         struct init_join head;
         if (message->type != INIT_JOIN || message->len != sizeof head)

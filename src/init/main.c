@@ -1,15 +1,14 @@
 /* init/main.c -- PID 1 of a sandbox.
  *
- * A static program.  It starts with its owner's privilege and nothing of its owner's
- * memory, raises the walls around itself (jail/), and from then on stands behind all of
- * them, as the same user as the code.  It does what its owner asks over one socket: start
- * commands, signal them, read and write files.  It reaps everything, and when a command ends
- * it ends what that left before it says so (task.h).  The code cannot stop or kill it: the
- * kernel drops signals to PID 1 from within that it has no handler for; it cannot trace it
- * either (not dumpable), nor change its limits (seccomp).  The owner does not trust it all
- * the same.
+ * A static program. It starts with the privileges of its owner and without its memory, and sets up the walls
+ * around itself (jail/). From then on it is behind all of them, as the same user as the code. It carries out
+ * the requests of its owner, which arrive over one socket: start commands, signal them, read and write files.
+ * It reaps all processes. When a command ends, init kills the remaining processes of that command before it
+ * reports the end (task.h). The code cannot stop or kill init: the kernel drops signals from inside to PID 1
+ * that have no handler. The code cannot trace it (it is not dumpable) nor change its limits (seccomp). The
+ * owner still does not trust it.
  *
- * When the owner goes away the socket closes, init exits, and the kernel kills all. */
+ * When the owner exits, the socket closes, init exits, and the kernel kills all processes. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,7 +29,7 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-static BULKY char request[INIT_REQUEST_MAX]; /* pages not touched cost nothing */
+static BULKY char request[INIT_REQUEST_MAX]; /* untouched pages cost nothing */
 
 void reply(enum init_reply type, uint32_t tag, const void *data, size_t len)
 {
@@ -90,7 +89,7 @@ static void handle(const struct message *message)
                 sys_close(message->fds[i]);
 }
 
-/* Fills 0 to 2, so that nothing opened later can land there. */
+/* Opens descriptors 0 to 2, so that later descriptors do not get these numbers. */
 static void open_standard(void)
 {
         int fd = sys_openat(AT_FDCWD, "/dev/null", O_RDWR, 0);
@@ -121,7 +120,7 @@ static int raise_walls(struct init_ready *ret)
         return r;
 }
 
-/* Deaths come as readable bytes; everything else keeps its default. */
+/* SIGCHLD is received through a descriptor; other signals keep their default action. */
 static int open_deaths(void)
 {
         sigset_t children;
@@ -132,8 +131,8 @@ static int open_deaths(void)
         return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* As the first process of a container: the socket is in a directory that it was given; or there is none, or
- * none that leads anywhere, and then it is over standard input and output. */
+/* The first process of a container: the socket is in a directory that it was given. If there is none, or
+ * if it cannot connect, it uses standard input and output. */
 static int find_owner(int argc, char **argv)
 {
         const bool attaches = argc > 1 && !strcmp(argv[1], "--attach");
@@ -145,7 +144,7 @@ static int find_owner(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        if (argc > 1) /* whoever made the container may ignore some, and the code would, too */
+        if (argc > 1) /* the container may start with ignored signals, which the code would inherit */
                 sys_default_signals(~UINT64_C(0));
         if (find_owner(argc, argv) < 0)
                 return INIT_NO_SOCKET;
@@ -169,10 +168,11 @@ int main(int argc, char **argv)
                 int n = sys_poll(ready, ARRAY_LEN(ready), -1);
                 if (n == -EINTR)
                         continue;
-                if (n < 0) /* nothing good can come of going on */
+                if (n < 0) /* poll() itself failed: there is no way to continue */
                         return 1;
-                /* One at a time, because the code can ask without end.  First, while it is true that somebody
-                 * waits: the next two may answer him as well, and we would wait for nobody. */
+                /* One at a time, because the code can produce notifications without end. This comes first,
+                 * while a notification is known to be pending: the next two calls may answer it as well,
+                 * and then this call would block. */
                 if (ready[2].revents)
                         refused_answer();
                 if (ready[1].revents) {

@@ -1,7 +1,7 @@
-/* init/operate.c -- starts the helper of a file operation.
+/* init/operate.c -- starts the helper process of a file operation.
  *
- * A real fork, unlike a supervisor: the helper reads bytes that anybody may have made (an archive)
- * and has large buffers of its own. */
+ * It uses a real fork, unlike a supervisor: the helper parses untrusted bytes (an archive) and has large
+ * buffers. */
 #include "init/operate.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static const struct {
         [INIT_UNTAR] = {operate_untar, true},        [INIT_WATCH] = {operate_watch, true},
 };
 
-/* In the helper.  Only its own descriptor: the others are init's, and would keep pipes open. */
+/* In the helper: keeps only its own descriptor. The others belong to init and would keep pipes open. */
 static int run(const struct request_operate *request, const struct message *message)
 {
         int r = 0;
@@ -35,7 +35,7 @@ static int run(const struct request_operate *request, const struct message *mess
         else
                 sys_close(DATA_FD);
         sys_close_range(DATA_FD + 1, ~0u, 0);
-        sys_umask(0); /* modes are as they were asked for */
+        sys_umask(0); /* files get exactly the requested mode */
         if (r >= 0)
                 r = sys_chdir("/workspace");
         if (r >= 0)
@@ -55,7 +55,7 @@ int operate(const struct message *message, const char *data)
                 return -EPROTO;
         if ((r = task_new(TASK_OPERATION, message->tag, &task)) < 0)
                 return r;
-        /* Only SIGKILL ends it; what it writes to nobody is -EPIPE. */
+        /* Only SIGKILL ends the helper; writing to a closed stream is -EPIPE. */
         sys_block_signals(&signals);
         pid_t pid = (pid_t)sys_call5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         if (pid == 0) {

@@ -1,14 +1,14 @@
-/* init/operate.h -- operations on files, each in a process of its own. */
+/* init/operate.h -- operations on files, each in its own process. */
 #pragma once
 #include "init/request.h"
 
 struct message;
 
-/* Carries out INIT_OPERATE.  0, and the task is under way, or -errno. */
+/* Carries out INIT_OPERATE. Returns 0 if the task was started, or -errno. */
 int operate(const struct message *message, const char *data);
 
-/* What the helper does, one function an operation; see wire/init.h.  The working directory is the
- * workspace, the owner's descriptor is that of data.h.  Each returns 0 or -errno. */
+/* The operations of the helper, see wire/init.h. The working directory is the workspace, the stream to the
+ * owner is that of data.h. Each returns 0 or -errno. */
 int operate_read(const struct request_operate *request);
 int operate_write(const struct request_operate *request);
 int operate_stat(const struct request_operate *request);

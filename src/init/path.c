@@ -6,7 +6,7 @@
 #include "sys/file.h"
 #include "sys/raw.h"
 
-#define LINKS_MAX 40 /* as the kernel's own */
+#define LINKS_MAX 40 /* the same limit as in the kernel */
 #define NAME_BYTES 256
 
 int path_make(const char *path, int with_last)
@@ -31,7 +31,7 @@ int path_make(const char *path, int with_last)
         return r == -EEXIST ? 0 : r;
 }
 
-/* Opens what path says of the directory, and copies the rest of it to name. */
+/* Opens the parent directory of path and copies the last component to name. */
 static int open_parent(int at, const char *path, char *name)
 {
         char parent[INIT_PATH_MAX];
@@ -66,7 +66,7 @@ int path_leaf(const char *path, char *name)
         return -ELOOP;
 }
 
-/* The code may set any time of a file: what does not fit becomes the last that does. */
+/* The code may set any time of a file: a time out of range becomes the nearest valid one. */
 static int64_t nanoseconds(const struct statx_timestamp *t)
 {
         const int64_t most = INT64_MAX / 1000000000 - 1;

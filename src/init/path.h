@@ -1,5 +1,5 @@
-/* init/path.h -- paths, for a helper.  What they lead to is inside the sandbox anyway; links on the
- * way are followed unless said otherwise. */
+/* init/path.h -- path functions for a helper. All paths are inside the sandbox; links in a path are
+ * followed unless stated otherwise. */
 #pragma once
 #include <stddef.h>
 
@@ -7,12 +7,12 @@
 
 struct statx;
 
-/* Makes the directories that path lies in; with_last: path itself too. */
+/* Makes the parent directories of path; with_last: also path itself. */
 int path_make(const char *path, int with_last);
 
-/* The directory that path lies in (a descriptor), and the name in it; a name that is a link is
- * followed, also to a place where nothing is yet.  name holds 256 bytes.  -EISDIR: it can only be
- * a directory. */
+/* Returns a descriptor of the parent directory and stores the last component in name (256 bytes). A last
+ * component that is a link is followed, also if its target does not exist. -EISDIR: the path can only be a
+ * directory. */
 int path_leaf(const char *path, char *name);
 
 void path_stat(const struct statx *st, struct init_stat *ret);

@@ -1,4 +1,4 @@
-/* init/put_file.c -- the code's own file, in /run or beside what it works on. */
+/* init/put_file.c -- writes the file with the code, in /run or in the working directory. */
 #include "init/init.h"
 #include "init/request.h"
 #include "sys/file.h"
@@ -14,7 +14,7 @@ int put_file(const char *data, size_t len)
                              O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
         if (dir < 0)
                 return dir;
-        /* A second run in the same sandbox brings its own. */
+        /* A second run in the same sandbox replaces the file. */
         sys_unlinkat(dir, file.name, 0);
         AUTO(sys_close)
         int fd = sys_openat(dir, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, file.mode & 0777);

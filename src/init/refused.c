@@ -1,17 +1,17 @@
-/* init/refused.c -- answers who made a system call that is refused and that matters.
+/* init/refused.c -- answers processes that made a refused system call marked TELL.
  *
- * The kernel holds such a process and asks us (a notification of seccomp).  We say the errno that it would
- * have got at once from a filter without questions, never anything else: no call goes through here.  And we
- * tell our owner, once for each name, who makes it a violation in the result.
+ * The kernel stops such a process and notifies init (seccomp user notification). init answers with the errno
+ * that a filter without notification would have returned, and never lets a call through. It reports each name
+ * once to the owner, which adds a violation to the result.
  *
- * What must stay true:
- *  - no process of ours makes such a call, or it waits for itself: neither we nor a supervisor nor a helper
- *    has any use for one;
- *  - we never wait here.  Who asked may be killed or get a signal meanwhile: then nobody is there any more
- *    (-ENOENT), when we take the question or when we answer it.  After a signal the kernel starts the call
- *    again and asks again, unless the handler is one of those that want EINTR;
- *  - a flood costs only who makes it: each of its processes waits for a turn of ours, on CPU time of the
- *    sandbox, and between any two of them our owner and the dead have theirs. */
+ * Invariants:
+ *
+ *  - No process of ours (init, supervisor, helper) makes such a call: it would wait for its own answer.
+ *  - Nothing here blocks.  The calling process may be killed or get a signal in the meantime; then reading or
+ *    answering the notification fails with -ENOENT.  After a signal the kernel restarts the call and notifies
+ *    again, unless the handler requests EINTR.
+ *  - A flood delays only the processes that cause it: each waits for init, on CPU time of the sandbox, and
+ *    requests of the owner and dead children are handled between any two notifications. */
 #include "init/refused.h"
 
 #include <errno.h>
@@ -30,11 +30,11 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-#define DRAIN_MAX 128 /* more processes than that ask at once in floods only */
+#define DRAIN_MAX 128 /* only a flood has more pending notifications */
 
 static int listener = -1;
 
-/* Names have one address each. */
+/* Each name has exactly one address, so pointers can be compared. */
 static const char *told[INIT_REFUSED_MAX];
 static unsigned n_told;
 
@@ -48,7 +48,7 @@ int refused_fd(void)
         return listener;
 }
 
-static bool ahead; /* of what the owner has said: it was forgotten already */
+static bool ahead; /* the list was already forgotten before the owner's INIT_FORGET was read */
 
 void refused_forget(void)
 {
@@ -61,8 +61,7 @@ void refused_heard(void)
         ahead = false;
 }
 
-/* The families have names of their own, as far as they are known for something; the rest share one, or there
- * would be room for no other name. */
+/* Well-known socket families have their own name; the others share one, so that they cannot fill the list. */
 static const char *socket_name(const struct seccomp_data *call)
 {
         static const struct {
@@ -96,8 +95,8 @@ static const char *call_name(const struct seccomp_data *call)
         }
 }
 
-/* These try io_uring each time they start and go on without; it is not the code that did.  A program that
- * takes such a name gains nothing but that nobody is told. */
+/* These programs try io_uring at each start and continue without it; the code did not ask for it. A
+ * program that uses such a name only avoids the report. */
 static bool is_habit(const struct seccomp_notif *question)
 {
         static const char *const programs[] = {"node", "nodejs", "deno", "bun"};
@@ -131,8 +130,8 @@ static void tell(const struct seccomp_data *call)
                 return;
         for (unsigned i = 0; i < n_told; i++)
                 again |= told[i] == name;
-        /* What the owner has said and we have not read yet may be INIT_FORGET: code in a context can be
-         * faster than that. */
+        /* The unread data of the owner may contain INIT_FORGET: code in a context can be faster than that
+         * message. */
         if (again || n_told == INIT_REFUSED_MAX) {
                 if (ahead || !owner_speaks())
                         return;
@@ -148,7 +147,7 @@ static void tell(const struct seccomp_data *call)
 
 void refused_answer(void)
 {
-        union { /* a later kernel that writes more would have another number for the request */
+        union { /* a later kernel with a larger structure would use another ioctl number */
                 struct seccomp_notif question;
                 char room[256];
         } u = {0};
@@ -157,7 +156,8 @@ void refused_answer(void)
                 r = sys_call3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &u.question);
         } while (r == -EINTR);
         if (r < 0 && r != -ENOENT) {
-                /* Not to be understood; but nobody may wait for us.  They get ENOSYS now. */
+                /* The notification cannot be read, but no process may wait forever. Closing the descriptor
+                 * makes them get ENOSYS. */
                 sys_close(listener);
                 listener = -1;
         }

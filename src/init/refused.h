@@ -1,18 +1,18 @@
-/* init/refused.h -- system calls that the filter refused and that matter: TELL in jail/syscalls.def. */
+/* init/refused.h -- reports refused system calls that are marked TELL in jail/syscalls.def. */
 #pragma once
 
-/* Where the kernel says that somebody made one; -1: it says nothing. */
+/* The descriptor of the kernel's notifications; -1: there is none. */
 void refused_listen(int fd);
 int refused_fd(void);
 
-/* One waits there: answers it, and tells the owner if it is new. */
+/* Answers one pending notification, and reports it to the owner if it is new. */
 void refused_answer(void);
 
-/* All that wait, but no more than there can be without a flood. */
+/* Answers all pending notifications, up to a limit that only a flood exceeds. */
 void refused_drain(void);
 
-/* What was told of is told of again. */
+/* Forgets which calls were reported, so that they are reported again. */
 void refused_forget(void);
 
-/* A request of the owner was carried out. */
+/* Call it after a request of the owner was carried out. */
 void refused_heard(void);

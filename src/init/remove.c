@@ -1,8 +1,8 @@
 /* init/remove.c -- removes a file, or a tree of any depth.
  *
- * No name is kept of where we are: a directory that could not be removed is entered, emptied and left,
- * and its parent is read again from the start, where it now goes.  What lies deeper than we
- * can hold descriptors is first moved up. */
+ * No path is kept: a directory that could not be removed is entered, emptied and left, and its parent is
+ * read again from the start, where the directory can now be removed. Directories deeper than the available
+ * descriptors are first moved up. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "sys/file.h"
 #include "sys/raw.h"
 
-#define DEPTH_MAX 64 /* a limit on open files may be low */
+#define DEPTH_MAX 64 /* the limit on open files may be low */
 
 struct removal {
-        int dirs[DEPTH_MAX]; /* from the top down to where we are */
+        int dirs[DEPTH_MAX]; /* descriptors from the top to the current directory */
         int depth;
         unsigned moved;
         struct directory entries;
@@ -34,7 +34,7 @@ static int enter(struct removal *r, const char *name)
         return directory_seek(&r->entries, dir, 0);
 }
 
-/* To the top, under a name that is not taken, where it is met again. */
+/* Moves a directory to the top under an unused name, where it is found again. */
 static int move_up(struct removal *r, const char *name)
 {
         char other[32];
@@ -47,7 +47,7 @@ static int move_up(struct removal *r, const char *name)
         return e;
 }
 
-/* 1: it is gone.  0: it is a directory, and entered (or moved out of the way). */
+/* Returns 1 if the entry was removed, 0 if it is a directory that was entered or moved to the top. */
 static int remove_entry(struct removal *r, const char *name)
 {
         int dir = r->dirs[r->depth - 1];
@@ -61,7 +61,8 @@ static int remove_entry(struct removal *r, const char *name)
         return e == 0 || e == -ENOENT ? 1 : e;
 }
 
-/* One reading of the directory we are in.  1: something changed, read (what may be another) again. */
+/* Reads the current directory once. Returns 1 if something changed and the (possibly different) current
+ * directory must be read again. */
 static int remove_some(struct removal *r)
 {
         const struct directory_entry *e;
@@ -108,7 +109,7 @@ static int is_empty(int dir)
         return r > 0 ? -ENOTEMPTY : r;
 }
 
-/* The workspace itself stays: it is a mount. */
+/* The workspace itself cannot be removed: it is a mount. */
 static int remove_directory(const struct request_operate *request, bool keep)
 {
         bool all = request->head.flags & INIT_RECURSIVE;

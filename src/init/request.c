@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct strings {
-        char *p, *end; /* what is still to be read */
+        char *p, *end; /* the unread bytes */
         char **slots;
         uint32_t used;
 };
@@ -19,7 +19,7 @@ static char *take_one(struct strings *s)
         return text;
 }
 
-/* n of them, and NULL. */
+/* Reads n strings and appends NULL. */
 static char **take(struct strings *s, uint32_t n)
 {
         char **list = s->slots + s->used;

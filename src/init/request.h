@@ -1,11 +1,11 @@
-/* init/request.h -- what is in a request.  Reads bytes, does nothing else: so that it can be tested. */
+/* init/request.h -- parses requests. Has no side effects, so that it can be tested. */
 #pragma once
 #include <stddef.h>
 
 #include "wire/init.h"
 #include "wire/message.h"
 
-/* Pointers go into data (and, for a command, into strings): both must stay. */
+/* Pointers in the results point into data (and, for a command, into strings): both must outlive them. */
 
 struct request_spawn {
         uint32_t flags;
@@ -13,8 +13,8 @@ struct request_spawn {
         uint32_t n_strings; /* slots used of strings */
         char *cwd, **argv, **env;
         char *first_cwd, **first_argv,
-                **first_env;         /* NULL: nothing runs first.  first_env goes on with env */
-        char *version, **check_argv; /* NULL: the program is what its name says */
+                **first_env;         /* NULL: no program runs first. first_env is continued by env */
+        char *version, **check_argv; /* NULL: the version need not be checked */
         int fds[MESSAGE_FDS_MAX];
         unsigned n_fds;
 };

@@ -22,7 +22,7 @@ static const char *variable(char **env, const char *name)
         return "";
 }
 
-/* The next place of PATH to look at; false: there is none. */
+/* Gets the next directory of PATH; false: there is none. */
 static bool next_path(const char **dir, const char *name, char path[4096])
 {
         while (**dir) {
@@ -51,7 +51,7 @@ bool spawn_finds(const char *program, char **env)
         return false;
 }
 
-/* Tries each directory of PATH in turn, as a shell does; the last word is the errno. */
+/* Tries each directory of PATH in turn, as a shell does; returns the last errno. */
 int spawn_exec(char **argv, char **env)
 {
         char path[4096];
@@ -69,12 +69,13 @@ int spawn_exec(char **argv, char **env)
         return worst;
 }
 
-/* Puts them at 0, 1, 2, ...  A program's own is not among them: it closes when it is executed. */
+/* Moves the descriptors to 0, 1, 2, ... A program that was passed as a descriptor is not among them: it is
+ * closed by its execution. */
 static int place_descriptors(const struct request_spawn *what, int *ret_program)
 {
         int from[MESSAGE_FDS_MAX], r = 0;
         unsigned n = what->n_fds;
-        for (unsigned i = 3; i < n && r >= 0; i++) /* out of the way of each other */
+        for (unsigned i = 3; i < n && r >= 0; i++) /* first move them away from each other's numbers */
                 r = from[i] = (int)sys_call3(SYS_fcntl, what->fds[i], F_DUPFD_CLOEXEC, n);
         if (r >= 0 && (what->flags & INIT_PROGRAM))
                 *ret_program = from[--n];
@@ -86,14 +87,14 @@ static int place_descriptors(const struct request_spawn *what, int *ret_program)
 int spawn_prepare(const struct request_spawn *what, int *ret_program)
 {
         int r = what->flags & INIT_TERMINAL ? terminal_take(what->fds[0]) : 0;
-        /* A group of its own.  Not a session, without a terminal: init's has none either, and making
-         * one costs the kernel a scheduling group. */
+        /* A process group of its own. Without a terminal not a session: init's session has no terminal
+         * either, and a new session costs the kernel a scheduling group. */
         if (!(what->flags & INIT_TERMINAL))
                 sys_call2(SYS_setpgid, 0, 0);
         if (r < 0 || (r = place_descriptors(what, ret_program)) < 0)
                 return r;
         if ((r = sys_chdir(what->cwd)) < 0)
-                return r == -ENOENT ? -ENOTDIR : r; /* tells it from a missing program */
+                return r == -ENOENT ? -ENOTDIR : r; /* to distinguish it from a missing program */
         return 0;
 }
 
@@ -119,11 +120,11 @@ static void become(void *arg)
         sys_exit(127);
 }
 
-/* It shares our memory until its exec, and we wait for that: nothing to copy, and `failure` comes back.  Not
- * by vfork(), which copies where musl has none of its own (aarch64). */
+/* The child shares our memory until its exec, and we wait for that: nothing is copied, and `failure` is
+ * returned. vfork() is not used, because it copies where musl does not implement it (aarch64). */
 static pid_t start(const struct request_spawn *what)
 {
-        struct sys_stack stack; /* ours goes on in it: the pages are there */
+        struct sys_stack stack; /* the stack of the child: a part of ours, so its pages are mapped */
         struct start start = {.what = what};
         pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, &stack + 1, become, &start);
         if (pid > 0 && start.failure) {
@@ -176,7 +177,8 @@ int spawn(const struct message *message, char *data)
         if (what.flags & INIT_TERMINAL ? message->n_fds != 0 || (what.flags & INIT_PROGRAM)
                                        : message->n_fds < (what.flags & INIT_PROGRAM ? 4 : 3))
                 return -EPROTO;
-        if (what.first_argv && message->n_fds > 3) /* it is told of on a socket whose number is taken then */
+        if (what.first_argv &&
+            message->n_fds > 3) /* INIT_STARTED would use a descriptor number that is taken then */
                 return -EPROTO;
         memcpy(what.fds, message->fds, sizeof what.fds);
         what.n_fds = message->n_fds;
@@ -188,7 +190,7 @@ int spawn(const struct message *message, char *data)
         if (task->lists)
                 files_look_ahead();
         task->announces = alone && (what.flags & INIT_ANNOUNCES);
-        /* What waits for something else to end cannot be a child that we wait for. */
+        /* A command that waits for another program cannot be a child that init waits for. */
         r = alone && !what.first_argv && !what.check_argv ? spawn_alone(task, &what)
                                                           : spawn_supervised(task, &what, data, message->len);
         if (r < 0)

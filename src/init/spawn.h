@@ -1,4 +1,4 @@
-/* init/spawn.h -- starting a command. */
+/* init/spawn.h -- starts commands. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -8,28 +8,29 @@
 struct message;
 struct task;
 
-/* Carries out INIT_SPAWN.  0, and the task is under way (with a supervisor: whether the command
- * could be executed is told when that ends), or -errno. */
+/* Carries out INIT_SPAWN. Returns 0 if the task was started, or -errno. With a supervisor, a failure to
+ * execute the command is reported when the supervisor ends. */
 int spawn(const struct message *message, char *data);
 
-/* A command on its own: a child of ours. */
+/* Starts the only command of the sandbox, as a child of init. */
 int spawn_alone(struct task *task, struct request_spawn *what);
 
-/* A command with a supervisor.  Copies data, which what was read from. */
+/* Starts a command with a supervisor. Copies data, into which *what points. */
 int spawn_supervised(struct task *task, const struct request_spawn *what, const char *data, size_t len);
 
-/* In a child that shares our memory: puts its descriptors and directory right; then turns into the command.
- * Return -errno if that fails.  *ret_program: a program that came as a descriptor; untouched if none did. */
+/* Both run in a child that shares init's memory: spawn_prepare() sets up descriptors and directory,
+ * spawn_become() executes the command. They return -errno on failure. *ret_program: a program that was
+ * passed as a descriptor; unchanged if there is none. */
 int spawn_prepare(const struct request_spawn *what, int *ret_program);
 int spawn_become(const struct request_spawn *what, int program);
 
-bool spawn_finds(const char *program, char **env); /* env's PATH has it */
+bool spawn_finds(const char *program, char **env); /* whether the program is in the PATH of env */
 
-/* execve() that looks for argv[0] in env's PATH. */
+/* execve() that searches argv[0] in the PATH of env. */
 int spawn_exec(char **argv, char **env);
 
-/* On a terminal instead of descriptors. */
+/* Connects the command to a terminal instead of descriptors. */
 void request_use_terminal(struct request_spawn *what, int slave);
 
-/* Says INIT_STARTED, if it was asked for.  master: of its terminal, or -1. */
+/* Sends INIT_STARTED if it was requested. master: of the terminal, or -1. */
 void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int master);

@@ -1,12 +1,13 @@
-/* init/strangers.c -- finding and killing what ended commands left.
+/* init/strangers.c -- finds and kills the remaining processes of ended commands.
  *
- * A process that loses its parent becomes our child.  So the processes of an ended command are all
- * below children of ours that we did not start, and each of those that dies hands us its own: passes
- * over the list of our children reach everything in the end.  Not a fork bomb, though, which makes new
- * processes while the killed ones wait for a CPU to die on: for that a census of all processes finds
- * those below too, and when all of them have their SIGKILL none can fork any more.
+ * A process that loses its parent becomes a child of init. So all processes of an ended command are below
+ * children of init that init did not start, and when such a child dies, its own children become children of
+ * init. Passes over the list of children therefore reach everything in the end, except a fork bomb, which
+ * makes new processes while the killed ones wait for a CPU. For that case a census of all processes also
+ * finds the descendants; when all of them have a pending SIGKILL, none can fork.
  *
- * Only we take children off our list, by waiting; so while we read it, it grows at its end at most. */
+ * Only init removes children from its list, by waiting; so while init reads the list, it can only grow at
+ * its end. */
 #include "init/strangers.h"
 
 #include <errno.h>
@@ -24,15 +25,15 @@
 #include "sys/raw.h"
 
 #define CENSUS_MAX 32768 /* processes */
-#define CENSUS_ROUNDS 2  /* at once: some are born while we count */
+#define CENSUS_ROUNDS 2  /* passes at once, because processes are created while we count */
 
-/* Whose a process is. */
+/* To which side a process belongs. */
 enum side { UNKNOWN, STRANGE, OURS };
 
 static BULKY struct {
         pid_t pid, parent;
         enum side side;
-} census[CENSUS_MAX]; /* in the order of their numbers, as /proc lists them */
+} census[CENSUS_MAX]; /* ordered by pid, as /proc lists them */
 static int n_census;
 
 static int proc_all = -1;
@@ -64,8 +65,8 @@ static bool kill_stranger(pid_t pid)
         return true;
 }
 
-/* Where the kernel does not list our children (CONFIG_PROC_CHILDREN), each number is tried; and where nobody
- * knows how many there are (gVisor), those in /proc are looked at. */
+/* If the kernel does not list our children (CONFIG_PROC_CHILDREN), each pid is tried; if their maximum is
+ * unknown (gVisor), those in /proc are tried. */
 static bool kill_by_trying(void)
 {
         char text[16];
@@ -104,7 +105,7 @@ static bool kill_children(void)
         return list < 0 ? kill_by_trying() : kill_listed(list);
 }
 
-/* "PID (NAME) STATE PARENT ...", and NAME may be anything. */
+/* "PID (NAME) STATE PARENT ..."; NAME may contain any characters. */
 static pid_t parent_of(int proc, const char *pid)
 {
         char path[32], text[256];
@@ -147,8 +148,8 @@ static int find(pid_t pid)
         return low < n_census && census[low].pid == pid ? low : -1;
 }
 
-/* Follows the parents up to one whose side is known, or to a child of ours; all on the way are of the same.
- * Where the way breaks off, because somebody died meanwhile, nothing is known: better next time. */
+/* Follows the parents to a process of known side, or to a child of init; all processes on the way belong
+ * to the same side. If a parent died in the meantime, the side stays unknown until the next census. */
 static enum side side_of(int at, pid_t self)
 {
         enum side side = UNKNOWN;

@@ -1,15 +1,16 @@
-/* init/strangers.h -- children of ours that are no task: what ended commands left. */
+/* init/strangers.h -- kills children of init that are not tasks: the remaining processes of ended
+ * commands. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether it is one that we started. */
+/* Whether init started this process. */
 bool task_has_pid(pid_t pid);
 
-/* From here on /proc is looked at through this descriptor, where no process hides. */
+/* Sets the descriptor of a /proc that shows all processes. */
 void strangers_see_all(int proc);
 
-/* One pass: SIGKILL to each of them, and to what is below them as far as we see it.  True if there was
- * one; then there will be a SIGCHLD too, and it is time for the next pass.  everyone: no task is left
- * either. */
+/* Makes one pass: sends SIGKILL to each stranger and to its descendants as far as they can be found.
+ * Returns true if there was one; then a SIGCHLD will follow, which is the time for the next pass.
+ * everyone: no task is left, either. */
 bool strangers_kill(bool everyone);

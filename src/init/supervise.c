@@ -1,13 +1,12 @@
-/* init/supervise.c -- a command among others.
+/* init/supervise.c -- supervises one of several commands.
  *
- * Its parent is a small process of ours, the supervisor, to whom every descendant falls whose own
- * parent died: it is a subreaper.  It waits for the command, says how it ended, and goes; what the
- * command left is then ours, and killed (strangers.c).
+ * The parent of the command is a small process of ours, the supervisor. It is a subreaper: every descendant
+ * that loses its parent becomes its child. It waits for the command, stores how it ended, and exits; the
+ * remaining processes of the command then become children of init and are killed (strangers.c).
  *
- * The supervisor shares our memory, because a fork would cost five times as much; so it has a stack
- * and a copy of the request in a mapping of its own, writes to its slot of the table only, and calls
- * nothing of libc that keeps state.  Like us it cannot be traced.  The code can kill it: that is the
- * end of the command. */
+ * The supervisor shares init's memory, because a fork would cost five times as much. So it has a stack and
+ * a copy of the request in its own mapping, writes only to its slot of the table, and calls no libc
+ * function that keeps state. Like init it cannot be traced. The code can kill it; that ends the command. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,7 +24,7 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-/* What the two live on; then the strings of the request, and pointers to them. */
+/* Memory of supervisor and command; the strings of the request and pointers to them follow. */
 struct nursery {
         char command_stack[12288] __attribute__((aligned(16)));
         char stack[8192] __attribute__((aligned(16)));
@@ -37,7 +36,7 @@ struct nursery {
         char *strings[];
 };
 
-/* Once its compiler runs, nothing keeps the command from being told of. */
+/* Once the compiler runs, the command can be reported as started. */
 static int run_first(struct nursery *n, pid_t self)
 {
         pid_t pid = first_start(&n->start, n->first_stack + sizeof n->first_stack);
@@ -48,7 +47,7 @@ static int run_first(struct nursery *n, pid_t self)
         return 0;
 }
 
-/* The command, until it is one. */
+/* The process that becomes the command. */
 static void run_command(void *arg)
 {
         struct nursery *n = arg;
@@ -56,7 +55,7 @@ static void run_command(void *arg)
         int program = -1;
         n->task->command = self;
         __sync_synchronize();
-        if (n->task->early_signal) /* it waits until the command lets signals through */
+        if (n->task->early_signal) /* stays pending until the command unblocks signals */
                 sys_kill(self, n->task->early_signal);
         int r = spawn_prepare(&n->start, &program);
         if (r >= 0 && n->start.check_argv)
@@ -95,7 +94,7 @@ static void supervise(void *arg)
         }
         if (!n->start.first_argv)
                 spawn_tell(task->tag, &n->start, pid, n->master);
-        /* Whoever reads the command's output waits for the last copy to be closed. */
+        /* The reader of the output waits until the last copy is closed. */
         sys_close_range(0, ~0u, 0);
         do {
                 dead = sys_wait(-1, &status, 0, NULL);
@@ -134,7 +133,7 @@ int spawn_supervised(struct task *task, const struct request_spawn *start, const
                 return -ENOMEM;
         task->memory = n;
         n->task = task;
-        /* Nothing but SIGKILL and SIGSTOP may reach it: a signal to all is for the command to handle. */
+        /* Only SIGKILL and SIGSTOP may reach the supervisor: a signal to all processes is for the command. */
         sys_block_signals(&signals);
         pid_t pid = sys_clone(CLONE_VM | SIGCHLD, n->stack + sizeof n->stack, supervise, n);
         sys_restore_signals(&signals);

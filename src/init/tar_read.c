@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What extended headers said about the entry that follows them. */
+/* Values from extended headers for the following entry. */
 struct overrides {
         bool path, link, size, mtime;
 };
@@ -18,7 +18,7 @@ unsigned tar_checksum(const struct tar_header *header)
         return sum;
 }
 
-/* Octal, with spaces or NULs around it; or, GNU's, base 256. */
+/* An octal number with spaces or NULs around it, or GNU's base 256. */
 static int read_number(const char *field, size_t len, uint64_t *ret)
 {
         uint64_t n = 0;
@@ -89,7 +89,7 @@ static int skip_content(struct tar_reader *r)
         return e;
 }
 
-/* Decimal; what follows a point is not for us. */
+/* A decimal number; the fraction is ignored. */
 static int read_decimal(const char *text, size_t len, bool negative_too, int64_t *ret)
 {
         size_t i = negative_too && len > 0 && text[0] == '-';
@@ -141,12 +141,12 @@ static int take_record(const char *key, size_t key_len, const char *value, size_
                         e->mtime = number;
                 o->mtime = true;
         } else if (key_len >= 10 && !memcmp(key, "GNU.sparse", 10)) {
-                r = -EINVAL; /* what follows is not the file's content */
+                r = -EINVAL; /* the content of the file does not follow */
         }
         return r;
 }
 
-/* "LENGTH KEY=VALUE\n", again and again.  LENGTH is that of all of it. */
+/* A sequence of "LENGTH KEY=VALUE\n". LENGTH is that of the whole record. */
 static int take_records(const char *p, size_t len, struct tar_entry *e, struct overrides *o)
 {
         while (len > 0) {
@@ -178,7 +178,7 @@ static bool is_blank(const struct tar_header *h)
         return true;
 }
 
-/* 1, 0 at the end of the archive. */
+/* Reads a header. Returns 1, or 0 at the end of the archive. */
 static int read_header(struct tar_reader *r, struct tar_header *h)
 {
         uint64_t sum;
@@ -196,7 +196,7 @@ static int read_header(struct tar_reader *r, struct tar_header *h)
         return 1;
 }
 
-/* A header that says something about the next: 1 if this was one. */
+/* Handles an extended header. Returns 1 if it was one. */
 static int take_extension(struct tar_reader *r, char type, struct tar_entry *e, struct overrides *o)
 {
         if (type != 'x' && type != 'g' && type != 'L' && type != 'K')
@@ -219,7 +219,7 @@ static int take_extension(struct tar_reader *r, char type, struct tar_entry *e, 
         return n < 0 ? n : 1;
 }
 
-/* Makes "a/b" of "./a//b/".  Refuses what is not below where it starts. */
+/* Turns "./a//b/" into "a/b". Refuses a path that leaves its start. */
 static int clean_path(char *path)
 {
         char *to = path;
@@ -279,7 +279,7 @@ static int take_kind(const struct tar_header *h, struct tar_entry *e)
                 e->kind = TAR_DIRECTORY;
                 return 0;
         default:
-                return -EINVAL; /* devices, pipes, sparse files, what nobody knows */
+                return -EINVAL; /* devices, pipes, sparse files, unknown types */
         }
 }
 
@@ -329,7 +329,7 @@ int tar_next(struct tar_reader *reader, struct tar_entry *ret)
                         ret->size = size;
                 if ((r = take_entry(&h, ret, &o)) < 0)
                         return r;
-                /* Some write the size of a directory or of a link's file, and no content. */
+                /* Some programs write a size, but no content, for directories and links. */
                 begin_content(reader, ret->kind == TAR_FILE ? ret->size : 0);
                 if (ret->kind != TAR_FILE)
                         ret->size = 0;

@@ -1,8 +1,8 @@
-/* init/tar_write.c -- packs a directory's content, or one file, as a pax archive.
+/* init/tar_write.c -- packs the content of a directory, or one file, as a pax archive.
  *
- * What a ustar header has no room for (a long name, a file over 8 GiB, a time before 1970) goes into a
- * pax header before it.  A file that changes while it is read is cut or filled up with zeros to the
- * size it had. */
+ * Values that do not fit into a ustar header (a long name, a file over 8 GiB, a time before 1970) go into
+ * a pax header before it. If a file changes while it is read, its content is cut or filled with zeros to
+ * the size in its header. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 struct level {
         int fd;
-        int64_t resume; /* where its entries go on */
+        int64_t resume; /* offset of its next entry */
         size_t path_len;
 };
 
@@ -29,7 +29,7 @@ struct packing {
         struct level levels[DEPTH_MAX];
         int depth;
         struct directory entries;
-        char path[PATH_BYTES]; /* of where we are */
+        char path[PATH_BYTES]; /* of the current directory */
         size_t path_len;
         char records[2 * PATH_BYTES];
 };
@@ -42,7 +42,8 @@ static int put(struct packing *p, const void *data, size_t len)
 
 static int put_zeros(struct packing *p, uint64_t len)
 {
-        static BULKY char zeros[4096]; /* never written; const would be in the file that init is */
+        static BULKY char
+                zeros[4096]; /* never written; not const, so that it is not stored in the executable */
         int r = 0;
         for (; len > 0 && r == 0;) {
                 size_t n = len < sizeof zeros ? (size_t)len : sizeof zeros;
@@ -52,7 +53,7 @@ static int put_zeros(struct packing *p, uint64_t len)
         return r;
 }
 
-/* One header, with as much of the names as fits. */
+/* Writes one header with as much of the names as fits. */
 static int put_block(struct packing *p, char type, const char *path, const char *link, unsigned mode,
                      uint64_t size, int64_t mtime)
 {
@@ -72,7 +73,7 @@ static int put_block(struct packing *p, char type, const char *path, const char 
         return put(p, &h, sizeof h);
 }
 
-/* Appends "LENGTH KEY=VALUE\n" to what is in records; LENGTH counts itself. */
+/* Appends "LENGTH KEY=VALUE\n" to records; LENGTH includes itself. */
 static size_t add_record(struct packing *p, size_t used, const char *key, const char *value)
 {
         size_t rest = strlen(key) + strlen(value) + 3, len = rest + 1;
@@ -147,7 +148,7 @@ static int pack_link(struct packing *p, int dir, const char *name, const char *p
         return put_header(p, '2', path, target, st, 0);
 }
 
-/* Goes on with the directory at the end of path.  The present one is taken up again after it. */
+/* Enters the directory at the end of path. The current one is continued afterwards. */
 static int enter(struct packing *p, int dir, const char *name, int64_t resume)
 {
         if (p->depth == DEPTH_MAX)
@@ -185,7 +186,7 @@ static int pack_entry(struct packing *p, int dir, const char *name, int64_t resu
                 if (r == 0)
                         r = enter(p, dir, name, resume);
         }
-        return r == -ENOENT ? 0 : r; /* gone in between */
+        return r == -ENOENT ? 0 : r; /* removed in the meantime */
 }
 
 static int pack_directory(struct packing *p)

@@ -15,7 +15,7 @@
 #include "sys/raw.h"
 
 static BULKY struct task tasks[INIT_TASKS_MAX];
-static unsigned n_slots; /* those ever used; the rest need not be looked at */
+static unsigned n_slots; /* slots that were ever used; the others need not be examined */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */
 #define FOR_EACH_TASK(t)                                                                                     \
@@ -52,7 +52,7 @@ unsigned tasks_count(void)
         return n;
 }
 
-/* Whether a command of this kind would be beside another that must not have company. */
+/* Whether a command of this kind would run beside a command that must be alone. */
 static bool crowded(enum task_kind kind)
 {
         FOR_EACH_TASK(t)
@@ -98,16 +98,17 @@ static void charge(struct task *task, const struct rusage *usage)
                 task->rss_peak_bytes = rss;
 }
 
-/* The same of one that lives: of itself, which is all if nobody was started. */
+/* The same for a living process; it covers everything if the process started no others. */
 static uint64_t cpu_us_so_far(pid_t pid)
 {
-        const clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2); /* as clock_getcpuclockid() makes it */
+        const clockid_t clock =
+                (clockid_t)(~(unsigned)pid << 3 | 2); /* the encoding of clock_getcpuclockid() */
         struct timespec used = {0};
         sys_call2(SYS_clock_gettime, clock, &used);
         return (uint64_t)used.tv_sec * 1000000u + (uint64_t)used.tv_nsec / 1000;
 }
 
-/* Who pays for a child that was no task: a command that has ended, or the one that is alone. */
+/* The task that is charged for a child that was no task: a command that has ended, or the only command. */
 static void charge_stranger(const struct rusage *usage)
 {
         FOR_EACH_TASK(t)
@@ -118,7 +119,7 @@ static void charge_stranger(const struct rusage *usage)
 }
 
 #define EXT4_TYPE 0xEF53
-#define EXT4_KEPT (64u * 1024) /* of what it calls free, it refuses the last to whoever writes */
+#define EXT4_KEPT (64u * 1024) /* ext4 refuses writes into the last bytes that it reports as free */
 
 static uint64_t disk_limit; /* 0: none */
 
@@ -127,10 +128,10 @@ void tasks_limit_disk(uint64_t bytes)
         disk_limit = bytes;
 }
 
-/* Whether it is the sandbox's own volume (keeper/process/volume.c), which is not much larger than the limit,
- * and the limit is reached.  How much ext4 has free when it refuses to write depends on the kernel and on the
- * number of CPUs, and what was reserved for a file is free again when the file is closed: that cannot be told
- * by what is left. */
+/* Whether this is the sandbox's own volume (keeper/process/volume.c), which is slightly larger than the
+ * limit, and the limit is reached. The free space at which ext4 refuses to write depends on the kernel and
+ * the number of CPUs, and reserved space becomes free again when the file is closed, so the free space
+ * alone does not show it. */
 static bool is_full_volume(const struct statfs *disk)
 {
         const uint64_t block = (uint64_t)disk->f_bsize, all = (uint64_t)disk->f_blocks * block;
@@ -138,7 +139,7 @@ static bool is_full_volume(const struct statfs *disk)
                ((uint64_t)disk->f_blocks - (uint64_t)disk->f_bfree) * block >= disk_limit;
 }
 
-/* The least that is left where the command may write.  Some file systems do not count inodes. */
+/* The smallest free space of the writable file systems. Some file systems do not count inodes. */
 static void fill_disk(struct init_exited *exited)
 {
         static const char *const places[] = {"/tmp", "/workspace"};
@@ -177,12 +178,11 @@ static void report(struct task *task)
         reply(INIT_EXITED, task->tag, &exited, sizeof exited);
 }
 
-/* Ends every other process of the sandbox and waits until they are gone. */
+/* Kills every other process of the sandbox and waits until they have ended. */
 static void end_all(struct task *task)
 {
         struct rusage usage;
-        /* Outside a process namespace of our own (a test without that wall), -1 would be
-         * everybody. */
+        /* Outside our own process namespace (a test without that wall), -1 would kill all processes. */
         if (getpid() != 1)
                 return;
         for (;;) {
@@ -204,7 +204,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
         task->pid = 0;
         if (task->final || (task->kind == TASK_ALONE && tasks_count() == 1))
                 end_all(task);
-        /* A supervisor that was killed says nothing. */
+        /* A killed supervisor has stored nothing. */
         if (task->memory)
                 task->status = task->command_ended ? task->command_status : SIGKILL;
         if (task->final || task->kind == TASK_OPERATION) {
@@ -215,14 +215,14 @@ static void ended(struct task *task, int status, const struct rusage *usage)
                 attach_leave(0);
 }
 
-/* The code can stop our supervisors and helpers, its uid being theirs.  Not for long. */
+/* The code has the same uid and can stop supervisors and helpers: let them continue. */
 static void stopped(const struct task *task)
 {
         if (task && (task->kind != TASK_ALONE || task->memory))
                 sys_kill(task->pid, SIGCONT);
 }
 
-/* What ended commands left is killed, again and again until there is nothing: then they are told of. */
+/* Kills the remaining processes of ended commands until there are none; then reports the commands. */
 static void sweep(void)
 {
         bool waiting = false, alone = true;
@@ -242,7 +242,7 @@ static void sweep(void)
 
 void tasks_reap(void)
 {
-        refused_drain(); /* what was tried before an end is told of before it */
+        refused_drain(); /* refused calls are reported before the end of the command */
         for (;;) {
                 struct rusage usage;
                 int status;
@@ -273,7 +273,7 @@ void tasks_announced(pid_t pid, int code)
 
 static void signal_command(struct task *task, int signal)
 {
-        /* Said first, looked at later; the command does it the other way round (supervise.c). */
+        /* First store, then read; the command does it in the opposite order (supervise.c). */
         task->early_signal = signal;
         __sync_synchronize();
         pid_t command = task->memory ? task->command : task->pid;

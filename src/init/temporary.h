@@ -1,3 +1,3 @@
-/* init/temporary.h -- names that are ours and soon gone; nobody is told of them. */
+/* init/temporary.h -- prefix of temporary files of init, which are not reported. */
 #pragma once
 #define TEMPORARY_PREFIX ".cella-tmp-"

@@ -17,7 +17,8 @@ static int control(int fd, unsigned long request, const void *argument)
         return (int)sys_call3(SYS_ioctl, fd, request, argument);
 }
 
-/* Of its own file system, whatever is mounted where; by its name where there is no such call (gVisor). */
+/* Opens the slave relative to the master, whatever is mounted at /dev/pts; by name if the kernel has no
+ * such ioctl (gVisor). */
 static int open_slave(int master)
 {
         char path[32];

@@ -1,8 +1,8 @@
 /* init/untar.c -- unpacks an archive below a directory.
  *
- * The archive may have planted links before it names what lies behind them, and the code may do so
- * meanwhile: each component of a path is opened by itself, and never through a link.  What is in the
- * way is removed first, so that nothing is written through a link or into a file with other names. */
+ * The archive may contain links before entries that lead through them, and the code may make links at the
+ * same time. So each component of a path is opened by itself and links are never followed. An existing
+ * file is removed first, so that nothing is written through a link or into a file with other hard links. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-#define TRAILER_MAX (1u << 20) /* of zeros, that somebody may want to get rid of */
+#define TRAILER_MAX (1u << 20) /* of zeros after the end, which are read and ignored */
 
 static ssize_t read_data(void *arg, void *data, size_t size)
 {
@@ -22,7 +22,8 @@ static ssize_t read_data(void *arg, void *data, size_t size)
         return data_get(data, size);
 }
 
-/* The directory that path lies in, below root; made if missing (and make).  *ret_name is the rest. */
+/* Opens the parent directory of path below root; makes missing directories if make is set. *ret_name is
+ * the last component. */
 static int open_parent(int root, char *path, bool make, const char **ret_name)
 {
         AUTO(sys_close) int dir = sys_openat(root, ".", O_PATH | O_DIRECTORY, 0);
@@ -70,7 +71,7 @@ static int make_file(struct tar_reader *reader, const struct tar_entry *e, int d
 
 static int make_directory(const struct tar_entry *e, int dir, const char *name)
 {
-        unsigned mode = e->mode | 0700; /* more may come to lie in it */
+        unsigned mode = e->mode | 0700; /* later entries may be written into it */
         int r = sys_mkdirat(dir, name, mode);
         if (r != -EEXIST)
                 return r;
@@ -94,7 +95,7 @@ static int make_symlink(const struct tar_entry *e, int dir, const char *name)
 static int unpack(struct tar_reader *reader, struct tar_entry *e, int root)
 {
         const char *name;
-        if (!e->path[0]) /* the directory itself: it is there */
+        if (!e->path[0]) /* the top directory, which exists */
                 return 0;
         AUTO(sys_close) int dir = open_parent(root, e->path, true, &name);
         if (dir < 0)
@@ -111,7 +112,7 @@ static int unpack(struct tar_reader *reader, struct tar_entry *e, int root)
                                         : make_hardlink(root, e, dir, name);
 }
 
-/* Who writes the archive should not fail for the zeros at its end. */
+/* Read the zeros at the end, so that the writer of the archive does not get an error. */
 static void drain(void)
 {
         static BULKY char waste[4096];
@@ -122,7 +123,7 @@ static void drain(void)
 
 int operate_untar(const struct request_operate *request)
 {
-        static BULKY struct tar_reader reader; /* not in the file that init is: it is copied at each start */
+        static BULKY struct tar_reader reader; /* not in the executable, which is copied at each start */
         static BULKY struct tar_entry entry;
         uint64_t total = 0, max = request->head.offset;
         int r = path_make(request->path, true);

@@ -1,7 +1,7 @@
-/* init/version.c -- a program that is asked for by its version, and has no name of its own.
+/* init/version.c -- finds a program that is requested by version and has no name of its own.
  *
- * `python3.12` is a program; node of version 22 is called `node`, as every other is.  Which one this root has
- * is known by asking it.  What it says is hostile, and nobody's trouble but its own sandbox's. */
+ * `python3.12` is a program; node of version 22 is called `node`, like every other version. The program
+ * itself is asked for its version. Its answer is hostile, but affects only its own sandbox. */
 #include "init/version.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void become(void *arg)
         uint64_t none = 0;
         AUTO(sys_close) int null = sys_openat(AT_FDCWD, "/dev/null", O_RDONLY, 0);
         int r = null < 0 ? null : sys_dup3(null, 0, 0);
-        for (int i = 1; i <= 2 && r >= 0; i++) /* they differ in where they say it */
+        for (int i = 1; i <= 2 && r >= 0; i++) /* some print the version on stdout, some on stderr */
                 r = sys_dup3(asking->out, i, 0);
         if (r >= 0) {
                 sys_restore_signals(&none);
@@ -59,7 +59,7 @@ static bool is_digit(char c)
         return c >= '0' && c <= '9';
 }
 
-/* The first number in it is the version: 22 is said by v22.11.0, and neither by 2 nor by 221. */
+/* The first number is the version: v22.11.0 matches 22, but neither 2 nor 221. */
 static bool says(const char *said, const char *version)
 {
         size_t len = strlen(version);
@@ -86,7 +86,8 @@ static int ask(const struct request_spawn *what, void *stack_top)
         pid = sys_wait(pid, &status, 0, NULL);
         if (asking.failure)
                 return asking.failure;
-        if (pid > 0 && WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE) /* we heard enough */
+        if (pid > 0 && WIFSIGNALED(status) &&
+            WTERMSIG(status) != SIGPIPE) /* SIGPIPE: the output was long enough */
                 first_end_as(status);
         return says(said, what->version) ? 0 : -ENOENT;
 }

@@ -1,8 +1,8 @@
-/* init/version.h -- a program that is asked for by its version, and has no name of its own. */
+/* init/version.h -- finds a program that is requested by version and has no name of its own. */
 #pragma once
 #include "init/request.h"
 
-/* In the process that is going to be the command, as first.h: if its program (that of what runs first, if
- * something does) is not in PATH, puts check_argv[0] in its place, provided that this says the right version.
- * -ENOENT: it does not, or is not there either. */
+/* Runs in the process that will become the command, like first.h. If its program (or that of the program
+ * that runs first) is not in PATH, replaces it by check_argv[0], provided that this has the requested
+ * version. -ENOENT: it has not, or is not in PATH, either. */
 int version_settle(const struct request_spawn *what, void *stack_top);

@@ -1,9 +1,10 @@
-/* init/watch.c -- tells of changes below a directory, as they come.
+/* init/watch.c -- reports changes below a directory as they happen.
  *
- * One inotify watch a directory, in a table where each knows its parent: so that a name can be told
- * relative to the top.  A directory that appears is watched and then read, because things may have come
- * into it before; what was moved away is forgotten with all that is below it.  After each burst there
- * is a pause, in which the kernel gathers what comes; of the changes of one file in a burst, one is told. */
+ * There is one inotify watch for each directory, in a table where each entry knows its parent, so that
+ * names can be reported relative to the top. A new directory is first watched and then read, because files
+ * may have been made in it before. A directory that was moved away is forgotten with everything below it.
+ * After each burst there is a pause, in which the kernel collects further events; of several changes of
+ * one file in a burst, one is reported. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,9 +40,9 @@ static int n_watches;                           /* slots ever used */
 static int notify;
 static const char *top_path;
 static bool recursive, lost;
-static BULKY int queue[WATCHES_MAX]; /* directories that are watched, and not looked into yet */
+static BULKY int queue[WATCHES_MAX]; /* directories that are watched but not read yet */
 static int queued;
-static BULKY uint64_t seen[SEEN_MAX]; /* hashes of what was told in this burst */
+static BULKY uint64_t seen[SEEN_MAX]; /* hashes of the events reported in this burst */
 
 static int find(int wd)
 {
@@ -59,8 +60,8 @@ static int find_child(int parent, const char *name)
         return NONE;
 }
 
-/* The path of name in the directory at, relative to the top; "" is the directory itself.  It is built
- * from its end.  NULL: longer than a path may be. */
+/* Builds the path of name in the directory at, relative to the top; "" is the directory itself. It is
+ * built from the end. NULL: too long. */
 static const char *path_of(int at, const char *name, char path[INIT_PATH_MAX])
 {
         char *p = &path[INIT_PATH_MAX - 1];
@@ -95,8 +96,8 @@ static uint64_t *seat_of(uint64_t hash)
         return &seen[(hash >> 20) % SEEN_MAX];
 }
 
-/* The same, as the kernel finds it.  We do not stand in the top ourselves: nobody would be told of its
- * end while we do. */
+/* The same as a path for the kernel. The top is not our working directory, because its removal would then
+ * not be reported. */
 static const char *full_path_of(int at, const char *name, char path[FULL_PATH_MAX])
 {
         char buffer[INIT_PATH_MAX];
@@ -107,7 +108,8 @@ static const char *full_path_of(int at, const char *name, char path[FULL_PATH_MA
         return path;
 }
 
-/* Whether it is the first of its kind in this burst; what makes others new again is said here too. */
+/* Whether this is the first event of its kind in this burst. Also handles events that make others new
+ * again. */
 static bool is_new(uint32_t kind, int at, const char *name)
 {
         uint64_t hash = hash_of(kind, at, name), *seat = seat_of(hash);
@@ -145,7 +147,7 @@ static int tell_plain(uint32_t kind)
         return data_put(&event, sizeof event);
 }
 
-/* The slot that a directory is watched in; NONE if it cannot be. */
+/* Watches a directory. Returns its slot, or NONE if it cannot be watched. */
 static int add(int parent, const char *name)
 {
         char buffer[FULL_PATH_MAX];
@@ -162,7 +164,7 @@ static int add(int parent, const char *name)
                 lost |= wd != -ENOENT && wd != -ENOTDIR;
                 return NONE;
         }
-        if (find((int)wd) != NONE) /* known, under another name */
+        if (find((int)wd) != NONE) /* already watched under another name */
                 return NONE;
         if (slot == n_watches)
                 n_watches++;
@@ -173,7 +175,7 @@ static int add(int parent, const char *name)
         return slot;
 }
 
-/* Adds what is in a directory that is watched since now; aloud: and tells of it. */
+/* Adds the entries of a directory that is now watched; aloud: also reports them. */
 static int look_into(int at, bool aloud)
 {
         static BULKY struct directory entries;
@@ -211,7 +213,7 @@ static void forget(int top)
         static BULKY bool below[WATCHES_MAX];
         for (int i = 0; i < n_watches; i++)
                 below[i] = watches[i].wd != NONE && is_below(i, top);
-        memset(seen, 0, sizeof seen); /* it names slots */
+        memset(seen, 0, sizeof seen); /* its hashes contain slot numbers */
         for (int i = 0; i < n_watches; i++)
                 if (below[i]) {
                         sys_call2(SYS_inotify_rm_watch, notify, watches[i].wd);
@@ -230,7 +232,7 @@ static int add_tree(int parent, const char *name, bool aloud)
         return r;
 }
 
-/* Some were missed, and among them there may have been new directories. */
+/* Events were lost, possibly those of new directories. */
 static int look_again(void)
 {
         int r = 0, n = recursive ? n_watches : 0;
@@ -283,7 +285,7 @@ static int handle(const struct inotify_event *e)
         return e->mask & IN_MODIFY ? tell(INIT_MODIFIED, directory, at, name) : 0;
 }
 
-/* All that is there now. */
+/* Reads all pending events. */
 static int handle_burst(void)
 {
         static BULKY char buffer[16384] __attribute__((aligned(8)));
@@ -303,7 +305,7 @@ static int handle_burst(void)
         return flushed < 0 ? flushed : r;
 }
 
-/* Waits for changes, or (notify_too not set) just for a while; -EPIPE when nobody reads any more. */
+/* Waits for changes, or only for a while if notify_too is not set; -EPIPE when the reader is gone. */
 static int wait_for_changes(bool notify_too, int64_t timeout_us)
 {
         struct pollfd fds[] = {{DATA_FD, 0, 0}, {notify, POLLIN, 0}};

@@ -1,8 +1,8 @@
-/* init/write.c -- writes a whole file, or nothing.
+/* init/write.c -- writes a file atomically.
  *
- * The content goes into a file without a name, which the kernel forgets if we are killed; it gets a
- * name when it is complete.  Where the file system has no such files, and for the moment in which one
- * takes another's place, there is a temporary name beside it. */
+ * The content goes into a file without a name, which the kernel removes if we are killed; it gets its name
+ * when it is complete. A temporary name beside the target is used on file systems without such files, and
+ * while the file replaces another one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct place {
         char name[256];
         char temporary[40]; /* "": the file has no name yet */
         unsigned mode;
-        bool set_mode; /* whatever that of the file was */
+        bool set_mode; /* set the mode even if the file exists */
 };
 
 static int make_temporary(struct place *p)
@@ -41,7 +41,7 @@ static int create(struct place *p)
         return fd == -EOPNOTSUPP || fd == -EISDIR || fd == -EINVAL ? make_temporary(p) : fd;
 }
 
-/* Gives the file without a name this one. */
+/* Links the unnamed file to this name. */
 static int name_it(const struct place *p, int fd, const char *name)
 {
         char self[32];
@@ -67,7 +67,7 @@ static int put_in_place(struct place *p, int fd)
         return (int)sys_call4(SYS_renameat, p->dir, p->temporary, p->dir, p->name);
 }
 
-/* Copies length bytes (~0: all that come).  -ENODATA: they ended early. */
+/* Copies length bytes (~0: until the end). -ENODATA: the input ended early. */
 static int receive(int fd, uint64_t length, uint64_t max)
 {
         static BULKY char chunk[DATA_CHUNK];
@@ -87,7 +87,7 @@ static int receive(int fd, uint64_t length, uint64_t max)
         return 0;
 }
 
-/* What is there may be replaced if it is a file, and hands down its mode. */
+/* An existing regular file may be replaced; its mode is kept. */
 static int look(struct place *p)
 {
         struct statx st;
