@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "scan/place.h"
+
 #define LONG_RUN 1000
 #define WORDS_MAX 32
 
@@ -31,7 +33,7 @@ void check_code(struct program *p, enum scan_language language, TSNode node, con
                 check_not_constant(p, node);
 }
 
-bool check_mode_writes(const struct values *mode)
+static bool check_mode_writes(const struct values *mode)
 {
         for (unsigned i = 0; i < mode->n; i++) {
                 const struct value *v = &mode->v[i];
@@ -42,6 +44,32 @@ bool check_mode_writes(const struct values *mode)
                                 return true;
         }
         return mode->other;
+}
+
+void check_modules(struct program *p, TSNode node, const struct values *names,
+                   void (*check_one)(struct program *p, TSNode node, const char *name, size_t len))
+{
+        bool constant = !names->other && names->n > 0;
+        for (unsigned i = 0; i < names->n; i++) {
+                if (names->v[i].kind == VALUE_TEXT && names->v[i].text)
+                        check_one(p, node, names->v[i].text, names->v[i].len);
+                else
+                        constant = false;
+        }
+        if (!constant)
+                check_not_constant(p, node);
+}
+
+void check_open(struct program *p, TSNode node, const struct values *path, const struct values *mode,
+                bool has_mode)
+{
+        check_say(p, has_mode && check_mode_writes(mode) ? place_write(path) : place_read(path), node);
+}
+
+void check_chdir(struct program *p, TSNode node, const struct values *path)
+{
+        if (place_write(path) != RULE_FILE_WRITE)
+                check_say(p, RULE_DIRECTORY_CHANGE, node);
 }
 
 void check_long_literal(struct program *p, TSNode node)

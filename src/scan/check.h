@@ -20,8 +20,17 @@ void check_not_constant(struct program *p, TSNode node);
  * anything. */
 void check_code(struct program *p, enum scan_language language, TSNode node, const struct values *code);
 
-/* Whether a mode of open(), or flags, may write; what is not known may. */
-bool check_mode_writes(const struct values *mode);
+/* An import with computed names: calls check_one for each constant name, and reports names that are not
+ * constant. */
+void check_modules(struct program *p, TSNode node, const struct values *names,
+                   void (*check_one)(struct program *p, TSNode node, const char *name, size_t len));
+
+/* A call that opens a file with a mode or flags.  An unknown mode may write. */
+void check_open(struct program *p, TSNode node, const struct values *path, const struct values *mode,
+                bool has_mode);
+
+/* A call that changes the working directory. */
+void check_chdir(struct program *p, TSNode node, const struct values *path);
 
 /* A text that goes on for long without a space. */
 void check_long_literal(struct program *p, TSNode node);

@@ -50,6 +50,15 @@ const struct known *names_find(const struct names *names, const char *name, size
         return found;
 }
 
+const struct known *names_find_module(const struct names *names, const char *name, size_t len)
+{
+        const struct known *found = names_find_exact(names, name, len);
+        for (size_t n = len; !found && n > 0; n--)
+                if (name[n - 1] == '.')
+                        found = names_find_exact(names, name, n - 1);
+        return found;
+}
+
 bool names_list_has(const char *const *list, size_t n, const char *name, size_t len)
 {
         for (size_t i = 0; i < n; i++) /* most differ in the first byte */

@@ -70,6 +70,9 @@ const struct known *names_find(const struct names *names, const char *name, size
 /* The entry of exactly this name. */
 const struct known *names_find_exact(const struct names *names, const char *name, size_t len);
 
+/* The entry of a module, or of the nearest package that contains it; NULL. */
+const struct known *names_find_module(const struct names *names, const char *name, size_t len);
+
 bool names_list_has(const char *const *list, size_t n, const char *name, size_t len);
 
 /* Whether a list of modules has the module, or one that it is below of.  separators are the characters

@@ -253,6 +253,18 @@ void program_elements(struct program *p, const struct value *list, struct values
         }
 }
 
+void program_element(struct program *p, const struct value *list, const struct value *index,
+                     struct values *ret)
+{
+        TSNode children[32];
+        struct values values = {.other = true};
+        size_t n = source_children(p->source, list->node, children, 32),
+               i = index->text ? (size_t)strtoul(index->text, NULL, 10) : n;
+        if (i < n)
+                program_evaluate(p, children[i], list->scope, &values);
+        values_add_all(ret, &values);
+}
+
 void program_join(struct program *p, const struct value *list, const struct values *glue, struct values *ret)
 {
         TSNode children[ELEMENTS_MAX];

@@ -155,6 +155,10 @@ void program_evaluate(struct program *program, TSNode node, uint32_t scope, stru
 /* The values of the elements of a list, each added to *ret. */
 void program_elements(struct program *program, const struct value *list, struct values *ret);
 
+/* The values of the element of a list at an index, which is a number; added to *ret. */
+void program_element(struct program *program, const struct value *list, const struct value *index,
+                     struct values *ret);
+
 /* Its elements, one behind the other, with glue between them. */
 void program_join(struct program *program, const struct value *list, const struct values *glue,
                   struct values *ret);

@@ -29,19 +29,6 @@ static void check_module(struct program *p, TSNode node, const char *name, size_
                 check_say(p, RULE_IMPORT_NOT_ALLOWED, node);
 }
 
-static void check_modules(struct program *p, TSNode node, const struct values *names)
-{
-        bool constant = !names->other && names->n > 0;
-        for (unsigned i = 0; i < names->n; i++) {
-                if (names->v[i].kind == VALUE_TEXT && names->v[i].text)
-                        check_module(p, node, names->v[i].text, names->v[i].len);
-                else
-                        constant = false;
-        }
-        if (!constant)
-                check_not_constant(p, node);
-}
-
 static void check_import(struct program *p, const struct mention *m)
 {
         TSNode source = source_child(p->source, m->node, FIELD_SOURCE);
@@ -49,7 +36,7 @@ static void check_import(struct program *p, const struct mention *m)
         if (ts_node_is_null(source))
                 return; /* an export of its own */
         program_evaluate(p, source, m->scope, &name);
-        check_modules(p, m->node, &name);
+        check_modules(p, m->node, &name, check_module);
 }
 
 /* ---- calls ---- */
@@ -97,7 +84,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 check_say(p, known->rule, m->node);
                 break;
         case CHECK_IMPORT:
-                check_modules(p, m->node, &first);
+                check_modules(p, m->node, &first, check_module);
                 break;
         case CHECK_EVALUATE: /* the last: new Function('a', 'b', 'return a + b') */
                 if (arguments.n > 0)
@@ -115,8 +102,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 break;
         case CHECK_OPEN:
                 given = javascript_argument(p, &arguments, 1, m->scope, &second);
-                check_say(p, given && check_mode_writes(&second) ? place_write(&first) : place_read(&first),
-                          m->node);
+                check_open(p, m->node, &first, &second, given);
                 break;
         case CHECK_READ:
                 if (given)
@@ -130,8 +116,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 check_command(p, known, &arguments, m);
                 break;
         case CHECK_CHDIR:
-                if (place_write(&first) != RULE_FILE_WRITE)
-                        check_say(p, RULE_DIRECTORY_CHANGE, m->node);
+                check_chdir(p, m->node, &first);
                 break;
         default:
                 break;

@@ -258,11 +258,7 @@ const struct known *javascript_known(const char *name, size_t len)
 
 const struct known *javascript_module(const char *name, size_t len)
 {
-        const struct known *found = names_find_exact(&module_names, name, len);
-        for (size_t n = len; !found && n > 0; n--)
-                if (name[n - 1] == '.')
-                        found = names_find_exact(&module_names, name, n - 1);
-        return found;
+        return names_find_module(&module_names, name, len);
 }
 
 bool javascript_is_builtin(const char *name, size_t len)

@@ -171,18 +171,6 @@ static void member(struct program *p, TSNode node, const struct values *objects,
                 javascript_add_member(p, &objects->v[i], name, len, ret);
 }
 
-static void element(struct program *p, const struct value *list, const struct value *index,
-                    struct values *ret)
-{
-        TSNode children[32];
-        struct values values = {.other = true};
-        size_t n = source_children(p->source, list->node, children, 32),
-               i = index->text ? (size_t)strtoul(index->text, NULL, 10) : n;
-        if (i < n)
-                program_evaluate(p, children[i], list->scope, &values);
-        values_add_all(ret, &values);
-}
-
 static void subscript(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         struct values objects, names;
@@ -190,7 +178,7 @@ static void subscript(struct program *p, TSNode node, uint32_t scope, struct val
         program_evaluate(p, source_child(p->source, node, FIELD_INDEX), scope, &names);
         if (objects.n == 1 && objects.v[0].kind == VALUE_LIST && names.n == 1 &&
             names.v[0].kind == VALUE_NUMBER)
-                element(p, &objects.v[0], &names.v[0], ret);
+                program_element(p, &objects.v[0], &names.v[0], ret);
         else
                 members(p, &objects, &names, ret);
 }

@@ -78,26 +78,6 @@ static void check_import_from(struct program *p, TSNode node)
 
 /* ---- calls ---- */
 
-static void check_dynamic_import(struct program *p, TSNode node, const struct values *module)
-{
-        bool constant = !module->other && module->n > 0;
-        for (unsigned i = 0; i < module->n; i++) {
-                const struct value *v = &module->v[i];
-                if (v->kind == VALUE_TEXT && v->text)
-                        python_check_import(p, node, v->text, v->len);
-                else
-                        constant = false;
-        }
-        if (!constant)
-                check_not_constant(p, node);
-}
-
-static void check_open(struct program *p, TSNode node, const struct values *path, const struct values *mode,
-                       bool has_mode)
-{
-        check_say(p, has_mode && check_mode_writes(mode) ? place_write(path) : place_read(path), node);
-}
-
 static void check_write(struct program *p, TSNode node, unsigned files,
                         const struct python_arguments *arguments, uint32_t scope)
 {
@@ -212,7 +192,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 break;
         case CHECK_IMPORT:
                 python_argument(p, &arguments, 0, "name", m->scope, &first);
-                check_dynamic_import(p, m->node, &first);
+                check_modules(p, m->node, &first, python_check_import);
                 break;
         case CHECK_EVALUATE:
                 if (python_argument(p, &arguments, 0, "source", m->scope, &first) ||
@@ -240,8 +220,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                 break;
         case CHECK_CHDIR:
                 python_argument(p, &arguments, 0, "path", m->scope, &first);
-                if (place_write(&first) != RULE_FILE_WRITE)
-                        check_say(p, RULE_DIRECTORY_CHANGE, m->node);
+                check_chdir(p, m->node, &first);
                 break;
         case CHECK_MEMBER:
                 python_argument(p, &arguments, 0, NULL, m->scope, &first);

@@ -103,27 +103,13 @@ static bool is_reversing_slice(struct program *p, TSNode node)
         return len >= 4 && !memcmp(text, "::", 2) && !memcmp(text + len - 2, "-1", 2);
 }
 
-static void element(struct program *p, const struct value *list, const struct value *index,
-                    struct values *ret)
-{
-        TSNode children[32];
-        struct values values;
-        size_t n = source_children(p->source, list->node, children, 32),
-               i = index->text ? (size_t)strtoul(index->text, NULL, 10) : n;
-        if (i < n)
-                program_evaluate(p, children[i], list->scope, &values);
-        else
-                values = (struct values){.other = true};
-        values_add_all(ret, &values);
-}
-
 static void subscript_one(struct program *p, const struct value *object, const struct value *index,
                           struct values *ret)
 {
         struct values found = {0};
         bool text = index->kind == VALUE_TEXT && index->text;
         if (object->kind == VALUE_LIST && index->kind == VALUE_NUMBER)
-                element(p, object, index, ret);
+                program_element(p, object, index, ret);
         else if (value_is_name(object, "sys.modules") && text)
                 add_name(p, ret, index->text, index->len);
         else if (value_is_name(object, "globals()") && text) {
