@@ -1,7 +1,7 @@
-/* daemon/filter.c -- the server's own cage.
+/* daemon/filter.c -- the system call filter of the server itself.
  *
- * It has its sockets already and makes threads only, so it needs neither socket() nor exec nor
- * fork.  Whoever takes it over through a request cannot start anything with it. */
+ * The server already has its sockets and makes only threads, so it needs neither socket() nor exec nor
+ * fork. An attacker who takes it over through a request cannot start a program. */
 #include "daemon/filter.h"
 
 #include <linux/sockios.h>
@@ -19,24 +19,24 @@ static const char *const calls[] = {
         "sync_file_range",
         "sendfile",
         "memfd_create",
-        /* the loop */
+        /* the event loop */
         "epoll_pwait2",
         "timerfd_create",
         "timerfd_settime",
         "timer_create", /* engine/pty.c */
         "timer_settime",
-        /* connections that come */
+        /* incoming connections */
         "accept",
         "accept4",
         "listen",
         /* signals and time */
         "rt_sigpending",
         "rt_sigtimedwait",
-        /* itself */
+        /* the process itself */
         "times",
 };
 
-/* Of terminals: whether it is one, its size; of connections: how many bytes are not sent yet. */
+/* ioctls: whether a descriptor is a terminal, its size, and the unsent bytes of a connection. */
 static int add_conditional(scmp_filter_ctx filter)
 {
         return own_filter_ioctl(filter, TIOCGPTN) | own_filter_ioctl(filter, TIOCSWINSZ) |

@@ -1,6 +1,6 @@
-/* daemon/filter.h -- the server's own cage: the system calls it makes, and no others. */
+/* daemon/filter.h -- the system call filter of the server itself. */
 #pragma once
 #include "cella.h"
 
-/* For every thread, from now on.  No new program, no socket, no process. */
+/* Restricts all threads from now on: no new program, socket or process. Returns 0 or -errno. */
 int filter_load(struct cella_err *err);

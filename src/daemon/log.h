@@ -1,5 +1,6 @@
-/* daemon/log.h -- one JSON object a line, on stderr. */
+/* daemon/log.h -- writes one JSON object per line to stderr. */
 #pragma once
 
-/* detail_name may be NULL.  Never blocks: what nobody reads is dropped and counted. */
+/* Writes a line; detail_name may be NULL. Never blocks: lines that cannot be written are dropped and
+ * counted. */
 void log_line(const char *level, const char *message, const char *detail_name, const char *detail);

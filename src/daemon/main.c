@@ -1,7 +1,7 @@
-/* daemon/main.c -- the program cella-server: what `cella serve` starts, without privilege.
+/* daemon/main.c -- main program of cella-server, which `cella serve` starts without privileges.
  *
- * Its sockets and the way to the keeper come as descriptors (keeper/process/server.h).  It ends when it is
- * told to, or when the keeper is gone. */
+ * It inherits its sockets and the connection to the keeper as descriptors (keeper/process/server.h). It
+ * ends when it is asked to, or when the keeper ends. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -141,7 +141,7 @@ static void on_patience(uv_timer_t *timer)
         uv_stop(timer->loop);
 }
 
-/* Answers that are on their way get a moment. */
+/* Answers that are being sent get some time. */
 static void on_drained(struct box *box, void *context)
 {
         struct server *s = context;
@@ -174,7 +174,7 @@ static void on_keeper_lost(void *userdata, const char *why)
         if (!s->stopping)
                 s->status = 1;
         log_line("error", why, NULL, NULL);
-        uv_stop(&s->loop); /* nothing works without it, and everything in a sandbox is dead */
+        uv_stop(&s->loop); /* the server cannot work without the keeper, and all sandboxes are dead */
 }
 
 static void on_keeper_event(void *userdata, uint32_t type)
@@ -210,7 +210,7 @@ static void watch_signals(struct server *s)
         s->patience.data = s;
 }
 
-/* Without keys, everyone who reaches it may use it. */
+/* Without keys, every client that can connect may use the daemon. */
 static int check_listen(const struct server *s, struct cella_err *err)
 {
         if (!strcmp(s->arguments.listen, "none") || auth_is_loopback(s->arguments.listen) ||
@@ -221,7 +221,7 @@ static int check_listen(const struct server *s, struct cella_err *err)
         return err_hint(err, "start on 127.0.0.1, make a key by 'cella key add NAME', then start again");
 }
 
-/* Without them all else works: requests that name a secret are answered with what is wrong. */
+/* A failure is not fatal: only requests that name a secret get this error. */
 static void open_secrets(struct server *s, struct cella_err *ret_why)
 {
         const struct arguments *a = &s->arguments;
@@ -316,13 +316,13 @@ int main(int argc, char **argv)
                 return scan_main(argc, argv);
         if (parse_arguments(argc, argv, &s.arguments, &err) < 0)
                 return fail(&err);
-#ifndef __SANITIZE_ADDRESS__ /* which looks at its own memory at the end */
+#ifndef __SANITIZE_ADDRESS__ /* which checks for leaks at the end */
         prctl(PR_SET_DUMPABLE, 0);
 #endif
         signal(SIGPIPE, SIG_IGN);
         setenv("UV_THREADPOOL_SIZE", "3",
                1); /* two for scans (core/request/scan_job.c), one for the log and files */
-        /* What was freed goes back: after a busy hour the server is as small as before it. */
+        /* Return freed memory to the kernel, so that the server is small again after a busy time. */
         mallopt(M_ARENA_MAX, 2);
         mallopt(M_TRIM_THRESHOLD, 1 << 20);
         mallopt(M_MMAP_THRESHOLD, 256 << 10);

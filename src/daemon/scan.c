@@ -50,7 +50,7 @@ static int parse(int argc, char **argv, struct arguments *ret)
         return 0;
 }
 
-/* One byte more than is looked at: a longer text is told to be too long. */
+/* Reads one byte more than the limit, so that a longer text is recognised. */
 static ssize_t read_all(char *ret, size_t size)
 {
         size_t len = 0;
@@ -107,7 +107,7 @@ int scan_main(int argc, char **argv)
         if (a.language == SCAN_UNKNOWN)
                 a.language = scan_language_of_text(text, (size_t)len);
         const struct scan_rules rules = {a.n_allow > 0 ? a.allow : NULL, a.n_allow};
-        /* The text is a stranger's: the parser gets what the server gets. */
+        /* The text is untrusted: use the same filter as the server. */
         r = filter_load(&err);
         if (r == 0)
                 r = scan(a.language, text, (size_t)len, &rules, NULL, &report);

@@ -30,7 +30,7 @@ static struct arena_block *add_block(struct arena *arena, size_t size)
 void *arena_alloc(struct arena *arena, size_t size)
 {
         if (size > ARENA_MAX)
-                size = ARENA_MAX; /* which is refused below */
+                size = ARENA_MAX; /* refused below */
         size = (size + 15) & ~(size_t)15;
         struct arena_block *block = arena->blocks;
         if (!block || size > block->size - arena->used)

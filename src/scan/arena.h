@@ -1,4 +1,4 @@
-/* scan/arena.h -- memory that is freed all at once. */
+/* scan/arena.h -- an arena allocator: all its memory is freed at once. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@ struct arena {
         struct arena_block *blocks;
         size_t used; /* of the first block */
         size_t total;
-        bool exhausted; /* something was refused */
+        bool exhausted; /* an allocation was refused */
 };
 
-/* Zeroed and aligned for anything; NULL when there is no more. */
+/* Returns zeroed memory aligned for any type, or NULL if the limit is reached or memory is exhausted. */
 void *arena_alloc(struct arena *arena, size_t size);
 void arena_done(struct arena *arena);

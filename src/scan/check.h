@@ -1,4 +1,4 @@
-/* scan/check.h -- what the second looks at Python and JavaScript share. */
+/* scan/check.h -- checks of the second pass that Python and JavaScript share. */
 #pragma once
 #include "scan/program.h"
 
@@ -13,10 +13,10 @@ static inline bool check_limited(const struct program *p)
         return p->rules && p->rules->allowed_imports;
 }
 
-/* An import of something that nobody can tell; refused if imports are limited. */
+/* Reports an import whose name is not constant; it is refused if imports are limited. */
 void check_not_constant(struct program *p, TSNode node);
 
-/* Text that is to be run: scanned as far as it is constant, and told.  Code that is not known could import
+/* Reports code that is evaluated, and scans it as far as it is constant. Unknown code could import
  * anything. */
 void check_code(struct program *p, enum scan_language language, TSNode node, const struct values *code);
 
@@ -32,10 +32,10 @@ void check_open(struct program *p, TSNode node, const struct values *path, const
 /* A call that changes the working directory. */
 void check_chdir(struct program *p, TSNode node, const struct values *path);
 
-/* A text that goes on for long without a space. */
+/* Reports a long literal without a space. */
 void check_long_literal(struct program *p, TSNode node);
 
-/* A command that is given as a list of words: it is scanned as a line of a shell. */
+/* A command given as a list of words: it is scanned as a shell command line. */
 struct check_line {
         char text[2048];
         size_t len;

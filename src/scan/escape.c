@@ -14,7 +14,7 @@ static int digit(char c)
         return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
 }
 
-/* Up to max digits of a base at text; their number. */
+/* Reads up to max digits of a base; returns their number. */
 static size_t number(const char *text, size_t len, size_t max, int base, uint32_t *ret)
 {
         size_t n = 0;
@@ -35,7 +35,7 @@ static size_t put(char *ret, uint32_t c, bool byte)
         return utf8_put(ret, c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? '?' : c);
 }
 
-/* The character of a letter after a backslash; 0: none. */
+/* The character that a letter after a backslash stands for; 0: none. */
 static char simple(enum escapes escapes, char c)
 {
         static const char from[] = "bfnrtvaeE", to[] = "\b\f\n\r\t\v\a\033\033";
@@ -46,8 +46,9 @@ static char simple(enum escapes escapes, char c)
         return to[found - from];
 }
 
-/* A numeric escape after the backslash: how many bytes of text it takes; 0: it is none.  What is written is
- * never longer than the escape: \x and two digits make two bytes at most, \u and four three. */
+/* Decodes a numeric escape after the backslash. Returns the bytes of text that it takes, or 0 if it is
+ * none. The output is never longer than the escape: \x and two digits give at most two bytes, \u and four
+ * digits three. */
 static size_t numeric(enum escapes escapes, const char *text, size_t len, char *ret, size_t *ret_len)
 {
         bool bytes = escapes == ESCAPES_PYTHON_BYTES || escapes == ESCAPES_SHELL;
@@ -88,7 +89,7 @@ size_t escape_decode(enum escapes escapes, const char *text, size_t len, char *r
                         used += wide;
                         i += taken;
                 } else if (text[i] == '\n') {
-                        i++; /* a line that goes on */
+                        i++; /* a line continuation */
                 } else if (simple(escapes, text[i])) {
                         ret[used++] = simple(escapes, text[i++]);
                 } else {

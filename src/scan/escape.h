@@ -1,4 +1,4 @@
-/* scan/escape.h -- backslashes in literals. */
+/* scan/escape.h -- decodes backslash escapes in literals. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,5 +10,5 @@ enum escapes {
         ESCAPES_SHELL, /* of $'...' */
 };
 
-/* What text stands for; ret has room for len bytes, and never more are written.  Returns how many. */
+/* Decodes text into ret, which has room for len bytes; the result is never longer. Returns its length. */
 size_t escape_decode(enum escapes escapes, const char *text, size_t len, char *ret);

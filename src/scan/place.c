@@ -8,7 +8,7 @@ static const char *const inside[] = {"/workspace", "/tmp", "/dev/shm", "/dev/fd"
 static const char *const devices[] = {"/dev/null",  "/dev/stdout", "/dev/stderr",
                                       "/dev/stdin", "/dev/zero",   "/dev/full"};
 
-/* An absolute path below one of these, and never above it on the way. */
+/* An absolute path below one of these directories, which never leaves it. */
 static bool below(const char *path, size_t len, const char *top)
 {
         size_t n = strlen(top);

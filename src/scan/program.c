@@ -7,11 +7,11 @@
 #define STEPS_MAX 3000000u
 #define DEPTH_MAX 24
 #define ENTRIES_MAX (1u << 20)
-#define ELEMENTS_MAX 64 /* that are joined */
-#define BINDINGS_MAX 16 /* of a name in a scope */
-#define LEVELS_MAX 1000 /* of functions in functions */
+#define ELEMENTS_MAX 64 /* elements that are joined at most */
+#define BINDINGS_MAX 16 /* bindings of a name in a scope */
+#define LEVELS_MAX 1000 /* nesting of functions */
 
-/* Room for one entry more; marks the program as too large otherwise. */
+/* Makes room for one more entry; otherwise marks the program as too large. */
 static bool grow(struct program *p, void **array, uint32_t *size, uint32_t n, size_t each)
 {
         if (n < *size)
@@ -117,7 +117,7 @@ static bool grow_index(struct program *p)
         return true;
 }
 
-/* The number from 1, or 0: never bound, or no room. */
+/* Returns the number of a name, from 1; 0: never bound, or no room. */
 static uint32_t find_name(struct program *p, const char *text, size_t len, bool add)
 {
         uint32_t h = hash(text, len), mask = p->name_index_size - 1;
@@ -190,7 +190,7 @@ void program_bind(struct program *p, const char *name, size_t len, uint32_t scop
         }
         if (binding->firm && binding->position < bound->firm)
                 bound->firm = binding->position;
-        /* What is bound to more things than that is anything. */
+        /* A name with more bindings may be anything. */
         if (bound->n++ >= BINDINGS_MAX)
                 return;
         p->bindings[p->n_bindings] = *binding;
@@ -213,7 +213,7 @@ uint32_t program_owner(struct program *p, const char *name, size_t len, uint32_t
 
 /* ---- values ---- */
 
-/* A copy that lasts; NULL: there is no room.  Most names may be anything, and share one. */
+/* Returns a permanent copy, or NULL without room. Most names may be anything and share one copy. */
 static const struct values *keep(struct program *p, const struct values *values)
 {
         static const struct values anything = {.other = true};
@@ -233,7 +233,7 @@ void program_evaluate(struct program *p, TSNode node, uint32_t scope, struct val
                 return;
         }
         if (--p->steps % 4096 == 0 && budget_over(p->inside->budget))
-                p->steps = 0; /* and so for all who wait for this one */
+                p->steps = 0; /* so all pending evaluations end, too */
         p->depth++;
         p->language->evaluate(p, node, scope, ret);
         p->depth--;
@@ -243,7 +243,7 @@ void program_evaluate(struct program *p, TSNode node, uint32_t scope, struct val
 
 void program_elements(struct program *p, const struct value *list, struct values *ret)
 {
-        /* As many as make a difference: further ones only say "or others". */
+        /* More elements would only set "or others". */
         TSNode children[VALUES_MAX + 1];
         struct values element;
         size_t n = source_children(p->source, list->node, children, VALUES_MAX + 1);
@@ -331,7 +331,7 @@ static void add_binding(struct program *p, uint32_t number, struct values *ret)
                         ret->other = true;
                 return;
         }
-        /* A cycle, or a chain that is too long to follow. */
+        /* A cycle, or a chain that is too long. */
         if (b->busy || p->depth >= DEPTH_MAX) {
                 ret->other = true;
                 return;
@@ -343,13 +343,13 @@ static void add_binding(struct program *p, uint32_t number, struct values *ret)
         b->busy = false;
         values_add_all(ret, &values);
         if (deep)
-                return; /* may have been cut off: who asks from further up gets more */
+                return; /* possibly incomplete: an evaluation from further up gets more */
         b->done = true;
         if (values.n > 0)
                 b->values = keep(p, &values);
 }
 
-/* All that a name is bound to in a scope. */
+/* All values of a name in a scope. */
 static void add_bound(struct program *p, struct bound *bound, struct values *ret)
 {
         struct values values;
@@ -394,7 +394,7 @@ static void lookup(struct program *p, const char *text, size_t len, uint32_t sco
                 bool visible = s->kind != SCOPE_CLASS || scope == origin;
                 if (bound->first && visible) {
                         found = true;
-                        /* Nothing further out can be meant. */
+                        /* Outer scopes cannot be meant. */
                         bool hides = (s->kind == SCOPE_FUNCTION &&
                                       p->bindings[bound->first].kind != BINDING_OUTER) ||
                                      (bound->firm < position && !p->names[id - 1].deleted);
@@ -410,8 +410,8 @@ static void lookup(struct program *p, const char *text, size_t len, uint32_t sco
                 }
                 scope = s->parent;
         }
-        /* A builtin may be meant before or after something else of its name is there; nothing else is there
-         * by itself.  A name that is never bound is taken for what it says: another run of the same
+        /* A builtin may be meant before or after another binding of its name; other names do not exist by
+         * themselves. A name that is never bound is taken literally: an earlier run of the same
          * interpreter may have imported it. */
         if (!found || p->language->is_builtin(text, len))
                 add_own_name(p, text, len, ret);

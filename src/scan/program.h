@@ -1,9 +1,8 @@
-/* scan/program.h -- what is known about the names in a text: which scopes there are, what each name is bound
- * to in each, and where names are used.
+/* scan/program.h -- the names in a text: its scopes, the bindings of each name, and the uses of names.
  *
- * A first walk collects this; then everything that was mentioned is looked at, with all bindings known,
- * because a function may use what is bound further down.  Values of bindings are worked out when somebody
- * asks and kept.  The order of execution is not followed: a name bound twice may be either. */
+ * A first pass collects these; a second pass checks all uses with all bindings known, because a function
+ * may use names that are bound later in the text. Values of bindings are evaluated on demand and cached.
+ * The order of execution is not followed: a name that is bound twice may have either value. */
 #pragma once
 #include "scan/arena.h"
 #include "scan/report.h"
@@ -13,20 +12,20 @@
 enum scope_kind { SCOPE_MODULE, SCOPE_FUNCTION, SCOPE_CLASS };
 
 enum binding_kind {
-        BINDING_OPAQUE,   /* to something that we know nothing of */
-        BINDING_VALUE,    /* to the value of node */
-        BINDING_MEMBER,   /* to a member of the value of node: text, len */
-        BINDING_ELEMENTS, /* to the elements of the value of node, one after the other */
-        BINDING_NAME,     /* to what has this full name: an import */
-        BINDING_OUTER,    /* not here: in the scope given (Python's global and nonlocal) */
+        BINDING_OPAQUE,   /* an unknown value */
+        BINDING_VALUE,    /* the value of node */
+        BINDING_MEMBER,   /* a member of the value of node: text, len */
+        BINDING_ELEMENTS, /* each element of the value of node */
+        BINDING_NAME,     /* an object with this full name: an import */
+        BINDING_OUTER,    /* bound in another scope (Python's global and nonlocal) */
 };
 
 struct binding {
         enum binding_kind kind;
         bool firm;         /* at the top of the module, unconditionally */
-        bool busy, done;   /* its value is being, or was, worked out */
+        bool busy, done;   /* its value is being evaluated; was evaluated */
         uint32_t position; /* in the text */
-        uint32_t scope;    /* of node, or the other one */
+        uint32_t scope;    /* of node; for BINDING_OUTER the other scope */
         uint32_t next;     /* of the same name in the same scope; 0: none */
         const char *text;
         uint32_t len;
@@ -34,14 +33,14 @@ struct binding {
         const struct values *values; /* NULL: anything */
 };
 
-/* A node that the second look is for. */
+/* A node that the second pass checks. */
 struct mention {
         TSNode node;
         uint32_t scope;
         uint8_t kind;
-        bool called;    /* it is what a call calls */
+        bool called;    /* it is the callee of a call */
         bool limit;     /* only for python_limit() */
-        uint8_t parent; /* its kind */
+        uint8_t parent; /* kind of the parent node */
 };
 
 struct program {
@@ -52,7 +51,7 @@ struct program {
         struct scan_inside *inside;
         struct arena arena;
         unsigned depth; /* of evaluate() */
-        uint32_t steps; /* what may still be evaluated */
+        uint32_t steps; /* evaluations that are left */
         int failed;     /* -ENOMEM, -E2BIG */
 
         struct scope {
@@ -62,7 +61,7 @@ struct program {
         struct name {
                 const char *text;
                 uint32_t len, hash;
-                bool deleted; /* somewhere, so that a name of an outer scope may be seen again */
+                bool deleted; /* deleted somewhere, so that the name of an outer scope may be visible again */
         } * names;
         struct binding *bindings; /* the first is not used */
         struct mention *mentions;
@@ -71,13 +70,13 @@ struct program {
         uint32_t *name_index, name_index_size;
         struct bound {
                 uint32_t name, scope, first; /* binding; 0: the place is free */
-                uint32_t firm;               /* where it is first bound firmly */
-                uint32_t n;                  /* how often it is bound */
+                uint32_t firm;               /* position of the first firm binding */
+                uint32_t n;                  /* number of bindings */
                 const struct values *values; /* of all its bindings, once they are known */
         } * bound;
         uint32_t n_bound, bound_size;
 
-        const char *stars[8]; /* modules all of whose names were imported */
+        const char *stars[8]; /* modules imported with * */
         unsigned n_stars;
 };
 
@@ -110,7 +109,7 @@ struct program_language {
                       uint32_t *child_frame);
         void (*check)(struct program *program, const struct mention *mention);
         void (*evaluate)(struct program *program, TSNode node, uint32_t scope, struct values *ret);
-        /* A member of something, added to *ret under the name that the language's tables have for it. */
+        /* Adds a member of an object to *ret, under the name that the tables of the language use. */
         void (*add_member)(struct program *program, const struct value *object, const char *member,
                            size_t len, struct values *ret);
         bool (*is_builtin)(const char *name, size_t len);
@@ -125,10 +124,10 @@ struct program_walk {
 
 int program_scan(const struct program_language *language, const struct program_job *job);
 
-/* Says that a text could not be read, at its beginning. */
+/* Reports at its beginning that a text could not be parsed. */
 void program_unparsable(const struct program_job *job);
 
-/* Scans code that was found in a constant, where node stands. */
+/* Scans code in a constant at node. */
 void program_inside(struct program *program, enum scan_language language, const char *text, size_t len,
                     TSNode node);
 
@@ -140,28 +139,28 @@ uint32_t program_add_scope(struct program *program, uint32_t parent, enum scope_
 void program_add_mention(struct program *program, const struct mention *mention);
 void program_bind(struct program *program, const char *name, size_t len, uint32_t scope,
                   const struct binding *binding);
-/* The nearest scope outward in which the name is bound; the module without one. */
+/* Returns the nearest enclosing scope in which the name is bound; the module if there is none. */
 uint32_t program_owner(struct program *program, const char *name, size_t len, uint32_t scope);
 void program_delete(struct program *program, const char *name, size_t len);
 void program_add_star(struct program *program, const char *module);
 
-/* What the identifier may be where it stands: what it is bound to there, or else the name itself. */
+/* The possible values of an identifier: those of its bindings, or the name itself. */
 void program_lookup(struct program *program, TSNode identifier, uint32_t scope, struct values *ret);
 /* The same for a name of the module. */
 void program_lookup_global(struct program *program, const char *name, size_t len, struct values *ret);
 
-/* The values of an expression; *ret is filled in. */
+/* Evaluates an expression into *ret. */
 void program_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
-/* The values of the elements of a list, each added to *ret. */
+/* Adds the values of the elements of a list to *ret. */
 void program_elements(struct program *program, const struct value *list, struct values *ret);
 
 /* The values of the element of a list at an index, which is a number; added to *ret. */
 void program_element(struct program *program, const struct value *list, const struct value *index,
                      struct values *ret);
 
-/* Its elements, one behind the other, with glue between them. */
+/* Joins the elements of a list with glue between them. */
 void program_join(struct program *program, const struct value *list, const struct values *glue,
                   struct values *ret);
 
-/* A copy with a NUL at its end, or NULL. */
+/* Returns a copy with a NUL at its end, or NULL. */
 const char *program_copy(struct program *program, const char *text, size_t len);

@@ -1,4 +1,4 @@
-/* scan/program_scan.c -- both looks at a text, and at the code in its constants. */
+/* scan/program_scan.c -- runs both passes over a text and over the code in its constants. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int check(struct program *program)
         }
         if (program->failed)
                 return program->failed;
-        /* What could not be followed to its end may be anything. */
+        /* The rest, which was not evaluated, may be anything. */
         return program->steps == 0 || program->arena.exhausted ? -E2BIG : 0;
 }
 

@@ -6,7 +6,7 @@
 #include "base/auto.h"
 #include "base/utf8.h"
 
-/* One line of printable UTF-8, cut at a character. */
+/* Copies one line of printable UTF-8, cut at a character. */
 static void copy_text(char *ret, const char *text, size_t len)
 {
         size_t used = 0;

@@ -42,9 +42,9 @@ enum rule {
 
 /* What the caller demands of a text. */
 struct scan_rules {
-        /* NULL: all are allowed.  "os" also stands for what is below it ("os.path"; in JavaScript "fs" for
-         * "node:fs" and "fs/promises").  Every import must be in it, wherever it stands, and its name must
-         * be a constant. */
+        /* NULL: all are allowed. An entry also allows its submodules ("os" also "os.path"; in JavaScript
+         * "fs" also "node:fs" and "fs/promises"). Every import in the text must be in the list, and its
+         * name must be a constant. */
         const char *const *allowed_imports;
         size_t n_allowed_imports;
 };

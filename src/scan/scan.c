@@ -11,7 +11,7 @@
 #include "scan/javascript/javascript.h"
 #include "scan/python/python.h"
 
-/* Code in code costs a parser each: what goes on longer than this is not read. */
+/* Each nested text needs a parser: more than this is not scanned. */
 #define LEVELS_MAX 3
 #define TEXTS_MAX 100
 #define BYTES_MAX (256u << 10)
@@ -85,7 +85,7 @@ static bool is_hidden(uint32_t c)
                (c >= 0xe0000 && c <= 0xe007f);
 }
 
-/* Letters that Python takes for plain ones: full width, and the alphabets of mathematics. */
+/* Letters that Python normalises to ASCII: full width, and mathematical alphabets. */
 static bool is_lookalike(uint32_t c)
 {
         return (c >= 0xff21 && c <= 0xff5a) || (c >= 0x1d400 && c <= 0x1d7ff);
@@ -115,7 +115,7 @@ static void check_bytes(enum scan_language language, const struct program_job *j
                 if (language == SCAN_PYTHON && is_lookalike(c) && !lookalike)
                         report_at(job->report, RULE_LOOKALIKE_NAME, line, column, text + i, job->len - i);
                 lookalike = is_lookalike(c);
-                /* An interpreter may stop at a NUL, or skip it; and Python takes nothing but UTF-8. */
+                /* An interpreter may stop at a NUL or skip it; and Python accepts only UTF-8. */
                 if (!nul && (byte == 0 || (n == 0 && language == SCAN_PYTHON))) {
                         report_at(job->report, RULE_UNPARSABLE, line, column, text + i, 1);
                         nul = true;
@@ -124,7 +124,7 @@ static void check_bytes(enum scan_language language, const struct program_job *j
         }
 }
 
-/* "# coding: rot13" has Python read the text in another way than we do. */
+/* "# coding: rot13" makes Python decode the text in another way than the scanner. */
 static void check_encoding(const struct program_job *job)
 {
         static const char *const usual[] = {"utf-8",    "utf8",    "utf_8",     "ascii",
@@ -165,7 +165,7 @@ static int scan_parsed(enum scan_language language, const struct program_job *jo
         }
 }
 
-/* The grammars take a NUL for the end, or stop at it for ever; without, the rest can still be looked at. */
+/* The grammars treat a NUL as the end, or loop at it; with spaces instead the rest can be scanned. */
 static int scan_without_nul(enum scan_language language, const struct program_job *job)
 {
         char *copy = malloc(job->len);

@@ -1,11 +1,11 @@
-/* scan/scan.h -- what a program's text would do: what it imports, calls, opens, starts, evaluates.
+/* scan/scan.h -- scans the text of a program: what it imports, calls, opens, starts, evaluates.
  *
- * Advice and a filter, never a wall: whoever wants to hide from it can (doc/scanner.md).  It errs to the side
- * of "risky": what it cannot read or follow has a bit in the verdict.
+ * The result is advice, not a security boundary: code can hide from the scanner (doc/scanner.md). In doubt
+ * the verdict is "risky": text that cannot be parsed or followed sets a bit in the verdict.
  *
- * It reads and computes only: no files, no logging, no state between calls.  Any number of threads may scan
- * at once.  A scan is bounded in time (struct scan_limits) and memory (SCAN_MEMORY_BYTES) whatever the text
- * is. */
+ * The scanner only reads and computes: no files, no logging, no state between calls. Any number of threads
+ * may scan at once. Time (struct scan_limits) and memory (SCAN_MEMORY_BYTES) of a scan are limited for
+ * every text. */
 #pragma once
 #include <stdatomic.h>
 
@@ -14,19 +14,19 @@
 
 struct scan_limits {
         uint64_t time_us;             /* of CPU time; 0: SCAN_TIME_MS */
-        const atomic_bool *cancelled; /* another thread sets it to end the scan soon; NULL: none does */
+        const atomic_bool *cancelled; /* set by another thread to end the scan soon; NULL: never */
 };
 
-/* Fills in *ret.  rules and limits may be NULL.  -ENOMEM is the only failure; a text that cannot be parsed is
- * a verdict. */
+/* Scans a text and fills in *ret. rules and limits may be NULL. Returns 0 or -ENOMEM; a text that cannot
+ * be parsed is not an error, but a verdict. */
 int scan(enum scan_language language, const char *text, size_t len, const struct scan_rules *rules,
          const struct scan_limits *limits, struct scan_report *ret);
 
-/* By the name of a runtime or language ("python3.11", "/bin/sh", "node"), by the end of a file's name
- * ("x.py"), or by the first line of a text ("#!/usr/bin/env python3"). */
+/* The language of a runtime ("python3.11", "/bin/sh", "node"), of a file name ("x.py"), or of the first
+ * line of a text ("#!/usr/bin/env python3"). */
 enum scan_language scan_language_of_runtime(const char *name);
 enum scan_language scan_language_of_file(const char *path);
 enum scan_language scan_language_of_text(const char *text, size_t len);
 
-/* The first finding for which allowed_imports refuses the text, or NULL. */
+/* Returns the first finding because of which allowed_imports refuses the text, or NULL. */
 const struct scan_finding *scan_refusal(const struct scan_report *report);

@@ -7,7 +7,7 @@
 
 #include "scan/finding.h"
 
-/* What a program nests is far below: the interpreters themselves give up at a few thousand. */
+/* Real programs nest far less: the interpreters themselves stop at a few thousand levels. */
 #define SOURCE_DEPTH_MAX 100000
 
 /* Kinds of nodes that all languages have; each has its own from KIND_OWN on (at most 255). */
@@ -41,7 +41,7 @@ enum { KIND_OTHER, KIND_ERROR, KIND_OWN };
 #define SOURCE_FIELD_ID(id, name) FIELD_##id,
 enum field { SOURCE_FIELDS(SOURCE_FIELD_ID) FIELDS };
 
-/* What is looked up once for each language. */
+/* Data of a grammar, initialised once for each language. */
 struct grammar {
         const TSLanguage *language;
         uint8_t *kinds; /* by the number of a symbol */
@@ -70,7 +70,8 @@ struct source {
         bool has_error;
 };
 
-/* names[i] is the type of the nodes of kind KIND_OWN + i.  Lasts for the process's life. */
+/* Initialises a grammar. names[i] is the type of the nodes of kind KIND_OWN + i. The result lasts until
+ * the process ends. */
 int grammar_init(struct grammar *ret, const TSLanguage *language, const char *const *names, size_t n);
 
 /* Parses a text, which must outlive *ret.  0; -ENOMEM; -E2BIG if the limit of memory or the budget is
@@ -85,7 +86,7 @@ static inline unsigned source_kind(const struct source *source, TSNode node)
         return symbol == (TSSymbol)-1 ? KIND_ERROR : source->grammar->kinds[symbol];
 }
 
-/* The child that is in a field, or a null node. */
+/* Returns the child in a field, or a null node. */
 static inline TSNode source_child(const struct source *source, TSNode node, enum field field)
 {
         return ts_node_child_by_field_id(node, source->grammar->fields[field]);
@@ -100,8 +101,8 @@ static inline const char *source_text(const struct source *source, TSNode node, 
 
 bool source_is(const struct source *source, TSNode node, const char *text);
 
-/* The first named children of a node, comments left out; their number.  (To ask a node for its Nth child
- * walks all before it.) */
+/* Returns the number of the first named children of a node without comments. (Getting the Nth child of a
+ * node by its number would walk over all before it.) */
 size_t source_children(struct source *source, TSNode node, TSNode *ret, size_t max);
 
 /* ---- a walk over all nodes ---- */
@@ -111,7 +112,7 @@ struct walker {
          * parent left in *child_frame.  *child_frame starts as frame; WALKER_LEAF skips the children. */
         void (*enter)(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
-        /* Called for nodes that are not in the language, until it returns true.  false: harmless. */
+        /* Called for syntax errors until it returns true. false: the error is harmless. */
         bool (*error)(void *context, TSNode node);
         void *context;
         bool stop; /* set by a callback */

@@ -56,7 +56,7 @@ void values_add_member(struct values *values, struct arena *arena, const struct 
                        const char *member, size_t len)
 {
         size_t total = object->len + 1 + len;
-        /* No name of interest is so long; without a limit a chain of members would cost its square. */
+        /* No known name is so long; without a limit a chain of members would cost quadratic time. */
         char *text = total <= 200 ? arena_alloc(arena, total + 1) : NULL;
         if (text) {
                 memcpy(text, object->text, object->len);
@@ -81,7 +81,7 @@ bool values_are_number(const struct values *values)
 static bool as_text(const struct value *value, const char **ret, size_t *ret_len)
 {
         if (value->kind == VALUE_NUMBER && !value->text) {
-                *ret = "0"; /* whichever it is, it is digits */
+                *ret = "0"; /* the number is unknown, but it consists of digits */
                 *ret_len = 1;
                 return true;
         }
@@ -105,13 +105,13 @@ static void join_one(struct values *ret, struct arena *arena, enum join join, co
                         ret->other = true;
                 return;
         }
-        /* Nothing to copy; and a constant that stands in the text stays where it is. */
+        /* Nothing to copy; a constant in the text stays where it is. */
         if (kind == VALUE_TEXT && join == JOIN_CONCAT && (a_len == 0 || b_len == 0)) {
                 add(ret, kind, a_len == 0 ? b : a, a_len + b_len, decoded);
                 return;
         }
         if (join == JOIN_PATH && b_len > 0 && b[0] == '/')
-                a_len = 0; /* an absolute path begins anew */
+                a_len = 0; /* an absolute path replaces the path before it */
         bool slash = join == JOIN_PATH && a_len > 0 && a[a_len - 1] != '/';
         size_t total = a_len + slash + b_len;
         char *text = total <= VALUE_TEXT_MAX ? arena_alloc(arena, total + 1) : NULL;
@@ -171,7 +171,7 @@ static char rot13(char c)
         return c;
 }
 
-/* In the middle of nowhere: with white space, padding left out, in the alphabet for URLs. */
+/* Accepts white space, missing padding, and the alphabet for URLs. */
 static ssize_t unbase64(const char *text, size_t len, char *ret)
 {
         char clean[VALUE_TEXT_MAX + 4];

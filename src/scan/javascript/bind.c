@@ -1,10 +1,11 @@
-/* scan/javascript/bind.c -- the first walk over a JavaScript text. */
+/* scan/javascript/bind.c -- the first pass over a JavaScript text: scopes, bindings, and nodes for the
+ * second pass. */
 #include <string.h>
 
 #include "scan/javascript/javascript.h"
 
 #define LONG_LITERAL 1000
-#define TOP (1u << 31) /* of a frame, beside the scope: a declaration of the program itself */
+#define TOP (1u << 31) /* flag of a frame, beside the scope: a declaration at the top level */
 
 struct target {
         TSNode value;
@@ -13,7 +14,7 @@ struct target {
         size_t member_len;
         uint32_t scope;
         bool firm;
-        bool assigned; /* not declared: it is where it was declared */
+        bool assigned; /* an assignment: the name belongs to the scope of its declaration */
 };
 
 static void bind(struct program *p, TSNode name, const struct target *t)
@@ -174,7 +175,7 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned kind, un
         const struct source *source = p->source;
         const struct walker *walker = &walk->walker;
         switch (parent) {
-        case JS_MEMBER: /* is looked at as a whole, and so is a call */
+        case JS_MEMBER: /* checked as a whole, like a call */
                 return;
         case JS_CALL:
                 if (walker_at(walker, source, FIELD_FUNCTION))

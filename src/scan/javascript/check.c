@@ -1,4 +1,5 @@
-/* scan/javascript/check.c -- the second look at a JavaScript text. */
+/* scan/javascript/check.c -- the second pass over a JavaScript text: checks imports, calls and uses of
+ * names. */
 #include <string.h>
 
 #include "scan/check.h"
@@ -41,7 +42,7 @@ static void check_import(struct program *p, const struct mention *m)
 
 /* ---- calls ---- */
 
-/* exec('curl …') is a shell's line; spawn('curl', ['-s', url]) is one in pieces. */
+/* exec('curl …') is a shell command line; spawn('curl', ['-s', url]) is one in pieces. */
 static void check_command(struct program *p, const struct known *known,
                           const struct javascript_arguments *arguments, const struct mention *m)
 {
@@ -171,7 +172,7 @@ static void check_call(struct program *p, const struct mention *m)
 
 /* ---- other mentions ---- */
 
-/* Not only asked about, as in typeof require, require.main === module, eval === f. */
+/* Not only compared or tested, as in typeof require, require.main === module, eval === f. */
 static bool is_value(const struct mention *m)
 {
         return m->parent != JS_MEMBER && m->parent != JS_BINARY && m->parent != JS_UNARY;
@@ -181,7 +182,7 @@ static void check_mention(struct program *p, const struct mention *m)
 {
         struct values values;
         if (m->called)
-                return; /* told with the call */
+                return; /* reported with the call */
         program_evaluate(p, m->node, m->scope, &values);
         for (unsigned i = 0; i < values.n; i++) {
                 const struct value *v = &values.v[i];
@@ -206,7 +207,7 @@ static void check_mention(struct program *p, const struct mention *m)
         }
 }
 
-/* process[x], globalThis[x]: what is taken out of them nobody can tell. */
+/* process[x], globalThis[x]: an unknown member. */
 static void check_subscript(struct program *p, const struct mention *m)
 {
         static const char *const roots[] = {"process", "globalThis", "global", "window",
@@ -226,7 +227,7 @@ static void check_subscript(struct program *p, const struct mention *m)
 
 static void check_member(struct program *p, const struct mention *m)
 {
-        /* x.constructor.constructor; the constructor of a prototype: both are ways to Function. */
+        /* x.constructor.constructor and the constructor of a prototype both lead to Function. */
         if (is_constructor(p, m->node, m->scope)) {
                 TSNode object = source_child(p->source, m->node, FIELD_OBJECT);
                 size_t len;

@@ -118,7 +118,8 @@ void javascript_add_module(struct program *p, const char *name, size_t len, stru
                 ret->other = true;
 }
 
-/* A member of something that has a name, in the one form that the tables have. */
+/* Adds a member of a named object. Indirect names are resolved: builtins.eval is eval, random._os is os,
+ * os.system.__call__ is os.system. */
 void javascript_add_member(struct program *p, const struct value *object, const char *member, size_t len,
                            struct values *ret)
 {
@@ -357,7 +358,7 @@ static void call(struct program *p, TSNode node, TSNode function, uint32_t scope
         struct values callee, object;
         javascript_arguments(p, node, &arguments);
         if (source_kind(p->source, function) == JS_MEMBER) {
-                /* Once: of a().b().c() each object would be worked out twice, and so on inwards. */
+                /* Only once: in a().b().c() each object would otherwise be evaluated twice at every level. */
                 program_evaluate(p, source_child(p->source, function, FIELD_OBJECT), scope, &object);
                 if (call_text_method(p, function, &object, &arguments, scope, ret))
                         return;

@@ -1,12 +1,12 @@
-/* scan/python/bind.c -- the first walk over a Python text: scopes, what names are bound to, and what the
- * second look is for. */
+/* scan/python/bind.c -- the first pass over a Python text: scopes, bindings, and nodes for the second
+ * pass. */
 #include <string.h>
 
 #include "scan/check.h"
 #include "scan/python/python.h"
 
 #define LONG_LITERAL 1000
-#define TOP (1u << 31) /* of a frame, beside the scope: a statement of the module itself */
+#define TOP (1u << 31) /* flag of a frame, beside the scope: a statement at module level */
 
 static void bind(struct program *p, TSNode name, uint32_t scope, const struct binding *binding)
 {
@@ -25,7 +25,7 @@ static void bind_opaque(struct program *p, TSNode name, uint32_t scope, bool fir
         bind(p, name, scope, &(struct binding){.kind = BINDING_OPAQUE, .firm = firm});
 }
 
-/* A target on the left side of something: a name, or a pattern of names. */
+/* Binds a target of an assignment: a name, or a pattern of names. */
 static void bind_target(struct program *p, TSNode target, TSNode value, enum binding_kind how, uint32_t scope,
                         bool firm)
 {
@@ -166,7 +166,7 @@ static void bind_parameter(struct program *p, TSNode node, unsigned kind, uint32
         if (kind == PY_DEFAULT_PARAMETER || kind == PY_TYPED_DEFAULT_PARAMETER) {
                 name = source_child(p->source, node, FIELD_NAME);
                 bind_opaque(p, name, scope, false);
-                /* Or its default, which is worked out outside. */
+                /* Or its default, which is evaluated in the outer scope. */
                 bind(p, name, scope,
                      &(struct binding){.kind = BINDING_VALUE,
                                        .node = source_child(p->source, node, FIELD_VALUE),
@@ -211,7 +211,7 @@ static bool is_pattern(unsigned kind)
                kind == PY_AS_PATTERN_TARGET || kind == PY_SPLAT_PATTERN || kind == PY_CASE_PATTERN;
 }
 
-/* With a list of allowed imports, names and texts are looked at that are of no interest without. */
+/* With a list of allowed imports, more names and strings are checked. */
 static void mention_for_limit(struct program *p, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
 {
         if (check_limited(p))
@@ -229,7 +229,7 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned parent, 
         const char *text;
         switch (parent) {
         case PY_ATTRIBUTE:
-                /* The attribute is looked at as a whole; only eval.anything is of interest by itself. */
+                /* The attribute is checked as a whole; only eval.anything is checked by itself. */
                 text = source_text(p->source, node, &len);
                 if (walker_at(&walk->walker, p->source, FIELD_ATTRIBUTE))
                         return;
@@ -239,7 +239,7 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned parent, 
                 }
                 break;
         case PY_CALL:
-                /* So is the call. */
+                /* The call is checked as a whole. */
                 if (walker_at(&walk->walker, p->source, FIELD_FUNCTION)) {
                         mention_for_limit(p, node, PY_IDENTIFIER, parent, scope);
                         return;
@@ -297,7 +297,7 @@ static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsig
                                                         walker_at(&walk->walker, source, FIELD_FUNCTION)});
 }
 
-/* Only a string with an f (or t) before it has anything inside. */
+/* Only f-strings (and t-strings) contain expressions. */
 static bool has_interpolations(const struct source *source, TSNode node)
 {
         size_t len;
@@ -305,10 +305,10 @@ static bool has_interpolations(const struct source *source, TSNode node)
         for (size_t i = 0; i < len && i < 3 && text[i] != '"' && text[i] != '\''; i++)
                 if (strchr("fFtT", text[i]))
                         return true;
-        return source->has_error; /* what is wrong may be in there */
+        return source->has_error; /* the syntax error may be inside */
 }
 
-/* What gives a name a value, but for imports, functions and classes. */
+/* Binds names, except by imports, functions and classes. */
 static void bind_by(struct program *p, TSNode node, unsigned kind, uint32_t scope, bool firm)
 {
         TSNode value;
@@ -368,7 +368,7 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
         case PY_ATTRIBUTE:
         case PY_SUBSCRIPT:
         case PY_EXEC:
-                /* A default is worked out where the function is made. */
+                /* A default is evaluated where the function is defined. */
                 mention(walk, node, kind, parent, scope);
                 break;
         case PY_IMPORT:
@@ -414,7 +414,7 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                 if (parent == PY_PARAMETERS || parent == PY_LAMBDA_PARAMETERS ||
                     parent == PY_TYPED_PARAMETER) {
                         bind_parameter(p, node, kind, scope);
-                        /* Names in defaults and types are those outside. */
+                        /* Names in defaults and types belong to the outer scope. */
                         *child_frame = p->scopes[scope].parent;
                 }
                 break;

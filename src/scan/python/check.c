@@ -1,4 +1,4 @@
-/* scan/python/check.c -- the second look at a Python text: what each import, call and name is for. */
+/* scan/python/check.c -- the second pass over a Python text: checks imports, calls and uses of names. */
 #include <string.h>
 
 #include "scan/check.h"
@@ -34,10 +34,10 @@ static void check_import(struct program *p, TSNode node)
                         check_not_constant(p, node);
         }
         if (n == 32)
-                check_not_constant(p, node); /* more than we look at */
+                check_not_constant(p, node); /* more entries than are checked */
 }
 
-/* from a import b: b may be a module below a, or a name in it. */
+/* from a import b: b may be a submodule of a, or a name in it. */
 static void check_import_from(struct program *p, TSNode node)
 {
         TSNode names[64], unused, module_node = source_child(p->source, node, FIELD_MODULE_NAME);
@@ -94,7 +94,7 @@ static void check_write(struct program *p, TSNode node, unsigned files,
         }
 }
 
-/* What has a file's name only if it is to be saved. */
+/* A function with a file name only if it saves. */
 static void check_save(struct program *p, const struct mention *m, const struct python_arguments *arguments)
 {
         static const char *const names[] = {"path", "filename", "path_or_buf", "fname"};
@@ -114,7 +114,7 @@ static bool is_shell(struct program *p, const struct python_arguments *arguments
         return false;
 }
 
-/* What is run is the first word; without it there is nothing to tell. */
+/* The first word is the program; without it nothing can be reported. */
 static void check_command_list(struct program *p, TSNode node, const struct value *list)
 {
         struct check_line line = {.len = 0};
@@ -151,7 +151,7 @@ static bool is_url(const struct values *values)
         return false;
 }
 
-/* getattr(os, name): what is taken out of a module nobody can tell. */
+/* getattr(os, name): an unknown member of a module. */
 static void check_member(struct program *p, TSNode node, const struct values *object,
                          const struct values *member)
 {
@@ -236,7 +236,7 @@ static void check_known(struct program *p, const struct known *known, const stru
         }
 }
 
-/* A method of something that is a path, or of something that nothing is known of. */
+/* A method of a path, or of an unknown object. */
 static void check_method(struct program *p, TSNode function, const struct mention *m)
 {
         struct python_arguments arguments;
@@ -251,7 +251,7 @@ static void check_method(struct program *p, TSNode function, const struct mentio
         for (unsigned i = 0; i < object.n; i++) {
                 is_path |= object.v[i].kind == VALUE_PATH;
                 if (object.v[i].kind == VALUE_NAME && python_known(object.v[i].text, object.v[i].len))
-                        return; /* a function that has a name of its own */
+                        return; /* a function with a known name */
         }
         if (!is_path && !method)
                 return;
@@ -274,7 +274,7 @@ static void check_method(struct program *p, TSNode function, const struct mentio
 
 static void check_mention(struct program *p, const struct mention *m);
 
-/* Whether a call may give back something that has a name. */
+/* Whether the result of a call may have a name. */
 static bool gives_names(const struct known *known)
 {
         return known->result == RESULT_MODULE || known->result == RESULT_TOP_MODULE ||
@@ -306,7 +306,7 @@ static void check_call(struct program *p, const struct mention *m)
 
 /* ---- names that are mentioned without being called ---- */
 
-/* Modules that were had without an import statement. */
+/* Modules that were obtained without an import statement. */
 static void check_module(struct program *p, const struct mention *m, const struct values *values)
 {
         for (unsigned i = 0; i < values->n && m->kind != PY_IDENTIFIER && check_limited(p); i++)
@@ -318,7 +318,7 @@ static void check_mention(struct program *p, const struct mention *m)
 {
         struct values values;
         if (m->called && !check_limited(p))
-                return; /* told with the call */
+                return; /* reported with the call */
         program_evaluate(p, m->node, m->scope, &values);
         check_module(p, m, &values);
         for (unsigned i = 0; i < values.n; i++) {

@@ -1,12 +1,12 @@
 /* scan/python/limit.c -- what a list of allowed imports refuses besides imports.
  *
- * A module can be reached without an import: through the interpreter's own attributes
+ * A module can be reached without an import: through attributes of the interpreter
  * (random.__builtins__["__import__"], object.__subclasses__(), f.__globals__), through functions that take
- * code or names as text (eval, getattr, globals), and through modules that hold others (sys.modules).  With a
- * list those are refused by name, wherever they stand, unless the text binds the name itself.
+ * code or names as strings (eval, getattr, globals), and through modules that contain others (sys.modules).
+ * With a list these names are refused everywhere, unless the text itself binds the name.
  *
- * This is a policy for code that is written in good faith, not a wall: what an allowed module can do by
- * itself is not looked at (doc/scanner.md). */
+ * This is a policy for code that is written in good faith, not a security boundary: what an allowed module
+ * itself can do is not checked (doc/scanner.md). */
 #include <string.h>
 
 #include "base/auto.h"
@@ -61,7 +61,7 @@ static bool is_harmless_dunder(const char *name, size_t len)
                is_in(harmless_methods, ARRAY_LEN(harmless_methods), name + 2, len - 4);
 }
 
-/* What Python makes ASCII of in a name (NFKC): letters and low lines in other shapes. */
+/* Characters that Python normalises to ASCII in a name (NFKC). */
 static bool folds(uint32_t c)
 {
         static const struct {
@@ -113,7 +113,7 @@ bool python_is_refused(const char *name, size_t len)
         return is_in(refused, ARRAY_LEN(refused), name, len);
 }
 
-/* The statement that the node stands in, without those around it. */
+/* The innermost statement that contains the node. */
 static TSNode statement_of(const struct program *p, TSNode node)
 {
         for (TSNode above = ts_node_parent(node); !ts_node_is_null(above); above = ts_node_parent(above)) {
@@ -125,7 +125,7 @@ static TSNode statement_of(const struct program *p, TSNode node)
         return node;
 }
 
-/* eval = eval: what the name is on the right side cannot be told from its bindings. */
+/* eval = eval: the value on the right side cannot be determined from the bindings. */
 static bool binds_itself(const struct program *p, const struct mention *m, const char *name, size_t len)
 {
         const TSNode statement = statement_of(p, m->node);
@@ -171,7 +171,7 @@ static void limit_name(struct program *p, const struct mention *m)
 
 /* ---- attributes ---- */
 
-/* "os.system", of which the list has os.path only: import os.path binds os. */
+/* "os.system" if the list has only os.path: import os.path binds os. */
 static bool is_beside_list(const struct program *p, const struct value *v)
 {
         const struct scan_rules *rules = p->rules;
@@ -184,7 +184,7 @@ static bool is_beside_list(const struct program *p, const struct value *v)
                 const size_t len = strlen(entry);
                 below |= len > top && !memcmp(entry, v->text, top) && entry[top] == '.';
                 if (len > v->len && !memcmp(entry, v->text, v->len) && entry[v->len] == '.')
-                        return false; /* on the way to it */
+                        return false; /* a prefix of an allowed module */
         }
         return below;
 }
@@ -209,7 +209,7 @@ static void limit_attribute(struct program *p, const struct mention *m)
                 refuse(p, m->node);
                 return;
         }
-        /* x.y.sys, of something that nothing is known of. */
+        /* x.y.sys of an unknown object. */
         const size_t skip = len > 1 && name[0] == '_';
         if ((skip && python_is_root(name + 1, len - 1)) || is_in(modules, ARRAY_LEN(modules), name, len)) {
                 python_check_import(p, m->node, name + skip, len - skip);
@@ -227,7 +227,7 @@ static void limit_attribute(struct program *p, const struct mention *m)
 
 /* ---- texts ---- */
 
-/* In a text only what is known to lead somewhere: data may have any names. */
+/* In a string only known dangerous names count: data may contain any names. */
 static bool is_refused_in_text(const char *name, size_t len)
 {
         static const char *const refused[] = {"__base__", "__bases__", "__dict__",
@@ -237,8 +237,7 @@ static bool is_refused_in_text(const char *name, size_t len)
                (is_dunder(name, len) && python_is_refused(name, len));
 }
 
-/* Whether a text names an attribute that is refused: "__import__", "a.__globals__", "{0.__class__.__base__}".
- */
+/* Whether a string names a refused attribute: "__import__", "a.__globals__", "{0.__class__.__base__}". */
 static bool names_refused(const char *text, size_t len)
 {
         for (size_t i = 0; i < len;) {
@@ -254,7 +253,7 @@ static bool names_refused(const char *text, size_t len)
         return false;
 }
 
-/* Prose may speak of such names; what is looked up by them has no blanks. */
+/* Prose may contain such names; names for lookups have no spaces. */
 static void limit_text(struct program *p, TSNode node)
 {
         size_t len;
@@ -266,7 +265,7 @@ static void limit_text(struct program *p, TSNode node)
                 refuse(p, node);
 }
 
-/* operator.attrgetter("a.b"): what it takes must be told, and must not be refused as an attribute. */
+/* operator.attrgetter("a.b"): its argument must be constant and must not be a refused attribute. */
 static void limit_call(struct program *p, const struct mention *m)
 {
         static const char *const getters[] = {"operator.attrgetter", "operator.methodcaller"};
@@ -318,7 +317,7 @@ static void limit_import_from(struct program *p, TSNode node)
 void python_limit(struct program *p, const struct mention *m)
 {
         if (p->report->to->more && (p->report->to->verdict & SCAN_NOT_ALLOWED))
-                return; /* it is refused, and there is no room for more reasons */
+                return; /* already refused, and there is no room for more findings */
         switch (m->kind) {
         case PY_IDENTIFIER:
                 if (m->parent == PY_KEYWORD_PATTERN) { /* case object(__globals__=x) reads an attribute */

@@ -1,4 +1,4 @@
-/* scan/python/names.c -- what Python's modules and functions are for. */
+/* scan/python/names.c -- tables of Python modules and functions. */
 #include <string.h>
 
 #include "base/auto.h"

@@ -1,4 +1,4 @@
-/* scan/python/python.h -- what the files of the Python scanner share. */
+/* scan/python/python.h -- shared by the files of the Python scanner. */
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
@@ -82,15 +82,15 @@ int python_scan(const struct program_job *job);
 
 /* ---- python/names.c ---- */
 const struct known *python_known(const char *name, size_t len);
-/* The entry of a module that is of interest by itself, or that is below one. */
+/* Returns the entry of a module or of its nearest known parent; NULL. */
 const struct known *python_module(const char *name, size_t len);
-/* A method that says what it does whatever object it is of. */
+/* A method whose name alone shows what it does. */
 const struct known *python_method(const char *name, size_t len);
 /* A method of pathlib.Path. */
 const struct known *python_path_method(const char *name, size_t len);
-/* Attributes that lead into the interpreter. */
+/* Whether it is an attribute that gives access to the interpreter. */
 bool python_is_inner(const char *name, size_t len);
-/* Modules that other modules have as an attribute: random._os is os. */
+/* Whether it is a module that others have as an attribute: random._os is os. */
 bool python_is_root(const char *name, size_t len);
 bool python_is_builtin(const char *name, size_t len);
 int python_names_init(void);
@@ -98,7 +98,7 @@ int python_names_init(void);
 /* ---- python/bind.c: the first walk ---- */
 void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                   uint32_t *child_frame);
-/* The name that an import statement's name stands for; *ret_alias is null without one. */
+/* The full name of an entry of an import statement; *ret_alias is null without an alias. */
 const char *python_dotted(struct program *program, TSNode node, TSNode *ret_alias);
 
 /* ---- python/text.c: literals ---- */
@@ -107,7 +107,7 @@ void python_string(struct program *program, TSNode node, uint32_t scope, struct 
 /* ---- python/value.c ---- */
 void python_evaluate(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 
-/* text.format(…) and text % …: each mark is replaced by an argument in turn. */
+/* Evaluates text.format(…) and text % …: each mark is replaced by the next argument. */
 void python_format(struct program *program, const struct values *of, const char *mark,
                    const TSNode *arguments, size_t n, uint32_t scope, struct values *ret);
 void python_add_member(struct program *program, const struct value *object, const char *member, size_t len,
@@ -115,7 +115,7 @@ void python_add_member(struct program *program, const struct value *object, cons
 
 /* ---- python/result.c ---- */
 void python_call(struct program *program, TSNode node, uint32_t scope, struct values *ret);
-/* The attribute that node names, of objects that were worked out before. */
+/* Evaluates the attribute that node names, of objects that were evaluated before. */
 void python_attribute(struct program *program, TSNode node, const struct values *objects, struct values *ret);
 
 #define PYTHON_ARGUMENTS_MAX 16
@@ -129,13 +129,13 @@ struct python_arguments {
         bool other; /* *args, **kwargs, or more than fit */
 };
 void python_arguments(struct program *program, TSNode call, struct python_arguments *ret);
-/* The argument at this position or of this name; false if it is not there. */
+/* Evaluates the argument with this position or name; false if there is none. */
 bool python_argument(struct program *program, const struct python_arguments *arguments, size_t position,
                      const char *name, uint32_t scope, struct values *ret);
 
 /* ---- python/limit.c: what a list of allowed imports refuses besides imports ---- */
 void python_limit(struct program *program, const struct mention *mention);
-/* Whether it is a builtin that no code may use then. */
+/* Whether it is a builtin that is refused with a list. */
 bool python_is_refused(const char *name, size_t len);
 
 /* ---- python/check.c: the second look ---- */

@@ -1,4 +1,4 @@
-/* scan/python/result.c -- what a call gives back. */
+/* scan/python/result.c -- evaluates calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ void python_arguments(struct program *p, TSNode call, struct python_arguments *r
                         ret->other = true;
                         break;
                 default:
-                        /* What follows *args has no known position. */
+                        /* Arguments after *args have no known position. */
                         if (!ret->other)
                                 ret->positional[ret->n++] = children[i];
                 }
@@ -54,7 +54,7 @@ bool python_argument(struct program *p, const struct python_arguments *arguments
 
 /* ---- functions ---- */
 
-/* Characters by their numbers: chr(111), bytes([111, 115]), String.fromCharCode. */
+/* Characters given by their codes: chr(111), bytes([111, 115]), String.fromCharCode. */
 static void add_characters(struct program *p, const struct value *of, struct values *ret)
 {
         char text[512];
@@ -113,7 +113,7 @@ static void codec(struct program *p, const struct values *of, const struct value
         values_transform(ret, &p->arena, transform, of);
 }
 
-/* import_module("a.b") is a.b; __import__("a.b") is a, unless it is told what to take from it. */
+/* import_module("a.b") is a.b; __import__("a.b") is a, unless fromlist is given. */
 static void add_modules(struct program *p, const struct values *names, bool only_top, struct values *ret)
 {
         ret->other |= names->other;
@@ -139,7 +139,7 @@ static void add_members(struct program *p, const struct values *objects, const s
                                 python_add_member(p, &objects->v[i], names->v[k].text, names->v[k].len, ret);
 }
 
-/* Behind the first, whose values become all of it: the other arguments. */
+/* Appends the other arguments to the first, whose values become the result. */
 static void join_path(struct program *p, const struct python_arguments *arguments, uint32_t scope,
                       struct values *first)
 {
@@ -168,7 +168,7 @@ static void add_path(struct program *p, const struct python_arguments *arguments
                 values_add(ret, &(struct value){.kind = VALUE_PATH});
 }
 
-/* The result of calling something that has a name. */
+/* Evaluates a call of a known name. */
 static void call_known(struct program *p, const struct known *known, const struct python_arguments *arguments,
                        uint32_t scope, struct values *ret)
 {
@@ -243,7 +243,7 @@ static void call_known(struct program *p, const struct known *known, const struc
         }
 }
 
-/* join() of something that is computed: if chr is in there, characters are put together to hide them. */
+/* join() of a computed list: with chr it assembles hidden text. */
 static void join_computed(struct program *p, TSNode argument, struct values *ret)
 {
         size_t len;
@@ -282,7 +282,7 @@ static void replace(struct program *p, const struct values *of, const struct val
                            .kind = VALUE_TEXT, .text = text, .len = (uint32_t)used, .decoded = v->decoded});
 }
 
-/* A method of a text.  Returns false if the object is none. */
+/* Evaluates a method of a string. Returns false if the object is none. */
 static bool call_text_method(struct program *p, TSNode function, const struct values *object,
                              const struct python_arguments *arguments, uint32_t scope, struct values *ret)
 {
@@ -307,7 +307,7 @@ static bool call_text_method(struct program *p, TSNode function, const struct va
                         if (first.v[i].kind == VALUE_LIST)
                                 program_join(p, &first.v[i], object, ret);
                         else
-                                values_add(ret, &first.v[i]); /* a reversed text, say */
+                                values_add(ret, &first.v[i]); /* for example a reversed string */
                 }
                 if (first.n == 0 && arguments->n > 0)
                         join_computed(p, arguments->positional[0], ret);
@@ -341,7 +341,7 @@ static bool call_getter(struct program *p, TSNode function, const struct python_
         struct python_arguments inner;
         if (source_kind(p->source, function) != PY_CALL)
                 return false;
-        /* Not of f()()(): each call would be worked out twice, and so on inwards. */
+        /* Not for f()()(): each call would be evaluated twice at every level. */
         TSNode callee = source_child(p->source, function, FIELD_FUNCTION);
         if (source_kind(p->source, callee) == PY_CALL &&
             source_kind(p->source, source_child(p->source, callee, FIELD_FUNCTION)) == PY_CALL)
@@ -379,12 +379,12 @@ void python_call(struct program *p, TSNode node, uint32_t scope, struct values *
         }
         function = without_parentheses(p, function);
         python_arguments(p, node, &arguments);
-        if (source_kind(p->source, function) == PY_LAMBDA) { /* called at once: what it returns */
+        if (source_kind(p->source, function) == PY_LAMBDA) { /* called immediately: its result */
                 program_evaluate(p, source_child(p->source, function, FIELD_BODY), scope, ret);
                 return;
         }
         if (source_kind(p->source, function) == PY_ATTRIBUTE) {
-                /* Once: of a().b().c() each object would be worked out twice, and so on inwards. */
+                /* Only once: in a().b().c() each object would otherwise be evaluated twice at every level. */
                 program_evaluate(p, source_child(p->source, function, FIELD_OBJECT), scope, &object);
                 if (call_text_method(p, function, &object, &arguments, scope, ret))
                         return;

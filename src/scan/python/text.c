@@ -1,4 +1,4 @@
-/* scan/python/text.c -- Python's literals. */
+/* scan/python/text.c -- evaluates Python literals. */
 #include <ctype.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void piece(struct program *p, TSNode node, struct prefix *prefix, uint32_
                 else
                         ret->other = true;
                 return;
-        case PY_STRING: /* of several, one after the other */
+        case PY_STRING: /* one of several adjacent strings */
                 python_string(p, node, scope, ret);
                 return;
         default:

@@ -1,4 +1,4 @@
-/* scan/python/value.c -- what a Python expression may be. */
+/* scan/python/value.c -- evaluates Python expressions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ static bool ends_with(const struct value *value, const char *end)
         return value->len > n && !strcmp(value->text + value->len - n, end);
 }
 
-/* A member of something that has a name.  Ways around are straightened here: builtins.eval is eval,
- * random._os is os, os.system.__call__ is os.system. */
+/* Adds a member of a named object. Indirect names are resolved: builtins.eval is eval, random._os is os,
+ * os.system.__call__ is os.system. */
 void python_add_member(struct program *p, const struct value *object, const char *member, size_t len,
                        struct values *ret)
 {
@@ -56,7 +56,7 @@ static void add_parent(struct program *p, const struct value *path, struct value
                                 slash > path->text ? (size_t)(slash - path->text) : 1);
 }
 
-/* Members that are constants, and those of paths. */
+/* Constant members, and members of paths. */
 static bool special_attribute(struct program *p, const struct value *object, const char *name, size_t len,
                               struct values *ret)
 {
@@ -157,7 +157,7 @@ static void add_numbers(struct program *p, const struct values *left, const stru
         values_add_text(ret, &p->arena, VALUE_NUMBER, digits, (size_t)n);
 }
 
-/* a + b + c + … leans to the left as far as the text goes on: not by recursion. */
+/* a + b + c + … is nested on the left as deep as the text is long: no recursion. */
 static void sum(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         TSNode operands[OPERANDS_MAX], sign;
@@ -198,7 +198,7 @@ void python_format(struct program *p, const struct values *of, const char *mark,
                 bool end = i == v->len,
                      here = !end && v->len - i >= width && !memcmp(v->text + i, mark, width);
                 if (!end && !here && (v->text[i] == '%' || v->text[i] == '{') && v->text[i] == mark[0]) {
-                        ret->other = true; /* some other way to format */
+                        ret->other = true; /* another kind of format */
                         return;
                 }
                 if (!end && !here)
