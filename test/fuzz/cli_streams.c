@@ -1,4 +1,4 @@
-/* test/fuzz/cli_streams.c -- what the client reads besides JSON: events, WebSocket frames, archives.
+/* test/fuzz/cli_streams.c -- what the client reads besides JSON: events, archives.
  * The first byte chooses which, and in pieces of what size. */
 #include <fcntl.h>
 #include <ftw.h>
@@ -11,7 +11,6 @@
 
 #include "cli/client/sse.h"
 #include "cli/client/tar.h"
-#include "cli/client/websocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,16 +18,6 @@ static int on_event(void *userdata, const char *name, char *data, size_t len, st
 {
         (void)userdata, (void)err;
         if (!name[0] || data[len])
-                abort();
-        memset(data, 'x', len);
-        return 0;
-}
-
-static int on_message(void *userdata, enum websocket_opcode opcode, char *data, size_t len,
-                      struct cella_err *err)
-{
-        (void)userdata, (void)err;
-        if (opcode != WS_BINARY && data[len])
                 abort();
         memset(data, 'x', len);
         return 0;
@@ -83,7 +72,6 @@ static void unpack(char *data, size_t size, size_t piece)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static struct websocket ws;
         struct sse sse;
         struct cella_err err;
         if (size < 1)
@@ -97,11 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 unpack(text, size, piece);
         } else {
                 sse_init(&sse, on_event, NULL);
-                websocket_init(&ws, on_message, NULL);
                 for (size_t at = 0; r == 0 && at < size; at += piece) {
                         size_t n = size - at < piece ? size - at : piece;
-                        r = which ? sse_feed(&sse, text + at, n, &err)
-                                  : websocket_feed(&ws, text + at, n, &err);
+                        r = sse_feed(&sse, text + at, n, &err);
                 }
                 sse_done(&sse);
         }

@@ -8,19 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wslay/wslay.h>
 
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/client/api.h"
-#include "cli/client/websocket.h"
+#include "http/sha1.h"
 #include "sys/file.h"
 
-#define OUT_MAX 65536 /* unsent bytes to the daemon; no more is read from the keyboard meanwhile */
+#define OUT_MAX 32768   /* unsent bytes to the daemon; no more is read from the keyboard meanwhile */
+#define ANSWERS_MAX 256 /* unsent messages (answers to pings); no more is read from the daemon meanwhile */
+#define TEXT_MAX 65536
+#define KEY_BYTES 16 /* of Sec-WebSocket-Key */
 #define IN_MAX 4096
 #define LAST_WORDS_US 2000000 /* from its close, or ours, to the end of the connection */
 
@@ -33,13 +39,19 @@ static const struct cli_option options[] = {API_SOCKET_OPTION(struct shell_optio
 struct shell {
         struct client *client;
         int fd; /* of its connection */
-        struct websocket in;
-        size_t out_at, out_len;
-        char out[OUT_MAX + IN_MAX * 2];
-        bool input_ended, closed; /* standard input; the other side said goodbye */
-        bool left;                /* by ~. */
-        int escape;               /* 0: in a line; 1: at its beginning; 2: after ~ there */
-        int exit_code;            /* -1: not said yet */
+        wslay_event_context_ptr websocket;
+        struct cella_err *err;
+        int failed;       /* -errno with *err set; 0: nothing has */
+        bool binary;      /* of the message that comes */
+        bool control;     /* the frame that comes is one */
+        bool ended;       /* the daemon has closed the connection */
+        bool held;        /* reading waits until unsent messages are sent */
+        bool input_ended; /* standard input */
+        bool left;        /* by ~. */
+        int escape;       /* 0: in a line; 1: at its beginning; 2: after ~ there */
+        int exit_code;    /* -1: not known yet */
+        size_t text_len;  /* of the text message that comes */
+        char text[TEXT_MAX];
 };
 
 /* ---- our terminal ---- */
@@ -104,26 +116,15 @@ static bool terminal_size(unsigned *columns, unsigned *rows)
 
 /* ---- messages ---- */
 
-/* Queues one; data is spoilt.  There is room: see may_read(). */
-static void queue(struct shell *s, enum websocket_opcode opcode, char *data, size_t len)
+static void queue(struct shell *s, uint8_t opcode, const char *data, size_t len)
 {
-        char head[WEBSOCKET_HEAD_MAX];
-        size_t n = websocket_frame(head, opcode, data, len);
-        if (s->out_at > 0) {
-                memmove(s->out, s->out + s->out_at, s->out_len - s->out_at);
-                s->out_len -= s->out_at;
-                s->out_at = 0;
-        }
-        if (s->out_len + n + len > sizeof s->out)
-                return; /* an answer to a flood of pings */
-        memcpy(s->out + s->out_len, head, n);
-        memcpy(s->out + s->out_len + n, data, len);
-        s->out_len += n + len;
+        const struct wslay_event_msg message = {opcode, (const uint8_t *)data, len};
+        wslay_event_queue_msg(s->websocket, &message);
 }
 
 static bool may_read(const struct shell *s)
 {
-        return !s->input_ended && !s->closed && s->out_len - s->out_at < OUT_MAX / 2;
+        return !s->input_ended && wslay_event_get_queued_msg_length(s->websocket) < OUT_MAX;
 }
 
 static void tell_size(struct shell *s)
@@ -131,38 +132,100 @@ static void tell_size(struct shell *s)
         char text[64];
         unsigned columns, rows;
         if (terminal_size(&columns, &rows))
-                queue(s, WS_TEXT, text,
+                queue(s, WSLAY_TEXT_FRAME, text,
                       (size_t)snprintf(text, sizeof text, "{\"resize\": [%u, %u]}", columns, rows));
 }
 
-static int on_message(void *userdata, enum websocket_opcode opcode, char *data, size_t len,
-                      struct cella_err *err)
+/* ---- what wslay calls ---- */
+
+static ssize_t on_receive(wslay_event_context_ptr ctx, uint8_t *data, size_t size, int flags, void *userdata)
+{
+        struct shell *s = userdata;
+        (void)flags;
+        s->held = wslay_event_get_queued_msg_count(ctx) > ANSWERS_MAX;
+        ssize_t n = s->held ? -EAGAIN : client_read_now(s->client, (char *)data, size, s->err);
+        if (n > 0)
+                return n;
+        s->ended = n == 0;
+        if (n < 0 && n != -EAGAIN)
+                s->failed = (int)n;
+        wslay_event_set_error(ctx, s->failed ? WSLAY_ERR_CALLBACK_FAILURE : WSLAY_ERR_WOULDBLOCK);
+        return -1;
+}
+
+static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
+                       void *userdata)
+{
+        struct shell *s = userdata;
+        (void)flags;
+        ssize_t n = send(s->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0)
+                return n;
+        if (errno == EPIPE || errno == ECONNRESET)
+                return (ssize_t)len; /* its last messages may still be there to read */
+        if (errno == EAGAIN || errno == EINTR) {
+                wslay_event_set_error(ctx, WSLAY_ERR_WOULDBLOCK);
+        } else {
+                s->failed = err_set(s->err, CELLA_ENGINE_UNAVAILABLE, -errno, "the terminal's connection");
+                wslay_event_set_error(ctx, WSLAY_ERR_CALLBACK_FAILURE);
+        }
+        return -1;
+}
+
+/* The mask protects proxies from their clients. */
+static int on_mask(wslay_event_context_ptr ctx, uint8_t *mask, size_t len, void *userdata)
+{
+        (void)ctx;
+        (void)userdata;
+        return getrandom(mask, len, 0) == (ssize_t)len ? 0 : -1;
+}
+
+static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_frame_recv_start_arg *frame,
+                     void *userdata)
+{
+        struct shell *s = userdata;
+        (void)ctx;
+        s->control = wslay_is_ctrl_frame(frame->opcode);
+        if (s->control || frame->opcode == WSLAY_CONTINUATION_FRAME)
+                return;
+        s->binary = frame->opcode == WSLAY_BINARY_FRAME;
+        s->text_len = 0;
+}
+
+static void on_payload(wslay_event_context_ptr ctx, const struct wslay_event_on_frame_recv_chunk_arg *chunk,
+                       void *userdata)
+{
+        struct shell *s = userdata;
+        size_t len = chunk->data_length;
+        int r = 0;
+        if (s->control || s->failed)
+                return;
+        if (s->binary) {
+                r = sys_write_all(STDOUT_FILENO, chunk->data, len);
+                if (r < 0)
+                        err_set(s->err, CELLA_INTERNAL, r, "cannot write to standard output");
+        } else if (len > sizeof s->text - s->text_len) {
+                r = err_say(s->err, CELLA_INTERNAL, -EPROTO, "the daemon sent a text that is too long");
+        } else {
+                memcpy(s->text + s->text_len, chunk->data, len);
+                s->text_len += len;
+        }
+        s->failed = r;
+        if (r < 0)
+                wslay_event_shutdown_read(ctx);
+}
+
+static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *message,
+                       void *userdata)
 {
         struct shell *s = userdata;
         AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err ignored;
         int64_t code;
-        int r;
-        switch (opcode) {
-        case WS_BINARY:
-                r = sys_write_all(STDOUT_FILENO, data, len);
-                return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write to standard output") : 0;
-        case WS_TEXT:
-                if (json_read(data, len, 64, &doc, &ignored) == 0 &&
-                    json_get_integer(doc.values, "exit_code", &code) && code >= 0 && code <= 255)
-                        s->exit_code = (int)code;
-                return 0;
-        case WS_PING:
-                queue(s, WS_PONG, data, len);
-                return 0;
-        case WS_CLOSE:
-                if (!s->closed)
-                        queue(s, WS_CLOSE, data, len < 2 ? 0 : 2);
-                s->closed = true;
-                return 0;
-        default:
-                return 0;
-        }
+        (void)ctx;
+        if (message->opcode == WSLAY_TEXT_FRAME && json_read(s->text, s->text_len, 64, &doc, &ignored) == 0 &&
+            json_get_integer(doc.values, "exit_code", &code) && code >= 0 && code <= 255)
+                s->exit_code = (int)code;
 }
 
 /* Keys on their way; "~." at the beginning of a line leaves, as in ssh: where nothing answers any
@@ -198,62 +261,51 @@ static int read_keys(struct shell *s, struct cella_err *err)
         if (n == 0) {
                 s->input_ended = true;
                 keys[0] = 4; /* what a terminal calls the end of a file */
-                queue(s, WS_BINARY, keys, 1);
+                queue(s, WSLAY_BINARY_FRAME, keys, 1);
                 return 0;
         }
         size_t len = isatty(STDIN_FILENO) ? filter_keys(s, keys, (size_t)n, out) : (size_t)n;
         if (len > 0)
-                queue(s, WS_BINARY, isatty(STDIN_FILENO) ? out : keys, len);
+                queue(s, WSLAY_BINARY_FRAME, isatty(STDIN_FILENO) ? out : keys, len);
         return 0;
 }
 
 /* ---- the connection ---- */
 
 /* 1: it is at its end. */
-static int receive(struct shell *s, struct cella_err *err)
+static int receive(struct shell *s)
 {
-        char bytes[16384];
-        ssize_t n;
-        int r = 0;
-        while (r == 0 && (n = client_read_now(s->client, bytes, sizeof bytes, err)) != -EAGAIN) {
-                if (n <= 0)
-                        return n < 0 ? (int)n : 1;
-                r = websocket_feed(&s->in, bytes, (size_t)n, err);
-        }
-        return r;
+        bool bad = wslay_event_recv(s->websocket) < 0;
+        if (bad && !s->failed)
+                s->failed = err_set(s->err, CELLA_INTERNAL, -ENOMEM, "the terminal's connection");
+        return s->failed ? s->failed : s->ended;
 }
 
-static int send_some(struct shell *s, struct cella_err *err)
+static int send_some(struct shell *s)
 {
-        ssize_t n = send(s->fd, s->out + s->out_at, s->out_len - s->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return 0;
-        if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
-                s->out_at = s->out_len = 0; /* what it still had to say may be there to read */
-                return 0;
-        }
-        if (n < 0)
-                return err_set(err, CELLA_ENGINE_UNAVAILABLE, -errno, "the terminal's connection");
-        s->out_at += (size_t)n;
-        return 0;
+        bool bad = wslay_event_send(s->websocket) < 0;
+        if (bad && !s->failed)
+                s->failed = err_set(s->err, CELLA_INTERNAL, -ENOMEM, "the terminal's connection");
+        return s->failed;
 }
 
 static int go_on(struct shell *s, int resize_fd, struct cella_err *err)
 {
         struct signalfd_siginfo info;
         int64_t until = 0;
-        int r = 0;
+        int r = receive(s); /* what came with the head of the answer */
         while (r == 0) {
-                bool unsent = s->out_at < s->out_len;
-                if (s->left || (s->closed && !unsent))
+                bool unsent = wslay_event_want_write(s->websocket);
+                bool reads = wslay_event_want_read(s->websocket);
+                if (s->left || (!reads && !unsent))
                         return 0;
-                if (s->closed && until == 0)
+                if (!reads && until == 0)
                         until = clock_us() + LAST_WORDS_US;
                 if (until && clock_us() > until)
                         return 0;
                 struct pollfd fds[3] = {
-                        {s->fd, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0},
-                        {may_read(s) ? STDIN_FILENO : -1, POLLIN, 0},
+                        {s->fd, (short)((reads && !s->held ? POLLIN : 0) | (unsent ? POLLOUT : 0)), 0},
+                        {reads && may_read(s) ? STDIN_FILENO : -1, POLLIN, 0},
                         {resize_fd, POLLIN, 0},
                 };
                 if (poll(fds, 3, until ? 100 : -1) < 0) {
@@ -266,9 +318,9 @@ static int go_on(struct shell *s, int resize_fd, struct cella_err *err)
                 if (fds[1].revents)
                         r = read_keys(s, err);
                 if (r == 0 && fds[0].revents & POLLOUT)
-                        r = send_some(s, err);
-                if (r == 0 && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
-                        r = receive(s, err);
+                        r = send_some(s);
+                if (r == 0 && (s->held || fds[0].revents & (POLLIN | POLLHUP | POLLERR)))
+                        r = receive(s);
         }
         return r;
 }
@@ -282,11 +334,32 @@ static int open_resize(void)
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static int make_key(char ret[BASE64_LEN(KEY_BYTES) + 1])
+{
+        char random[KEY_BYTES];
+        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+                return -EIO;
+        base64_encode(random, sizeof random, ret);
+        ret[BASE64_LEN(KEY_BYTES)] = '\0';
+        return 0;
+}
+
+/* Whether the daemon has answered to this key (RFC 6455, 4.1). */
+static bool accepts(const char *key, const char *accept)
+{
+        char joined[96], expected[BASE64_LEN(SHA1_BYTES) + 1] = "";
+        uint8_t hash[SHA1_BYTES];
+        int len = snprintf(joined, sizeof joined, "%.40s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
+        sha1(joined, (size_t)len, hash);
+        base64_encode((const char *)hash, sizeof hash, expected);
+        return !strcmp(expected, accept);
+}
+
 static int handshake(struct client *client, const char *sandbox, const char *command, struct cella_err *err)
 {
         struct head head;
         struct url url;
-        char key[WEBSOCKET_KEY_SIZE], number[16];
+        char key[BASE64_LEN(KEY_BYTES) + 1], number[16];
         unsigned columns, rows;
         int r = api_sandbox_url(&url, sandbox, "/terminal", err);
         if (r < 0)
@@ -299,12 +372,12 @@ static int handshake(struct client *client, const char *sandbox, const char *com
         }
         if (command)
                 url_add_query(&url, "command", command);
-        if (websocket_key(key) < 0)
+        if (make_key(key) < 0)
                 return err_say(err, CELLA_INTERNAL, -EIO, "no random numbers");
         const struct client_request request = {.method = "GET", .url = &url, .accept = "*/*", .upgrade = key};
         if ((r = client_send(client, &request, err)) < 0 || (r = client_answer(client, &head, err)) < 0)
                 return r;
-        if (head.status != 101 || !websocket_accepts(key, head.accept))
+        if (head.status != 101 || !accepts(key, head.accept))
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon does not open a WebSocket");
         return 0;
 }
@@ -312,19 +385,30 @@ static int handshake(struct client *client, const char *sandbox, const char *com
 /* Everything between the first byte and the last. */
 static int converse(struct client *client, struct cella_err *err)
 {
+        static const struct wslay_event_callbacks callbacks = {
+                .recv_callback = on_receive,
+                .send_callback = on_send,
+                .genmask_callback = on_mask,
+                .on_frame_recv_start_callback = on_frame,
+                .on_frame_recv_chunk_callback = on_payload,
+                .on_msg_recv_callback = on_message,
+        };
         static struct shell s; /* large */
-        int resize_fd = open_resize();
         s.client = client;
         s.fd = client_fd(client);
+        s.err = err;
         s.escape = 1;
         s.exit_code = -1;
-        websocket_init(&s.in, on_message, &s);
+        if (wslay_event_context_client_init(&s.websocket, &callbacks, &s) < 0)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "shell");
+        wslay_event_config_set_no_buffering(s.websocket, 1); /* output is passed on as it comes */
+        wslay_event_config_set_max_recv_msg_length(s.websocket, INT64_MAX);
+        int resize_fd = open_resize();
         take_terminal();
-        int r = receive(&s, err); /* what came with the head of the answer */
-        if (r == 0)
-                r = go_on(&s, resize_fd, err);
+        int r = go_on(&s, resize_fd, err);
         cook();
         sys_close(resize_fd);
+        wslay_event_context_free(s.websocket);
         if (r < 0)
                 return r;
         if (s.left)
