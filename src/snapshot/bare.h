@@ -1,4 +1,4 @@
-/* snapshot/bare.h -- the little that programs without a libc need. */
+/* snapshot/bare.h -- helper functions for programs without a libc. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ static inline int bare_is_zero(const void *page, size_t len)
         return 1;
 }
 
-/* "7ffd12345000": advances *at behind it. */
+/* Parses a hexadecimal number and advances *at past it. */
 static inline uint64_t bare_hex(const char **at)
 {
         uint64_t value = 0;
@@ -47,7 +47,7 @@ static inline uint64_t bare_hex(const char **at)
         }
 }
 
-/* The code's file, where tracebacks and child processes look for it. */
+/* The file with the code, where tracebacks and child processes expect it. */
 static inline int bare_write_script(const char *path, const char *code, size_t length)
 {
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, BARE_NEW, 0644);
@@ -76,7 +76,7 @@ static inline uint64_t bare_stat_field(const char *stat, int n)
         const char *p = stat;
         uint64_t value = 0;
         for (const char *q = stat; *q; q++)
-                if (*q == ')') /* the last one: the name before it may have any */
+                if (*q == ')') /* the last one, because the name before it may contain any */
                         p = q;
         for (int field = 2; field < n && *p; p++)
                 field += *p == ' ';
@@ -89,10 +89,10 @@ static inline uint64_t bare_stat_field(const char *stat, int n)
 struct bare_map {
         uint64_t start, end, offset;
         int readable, writable, executable, shared;
-        const char *name; /* "" if it has none; ends in NUL: the line is changed */
+        const char *name; /* "" if it has none; ends in NUL, for which the line is changed */
 };
 
-/* Reads the line that begins at *at, of a text that ends in NUL; 0 at its end. */
+/* Parses the line at *at of a text that ends in NUL; returns 0 at its end. */
 static inline int bare_next_map(char **at, struct bare_map *ret)
 {
         const char *p = *at;
@@ -123,7 +123,7 @@ static inline int bare_next_map(char **at, struct bare_map *ret)
         return 1;
 }
 
-/* The whole of a small file, with a NUL; -errno. */
+/* Reads a small file and appends a NUL. Returns its length or -errno. */
 static inline long bare_read_file(const char *path, char *buffer, size_t size)
 {
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, 02000000, 0); /* O_RDONLY | O_CLOEXEC */
@@ -137,7 +137,7 @@ static inline long bare_read_file(const char *path, char *buffer, size_t size)
         return n < 0 ? n : at == size - 1 ? -27 : (long)at; /* EFBIG */
 }
 
-/* How many threads there are, or some number that is another with each; 0: unknown. */
+/* Returns the number of threads, or a number that differs for each number of threads; 0: unknown. */
 static inline uint32_t bare_threads(void)
 {
         uint32_t status[64] = {0}; /* struct statx: stx_nlink is the fifth */
@@ -145,9 +145,9 @@ static inline uint32_t bare_threads(void)
         return r < 0 ? 0 : status[4];
 }
 
-/* Whether this process has no child, and had none that it was told of; of one that did not want to be told,
- * nobody knows (nor of one that it did not want to be told of before).  So nobody is in the sandbox because
- * of it. */
+/* Whether this process has no child and never reaped one, so that it started no other process of the sandbox.
+ * 0 if it ignores SIGCHLD, because this is unknown then.  Children that it ignored earlier are not detected.
+ */
 static inline int bare_is_childless(void)
 {
         const long all = 0, signal = 17,

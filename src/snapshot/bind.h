@@ -1,5 +1,5 @@
-/* snapshot/bind.h -- looks up now what the dynamic linker would look up at the first call. */
+/* snapshot/bind.h -- resolves symbols now that the dynamic linker would resolve at the first call. */
 #pragma once
 
-/* In everything that is loaded; with one thread. */
+/* Resolves them in all loaded objects; the process must have one thread. */
 void bind_functions(void);

@@ -1,5 +1,5 @@
-/* snapshot/interpreter.h -- what we call of the image's own Python: functions of its stable interface, and
- * some that it has had since 3.9 at least. */
+/* snapshot/interpreter.h -- functions of the image's own Python: its stable interface, and some that exist
+ * since 3.9 at least. */
 #pragma once
 
 #define WEAK __attribute__((weak))

@@ -1,6 +1,6 @@
-/* snapshot/plug.h -- memory laid out so that a restored interpreter writes to few pages. */
+/* snapshot/plug.h -- arranges memory so that a restored interpreter writes to few pages. */
 #pragma once
 
-/* Gives away the room between what is in memory, so that what is made later is beside each other.  For before
- * a process is written down. */
+/* Allocates the free gaps between objects, so that later objects are adjacent. Call it before the process
+ * is written to a template. */
 void plug_holes(void);

@@ -1,8 +1,8 @@
-/* snapshot/preload.h -- what the daemon's own pool of Python has imported, unless the settings say otherwise.
+/* snapshot/preload.h -- the default preload list of the daemon's Python pool.
  *
- * What code that agents write begins with, as far as it costs one that prints a number nothing that could be
- * measured (doc/performance.md): typing takes two mappings more, and random gets new numbers in each process.
- */
+ * It has the modules that agents' code usually imports first, as far as they have no measurable cost for
+ * code that does not use them (doc/performance.md): typing needs two more mappings, and random needs new
+ * numbers in each process. */
 #pragma once
 
 #define PRELOAD_STANDARD                                                                                     \

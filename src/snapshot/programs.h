@@ -7,10 +7,10 @@
         extern const char name[];                                                                            \
         extern const uint64_t name##_len
 
-WARM_PROGRAM(warm_python_so);  /* python.c: to be loaded into python3 */
-WARM_PROGRAM(warm_python_py);  /* python.py: its other half */
+WARM_PROGRAM(warm_python_so);  /* python.c: loaded into python3 */
+WARM_PROGRAM(warm_python_py);  /* python.py: its Python part */
 WARM_PROGRAM(warm_restore);    /* restore.c: a program */
-WARM_PROGRAM(warm_hold_so);    /* hold.c: to be loaded into a shell */
+WARM_PROGRAM(warm_hold_so);    /* hold.c: loaded into a shell */
 WARM_PROGRAM(warm_context_py); /* drivers of contexts */
 WARM_PROGRAM(warm_context_js);
 WARM_PROGRAM(warm_context_bash);

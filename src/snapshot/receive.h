@@ -1,4 +1,4 @@
-/* snapshot/receive.h -- how something that waits gets its release: without a libc. */
+/* snapshot/receive.h -- receives the release of a waiting program, without a libc. */
 #pragma once
 #include "snapshot/bare.h"
 #include "snapshot/release.h"
@@ -10,7 +10,7 @@
 #define RECEIVE_DUP_CLOEXEC 02000000 /* O_CLOEXEC */
 #define RECEIVE_CLOEXEC 0x40000000   /* MSG_CMSG_CLOEXEC */
 
-/* As the kernel has them on 64 bits. */
+/* Kernel structures on 64-bit machines. */
 struct receive_vector {
         void *base;
         uint64_t length;
@@ -32,10 +32,10 @@ struct receive_rights {
         int32_t fds[4];
 };
 
-/* Whether what we are to do is there already (release.h). */
+/* Whether the release is already available as a file (release.h). */
 static inline int receive_from_file(void)
 {
-        return sys_call3(SYS_lseek, WARM_CONTROL_FD, 0, 1) >= 0; /* SEEK_CUR: a socket has no place in it */
+        return sys_call3(SYS_lseek, WARM_CONTROL_FD, 0, 1) >= 0; /* SEEK_CUR: fails for a socket */
 }
 
 static inline int receive_all(void *data, size_t length)
@@ -53,7 +53,7 @@ static inline int receive_all(void *data, size_t length)
         return 0;
 }
 
-/* Says that we wait. */
+/* Reports that the program is waiting. */
 static inline int receive_ready(void)
 {
         struct warm_ready ready = {.ready = WARM_READY};
@@ -67,7 +67,7 @@ static inline int receive_ready(void)
         return 0;
 }
 
-/* Takes the head, and the descriptors that come with it, if they do, as 0, 1 and 2. */
+/* Receives the head and, if there are any, the descriptors for 0, 1 and 2. */
 static inline int receive_release(struct release_head *ret)
 {
         struct receive_rights rights = {0};
@@ -78,7 +78,7 @@ static inline int receive_release(struct release_head *ret)
         do {
                 n = sys_call3(SYS_recvmsg, WARM_CONTROL_FD, &message, RECEIVE_CLOEXEC);
         } while (n == RECEIVE_EINTR);
-        if (n == RECEIVE_ENOTSOCK) /* a file: what it needs, it has from the start */
+        if (n == RECEIVE_ENOTSOCK) /* a file: the descriptors are in place from the start */
                 n = 0;
         else if (n == 0)
                 return -1;
@@ -86,7 +86,7 @@ static inline int receive_release(struct release_head *ret)
                 return -1;
         if (message.control_length >= 28 && rights.type == RECEIVE_RIGHTS)
                 for (int i = 0; i < 3; i++) {
-                        /* Whether it goes to children, the program may have decided already. */
+                        /* Keep the close-on-exec flag that the program may have set. */
                         long flags = sys_call3(SYS_fcntl, i, 1, 0); /* F_GETFD */
                         if (sys_call3(SYS_dup3, rights.fds[i], i, flags == 1 ? RECEIVE_DUP_CLOEXEC : 0) < 0)
                                 return -1;

@@ -1,12 +1,13 @@
-/* snapshot/template.h -- a process as data: an initialised interpreter that many sandboxes start from.
+/* snapshot/template.h -- a process as data: an initialised interpreter from which many sandboxes start.
  *
- * snapshot.c, loaded into the interpreter, writes one; restore.c, executed in a sandbox, turns into
- * it.  Both run behind all walls, as any other command does: a template is bytes, and whoever made it
- * has no say over who starts from it.  One machine, one boot, one kernel: native byte order.
+ * snapshot.c, loaded into the interpreter, writes a template; restore.c, executed in a sandbox, becomes that
+ * process. Both run behind all walls, like any other command: a template is only bytes, and its maker has no
+ * power over the processes that start from it. It is valid for one machine, one boot and one kernel: native
+ * byte order.
  *
  *   head | pieces | pages that are written to | ranges that are touched | pages
  *
- * Both are built without a libc, because the one in the image is not known. */
+ * Both are built without a libc, because the libc of the image is not known. */
 #pragma once
 #include <stdint.h>
 
@@ -15,30 +16,30 @@
 #define TEMPLATE_PIECES_MAX 8192u
 #define TEMPLATE_HOT_MAX 4096u
 #define TEMPLATE_FIRST_MAX 1024u
-#define TEMPLATE_HEAD_MAX 0x60000u /* all of these */
+#define TEMPLATE_HEAD_MAX 0x60000u /* of all parts before the pages */
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
-#define TEMPLATE_ACTION_SIZE 32 /* the kernel's struct sigaction, at most */
+#define TEMPLATE_ACTION_SIZE 32 /* maximum size of the kernel's struct sigaction */
 
-/* Where restore.c lives, which is one page: no kernel puts a program, a stack or a mapping there by itself,
- * with 39 bits of addresses or more.  The head is behind it, so that both go at once.  The heap may begin in
- * there: the kernel does not let it grow until they are gone, and libc goes on with mmap(). */
+/* The address of restore.c, which is one page. No kernel places a program, a stack or a mapping there by
+ * itself, with 39 or more address bits. The head follows it, so that both are unmapped at once. The heap
+ * may begin there: the kernel does not let it grow until they are unmapped, and libc then uses mmap(). */
 #define RESTORE_BASE 0x2000000000u
 #define RESTORE_HEAD (RESTORE_BASE + TEMPLATE_PAGE)
 #define RESTORE_LENGTH (TEMPLATE_PAGE + TEMPLATE_HEAD_MAX)
 
-/* Descriptors of what is being restored. */
+/* Descriptors during the restore. */
 #define WARM_CONTROL_FD 3
 #define WARM_TEMPLATE_FD 4
 
-/* What a restored process exits with when it cannot be one; nothing of the code ran then. */
+/* Exit status of a process that cannot be restored; no code has run then. */
 #define RESTORE_FAILED 125
 
 enum template_source {
-        TEMPLATE_ZERO,      /* nothing was ever written there */
-        TEMPLATE_PAGES,     /* copied from the template when written to */
+        TEMPLATE_ZERO,      /* never written */
+        TEMPLATE_PAGES,     /* mapped from the template, copied on write */
         TEMPLATE_STACK,     /* grows; its pages are read, not mapped */
-        TEMPLATE_DROPPABLE, /* what the kernel may drop at any time, and has dropped when it is restored */
+        TEMPLATE_DROPPABLE, /* the kernel may drop it at any time; empty after the restore */
 };
 
 struct template_piece {
@@ -48,18 +49,19 @@ struct template_piece {
         uint32_t source;
 };
 
-/* The kernel's own mappings (vdso and its data): moved to where the interpreter's libc knows them. */
+/* The kernel's own mappings (vdso and its data), which are moved to the addresses that the interpreter's
+ * libc knows. */
 struct template_special {
         uint64_t address, length;
 };
 
 struct template_range {
         uint64_t address;
-        uint64_t length; /* in pages, times two; odd: written to */
+        uint64_t length; /* number of pages times two; odd: written */
 };
 
-/* A page that whatever code there is writes to.  To write what is there already copies it, and costs less
- * than to ask the kernel for the copy; but it is there only as long as nothing else was written. */
+/* A page that any code writes to. Writing the word that is already there copies the page, and costs less
+ * than asking the kernel for the copy; but the word is known only until something else was written. */
 struct template_first {
         uint64_t address;
         uint64_t word; /* its first one */
@@ -74,7 +76,7 @@ struct template_head {
         uint32_t n_pieces, n_specials, n_hot, n_first;
         uint64_t pieces, hot, first; /* offsets */
         struct template_registers registers;
-        uint64_t maker, writer; /* numbers of processes that a restored one must not have: see python.c */
+        uint64_t maker, writer; /* process numbers that a restored process must not have: see python.c */
         uint64_t thread_pointer;
         uint64_t tid_address;
         uint64_t robust_list, robust_length;
@@ -82,8 +84,8 @@ struct template_head {
         uint64_t signal_mask;
         uint64_t alternate_stack[3];
         uint8_t actions[TEMPLATE_SIGNALS][TEMPLATE_ACTION_SIZE];
-        uint64_t vdso; /* where that one of them is: of another process the kernel says where, and the others
-                        * are as far from it as here */
+        uint64_t vdso; /* address of the vdso: the kernel reports only this one for another process; the other
+                          mappings have the same distance from it as here */
         struct template_special specials[TEMPLATE_SPECIALS_MAX];
 };
 

@@ -37,7 +37,7 @@ static void assignment(struct program *p, TSNode node)
                value = source_child(p->source, node, FIELD_VALUE);
         if (ts_node_is_null(name))
                 return;
-        /* a+=b: what it was before is one of the values already */
+        /* a+=b: the previous value is already one of the values */
         if (ts_node_end_byte(name) < p->source->len && p->source->text[ts_node_end_byte(name)] == '+')
                 value = (TSNode){0};
         if (source_kind(p->source, name) == SH_SUBSCRIPT)
@@ -58,16 +58,16 @@ static void loop(struct program *p, TSNode node)
                         bound++;
                 }
         if (bound == 0 || n == ARRAY_LEN(children))
-                bind(p, name, (TSNode){0}); /* of "$@", or of more than we look at */
+                bind(p, name, (TSNode){0}); /* "$@", or more words than are checked */
 }
 
-/* read x y; printf -v x; mapfile x: names that get a value from elsewhere. */
+/* read x y; printf -v x; mapfile x: variables that get an unknown value. */
 static void command(struct program *p, TSNode node)
 {
         struct bash_words words;
         size_t len;
         const char *text = source_text(p->source, node, &len);
-        if (len == 0 || (*text != 'r' && *text != 'm')) /* of a command that is missing there is nothing */
+        if (len == 0 || (*text != 'r' && *text != 'm')) /* a missing command has no text */
                 return;
         bash_words(p, node, &words);
         if (words.n == 0 || (!source_is(p->source, words.nodes[0], "read") &&
@@ -118,7 +118,7 @@ static bool is_builtin(const char *name, size_t len)
         return false;
 }
 
-/* The grammar does not know "3<>file", and takes it for "3<file" with something in between. */
+/* The grammar does not know "3<>file", and parses it as "3<file" with an error in between. */
 static bool is_harmless_error(const struct source *source, TSNode node)
 {
         uint32_t from = ts_node_start_byte(node);

@@ -1,6 +1,6 @@
-/* scan/bash/bash.h -- what the files of the shell scanner share.
+/* scan/bash/bash.h -- shared by the files of the shell scanner.
  *
- * A shell text has names too, its variables; so it is looked at in the same way (scan/program.h), with one
+ * A shell text has names, too: its variables. So it is scanned in the same way (scan/program.h), with one
  * scope. */
 #pragma once
 #include "scan/program.h"
@@ -52,31 +52,31 @@ enum {
         COMMAND_SYSTEM = 1 << 2,
         COMMAND_EVALUATES = 1 << 3,   /* its arguments are commands, or a file of them */
         COMMAND_INTERPRETER = 1 << 4, /* of language, after one of flags */
-        COMMAND_WRITES_ALL = 1 << 5,  /* to the files of all arguments */
-        COMMAND_WRITES_LAST = 1 << 6, /* to that of the last */
-        COMMAND_READS = 1 << 7,       /* the files of its arguments */
+        COMMAND_WRITES_ALL = 1 << 5,  /* writes the files of all arguments */
+        COMMAND_WRITES_LAST = 1 << 6, /* writes the file of the last argument */
+        COMMAND_READS = 1 << 7,       /* reads the files of its arguments */
         COMMAND_CHDIR = 1 << 8,
-        COMMAND_WRAPPER = 1 << 9,      /* what follows is a command */
+        COMMAND_WRAPPER = 1 << 9,      /* its arguments are a command */
         COMMAND_SUBCOMMANDS = 1 << 10, /* uses the network if its first word is one of subcommands */
-        COMMAND_DECODES = 1 << 11,     /* gives out something else than it takes in */
-        COMMAND_ECHOES = 1 << 12,      /* gives out its arguments */
-        COMMAND_INSIDE = 1 << 13,      /* its first argument is a piece of shell */
-        COMMAND_RUNS_FILES = 1 << 14,  /* that are not in the text: make, pytest */
+        COMMAND_DECODES = 1 << 11,     /* its output is a decoded or changed form of its input */
+        COMMAND_ECHOES = 1 << 12,      /* prints its arguments */
+        COMMAND_INSIDE = 1 << 13,      /* its first argument is shell code */
+        COMMAND_RUNS_FILES = 1 << 14,  /* runs files that are not in the text: make, pytest */
 };
 struct bash_command {
         const char *name;
         unsigned flags;
         enum scan_language language;
-        const char
-                *options; /* those that take a value: "n" -n 3; "output" --output f; "o=" writes there too */
+        const char *options; /* options that take a value: "n" -n 3; "output" --output f; "o=" also writes to
+                                it */
         const char *subcommands;
         const char *runs; /* subcommands that run files that are not in the text */
         unsigned skip;    /* operands before the command of a wrapper, or before the files */
 };
 const struct bash_command *bash_command(const char *name, size_t len);
-/* Known, and it does nothing but compute and print. */
+/* A known command that only computes and prints. */
 bool bash_is_harmless(const char *name, size_t len);
-/* Whether a list of words, separated by spaces, has this one. */
+/* Whether a list of words, separated by spaces, contains this word. */
 bool bash_has_word(const char *list, const char *word, size_t len);
 
 /* ---- bash/value.c ---- */
@@ -87,13 +87,13 @@ void bash_evaluate(struct program *program, TSNode node, uint32_t scope, struct 
 struct bash_words {
         TSNode nodes[BASH_WORDS_MAX]; /* the command's name and its arguments */
         size_t n;
-        TSNode input; /* herestring, or file that is its standard input; null */
+        TSNode input; /* here-string or file that is its standard input; null */
 };
 void bash_words(struct program *program, TSNode command, struct bash_words *ret);
 void bash_check(struct program *program, const struct mention *mention);
 
 /* ---- bash/feed.c: what interpreters are given to run ---- */
-/* The interpreter that a command is, if it takes its program from standard input; NULL. */
+/* Returns the interpreter if a command is one that reads its program from standard input; NULL. */
 const struct bash_command *bash_reads_program(struct program *program, TSNode command);
 void bash_check_interpreter(struct program *program, const struct bash_command *command,
                             const struct bash_words *words, size_t first, TSNode node);

@@ -1,4 +1,4 @@
-/* scan/bash/check.c -- the second look at a shell text: what each command is for. */
+/* scan/bash/check.c -- the second pass over a shell text: checks each command. */
 #include <string.h>
 
 #include "base/auto.h"
@@ -32,13 +32,13 @@ void bash_words(struct program *p, TSNode command, struct bash_words *ret)
 
 /* ---- options and operands ---- */
 
-/* A command within the words of another, from its name on. */
+/* A command within the words of another command, beginning with its name. */
 struct line {
         const struct bash_command *command;
         const struct bash_words *words;
-        size_t name; /* which word it is */
+        size_t name; /* index of the word */
         TSNode node; /* where to report */
-        bool more;   /* further arguments come from elsewhere (xargs) */
+        bool more;   /* further arguments are unknown (xargs) */
 };
 
 static const char *constant(struct program *p, TSNode word, size_t *ret_len)
@@ -52,7 +52,7 @@ static const char *constant(struct program *p, TSNode word, size_t *ret_len)
         return values.v[0].text;
 }
 
-/* Whether an option is in the list, and with a file that it writes. */
+/* Whether an option is in the list, and whether its value is a file that it writes. */
 static bool takes_value(const char *options, const char *name, size_t len, bool *ret_writes)
 {
         *ret_writes = false;
@@ -74,7 +74,7 @@ static void check_write(struct program *p, TSNode word, TSNode node)
         say(p, place_write(&path), node);
 }
 
-/* The value of an option that stands in the same word, as a text. */
+/* The value of an option in the same word, as text. */
 static void check_write_text(struct program *p, const char *text, size_t len, TSNode node)
 {
         struct values path = {0};
@@ -82,7 +82,7 @@ static void check_write_text(struct program *p, const char *text, size_t len, TS
         say(p, place_write(&path), node);
 }
 
-/* If the word at *i is an option, steps over it and its value; files that it writes are told. */
+/* If the word at *i is an option, skips it and its value; reports files that it writes. */
 static bool skip_option(struct program *p, const struct line *line, size_t *i)
 {
         const char *options = line->command->options ? line->command->options : "";
@@ -140,7 +140,7 @@ static bool has_option(struct program *p, const struct line *line, char letter)
         return false;
 }
 
-/* The word after the one that says this; null without. */
+/* The word after the given one; null if there is none. */
 static TSNode after(struct program *p, const struct line *line, const char *word)
 {
         for (size_t i = line->name + 1; i + 1 < line->words->n; i++)
@@ -255,7 +255,7 @@ static void check_inside(struct program *p, const struct line *line)
         }
 }
 
-/* Those whose files are told in ways of their own. */
+/* Commands whose files are reported in their own way. */
 static void check_special(struct program *p, const struct line *line)
 {
         const char *name = line->command->name;
@@ -317,7 +317,7 @@ static void check_known(struct program *p, const struct line *line)
 
 /* ---- which command it is ---- */
 
-/* Programs of the system; any other path is a program that nobody has seen. */
+/* System programs; any other path is an unknown program. */
 static bool is_system_path(const char *path, size_t len)
 {
         static const char *const places[] = {"/bin/", "/sbin/", "/usr/"};
@@ -390,7 +390,7 @@ static void check_name(struct program *p, struct line line)
                         return;
                 line.more |= !strcmp(line.command->name, "xargs");
                 line.name = skip_wrapper(p, &line);
-                /* command -v curl only looks for it */
+                /* command -v curl only searches it */
                 if (!strcmp(line.command->name, "command") &&
                     (has_option(p, &(struct line){.words = line.words, .command = line.command}, 'v')))
                         return;
@@ -467,7 +467,7 @@ void bash_check(struct program *p, const struct mention *m)
                 if (words.n > 0)
                         check_name(p, (struct line){.words = &words, .node = m->node});
                 if (words.n == BASH_WORDS_MAX)
-                        say(p, RULE_DYNAMIC_COMMAND, m->node); /* what is further on was not looked at */
+                        say(p, RULE_DYNAMIC_COMMAND, m->node); /* the rest was not checked */
                 break;
         case SH_FILE_REDIRECT:
                 check_redirect(p, m->node);

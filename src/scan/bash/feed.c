@@ -1,4 +1,4 @@
-/* scan/bash/feed.c -- what a shell gives to interpreters: `sh -c`, `python3 - <<EOF`, `… | sh`. */
+/* scan/bash/feed.c -- code that a shell passes to interpreters: `sh -c`, `python3 - <<EOF`, `… | sh`. */
 #include <string.h>
 
 #include "scan/bash/bash.h"
@@ -24,7 +24,7 @@ static void run_text(struct program *p, enum scan_language language, const struc
                 say(p, RULE_EVALUATE, node);
 }
 
-/* awk is a language of its own; what matters is whether it runs commands. */
+/* awk is another language; only whether it runs commands is checked. */
 static void check_awk(struct program *p, const struct bash_words *words, size_t first, TSNode node)
 {
         struct values text;
@@ -60,7 +60,7 @@ static void check_module(struct program *p, const struct values *module, TSNode 
 
 enum program_from { FROM_NOWHERE, FROM_OPTION, FROM_FILE, FROM_INPUT };
 
-/* Where an interpreter takes its program from, and the word that it is. */
+/* Where an interpreter gets its program from, and the word with the program. */
 static enum program_from find_program(struct program *p, const struct bash_command *command,
                                       const struct bash_words *words, size_t first, size_t *ret_word)
 {
@@ -78,7 +78,7 @@ static enum program_from find_program(struct program *p, const struct bash_comma
                                 return FROM_NOWHERE;
                         continue;
                 }
-                /* -c, --eval, and in a bunch of letters: -lc, -Sce */
+                /* -c, --eval, and combined letters: -lc, -Sce */
                 bool is_long = v->text[1] == '-';
                 const char *name = v->text + (is_long ? 2 : 1);
                 size_t len = v->len - (is_long ? 2 : 1);
@@ -156,7 +156,7 @@ void bash_check_interpreter(struct program *p, const struct bash_command *comman
                 break;
         case FROM_INPUT:
                 if (ts_node_is_null(words->input))
-                        break; /* whoever feeds it is looked at there */
+                        break; /* the command that feeds it is checked there */
                 if (source_kind(p->source, words->input) == SH_HERESTRING &&
                     source_children(p->source, words->input, &inner, 1) == 1) {
                         program_evaluate(p, inner, 0, &code);
@@ -191,7 +191,7 @@ static const struct bash_command *first_command(struct program *p, TSNode node, 
         return bash_command(base, name.v[0].len - (size_t)(base - name.v[0].text));
 }
 
-/* What echo or printf say, if it is constant. */
+/* The output of echo or printf, if it is constant. */
 static bool echoed(struct program *p, const struct bash_words *words, struct values *ret)
 {
         struct values word;

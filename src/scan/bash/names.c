@@ -1,4 +1,4 @@
-/* scan/bash/names.c -- what commands are for. */
+/* scan/bash/names.c -- the table of commands. */
 #include <string.h>
 
 #include "base/auto.h"

@@ -1,4 +1,4 @@
-/* scan/bash/value.c -- what a word of a shell may be. */
+/* scan/bash/value.c -- evaluates words of a shell. */
 #include <string.h>
 
 #include "base/auto.h"
@@ -12,7 +12,7 @@ static void add_plain(struct program *p, struct values *ret, const char *text, s
         values_add_text(ret, &p->arena, VALUE_TEXT, text, len);
 }
 
-/* Without the backslashes: in a word before anything, in a string before what is special there. */
+/* Removes backslashes: in a word before any character, in a string before special characters. */
 static void unquoted(struct program *p, const char *text, size_t len, bool in_string, struct values *ret)
 {
         char *plain;
@@ -78,7 +78,7 @@ static void variable(struct program *p, TSNode name, uint32_t scope, struct valu
         ret->other = true;
 }
 
-/* A variable that is an array stands for its elements. */
+/* An array variable stands for its elements. */
 static void elements(struct program *p, const struct values *of, struct values *ret)
 {
         ret->other |= of->other;
@@ -90,7 +90,7 @@ static void elements(struct program *p, const struct values *of, struct values *
         }
 }
 
-/* ${name}, ${name:-default}, ${name[0]}; what else there is changes the text. */
+/* ${name}, ${name:-default}, ${name[0]}; other forms change the text. */
 static void expansion(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         TSNode parts[4], name;
@@ -113,7 +113,7 @@ static void expansion(struct program *p, TSNode node, uint32_t scope, struct val
                         elements(p, &found, ret);
                 program_evaluate(p, parts[1], scope, &standard);
                 values_add_all(ret, &standard);
-                /* From outside it may be anything; what the text itself says is taken for meant. */
+                /* The environment may set any value; a value in the text is taken as the intended one. */
         } else if (source_is(p->source, sign, "#") && n == 1) {
                 values_add(ret, &(struct value){.kind = VALUE_NUMBER});
         } else {
@@ -135,7 +135,7 @@ static void substitution(struct program *p, TSNode node, uint32_t scope, struct 
         if (source_kind(p->source, command) == SH_PIPELINE) {
                 size_t len;
                 const char *text = source_text(p->source, command, &len);
-                /* echo … | base64 -d: something that was hidden */
+                /* echo … | base64 -d: hidden text */
                 if (memmem(text, len, "base64", 6) || memmem(text, len, "xxd", 3) ||
                     memmem(text, len, "rev", 3))
                         values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
