@@ -108,6 +108,12 @@ void api_reply_err(struct call *call, const struct cella_err *err)
                 http_reply(call->request, status, "application/json", "{\"error\":{}}", 12);
 }
 
+void api_reply_refusal(struct call *call, const struct cella_err *err)
+{
+        call->logged = true;
+        api_reply_err(call, err);
+}
+
 struct box_sandbox *api_sandbox(struct call *call)
 {
         struct cella_err err = {0};

@@ -99,6 +99,8 @@ void api_reply_nothing(struct call *call);                                  /* 2
 struct exec_request;
 void api_record_refusal(struct call *call, const struct exec_request *request, const struct cella_err *err);
 void api_reply_err(struct call *call, const struct cella_err *err);
+/* The same for a request that the log already has. */
+void api_reply_refusal(struct call *call, const struct cella_err *err);
 json_t *api_error(struct call *call, const struct cella_err *err); /* the object, for a stream */
 int api_status(enum cella_kind kind);
 

@@ -124,11 +124,11 @@ void context_remove_all(struct box_sandbox *sandbox);
 struct context *context_find(const struct box_sandbox *sandbox, const char *id);
 json_t *context_to_json(const struct context *context);
 
-/* Runs code in it; takes what *request holds, on failure too.  Does not refuse code: callers use
- * exec_request_scan_first() before. */
+/* Runs code in it.  Takes what *request holds, on failure too; then the log has the refusal.  Does not scan
+ * the code: callers use exec_request_scan_first() before.  No event comes from within this call. */
 int context_run_new(struct context *context, const struct caller *caller, struct exec_request *request,
-                    const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
-                    void *who, struct context_run **ret, struct cella_err *err);
+                    bool streamed, const struct context_run_events *events, void *who,
+                    struct context_run **ret, struct cella_err *err);
 void context_run_release(struct context_run *run); /* no more events */
 void context_run_wait(struct context_run *run, bool wait);
 /* SIGINT, and after the grace time the whole context is killed. */

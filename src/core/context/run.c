@@ -477,11 +477,14 @@ static int check_cpu_time(const struct context *c, const struct exec_request *re
 }
 
 int context_run_new(struct context *c, const struct caller *caller, struct exec_request *request,
-                    const struct cella_limits *limits, bool streamed, const struct context_run_events *events,
-                    void *who, struct context_run **ret, struct cella_err *err)
+                    bool streamed, const struct context_run_events *events, void *who,
+                    struct context_run **ret, struct cella_err *err)
 {
         struct context_run *run = NULL;
-        int r = check_idle(c, err);
+        struct cella_limits limits;
+        int r = exec_request_limits(request, c->home, &limits, err);
+        if (r == 0)
+                r = check_idle(c, err);
         if (r == 0)
                 r = check_cpu_time(c, request, err);
         if (r == 0 && (!(run = calloc(1, sizeof *run)) || id_make("exe_", run->id) < 0))
@@ -496,7 +499,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         run->box = c->box;
         run->request = *request;
         *request = (struct exec_request){0};
-        run->limits = *limits;
+        run->limits = limits;
         run->streamed = streamed;
         run->pid = driver_pid(c->driver);
         run->walls = c->task.sandbox->walls;
@@ -513,8 +516,9 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         run->tier = c->home->network.tier;
         observer_init(&run->observer, c->box, &observer_events, &run->result);
         for (int i = 0; i < 2; i++)
-                keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits->output_bytes);
+                keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits.output_bytes);
         if ((r = start(run, err)) < 0) {
+                refusal_record(c->box, caller, &run->request, err);
                 run_free(run);
         } else {
                 if (exec_request_warn(c->box, &run->request))

@@ -219,7 +219,9 @@ void rest_context_delete(struct call *call, json_t *body)
 
 struct running {
         struct call *call;
-        struct context_run *run;
+        struct exec_request request; /* while a worker thread scans its code */
+        struct scan_job *scan;
+        struct context_run *run; /* NULL: not started yet */
         struct sse sse;
         bool streams, detach, base64;
 };
@@ -227,15 +229,17 @@ struct running {
 static void run_gone(struct http_request *request, void *context)
 {
         struct running *r = context;
-        struct context_run *run = r->run;
-        bool detach = r->detach;
         (void)request;
-        if (r->streams)
-                sse_forget(&r->sse);
+        if (r->run) {
+                if (r->streams)
+                        sse_forget(&r->sse);
+                context_run_release(r->run);
+                if (!r->detach)
+                        context_run_cancel(r->run);
+        }
+        scan_job_cancel(r->scan);
+        exec_request_done(&r->request);
         free(r);
-        context_run_release(run);
-        if (!detach)
-                context_run_cancel(run);
 }
 
 static void run_room(struct http_request *request, void *context)
@@ -303,120 +307,94 @@ static void run_end(struct context_run *run, void *caller)
 static const struct context_run_events plain_events = {.on_end = run_end};
 static const struct context_run_events stream_events = {run_output, run_result, run_violation, run_end};
 
-static void follow(struct running *r)
+/* Frees r if no event will come. */
+static void run(struct running *r, struct context *c)
 {
+        struct call *call = r->call;
+        struct cella_err err = {0};
+        const bool forget = r->detach && !r->streams;
+        int e = context_run_new(c, &call->caller, &r->request, r->streams,
+                                forget       ? NULL
+                                : r->streams ? &stream_events
+                                             : &plain_events,
+                                r, &r->run, &err);
+        if (e < 0 || !r->run) {
+                free(r);
+                api_reply_refusal(call, &err);
+                return;
+        }
         const struct context_run *run = r->run;
+        if (forget) {
+                free(r);
+                api_reply(call, 202,
+                          json_pack("{s:s, s:s, s:s, s:s}", "id", run->id, "sandbox", run->sandbox_id,
+                                    "context", run->context_id, "status", "running"));
+                return;
+        }
         if (r->streams) {
-                sse_begin(&r->sse, r->call, r->base64);
-                http_on_room(r->call->request, run_room, r);
+                sse_begin(&r->sse, call, r->base64);
+                http_on_room(call->request, run_room, r);
                 sse_event(&r->sse, "start",
                           json_pack("{s:s, s:s, s:s, s:i}", "id", run->id, "sandbox", run->sandbox_id,
                                     "context", run->context_id, "pid", run->pid));
         }
-        http_on_gone(r->call->request, run_gone, r);
+        http_on_gone(call->request, run_gone, r);
 }
 
-/* Nothing comes from within context_run_new(): what it is about to say is not read yet. */
-static int run(struct call *call, struct context *c, struct exec_request *request, struct cella_err *err)
+/* allowed: negative if the scan refused the code. */
+static void run_scanned(struct running *r, int allowed, struct cella_err *err)
 {
-        struct cella_limits limits;
-        struct context_run *run = NULL;
-        const struct running about = {.call = call,
-                                      .streams = api_wants_events(call),
-                                      .detach = request->detach,
-                                      .base64 = request->base64};
-        const bool forget = about.detach && !about.streams;
-        struct running *r = forget ? NULL : calloc(1, sizeof *r);
-        int e = r || forget ? exec_request_limits(request, c->home, &limits, err)
-                            : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
-        if (e == 0)
-                e = context_run_new(c, &call->caller, request, &limits, about.streams,
-                                    forget          ? NULL
-                                    : about.streams ? &stream_events
-                                                    : &plain_events,
-                                    r, &run, err);
-        if (e < 0 && !run && request->document) { /* it was refused before context_run_new() took it */
-                api_record_refusal(call, request, err);
-                exec_request_done(request);
+        struct call *call = r->call;
+        struct context *c = allowed < 0 ? NULL : find(call); /* it may be gone after a scan */
+        if (c) {
+                run(r, c);
+                return;
         }
-        if (e < 0 || !run) {
-                call->logged = true; /* context_run_new() has seen to it */
-                free(r);
-                return e;
-        }
-        if (!r) {
-                api_reply(call, 202,
-                          json_pack("{s:s, s:s, s:s, s:s}", "id", run->id, "sandbox", run->sandbox_id,
-                                    "context", run->context_id, "status", "running"));
-                return 0;
-        }
-        *r = about;
-        r->run = run;
-        follow(r);
-        return 0;
-}
-
-/* A run that begins only after a worker has scanned its code. */
-struct scanned_run {
-        struct call *call;
-        struct exec_request request;
-        struct scan_job *scan;
-};
-
-static void scanned_gone(struct http_request *request, void *context)
-{
-        struct scanned_run *s = context;
-        (void)request;
-        scan_job_cancel(s->scan);
-        exec_request_done(&s->request);
-        free(s);
-}
-
-/* Frees s.  r: of the scan; 0: it was allowed. */
-static void scanned_end(struct scanned_run *s, int r, struct cella_err *err)
-{
-        struct call *call = s->call;
-        struct context *c = r < 0 ? NULL : find(call); /* the scan took time: it may be gone */
-        if (r < 0) {
-                api_record_refusal(call, &s->request, err);
-                api_reply_err(call, err);
-        } else if (c && run(call, c, &s->request, err) < 0) {
+        if (allowed < 0) {
+                api_record_refusal(call, &r->request, err);
                 api_reply_err(call, err);
         }
-        exec_request_done(&s->request);
-        free(s);
+        exec_request_done(&r->request);
+        free(r);
 }
 
 static void on_scanned(void *context, int r, const struct scan_report *report)
 {
-        struct scanned_run *s = context;
+        struct running *running = context;
         struct cella_err err = {0};
-        http_on_gone(s->call->request, NULL, NULL);
-        scanned_end(s, exec_request_decide(s->call->box, &s->request, r, report, &err), &err);
+        http_on_gone(running->call->request, NULL, NULL);
+        running->scan = NULL;
+        r = exec_request_decide(running->call->box, &running->request, r, report, &err);
+        run_scanned(running, r, &err);
 }
 
 void rest_context_run(struct call *call, json_t *body)
 {
-        struct context *c = find(call);
-        struct scanned_run *s = c ? calloc(1, sizeof *s) : NULL;
+        const struct context *c = find(call);
+        struct running *r = c ? calloc(1, sizeof *r) : NULL;
         struct cella_err err = {0};
-        if (!s) {
+        if (!r) {
                 json_decref(body);
-                if (c && err_set(&err, CELLA_INTERNAL, -ENOMEM, "run"))
+                if (c) {
+                        err_set(&err, CELLA_INTERNAL, -ENOMEM, "run");
                         api_reply_err(call, &err);
+                }
                 return;
         }
-        s->call = call;
         json_object_set_new(body, "runtime", json_string(c->runtime));
-        int r = exec_request_from(body, &s->request, &err);
-        if (r < 0) {
-                free(s);
+        int e = exec_request_from(body, &r->request, &err);
+        if (e < 0) {
+                free(r);
                 api_reply_err(call, &err);
                 return;
         }
-        r = exec_request_scan_first(call->box, &s->request, on_scanned, s, &s->scan, &err);
-        if (r == 0)
-                http_on_gone(call->request, scanned_gone, s);
+        r->call = call;
+        r->streams = api_wants_events(call);
+        r->detach = r->request.detach;
+        r->base64 = r->request.base64;
+        e = exec_request_scan_first(call->box, &r->request, on_scanned, r, &r->scan, &err);
+        if (e == 0)
+                http_on_gone(call->request, run_gone, r);
         else
-                scanned_end(s, r, &err);
+                run_scanned(r, e, &err);
 }

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/parse.h"
-#include "core/execution/execution.h"
+#include "core/execution/submit.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
 
@@ -50,15 +50,29 @@ static struct execution *find(struct call *call)
 /* ---- starting ---- */
 
 struct starting {
+        struct submission submission;
         struct call *call;
-        struct execution *execution;
 };
 
-static void let_go(struct starting *s)
+static void starting_free(struct starting *s)
 {
         http_on_gone(s->call->request, NULL, NULL);
-        execution_release(s->execution);
         free(s);
+}
+
+static void on_accepted(struct submission *submission, struct execution *ex)
+{
+        (void)submission;
+        ex->no_deadline = ex->request.timeout_ms == 0 && !json_object_get(ex->request.limits, "timeout_ms");
+        ex->task.idle_matters_not = true;
+}
+
+static void on_refused(struct submission *submission, const struct cella_err *err)
+{
+        struct starting *s = list_entry(submission, struct starting, submission);
+        struct call *call = s->call;
+        starting_free(s);
+        api_reply_refusal(call, err);
 }
 
 static void on_started(struct execution *ex, int terminal, void *context)
@@ -67,7 +81,8 @@ static void on_started(struct execution *ex, int terminal, void *context)
         (void)terminal;
         execution_keep_process(ex->task.sandbox, ex);
         api_reply(s->call, 201, process_to_json(ex));
-        let_go(s);
+        starting_free(s);
+        execution_release(ex);
 }
 
 static void on_end(struct execution *ex, void *context)
@@ -75,31 +90,24 @@ static void on_end(struct execution *ex, void *context)
         struct starting *s = context;
         struct cella_err err = {0};
         err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the process was gone before it had begun");
-        s->call->logged = true; /* by executions_settle() */
-        api_reply_err(s->call, ex->failure.kind ? &ex->failure : &err);
-        let_go(s);
+        api_reply_refusal(s->call, ex->failure.kind ? &ex->failure : &err);
+        starting_free(s);
+        execution_release(ex);
 }
 
 static void on_gone(struct http_request *request, void *context)
 {
         struct starting *s = context;
-        struct execution *ex = s->execution;
         (void)request;
-        execution_ref(ex);
-        execution_release(ex);
+        submission_cancel(&s->submission); /* no client knows its pid */
         free(s);
-        execution_cancel(ex); /* nobody knows of it */
-        execution_unref(ex);
 }
-
-static const struct execution_events events = {.on_started = on_started, .on_end = on_end};
 
 void rest_process_start(struct call *call, json_t *body)
 {
-        struct exec_request request = {0};
-        struct cella_limits limits;
+        static const struct submission_events events = {on_accepted, on_refused};
+        static const struct execution_events execution_events = {.on_started = on_started, .on_end = on_end};
         struct cella_err err = {0};
-        struct execution *ex = NULL;
         struct box_sandbox *sb = api_sandbox(call);
         struct starting *s = sb ? calloc(1, sizeof *s) : NULL;
         if (!s) {
@@ -110,31 +118,21 @@ void rest_process_start(struct call *call, json_t *body)
                 }
                 return;
         }
-        int r = exec_request_from(body, &request, &err);
-        if (r == 0) {
-                r = exec_request_admit(call->box, &call->caller, &request, false, &err);
-                if (r == 0)
-                        r = exec_request_limits(&request, sb, &limits, &err);
-                if (r < 0) {
-                        api_record_refusal(call, &request, &err);
-                        exec_request_done(&request);
-                }
-        }
-        bool endless = r == 0 && request.timeout_ms == 0 && !json_object_get(request.limits, "timeout_ms");
-        if (r == 0)
-                r = execution_new(call->box, &call->caller, sb, &request, &limits, EXECUTION_BACKGROUND,
-                                  &events, s, &ex, &err);
-        if (r < 0 || !ex) {
+        s->call = call;
+        s->submission = (struct submission){.box = call->box,
+                                            .caller = &call->caller,
+                                            .sandbox = sb,
+                                            .kind = EXECUTION_BACKGROUND,
+                                            .events = &events,
+                                            .execution_events = &execution_events,
+                                            .context = s};
+        if (submission_read(&s->submission, body, &err) < 0) {
                 free(s);
-                api_reply_err(call, &err);
+                api_reply_refusal(call, &err);
                 return;
         }
-        s->call = call;
-        s->execution = ex;
-        ex->no_deadline = endless;
-        ex->task.idle_matters_not = true;
         http_on_gone(call->request, on_gone, s);
-        execution_start(ex);
+        submission_start(&s->submission);
 }
 
 void rest_process_list(struct call *call, json_t *body)

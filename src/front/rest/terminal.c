@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "core/execution/execution.h"
+#include "core/execution/submit.h"
 #include "engine/pty.h"
 #include "front/auth.h"
 #include "front/rest/rest.h"
@@ -24,7 +24,8 @@ struct terminal {
         struct box *box;
         struct caller caller;
         bool local; /* came over the Unix socket */
-        struct execution *execution;
+        struct submission submission;
+        uint16_t columns, rows;    /* of its window, when it starts */
         struct http_websocket *ws; /* NULL: not yet, or closed */
         uv_poll_t poll;
         int master;  /* -1: none, or at its end */
@@ -154,7 +155,7 @@ static bool may_stay(struct terminal *t)
                 return true;
         http_websocket_close(t->ws, 1008, "the key was removed");
         if (!t->ended)
-                execution_cancel(t->execution);
+                execution_cancel(t->submission.execution);
         return false;
 }
 
@@ -170,8 +171,8 @@ static void on_message(struct http_websocket *ws, bool text, const char *data, s
         struct terminal *t = context;
         if (!may_stay(t))
                 return;
-        if (t->execution->task.sandbox)
-                sandbox_touch(t->execution->task.sandbox);
+        if (t->submission.execution->task.sandbox)
+                sandbox_touch(t->submission.execution->task.sandbox);
         if (text) {
                 hear(t, data, len);
                 return;
@@ -204,7 +205,7 @@ static void on_closed(struct http_websocket *ws, void *context)
         list_remove(&t->link);
         close_master(t); /* hangs up */
         if (!t->ended)
-                execution_cancel(t->execution);
+                execution_cancel(t->submission.execution);
         else
                 let_go(t);
 }
@@ -263,9 +264,8 @@ static void on_end(struct execution *ex, void *context)
                 continue;
         if (t->call) {
                 http_on_gone(t->call->request, NULL, NULL);
-                t->call->logged = true; /* by executions_settle() */
                 err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENODEV, "terminal: this sandbox cannot have one");
-                api_reply_err(t->call, ex->failure.kind ? &ex->failure : &err);
+                api_reply_refusal(t->call, ex->failure.kind ? &ex->failure : &err);
         }
         if (t->ws) {
                 int n = snprintf(text, sizeof text, "{\"exit_code\": %d}", ex->result.exit_code);
@@ -281,10 +281,25 @@ static void on_gone(struct http_request *request, void *context)
         struct terminal *t = context;
         (void)request;
         t->call = NULL;
-        execution_cancel(t->execution);
+        execution_cancel(t->submission.execution);
 }
 
-static const struct execution_events events = {.on_started = on_started, .on_end = on_end};
+static void on_accepted(struct submission *submission, struct execution *ex)
+{
+        const struct terminal *t = list_entry(submission, struct terminal, submission);
+        ex->columns = t->columns;
+        ex->rows = t->rows;
+        ex->no_deadline = true;
+}
+
+static void on_refused(struct submission *submission, const struct cella_err *err)
+{
+        struct terminal *t = list_entry(submission, struct terminal, submission);
+        struct call *call = t->call;
+        free(t);
+        http_on_gone(call->request, NULL, NULL);
+        api_reply_refusal(call, err);
+}
 
 static void take_word(void *context, const char *name, const char *value)
 {
@@ -307,43 +322,48 @@ static json_t *make_request(const struct http_request *request)
 
 void rest_terminal(struct call *call, json_t *body)
 {
+        static const struct submission_events events = {on_accepted, on_refused};
+        static const struct execution_events execution_events = {.on_started = on_started, .on_end = on_end};
         struct box_sandbox *sb = api_sandbox(call);
-        const char *upgrade = http_header(call->request, "Upgrade");
         struct cella_err err = {0};
-        struct exec_request request;
         uint64_t columns, rows;
         (void)body;
         if (!sb || api_number(call, "cols", 1, 10000, 80, &columns) < 0 ||
             api_number(call, "rows", 1, 10000, 24, &rows) < 0)
                 return;
-        if (!upgrade) { /* before anything is started */
+        if (!http_header(call->request, "Upgrade")) { /* before anything is started */
                 struct http_websocket *none;
                 http_websocket_accept(call->request, MESSAGE_MAX, &ws_events, NULL, &none);
                 return;
         }
         struct terminal *t = calloc(1, sizeof *t);
-        struct execution *ex = NULL;
-        int r = t ? exec_request_from(make_request(call->request), &request, &err)
-                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "terminal");
-        if (r == 0)
-                r = execution_new(call->box, &call->caller, sb, &request, &sb->limits, EXECUTION_TERMINAL,
-                                  &events, t, &ex, &err);
-        if (r < 0 || !ex || !t) {
-                free(t);
+        if (!t) {
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "terminal");
                 api_reply_err(call, &err);
                 return;
         }
-        t->call = call;
+        *t = (struct terminal){.call = call,
+                               .api = call->api,
+                               .box = call->box,
+                               .caller = call->caller,
+                               .local = http_peer(call->request)->local,
+                               .columns = (uint16_t)columns,
+                               .rows = (uint16_t)rows,
+                               .master = -1};
+        t->submission = (struct submission){.box = t->box,
+                                            .caller = &t->caller,
+                                            .sandbox = sb,
+                                            .kind = EXECUTION_TERMINAL,
+                                            .events = &events,
+                                            .execution_events = &execution_events,
+                                            .context = t};
         list_init(&t->link);
-        t->api = call->api;
-        t->box = call->box;
-        t->caller = call->caller;
-        t->local = http_peer(call->request)->local;
-        t->execution = ex;
-        t->master = -1;
-        ex->columns = (uint16_t)columns;
-        ex->rows = (uint16_t)rows;
-        ex->no_deadline = true;
+        if (submission_read(&t->submission, make_request(call->request), &err) < 0) {
+                free(t);
+                api_reply_refusal(call, &err);
+                return;
+        }
+        t->submission.request.scanned = true; /* what is typed later is not scanned either */
         http_on_gone(call->request, on_gone, t);
-        execution_start(ex);
+        submission_start(&t->submission);
 }

@@ -21,9 +21,6 @@ struct tool_call {
 /* The end of a call; *call is gone after it, unless tool_begin() is still at work. */
 void tool_end(struct tool_call *call, const struct tool_result *result);
 void tool_fail(struct tool_call *call, const struct cella_err *err);
-/* Records that a call that was to run this request was refused; tool_fail() does it for those without one. */
-void tool_record_refusal(struct tool_call *call, const struct exec_request *request,
-                         const struct cella_err *err);
 /* The result is this document, which is taken. */
 void tool_end_json(struct tool_call *call, json_t *document);
 void tool_result_done(struct tool_result *result);

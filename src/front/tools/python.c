@@ -386,7 +386,6 @@ static int start_run(struct python *p, struct cella_err *err)
         const struct tool_call *call = p->call;
         json_t *packages = json_object_get(call->arguments, "packages");
         struct exec_request request;
-        struct cella_limits limits;
         p->packages_are_there |= json_array_size(packages) == 0;
         json_t *code = p->packages_are_there ? json_incref(json_object_get(call->arguments, "code"))
                                              : code_for_packages(packages);
@@ -396,18 +395,14 @@ static int start_run(struct python *p, struct cella_err *err)
                          : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0)
                 return r;
-        if ((r = exec_request_limits(&request, p->context->home, &limits, err)) < 0) {
-                exec_request_done(&request);
-                return r;
-        }
         request.scanned = p->scanned || !p->packages_are_there; /* the code for packages is our own */
         if (p->packages_are_there) {
                 request.report = p->report;
                 p->report = NULL;
         }
-        r = context_run_new(p->context, &call->caller, &request, &limits, false,
+        r = context_run_new(p->context, &call->caller, &request, false,
                             p->packages_are_there ? &events : &silent, p, &p->run, err);
-        p->call->logged = r < 0; /* context_run_new() has recorded its refusal */
+        p->call->logged = r < 0; /* by context_run_new() */
         return r;
 }
 

@@ -6,9 +6,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "core/execution/execution.h"
-#include "core/image/images.h"
-#include "core/request/scan_job.h"
+#include "core/execution/submit.h"
 #include "front/tools/parts.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
@@ -124,13 +122,9 @@ const struct field *shell_tool_input(void)
 /* ---- running ---- */
 
 struct running {
+        struct submission submission;
         struct tool_call *call;
-        struct execution *execution;
         bool bare; /* sandbox.exec: three fields, and a timeout is an error */
-        /* It waits for one of these before it is run: */
-        struct scan_job *scan;
-        struct image_wait *wait;
-        struct exec_request request;
 };
 
 static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
@@ -184,149 +178,55 @@ static void on_end(struct execution *ex, void *context)
         free(run);
 }
 
-static void cancel(struct tool_call *call)
+static void on_refused(struct submission *submission, const struct cella_err *err)
 {
-        struct running *run = call->data;
-        struct execution *ex = run->execution;
-        execution_ref(ex);
-        execution_release(ex);
-        execution_cancel(ex);
-        execution_unref(ex);
-        free(run);
-}
-
-static int find_sandbox(struct tool_call *call, struct exec_request *request, struct box_sandbox **ret,
-                        struct cella_err *err)
-{
-        uint64_t timeout_ms = request->timeout_ms;
-        /* One that stays is not made after the limits of its first call. */
-        if (request->session)
-                request->timeout_ms = 0;
-        int r = exec_request_sandbox(call->box, &call->caller, request, ret, err);
-        request->timeout_ms = timeout_ms;
-        return r;
-}
-
-/* Its image, if it has one, is there. */
-static void go_on(struct running *run)
-{
-        static const struct execution_events quiet = {.on_violation = on_violation, .on_end = on_end};
-        static const struct execution_events loud = {NULL, on_output, on_violation, on_end};
+        struct running *run = list_entry(submission, struct running, submission);
         struct tool_call *call = run->call;
-        struct box_sandbox *sb = NULL;
-        struct cella_limits limits;
-        struct cella_err err = {0};
-        int r = find_sandbox(call, &run->request, &sb, &err);
-        if (r == 0)
-                r = exec_request_limits(&run->request, sb, &limits, &err);
-        if (r == 0)
-                r = execution_new(call->box, &call->caller, sb, &run->request, &limits, EXECUTION_PLAIN,
-                                  call->options.events->on_output ? &loud : &quiet, run, &run->execution,
-                                  &err);
-        if (r < 0 && run->request.document) { /* execution_new() did not take it */
-                tool_record_refusal(call, &run->request, &err);
-                exec_request_done(&run->request);
-        }
-        if (r < 0) {
-                if (sb && sb->one_shot)
-                        sandbox_remove(sb);
-                free(run);
-                tool_fail(call, &err);
-                return;
-        }
-        call->data = run;
-        call->cancel = cancel;
-        execution_start(run->execution);
-}
-
-static void on_image(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
-                     void *context)
-{
-        struct running *run = context;
-        struct tool_call *call = run->call;
-        (void)wait, (void)end;
-        call->cancel = NULL;
-        if (!err) {
-                go_on(run);
-                return;
-        }
-        tool_record_refusal(call, &run->request, err);
-        exec_request_done(&run->request);
+        call->logged = true;
         free(run);
         tool_fail(call, err);
 }
 
-static void cancel_wait(struct tool_call *call)
+static void cancel(struct tool_call *call)
 {
         struct running *run = call->data;
-        if (run->scan)
-                scan_job_cancel(run->scan);
-        else
-                image_wait_cancel(run->wait);
-        exec_request_done(&run->request);
+        submission_cancel(&run->submission);
         free(run);
-}
-
-/* r: whether it was admitted. */
-static void run_admitted(struct running *run, int r, struct cella_err *err)
-{
-        static const struct image_events events = {.on_end = on_image};
-        struct tool_call *call = run->call;
-        if (r == 0)
-                r = exec_request_image(call->box, &call->caller, &run->request, &events, run, &run->wait,
-                                       err);
-        if (r < 0) {
-                tool_record_refusal(call, &run->request, err);
-                exec_request_done(&run->request);
-                free(run);
-                tool_fail(call, err);
-        } else if (r > 0) {
-                go_on(run);
-        } else {
-                call->data = run;
-                call->cancel = cancel_wait;
-        }
-}
-
-static void on_scanned(void *context, int r, const struct scan_report *report)
-{
-        struct running *run = context;
-        struct tool_call *call = run->call;
-        struct cella_err err = {0};
-        call->cancel = NULL;
-        run->scan = NULL;
-        r = exec_request_decide(call->box, &run->request, r, report, &err);
-        if (r == 0)
-                r = exec_request_choose(call->box, &call->caller, &run->request, &err);
-        run_admitted(run, r, &err);
 }
 
 /* Takes the document, which is one for POST /v1/exec. */
 static void run(struct tool_call *call, json_t *document, bool bare)
 {
+        static const struct submission_events events = {.on_refused = on_refused};
+        static const struct execution_events quiet = {.on_violation = on_violation, .on_end = on_end};
+        static const struct execution_events loud = {NULL, on_output, on_violation, on_end};
         struct running *run = calloc(1, sizeof *run);
         struct cella_err err = {0};
-        int r = run ? exec_request_from(document, &run->request, &err)
-                    : (json_decref(document), err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution"));
-        if (r < 0) {
-                free(run);
+        if (!run) {
+                json_decref(document);
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "execution");
                 tool_fail(call, &err);
                 return;
         }
+        struct submission *s = &run->submission;
         run->call = call;
         run->bare = bare;
-        run->request.list_files = !bare;
-        r = exec_request_admit(call->box, &call->caller, &run->request, true, &err);
-        if (r > 0) {
-                r = scan_job_new(call->box, &run->request, SCAN_TIME_MS, on_scanned, run, &run->scan);
-                if (r == 0) {
-                        call->data = run;
-                        call->cancel = cancel_wait;
-                        return;
-                }
-                err_set(&err, CELLA_INTERNAL, r, "scanner");
+        *s = (struct submission){.box = call->box,
+                                 .caller = &call->caller,
+                                 .kind = EXECUTION_PLAIN,
+                                 .events = &events,
+                                 .execution_events = call->options.events->on_output ? &loud : &quiet,
+                                 .context = run};
+        if (submission_read(s, document, &err) < 0) {
+                on_refused(s, &err);
+                return;
         }
-        run_admitted(run, r, &err);
+        /* The sandbox of a session keeps its limits for later calls. */
+        s->sandbox_ignores_timeout = s->request.session;
+        s->request.list_files = !bare;
+        call->data = run;
+        call->cancel = cancel;
+        submission_start(s);
 }
 
 /* ---- what they have in common ---- */

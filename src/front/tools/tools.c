@@ -148,17 +148,10 @@ void tool_end(struct tool_call *call, const struct tool_result *result)
                 free_call(call);
 }
 
-void tool_record_refusal(struct tool_call *call, const struct exec_request *request,
-                         const struct cella_err *err)
-{
-        if (call->tool->may == MAY_EXEC && !call->logged)
-                refusal_record(call->box, &call->caller, request, err);
-        call->logged = true;
-}
-
 void tool_fail(struct tool_call *call, const struct cella_err *err)
 {
-        tool_record_refusal(call, NULL, err);
+        if (call->tool->may == MAY_EXEC && !call->logged)
+                refusal_record(call->box, &call->caller, NULL, err);
         const struct tool_result result = {.err = *err};
         tool_end(call, &result);
 }
