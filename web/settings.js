@@ -14,8 +14,7 @@ const LAYOUT = [
     {title: "Isolation", icon: "shield", text: "What runs in a sandbox, who shares one, and what it sees of an agent's own files.",
         fields: {mode: "Mode", scope: "Scope", workspace: "Workspace access", workspace_root: "Workspace directory"}},
     {title: "Limits of a sandbox", icon: "sliders", text: "What one sandbox may use. A request can ask for less, and for more only where its key allows.",
-        fields: {"limits.cpus": "CPU cores", "limits.memory_bytes": "Memory", "limits.disk_bytes": "Disk", "limits.processes": "Processes", "limits.timeout_ms": "Timeout",
-            "limits.cpu_time_ms": "CPU time", "limits.grace_ms": "Grace time", "limits.output_bytes": "Output kept", "limits.open_files": "Open files", "limits.disk_inodes": "Number of files"}},
+        fields: {limits: "Limits"}}, // each has its title in the schema
     {title: "Network", icon: "pulse", text: "What code may reach. Private, link-local and metadata addresses stay closed in every tier unless listed by hand.",
         fields: {"network.tier": "Network", "network.allowed_domains": "Allowed domains", "network.blocked_domains": "Blocked domains", "network.allowed_private": "Private addresses that may be reached",
             "network.connections": "Connections at once", "network.bytes_per_execution": "Traffic of one execution", "network.idle_timeout_ms": "Idle connections"}},
@@ -56,6 +55,7 @@ const differences = (fields, from, to) => [...fields.keys()].filter((path) => !s
     .map((path) => ({path, from: get(from, path), to: get(to, path)}));
 
 const TITLES = Object.assign({}, ...LAYOUT.map((section) => section.fields));
+const PLACED = Object.keys(TITLES);
 const titleOf = (path) => TITLES[path] ?? path.split(".").at(-1).replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
 
 /* ---- what outlives leaving the page and coming back, but not the key ---- */
@@ -76,6 +76,8 @@ export async function mount(root, {signal}) {
 class SettingsPage {
     constructor(root, schema, now, images, signal) {
         Object.assign(this, {signal, images, fields: new Map(leaves(schema)), controls: new Map(), wrong: new Map(), saving: false});
+        for (const [path, {title}] of this.fields)
+            if (title) TITLES[path] ??= title;
         this.what = h("div", {class: "save-what"});
         this.saver = button({label: "Save", icon: "check", kind: "primary", onclick: () => this.save()});
         // The buttons stay: one that is put anew while it is being pressed hears of no click.
@@ -107,8 +109,7 @@ class SettingsPage {
 
     /* ---- what is on the page ---- */
     layout() {
-        const placed = new Set(Object.keys(TITLES));
-        const covered = (path) => placed.has(path) || [...placed].some((p) => path.startsWith(`${p}.`));
+        const covered = (path) => PLACED.some((p) => path === p || path.startsWith(`${p}.`));
         const other = [...this.fields.keys()].filter((path) => !covered(path));
         return LAYOUT.map((section) => {
             const named = Object.keys(section.fields).flatMap((path) => this.fields.has(path) ? [path] : [...this.fields.keys()].filter((p) => p.startsWith(`${path}.`)));

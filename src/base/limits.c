@@ -11,26 +11,27 @@
 #define DAY_MS (24 * UINT64_C(3600000))
 
 const struct limit limits_table[] = {
-        {"timeout_ms", "timeout", LIMIT_TIME, 0, FIELD(timeout_ms), 1, 7 * DAY_MS, 300000,
-         "wall time until SIGTERM, then SIGKILL"},
-        {"grace_ms", "grace", LIMIT_TIME, 0, FIELD(grace_ms), 0, 600000, 2000,
-         "from SIGTERM to SIGKILL; never more than the timeout"},
-        {"cpu_time_ms", "cpu-time", LIMIT_TIME, CELLA_LIMIT_CPU_TIME, FIELD(cpu_time_ms), 1, 7 * DAY_MS, 0,
-         "CPU time of all processes together"},
-        {"memory_bytes", "memory", LIMIT_BYTES, CELLA_LIMIT_MEMORY, FIELD(memory_bytes), 4 * K *K,
-         1024 * K *K *K, 512 * K *K, "memory of all processes and files in /tmp, swap included"},
-        {"cpus", "cpus", LIMIT_CORES, CELLA_LIMIT_CPUS, FIELD(cpus_milli), 10, 1024000, 1000,
-         "CPU cores of all processes together; 0.5 is half of one"},
-        {"disk_bytes", "disk", LIMIT_BYTES, CELLA_LIMIT_DISK, FIELD(disk_bytes), 64 * K, 1024 * K *K *K,
-         256 * K *K, "bytes in the private file system"},
-        {"disk_inodes", "inodes", LIMIT_COUNT, 0, FIELD(disk_inodes), 16, 100000000, 65536,
-         "files in the private file system"},
-        {"processes", "processes", LIMIT_COUNT, CELLA_LIMIT_PROCESSES, FIELD(processes), 1, 100000, 64,
-         "processes and threads at once"},
-        {"open_files", "files", LIMIT_COUNT, 0, FIELD(open_files), 16, 1048576, 1024,
-         "open files of a process"},
-        {"output_bytes", "output", LIMIT_BYTES, 0, FIELD(output_bytes), 0, K *K *K, K *K,
-         "kept of stdout and of stderr: the first half and the last"},
+        {"timeout_ms", "timeout", "Timeout", LIMIT_TIME, LIMIT_OF_EXECUTION, 0, NULL, FIELD(timeout_ms), 1,
+         7 * DAY_MS, 300000, "wall time until SIGTERM, then SIGKILL"},
+        {"grace_ms", "grace", "Grace time", LIMIT_TIME, LIMIT_OF_EXECUTION, 0, NULL, FIELD(grace_ms), 0,
+         600000, 2000, "from SIGTERM to SIGKILL; never more than the timeout"},
+        {"cpu_time_ms", "cpu-time", "CPU time", LIMIT_TIME, LIMIT_OF_EXECUTION, CELLA_LIMIT_CPU_TIME,
+         "limit:cpu_time", FIELD(cpu_time_ms), 1, 7 * DAY_MS, 0, "CPU time of all processes together"},
+        {"memory_bytes", "memory", "Memory", LIMIT_BYTES, LIMIT_OF_SANDBOX, CELLA_LIMIT_MEMORY,
+         "limit:memory", FIELD(memory_bytes), 4 * K *K, 1024 * K *K *K, 512 * K *K,
+         "memory of all processes and files in /tmp, swap included"},
+        {"cpus", "cpus", "CPU cores", LIMIT_CORES, LIMIT_OF_SANDBOX, CELLA_LIMIT_CPUS, "limit:cpus",
+         FIELD(cpus_milli), 10, 1024000, 1000, "CPU cores of all processes together; 0.5 is half of one"},
+        {"disk_bytes", "disk", "Disk", LIMIT_BYTES, LIMIT_OF_SANDBOX, CELLA_LIMIT_DISK, "limit:disk",
+         FIELD(disk_bytes), 64 * K, 1024 * K *K *K, 256 * K *K, "bytes in the private file system"},
+        {"disk_inodes", "inodes", "Number of files", LIMIT_COUNT, LIMIT_OF_SANDBOX, 0, NULL,
+         FIELD(disk_inodes), 16, 100000000, 65536, "files in the private file system"},
+        {"processes", "processes", "Processes", LIMIT_COUNT, LIMIT_OF_SANDBOX, CELLA_LIMIT_PROCESSES,
+         "limit:processes", FIELD(processes), 1, 100000, 64, "processes and threads at once"},
+        {"open_files", "files", "Open files", LIMIT_COUNT, LIMIT_OF_SANDBOX, 0, NULL, FIELD(open_files), 16,
+         1048576, 1024, "open files of a process"},
+        {"output_bytes", "output", "Output kept", LIMIT_BYTES, LIMIT_OF_EXECUTION, 0, NULL,
+         FIELD(output_bytes), 0, K *K *K, K *K, "kept of stdout and of stderr: the first half and the last"},
 };
 const size_t limits_table_len = ARRAY_LEN(limits_table);
 
@@ -83,4 +84,32 @@ int limits_check(const struct cella_limits *limits, struct cella_err *err)
                                        (unsigned long long)l->max);
         }
         return 0;
+}
+
+uint32_t limits_bits(void)
+{
+        uint32_t bits = 0;
+        for (size_t i = 0; i < limits_table_len; i++)
+                bits |= limits_table[i].bit;
+        return bits;
+}
+
+const struct limit *limit_of_bits(uint32_t bits)
+{
+        const uint32_t lowest = bits & -bits;
+        for (size_t i = 0; i < limits_table_len; i++)
+                if (limits_table[i].bit & lowest)
+                        return &limits_table[i];
+        return NULL;
+}
+
+bool limits_fit_sandbox(const struct cella_limits *made, const struct cella_limits *wanted)
+{
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                const uint64_t a = limit_get(made, l), b = limit_get(wanted, l);
+                if (l->scope == LIMIT_OF_SANDBOX ? a != b : l->bit && (a == 0) != (b == 0))
+                        return false;
+        }
+        return true;
 }

@@ -199,7 +199,7 @@ static const struct field docker_fields[] = {
 /* From the one table of limits. */
 static void make_limits(struct field fields[32])
 {
-        static char standards[32][24];
+        static char standards[32][24], helps[32][128];
         for (size_t i = 0; i < limits_table_len && i < 31; i++) {
                 const struct limit *l = &limits_table[i];
                 bool cores = l->unit == LIMIT_CORES, none = l->standard == 0 && l->min > 0;
@@ -209,6 +209,8 @@ static void make_limits(struct field fields[32])
                         snprintf(standards[i], sizeof standards[i], "%.3f", (double)l->standard / 1000);
                 else
                         snprintf(standards[i], sizeof standards[i], "%llu", (unsigned long long)l->standard);
+                snprintf(helps[i], sizeof helps[i], "%s%s", l->help,
+                         l->scope == LIMIT_OF_EXECUTION ? "; each execution may have its own" : "");
                 fields[i] = (struct field){
                         .name = l->name,
                         .type = cores ? FIELD_NUMBER : FIELD_INTEGER,
@@ -216,7 +218,8 @@ static void make_limits(struct field fields[32])
                         .min = (int64_t)l->min,
                         .max = !strcmp(l->name, "output_bytes") ? OUTPUT_BYTES_MAX : (int64_t)l->max,
                         .standard = standards[i],
-                        .help = l->help,
+                        .help = helps[i],
+                        .title = l->title,
                 };
         }
 }

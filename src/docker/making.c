@@ -48,14 +48,12 @@ static bool is_name(const char *name)
 
 static const char *check(const struct keeper_make *m)
 {
-        const uint32_t limits = CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME |
-                                CELLA_LIMIT_PROCESSES | CELLA_LIMIT_DISK;
         if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
             !ends(m->image, sizeof m->image))
                 return "a string without an end";
         if (!is_name(m->id) || (m->workspace != KEEPER_SCRATCH && !is_name(m->name)))
                 return "a bad name";
-        if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+        if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
             m->network > 1 || m->direct || m->pulls > 1 || m->workspace > KEEPER_READ_WRITE || m->number == 0)
                 return "a value out of range";
         return NULL;
@@ -350,7 +348,6 @@ static int check_limits(struct work *w, struct cella_err *err)
 {
         const struct keeper_make *m = &w->making->make;
         const uint64_t processes = container_processes(m, w->attached);
-        const char *what;
         pid_t pid = see_init(w);
         if (pid > 0)
                 usage_open(pid, w->container, &w->cell->usage);
@@ -364,13 +361,9 @@ static int check_limits(struct work *w, struct cella_err *err)
         uint32_t lacking = w->missing & m->required;
         if (lacking == 0)
                 return 0;
-        what = lacking & CELLA_LIMIT_MEMORY      ? "memory"
-               : lacking & CELLA_LIMIT_PROCESSES ? "processes"
-               : lacking & CELLA_LIMIT_CPUS      ? "CPU cores"
-               : lacking & CELLA_LIMIT_CPU_TIME  ? "CPU time"
-                                                 : "disk";
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                "cgroup: the container engine does not enforce the limit on %s", what);
+                "cgroup: the container engine does not enforce the limit on %s",
+                limit_of_bits(lacking)->name);
         if (w->other_kernel && lacking == CELLA_LIMIT_PROCESSES)
                 return err_hint(err,
                                 "a runtime with a kernel of its own does not count them: ask for no limit of "

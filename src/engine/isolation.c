@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/limits.h"
 #include "jail/walls.h"
 
 void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *ret)
@@ -15,14 +16,6 @@ void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *re
                 {WALL_NET, "net"},       {WALL_IPC, "ipc"},         {WALL_UTS, "uts"},
                 {WALL_CGROUP, "cgroup"}, {WALL_SECCOMP, "seccomp"}, {WALL_LANDLOCK, "landlock"},
         };
-        static const struct {
-                uint32_t limit;
-                const char *name;
-        } names[] = {
-                {CELLA_LIMIT_MEMORY, "limit:memory"},     {CELLA_LIMIT_CPUS, "limit:cpus"},
-                {CELLA_LIMIT_CPU_TIME, "limit:cpu_time"}, {CELLA_LIMIT_PROCESSES, "limit:processes"},
-                {CELLA_LIMIT_DISK, "limit:disk"},
-        };
         memset(ret, 0, sizeof *ret);
         ret->engine = walls & ISOLATION_PODMAN ? "podman" : walls & ISOLATION_DOCKER ? "docker" : "native";
         for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
@@ -31,7 +24,7 @@ void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *re
                 else
                         ret->missing[ret->n_missing++] = layers[i].name;
         }
-        for (size_t i = 0; i < ARRAY_LEN(names); i++)
-                if (missing & names[i].limit)
-                        ret->missing[ret->n_missing++] = names[i].name;
+        const struct limit *l;
+        for (; (l = limit_of_bits(missing)); missing &= ~l->bit)
+                ret->missing[ret->n_missing++] = l->missing;
 }

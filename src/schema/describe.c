@@ -128,6 +128,8 @@ static json_t *describe_field(const struct field *field, unsigned depth)
                 json_object_set_new(schema, "type", json_pack("[ss]", type, "null"));
         else if (type)
                 json_object_set_new(schema, "type", json_pack("s", type));
+        if (field->title)
+                json_object_set_new(schema, "title", json_pack("s", field->title));
         if (field->help)
                 json_object_set_new(schema, "description", json_pack("s", field->help));
         describe_content(schema, field, depth);

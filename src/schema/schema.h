@@ -43,6 +43,7 @@ struct field {
         const struct field *item;   /* of an array or map; its name is ignored */
         const char *standard;       /* default value as JSON text; NULL: none */
         const char *help;           /* one sentence */
+        const char *title;          /* a few words for a form; NULL: made from the name */
         /* Additional check, which sets *err.  May be NULL. */
         int (*check)(const json_t *value, const char *path, struct cella_err *err);
 };

@@ -419,6 +419,17 @@ def time_output_and_memory_are_limited_in_a_pooled_one():
         same(r["status"], "process_limit", "processes")
 
 
+@test(users=("root",))  # an ordinary user's CPU time is not counted here
+def an_execution_may_have_less_cpu_time_than_its_pool():
+    with Daemon(settings={"limits": {"cpu_time_ms": 120000}}) as d:
+        configure(d, PYTHON)
+        r = pooled(d, "python3", "while True: pass", limits={"cpu_time_ms": 300})
+        same(r["status"], "cpu_limit", "the limit of this execution")
+        same(pooled(d, "python3", "print(1)")["stdout"], "1\n", "the pool's own")
+        configure(d, PYTHON, limits={"cpu_time_ms": 60000})
+        same(look(d)["limits"]["cpu_time_ms"], 60000, "the pool's limit, after the settings changed")
+
+
 # Ways to run.
 
 

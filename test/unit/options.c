@@ -33,6 +33,39 @@ TEST(every_limit_has_two_ends)
         }
 }
 
+TEST(every_limit_is_described_once)
+{
+        uint32_t seen = 0;
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                CHECK(l->title && l->help && l->option);
+                CHECK_INT(!l->bit, !l->missing);
+                CHECK_INT(seen & l->bit, 0);
+                seen |= l->bit;
+                if (l->bit)
+                        CHECK(limit_of_bits(l->bit) == l);
+        }
+        CHECK_INT(seen, limits_bits());
+        CHECK(limit_of_bits(0) == NULL);
+        CHECK_STR(limit_of_bits(CELLA_LIMIT_DISK | CELLA_LIMIT_CPUS)->name, "cpus");
+}
+
+TEST(an_execution_fits_a_sandbox_that_was_made_with_other_limits_of_executions)
+{
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                struct cella_limits made, wanted;
+                cella_limits_default(&made);
+                limit_put(&made, l, l->max);
+                wanted = made;
+                CHECK(limits_fit_sandbox(&made, &wanted));
+                limit_put(&wanted, l, l->max - 1);
+                CHECK_INT(limits_fit_sandbox(&made, &wanted), l->scope == LIMIT_OF_EXECUTION);
+                limit_put(&wanted, l, 0); /* without a control group no CPU time is counted */
+                CHECK_INT(limits_fit_sandbox(&made, &wanted), l->scope == LIMIT_OF_EXECUTION && !l->bit);
+        }
+}
+
 TEST(mount_targets_stay_inside_and_out_of_what_the_sandbox_provides)
 {
         static const char *const good[] = {"/data", "/workspace/x", "/opt/tool/bin", "/library", "/run/a"};

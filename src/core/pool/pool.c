@@ -299,17 +299,6 @@ bool pools_give_way(struct box *box, unsigned wanted)
 
 /* ---- taking ---- */
 
-/* Those that belong to the sandbox are the same; the others are each execution's own. */
-static bool same_limits(const struct cella_limits *a, const struct cella_limits *b)
-{
-        static const char *const own[] = {"timeout_ms", "grace_ms", "output_bytes", NULL};
-        for (size_t i = 0; i < limits_table_len; i++)
-                if (limit_get(a, &limits_table[i]) != limit_get(b, &limits_table[i]) &&
-                    word_index(own, limits_table[i].name) < 0)
-                        return false;
-        return true;
-}
-
 /* For what no other serves: nothing waits in its members. */
 static bool is_spare(const struct pool *pool)
 {
@@ -332,8 +321,9 @@ static bool serves(const struct pool *pool, const struct used_image *image, cons
 {
         if (pool->no_image || !used_image_same(pool->image, image))
                 return false;
-        if (spec && (!same_limits(&pool->limits, &spec->limits) || (spec->required && pool->box->missing) ||
-                     pool->network != (spec->network.tier != TIER_RESTRICTED)))
+        if (spec &&
+            (!limits_fit_sandbox(&pool->limits, &spec->limits) || (spec->required && pool->box->missing) ||
+             pool->network != (spec->network.tier != TIER_RESTRICTED)))
                 return false;
         return is_spare(pool) || serves_runtime(pool, image, r);
 }
@@ -469,7 +459,7 @@ static struct pool *find_same(struct list *pools, const char *image, const char 
         list_each (at, pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
                 if (!strcmp(pool->image_name, image) && !strcmp(pool->runtime, runtime) &&
-                    json_equal(pool->preload, preload) && same_limits(&pool->limits, limits))
+                    json_equal(pool->preload, preload) && limits_fit_sandbox(&pool->limits, limits))
                         return pool;
         }
         return NULL;
@@ -489,6 +479,7 @@ static int add_pool(struct box *box, struct list *old, const json_t *entry)
         if (pool) {
                 list_remove(&pool->link);
                 json_decref(preload);
+                pool->limits = limits;
         } else if (!(pool = pool_new(box, runtime, image, preload, &limits))) {
                 return -ENOMEM;
         }

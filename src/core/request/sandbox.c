@@ -127,8 +127,6 @@ int exec_request_sandbox(struct box *box, const struct caller *caller, const str
 int exec_request_limits(const struct exec_request *r, const struct box_sandbox *sb, struct cella_limits *ret,
                         struct cella_err *err)
 {
-        static const char *const own_limits[] = {"timeout_ms", "grace_ms", "cpu_time_ms", "output_bytes",
-                                                 NULL};
         struct cella_limits asked = sb->limits;
         int e = network_check_same(&sb->network, r->network, err);
         if (e < 0)
@@ -141,7 +139,7 @@ int exec_request_limits(const struct exec_request *r, const struct box_sandbox *
                 uint64_t have = limit_get(&sb->limits, l), want = limit_get(&asked, l);
                 if (want == have)
                         continue;
-                if (word_index(own_limits, l->name) < 0)
+                if (l->scope == LIMIT_OF_SANDBOX)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                        "limits.%s belongs to the sandbox, which has %llu", l->name,
                                        (unsigned long long)have);

@@ -55,7 +55,7 @@ const struct field *context_run_fields(void)
                  .help = "the snippet to run"},
                 {.name = "limits",
                  .type = FIELD_OBJECT,
-                 .help = "timeout_ms, grace_ms, cpu_time_ms and output_bytes, not above the sandbox's"},
+                 .help = "those that each execution may have, not above the sandbox's"},
                 {.name = "timeout_ms",
                  .type = FIELD_INTEGER,
                  .min = 1,

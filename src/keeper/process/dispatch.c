@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/limits.h"
 #include "keeper/process/cells.h"
 
 #define KNOWN (CELL_LIVE | CELL_FREEZING | CELL_FROZEN | CELL_DEAD)
@@ -50,14 +51,12 @@ static const char *check_image(const struct keeper_make *m)
 static const char *check_make(const struct keeper_make *m)
 {
         const char *wrong;
-        const uint32_t limits = CELLA_LIMIT_MEMORY | CELLA_LIMIT_CPUS | CELLA_LIMIT_CPU_TIME |
-                                CELLA_LIMIT_PROCESSES | CELLA_LIMIT_DISK;
         if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
             !ends(m->image, sizeof m->image))
                 return "a string without an end";
         if (!is_name(m->id))
                 return "a bad id";
-        if (m->required & ~limits || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+        if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
             m->network > 1 || m->direct > 1 || m->pulls)
                 return "a value out of range";
         if (m->direct &&

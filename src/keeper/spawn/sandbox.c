@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "jail/spec.h"
 #include "keeper/spawn/making.h"
 #include "keeper/spawn/options.h"
@@ -123,9 +124,7 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
         if (!(sb->missing & required))
                 return 0;
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP, "cgroup: the limit on %s cannot be enforced here",
-                sb->missing & required & CELLA_LIMIT_MEMORY ? "memory"
-                : sb->missing & required & CELLA_LIMIT_CPUS ? "CPU cores"
-                                                            : "CPU time");
+                limit_of_bits(sb->missing & required)->name);
         if (m->spec.privileged)
                 return err_hint(err, "a group above this one must hand down the controller: "
                                      "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control");
