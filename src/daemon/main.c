@@ -17,8 +17,8 @@
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/scan.h"
-#include "front/api.h"
 #include "front/auth.h"
+#include "front/server.h"
 
 #define KEEPER_FD 3
 #define LISTENER_FD 4

@@ -1,6 +1,6 @@
-/* front/api.h -- the HTTP API: one table of routes, who may use them, and how answers look.
+/* front/api.h -- what all handlers of the HTTP API share: the request, its answer, the server's state.
  *
- * A handler gets a request that is allowed and whose body is valid, and answers it now or later. */
+ * A handler gets a request that is authorised and has a valid body.  It answers now or later. */
 #pragma once
 #include <jansson.h>
 #include <stdatomic.h>
@@ -59,7 +59,8 @@ struct api {
         api_log log;
         struct list streams;   /* struct sse */
         struct list terminals; /* rest/terminal.c */
-        uv_timer_t guard;      /* while there are some that last: whether they still may */
+        uv_timer_t guard;      /* checks the keys of streams and terminals, while there are any */
+        uv_timer_cb on_guard;
         uv_timer_t heartbeat;
         json_t *openapi;
         struct mcp *mcp;
@@ -72,23 +73,6 @@ struct api {
         unsigned queries;     /* jobs of the thread pool under way */
         atomic_bool ending;   /* those that have not begun do not */
 };
-
-struct api_options {
-        struct box *box;
-        const int *listeners;
-        size_t n_listeners;
-        uid_t owner;
-        const char *listen;
-        int stdio; /* a socket on which a client speaks MCP; taken over; -1: none */
-        api_log log;
-};
-
-int api_new(const struct api_options *options, struct api **ret, struct cella_err *err);
-void api_quiesce(struct api *api);
-struct api *api_free(struct api *api);
-
-extern const struct api_route api_routes[];
-extern const size_t api_routes_len;
 
 /* ---- answers ---- */
 void api_reply(struct call *call, int status, json_t *body);                /* takes body */
@@ -107,10 +91,8 @@ int api_status(enum cella_kind kind);
 /* The sandbox in the path; answers 404 itself and returns NULL if there is none. */
 struct box_sandbox *api_sandbox(struct call *call);
 
-/* Something was begun that lasts: see to it that it does not outlive its key. */
+/* A stream or terminal was opened: it is closed when its key is removed. */
 void api_guard(struct api *api);
-
-json_t *openapi_make(void);
 
 /* Query parameters.  -EINVAL after having answered. */
 bool api_flag(const struct call *call, const char *name);

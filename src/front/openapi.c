@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/api.h"
+#include "front/routes.h"
 
 static const char *const methods[] = {[HTTP_GET] = "get",
                                       [HTTP_POST] = "post",

@@ -1,4 +1,6 @@
 /* front/routes.c -- the table of all routes.  The server, its checks and /openapi.json read it. */
+#include "front/routes.h"
+
 #include "base/auto.h"
 #include "core/request/request.h"
 #include "front/mcp/mcp.h"

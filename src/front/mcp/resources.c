@@ -15,7 +15,7 @@
 #include "core/sandbox/sandbox.h"
 #include "front/log_queue.h"
 #include "front/mcp/mcp.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define SANDBOXES "cella://sandboxes/"
 #define EXECUTIONS "cella://executions/"

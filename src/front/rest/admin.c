@@ -11,6 +11,7 @@
 #include "core/sandbox/queue.h"
 #include "core/sandbox/sandbox.h"
 #include "front/rest/rest.h"
+#include "front/routes.h"
 
 static bool can_run(const struct box *box)
 {

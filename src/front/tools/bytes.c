@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "core/sandbox/operation.h"
 #include "front/rest/files.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 static void bytes_free(struct bytes *b)
 {

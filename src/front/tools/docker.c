@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define STDIN_MAX (16 * 1024 * 1024)
 #define WORDS_MAX 1000

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "core/sandbox/sandbox.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define READ_STANDARD (64 * 1024)
 #define READ_MAX (4 * 1024 * 1024)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 /* Hands the handles on to the request for the box, which is `document` (as POST /v1/exec takes it): its table
  * checks them, and exec_request_grant() opens them. */

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "core/context/context.h"
 #include "core/request/scan_job.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
 #define CONTEXTS_NAME_MAX 64

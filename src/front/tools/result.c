@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "engine/isolation.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define SHOWN_MAX 8192    /* of one value, to a model */
 #define RESULT_USUAL 2048 /* what is in a result beside its output */

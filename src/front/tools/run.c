@@ -7,7 +7,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "core/execution/submit.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
 #define STDIN_MAX (16 * 1024 * 1024)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/sandbox/sandbox.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 const struct field *sandboxes_tool_input(void)
 {

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "core/context/context.h"
 #include "core/request/request.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 struct box_sandbox *target_of_session(struct box *box, const struct caller *caller, const char *session)
 {

@@ -1,4 +1,4 @@
-/* front/tools/parts.h -- what the files of this folder share. */
+/* front/tools/internal.h -- what the files of this folder share. */
 #pragma once
 #include "core/request/request.h"
 #include "engine/result.h"

@@ -1,13 +1,10 @@
-/* front/tools/tools.c -- the table, and the life of a call. */
+/* front/tools/table.c -- the table of tools, and their schemas. */
 #include "front/tools/tools.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/err.h"
-#include "front/tools/parts.h"
+#include "front/tools/internal.h"
 
 #define NOT_THERE                                                                                            \
         "There is no network unless the operator allowed it, and no way to ask the user: no prompts, no "    \
@@ -109,105 +106,4 @@ json_t *tool_output_schema(const struct tool *tool)
         json_t *schema = schema_describe(tool->output());
         open_up(schema);
         return schema;
-}
-
-const char *tool_result_kind(const struct tool_result *result)
-{
-        return result->timeout ? "timeout" : cella_kind_name(result->err.kind);
-}
-
-const char *tool_text(const struct tool_call *call, const char *name)
-{
-        return json_string_value(json_object_get(call->arguments, name));
-}
-
-/* ---- the life of a call ---- */
-
-static void free_call(struct tool_call *call)
-{
-        json_decref(call->arguments);
-        free(call);
-}
-
-void tool_result_done(struct tool_result *result)
-{
-        for (unsigned i = 0; i < result->n_images; i++) {
-                free(result->images[i].mime);
-                free(result->images[i].data);
-        }
-        free(result->json);
-        free(result->text);
-        *result = (struct tool_result){0};
-}
-
-void tool_end(struct tool_call *call, const struct tool_result *result)
-{
-        call->ended = true;
-        call->options.events->on_end(call->options.context, result);
-        if (!call->beginning)
-                free_call(call);
-}
-
-void tool_fail(struct tool_call *call, const struct cella_err *err)
-{
-        if (call->tool->may == MAY_EXEC && !call->logged)
-                refusal_record(call->box, &call->caller, NULL, err);
-        const struct tool_result result = {.err = *err};
-        tool_end(call, &result);
-}
-
-void tool_end_json(struct tool_call *call, json_t *document)
-{
-        struct tool_result result = {.json = document ? json_dumps(document, JSON_COMPACT) : NULL};
-        json_decref(document);
-        if (result.json)
-                result.len = strlen(result.json);
-        else
-                err_set(&result.err, CELLA_INTERNAL, -ENOMEM, "result");
-        tool_end(call, &result);
-        tool_result_done(&result);
-}
-
-static int check(const struct tool *tool, const struct caller *caller, const json_t *arguments,
-                 struct cella_err *err)
-{
-        int r = tool->may ? caller_may(caller, (enum capability)tool->may, err) : 0;
-        return r < 0 ? r : schema_check(tool->input(), arguments, "", err);
-}
-
-struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const struct tool_options *options)
-{
-        struct tool_call *call = calloc(1, sizeof *call);
-        struct cella_err err = {0};
-        struct tool_result refused = {0};
-        if (!call || check(tool, options->caller, arguments, &err) < 0) {
-                if (!call)
-                        err_set(&err, CELLA_INTERNAL, -ENOMEM, "tool");
-                if (tool->may == MAY_EXEC)
-                        refusal_record(options->box, options->caller, NULL, &err);
-                json_decref(arguments);
-                free(call);
-                refused.err = err;
-                options->events->on_end(options->context, &refused);
-                return NULL;
-        }
-        *call = (struct tool_call){.tool = tool,
-                                   .options = *options,
-                                   .caller = *options->caller,
-                                   .box = options->box,
-                                   .arguments = arguments,
-                                   .beginning = true};
-        tool->begin(call);
-        call->beginning = false;
-        if (!call->ended)
-                return call;
-        free_call(call);
-        return NULL;
-}
-
-void tool_cancel(struct tool_call *call)
-{
-        if (call->cancel)
-                call->cancel(call);
-        free_call(call);
 }

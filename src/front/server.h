@@ -1,0 +1,18 @@
+/* front/server.h -- the HTTP server of the API: authorises requests, checks their bodies and calls the
+ * handlers of the routes. */
+#pragma once
+#include "front/api.h"
+
+struct api_options {
+        struct box *box;
+        const int *listeners;
+        size_t n_listeners;
+        uid_t owner;
+        const char *listen;
+        int stdio; /* a socket on which a client speaks MCP; taken over; -1: none */
+        api_log log;
+};
+
+int api_new(const struct api_options *options, struct api **ret, struct cella_err *err);
+void api_quiesce(struct api *api);
+struct api *api_free(struct api *api);
