@@ -32,7 +32,7 @@ int api_status(enum cella_kind kind)
         return (size_t)kind < sizeof codes / sizeof *codes ? codes[kind] : 500;
 }
 
-/* The time is what the daemon took, without the network and the client: browsers show it, and our page. */
+/* The time that the daemon took, without network and client.  Browsers and our web page show it. */
 void api_reply_text(struct call *call, int status, char *text, size_t len)
 {
         char took[48];
@@ -58,7 +58,7 @@ void api_reply_nothing(struct call *call)
         http_reply(call->request, 204, NULL, NULL, 0);
 }
 
-/* What is our own fault gets a name that the log has too. */
+/* An internal error gets an id that is also in the log. */
 json_t *api_error(struct call *call, const struct cella_err *err)
 {
         char message[320];
@@ -96,7 +96,7 @@ void api_reply_err(struct call *call, const struct cella_err *err)
         json_t *body = api_error(call, err);
         if (body)
                 api_reply(call, status, body);
-        else /* words that are no UTF-8 cannot come from us, but let us not fail over them */
+        else /* the text is not UTF-8, which should not happen */
                 http_reply(call->request, status, "application/json", "{\"error\":{}}", 12);
 }
 

@@ -32,8 +32,8 @@ struct api_route {
         /* body: by fields, the handler's own reference; NULL if the route has none. */
         void (*handle)(struct call *call, json_t *body);
         const char *summary;
-        const char *query;  /* names of its parameters, for the description: "path, list, watch" */
-        const char *answer; /* what comes back, in words */
+        const char *query;  /* names of its query parameters, for OpenAPI: "path, list, watch" */
+        const char *answer; /* what the answer is, for OpenAPI */
 };
 
 #define API_BODY_MAX (24u * 1024 * 1024)
@@ -45,7 +45,7 @@ struct call {
         struct http_request *request;
         struct caller caller;
         int64_t begun_us;
-        bool logged; /* the log has it, or will have: its refusal is not recorded once more */
+        bool logged; /* the refusal of this request is in the log, or will be */
         void *data;  /* the handler's own */
 };
 
@@ -64,22 +64,22 @@ struct api {
         uv_timer_t heartbeat;
         json_t *openapi;
         struct mcp *mcp;
-        struct events *events; /* NULL: nobody has asked for any yet */
+        struct events *events; /* NULL: no client has watched events yet */
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;
         struct list log_jobs; /* struct log_job: those that wait */
         bool log_busy;        /* one is on the pool */
         unsigned queries;     /* jobs of the thread pool under way */
-        atomic_bool ending;   /* those that have not begun do not */
+        atomic_bool ending;   /* jobs that have not begun are dropped */
 };
 
 /* ---- answers ---- */
 void api_reply(struct call *call, int status, json_t *body);                /* takes body */
 void api_reply_text(struct call *call, int status, char *text, size_t len); /* takes text: JSON */
 void api_reply_nothing(struct call *call);                                  /* 204 */
-/* Records that this request was refused, before api_reply_err() tells why.  request: NULL if there is none.
- */
+/* Records that this request was refused.  api_reply_err() does it for requests that were not recorded
+ * before.  request: NULL if there is none. */
 struct exec_request;
 void api_record_refusal(struct call *call, const struct exec_request *request, const struct cella_err *err);
 void api_reply_err(struct call *call, const struct cella_err *err);

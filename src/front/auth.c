@@ -1,9 +1,8 @@
-/* front/auth.c -- who a request comes from, and whether it may come at all.
+/* front/auth.c -- who sent a request, and whether it is allowed at all.
  *
- * A browser on this machine can be made to send requests to loopback by any web page, and by DNS
- * rebinding to read the answers.  It cannot hide which name it used (Host) and which page it came
- * from (Origin; where it sends none, as with an image, Sec-Fetch-Site): all are looked at before
- * anything else. */
+ * Any web page can make a browser on this machine send requests to loopback, and with DNS rebinding it can
+ * read the answers.  The browser always sends the name it used (Host) and the page it came from (Origin, or
+ * Sec-Fetch-Site for images and the like).  All of them are checked before anything else. */
 #include "front/auth.h"
 
 #include <errno.h>
@@ -63,8 +62,8 @@ static int check_origin(const struct http_request *request, struct cella_err *er
         return name && host && !strcasecmp(name, host) ? 0 : refuse_name("Origin", origin, err);
 }
 
-/* What a page loads without reading it has no Origin, but takes its time, and a place.  Links to our
- * page are open. */
+/* A page can load our resources without an Origin, for example as an image.  It cannot read them, but it
+ * can measure time.  Links to our web page are allowed. */
 static int check_site(const struct http_request *request, bool open, struct cella_err *err)
 {
         const char *site = http_header(request, "Sec-Fetch-Site");
@@ -94,9 +93,9 @@ static bool is_websocket(const struct http_request *request)
         return false;
 }
 
-/* A script in a browser cannot put a header on a WebSocket; what it can name are protocols: "cella,
- * cella.key.KEY".  In the address the key would be in logs and histories.  Without the upgrade
- * this header means nothing. */
+/* A script in a browser cannot set a header of a WebSocket request, but it can name protocols: "cella,
+ * cella.key.KEY".  A key in the URL would end up in logs and histories.  The header is ignored in requests
+ * that are no upgrade. */
 static const char *secret_of_websocket(const struct http_request *request, char *ret, size_t size)
 {
         static const char prefix[] = "cella.key.";
@@ -139,7 +138,8 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
                 json_decref(key);
                 return 0;
         }
-        /* Without keys, reaching loopback is enough; an address of the network never is. */
+        /* Without keys, every client that reaches loopback is the owner.  This never holds for other
+         * addresses. */
         if (peer->local ? peer->uid == 0 || peer->uid == api->owner
                         : state_key_count(api->box->state) == 0 && auth_is_loopback(api->listen)) {
                 caller_owner(ret);

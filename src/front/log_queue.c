@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 
-/* How many may wait.  The owner, who has no key, is one for several pages and shells, and the keys together
- * cannot take that away. */
+/* How many jobs may wait.  The owner has no key but may use several pages and shells.  Keys cannot use up
+ * its share. */
 static const struct {
         unsigned of_keys, of_a_key, of_the_owner;
 } most[] = {
@@ -64,7 +64,7 @@ static int check_number(const struct api *api, const struct log_job *job, struct
         return err_hint(err, "ask one after the other");
 }
 
-/* At the end of its kind. */
+/* Behind the last job of its kind. */
 static void enter(struct api *api, struct log_job *job)
 {
         struct list *before = &api->log_jobs;

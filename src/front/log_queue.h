@@ -1,7 +1,7 @@
-/* front/log_queue.h -- questions to the log: on the thread pool, one at a time, in the order they came.
+/* front/log_queue.h -- queries of the log: on the thread pool, one at a time, in order.
  *
- * The pool is small and scans of code need it, too: who asks the log much waits here and not there.
- * Bounded in number, also for each key.  All from the loop's thread, but look(). */
+ * The pool is small and scans of code need it, too, so queries wait here.  Their number is bounded, also for
+ * each key.  All functions are called in the event loop, except look(). */
 #pragma once
 #include "front/api.h"
 
@@ -9,17 +9,18 @@ struct log_job {
         struct list link;
         uv_work_t work;
         struct api *api;
-        char key[ID_SIZE]; /* whose; "": the owner */
-        bool quick;        /* finds one row by its id: goes before those that search */
+        char key[ID_SIZE]; /* of the caller; "": the owner */
+        bool quick;        /* finds one row by its id; runs before searches */
         bool begun;
-        void (*look)(struct log_job *job); /* on the pool */
-        /* Then, on the loop; the job is the owner's own again.  status < 0: there was no look(). */
+        void (*look)(struct log_job *job); /* runs on the thread pool */
+        /* Runs in the event loop after look(); the job belongs to its owner again.  status < 0: look() was
+         * not called. */
         void (*done)(struct log_job *job, int status);
 };
 
-/* Takes a job whose key, quick, look and done are set.  CELLA_OVER_CAPACITY: too many wait already. */
+/* Takes a job that has key, quick, look and done set.  CELLA_OVER_CAPACITY: too many jobs wait. */
 int log_queue_add(struct api *api, struct log_job *job, struct cella_err *err);
-/* From done(): it has more to look for, when the others had their turn. */
+/* Called in done(): queues the job again, behind the others, to continue its search. */
 void log_queue_again(struct log_job *job);
-/* Nobody wants to know any more: whether it could be taken out, and done() will not be called. */
+/* The result is not needed any more.  True: the job was removed and done() will not be called. */
 bool log_queue_remove(struct log_job *job);

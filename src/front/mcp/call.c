@@ -9,14 +9,14 @@
 #include "front/tools/tools.h"
 
 #define META "io.modelcontextprotocol/"
-#define MESSAGE_MAX 2048 /* of one notification: the result has it all */
-#define ROOM_MIN 65536   /* below it, progress is left out: it must not hold up the answer */
+#define MESSAGE_MAX 2048 /* bytes of output in one notification; the result has all of it */
+#define ROOM_MIN 65536   /* with less room, progress is dropped: it must not delay the answer */
 
 struct calling {
         struct mcp_request *request;
         struct tool_call *tool;
-        const json_t *token; /* NULL: no progress is wanted */
-        uint64_t bytes;      /* so far: what grows with each notification */
+        const json_t *token; /* NULL: the client wants no progress */
+        uint64_t bytes;      /* bytes so far; it must grow with each notification */
 };
 
 /* ---- while it runs ---- */
@@ -98,7 +98,7 @@ static void put_error(struct json *j, const struct cella_err *err)
                 put_text(j, err->hint, strlen(err->hint));
 }
 
-/* What is no text but a fact, and what every result of the newer revisions has. */
+/* The fields of a result that are no text, and those that the newer revisions require. */
 static void put_meta(struct json *j, const struct mcp_request *request, const struct tool_result *result)
 {
         if (!mcp_is_modern(request) && !result->err.kind)
@@ -147,7 +147,7 @@ static void on_end(void *context, const struct tool_result *result)
         struct mcp_request *request = c->request;
         struct json_text text = {0};
         char *id = rpc_id_text(request->message.id);
-        /* Text that is JSON already gets a backslash more for each that it has. */
+        /* JSON inside a JSON string: each escaped character gets one more backslash. */
         struct json j = {.out = id ? json_text_open(&text, 1024 + result->len + result->text_len / 4 * 5)
                                    : NULL};
         if (j.out) {

@@ -1,11 +1,11 @@
 /* front/mcp/exchange.c -- where the messages of a POST go.
  *
- * An answer that comes soon and alone is a JSON object.  If something is to be said before it, or it takes
- * longer, the answer is a stream of events.  In a session each event has a number, and they are kept: a
- * client whose connection broke comes back (GET, Last-Event-ID) for those it did not get.  So there a
- * client that is gone is waited for, for a while; without a session its going is the end of the request.
+ * An answer that comes soon and alone is a JSON object.  If other messages come before it, or it takes
+ * longer, the answer is a stream of events.  In a session events are numbered and kept, so that a client that
+ * has lost its connection can resume (GET, Last-Event-ID).  Therefore a request in a session lives for some
+ * time after its client has left; without a session it is cancelled at once.
  *
- * A batch, which one old revision has, is answered whole. */
+ * A batch, which one old revision has, is answered as a whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 
 #define TICK_MS 250
 #define SOON_US 250000      /* an answer that takes longer becomes a stream */
-#define BACK_US 60000000    /* within this a client comes back, or the request is cancelled */
-#define KEEP_US 30000000    /* and this long the end of a stream is kept for it */
+#define BACK_US 60000000    /* a client that does not come back within this time loses its request */
+#define KEEP_US 30000000    /* the end of a stream is kept for this time */
 #define RETRY_MS 500        /* how soon it may come back */
 #define EVENTS_MAX 128      /* kept of one stream; */
 #define EVENTS_BYTES 262144 /* of those before the answer */
@@ -72,7 +72,7 @@ static void exchange_free(struct exchange *x)
         free(x);
 }
 
-/* The oldest of what nobody may ever ask for again goes first. */
+/* Frees the oldest events that no client may ask for again. */
 static void keep_within(struct mcp *mcp)
 {
         list_each (at, &mcp->exchanges, other) {
@@ -141,7 +141,7 @@ static void begin_stream(struct exchange *x)
         attach(x, call);
         if (!x->session || x->session->revision < MCP_2025_11_25)
                 return; /* older clients take every event for a message */
-        /* So that whoever loses the connection now has something to come back with. */
+        /* From here on a client that loses the connection can resume. */
         int n = snprintf(prime, sizeof prime, "id: %s-0\nretry: %d\ndata: \n\n", x->name, RETRY_MS);
         http_stream_write(call->request, prime, (size_t)n);
 }
@@ -155,7 +155,7 @@ static void detach(struct exchange *x)
 
 static void cancel_all(struct exchange *x)
 {
-        /* The last one takes the exchange with it. */
+        /* The last one frees the exchange. */
         for (unsigned n = x->left; n > 0; n--) {
                 struct list *first = x->requests.next;
                 if (first == &x->requests)
@@ -243,7 +243,7 @@ static void add_to_batch(struct exchange *x, const char *text, size_t len)
         x->answers[x->answers_len++] = ',';
 }
 
-/* Nothing is going to be said: a stream with nothing in it. */
+/* No message will come: the answer is an empty stream. */
 static void answer_nothing(struct exchange *x)
 {
         if (x->call && !x->streams && x->takes_events) {

@@ -1,7 +1,7 @@
 /* front/mcp/http.c -- /mcp: Streamable HTTP.
  *
- * Who may come at all (Host, Origin, keys) was decided before, as for every route.  Here: is it a message, of
- * which era, and do its headers say the same as its body?  Somebody on the way may have believed them. */
+ * The request was authorised before (Host, Origin, key), as for every route.  This file checks that it is a
+ * message, which era it belongs to, and that its headers agree with its body: a proxy may have used them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static bool mirrors(struct call *call, const char *name, const json_t *value)
                                json_string_length(value));
 }
 
-/* The part of the parameters that a header has to repeat; NULL: none. */
+/* The parameter that a header must repeat; NULL: none. */
 static const char *named_by(const char *method)
 {
         return !strcmp(method, "tools/call") || !strcmp(method, "prompts/get") ? "name"
@@ -153,7 +153,7 @@ static void run(struct call *call, struct mcp_session *session, enum mcp_revisio
 static void post_modern(struct call *call, json_t *document, const struct rpc_message *m)
 {
         if (m->kind == RPC_NOTIFICATION)
-                http_reply(call->request, 202, NULL, NULL, 0); /* there is none that means anything here */
+                http_reply(call->request, 202, NULL, NULL, 0); /* no notification has an effect here */
         else if (check_modern(call, document, m))
                 run(call, NULL, MCP_2026_07_28, document, m);
 }
@@ -189,7 +189,7 @@ static void hear(struct mcp_session *session, const json_t *document, const stru
         if (m->kind == RPC_NOTIFICATION)
                 hear_notification(session, m);
         else if (mcp_extension)
-                mcp_extension->respond(session, document); /* we ask clients nothing */
+                mcp_extension->respond(session, document); /* the product sends no requests */
 }
 
 static void begin_session(struct call *call, json_t *document, const struct rpc_message *m)
@@ -273,7 +273,7 @@ static void post_batch(struct call *call, json_t *document)
 
 /* ---- the routes ---- */
 
-/* What a request says of itself counts; one that says nothing is of the era of its header. */
+/* The revision is what the request itself says; else what its header says. */
 static bool is_modern(const struct call *call, const struct rpc_message *m)
 {
         const char *header = http_header(call->request, VERSION_HEADER);
@@ -315,7 +315,7 @@ void mcp_http_post(struct call *call, json_t *body)
         json_decref(document);
 }
 
-/* There is nothing to say to a client that asked for nothing: a stream is here only to go on with one. */
+/* The server starts no messages of its own: GET only resumes a stream. */
 void mcp_http_get(struct call *call, json_t *body)
 {
         const char *last = http_header(call->request, "Last-Event-ID");

@@ -200,7 +200,7 @@ void mcp_announce(struct mcp *mcp, const char *wanted, const char *method)
         }
 }
 
-/* ---- which method is whose ---- */
+/* ---- the table of methods ---- */
 
 enum { OLDER = 1, MODERN = 2, BOTH = OLDER | MODERN };
 

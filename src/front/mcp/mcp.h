@@ -1,18 +1,17 @@
-/* front/mcp/mcp.h -- the Model Context Protocol, whoever carries it.
+/* front/mcp/mcp.h -- the Model Context Protocol, over any transport.
  *
  *   http.c      POST, GET, DELETE /mcp: one message each, headers, sessions
  *   exchange.c  where the messages of a POST go: one JSON object, or a stream that can be resumed
- *   stdio.c     lines on a pair of descriptors (cella mcp)
- *   mcp.c       requests from their first byte to their answer; which method is whose
+ *   stdio.c     lines on a socket (cella mcp)
+ *   mcp.c       requests from their first byte to their answer; the table of methods
  *   methods.c, call.c, resources.c, prompts.c   the methods
  *
- * Two eras are served beside each other.  The older revisions begin with "initialize" and keep a session;
- * from 2026-07-28 on each request says by itself what it needs, and nothing is remembered.  Which of
- * them a request belongs to is told by the request ("modern" below).
+ * Two eras of the protocol are supported.  In the older revisions a client begins with "initialize" and has a
+ * session.  From 2026-07-28 on each request contains all that it needs and the server keeps no state.  Each
+ * request says which era it belongs to ("modern" below).
  *
- * What must stay true: everything a client can make us keep has a maximum (sessions, requests at once,
- * events kept for one that comes back), and a request is answered once or, if it was cancelled, not at all.
- */
+ * Invariants: everything that a client can make us keep has a maximum (sessions, requests at once, events for
+ * clients that resume).  A request is answered once or, if it was cancelled, not at all. */
 #pragma once
 #include "front/api.h"
 #include "front/mcp/rpc.h"
@@ -37,7 +36,7 @@ int mcp_revision_find(const char *name); /* -1: unknown */
 json_t *mcp_revision_list(void);
 
 extern const char *const mcp_levels[]; /* of log messages, least first; NULL at the end */
-#define MCP_LEVEL_NONE 8               /* nothing is told */
+#define MCP_LEVEL_NONE 8               /* no message is sent */
 int mcp_level_find(const char *name);
 
 struct mcp {
@@ -46,13 +45,13 @@ struct mcp {
         struct list sessions, exchanges;
         unsigned n_sessions;
         struct list listeners; /* struct mcp_request of subscriptions/listen */
-        size_t kept_bytes;     /* of events, for clients that come back */
+        size_t kept_bytes;     /* of events that are kept for clients that resume */
         uv_timer_t tick;
         json_t *tools; /* described once */
         struct mcp_stdio *stdio;
 };
 
-/* A client of the older revisions; or whoever is at the other end of stdio. */
+/* A client of the older revisions, or the one client of stdio. */
 struct mcp_session {
         struct list link;
         struct mcp *mcp;
@@ -69,9 +68,9 @@ struct mcp_request;
 
 /* Where the messages of a request go. */
 struct mcp_sink {
-        /* One that comes before the answer.  Is dropped where nobody can take it. */
+        /* Sends a message before the answer.  It is dropped if the client cannot receive it. */
         void (*send)(struct mcp_request *request, const char *text, size_t len);
-        size_t (*room)(const struct mcp_request *request); /* bytes that would not have to wait */
+        size_t (*room)(const struct mcp_request *request); /* bytes that can be sent without waiting */
         /* The answer, which is taken; NULL: there is none.  The request is gone after it. */
         void (*end)(struct mcp_request *request, int status, char *text, size_t len);
 };
@@ -87,7 +86,7 @@ struct mcp_request {
         json_t *document;
         struct rpc_message message;
         const json_t *meta; /* NULL: none */
-        int level;          /* of what may be told */
+        int level;          /* of log messages to send */
         const struct mcp_sink *sink;
         void *transport;
         void *data; /* the handler's, while it is at work: */
@@ -112,7 +111,7 @@ struct mcp_request *mcp_request_new(const struct mcp_origin *origin, json_t *doc
                                     const struct rpc_message *message);
 /* Begins it.  The answer may come from within. */
 void mcp_dispatch(struct mcp_request *request);
-/* It is of no more interest: ends it without an answer. */
+/* Ends a request without an answer. */
 void mcp_cancel(struct mcp_request *request);
 /* "notifications/cancelled" for one of the session's. */
 void mcp_cancel_by_id(struct mcp_session *session, const json_t *id);
@@ -134,7 +133,7 @@ void mcp_log(struct mcp_request *request, const char *level, json_t *data);     
 /* A result that may be kept by the client for a while. */
 void mcp_cacheable(const struct mcp_request *request, json_t *result, unsigned ttl_ms, const char *scope);
 json_t *mcp_server_info(void);
-/* Something that is listed has changed: "toolsListChanged" tells those who listen for it. */
+/* A list has changed: "toolsListChanged" is sent to the requests that listen for it. */
 void mcp_announce(struct mcp *mcp, const char *wanted, const char *method);
 
 /* ---- session.c ---- */
@@ -173,9 +172,9 @@ void exchange_run(struct exchange *exchange, struct mcp_request *request);
 void exchange_answer(struct exchange *exchange, char *text, size_t len);
 /* GET with Last-Event-ID: goes on with the stream that it names.  -ENOENT: there is none. */
 int exchange_resume(struct mcp_session *session, struct call *call, const char *last);
-/* Closes the connection and lets the client come back for the rest. */
+/* Closes the connection; the client may resume. */
 void exchange_hang_up(struct mcp_request *request);
-void exchanges_forget(struct mcp_session *session); /* it ends: nobody may come back */
+void exchanges_forget(struct mcp_session *session); /* the session ends: its streams cannot be resumed */
 
 /* ---- http.c ---- */
 void mcp_http_post(struct call *call, json_t *body);
@@ -189,8 +188,8 @@ const char *mcp_request_header(const struct mcp_request *request, const char *na
 int mcp_stdio_start(struct mcp *mcp, int fd, struct cella_err *err);
 void mcp_stdio_free(struct mcp_stdio *stdio);
 
-/* What the official conformance suite wants to find in a server and this one has not: the tests link it in.
- */
+/* What the official conformance suite expects of a server and this one does not have.  The tests link it
+ * in. */
 struct mcp_extension {
         void (*capabilities)(json_t *capabilities, bool modern);
         bool (*handle)(struct mcp_request *request); /* whether it was its own */

@@ -52,7 +52,7 @@ void mcp_initialize(struct mcp_request *request)
                 refuse_initialize(request, "capabilities and clientInfo must be objects");
                 return;
         }
-        /* What we do not know, or what has no sessions, becomes the newest that has. */
+        /* An unknown revision, or one without sessions, becomes the newest with sessions. */
         if (revision < 0 || revision >= MCP_2026_07_28)
                 revision = MCP_2025_11_25;
         if (session) {
@@ -94,8 +94,8 @@ void mcp_set_level(struct mcp_request *request)
 
 /* ---- listening for changes ---- */
 
-/* Stays until it is cancelled.  Nothing that this server lists changes without being asked for, so what it
- * agrees to is what the extension of the tests has. */
+/* Lasts until it is cancelled.  Nothing that this server lists changes by itself, so it only accepts what
+ * the extension of the tests has. */
 void mcp_listen(struct mcp_request *request)
 {
         static const struct {

@@ -23,7 +23,7 @@
 #define PAGE 50
 
 struct lookup {
-        struct mcp_request *request; /* NULL: nobody waits any more */
+        struct mcp_request *request; /* NULL: it was cancelled */
         char *uri;
         /* A file: */
         struct bytes *bytes;
@@ -94,7 +94,7 @@ static void cancel_log(struct mcp_request *request)
         if (log_queue_remove(&l->job))
                 lookup_free(l);
         else
-                l->request = NULL; /* it goes when the thread is done with it */
+                l->request = NULL; /* freed when the thread has finished */
 }
 
 static void look_into_log(struct lookup *l, void (*done)(struct log_job *, int))
@@ -112,7 +112,7 @@ static void look_into_log(struct lookup *l, void (*done)(struct log_job *, int))
         }
 }
 
-/* Whose answer it is; NULL: nobody waits any more. */
+/* The request to answer; NULL: it was cancelled. */
 static struct mcp_request *looked(struct lookup *l, int status)
 {
         if (status < 0)
@@ -344,7 +344,7 @@ static void on_file(void *context, struct bytes *b, const struct cella_err *err)
         struct init_stat st;
         struct cella_err large = {0};
         if (err && err->num == -EISDIR) {
-                /* By id: it may have gone meanwhile. */
+                /* By id: the sandbox may have been removed. */
                 l->sandbox = sandbox_find(l->request->mcp->box, &l->request->caller, l->id);
                 if (l->sandbox)
                         read_directory(l);
@@ -383,7 +383,7 @@ static int hex(char c)
         return at ? (int)(at - digits) % 16 : -1;
 }
 
-/* NULL: it is no path that could be one. */
+/* NULL: it cannot be a path. */
 static char *decode(const char *text)
 {
         char *out = malloc(strlen(text) + 1), *at = out;

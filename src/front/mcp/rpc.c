@@ -6,7 +6,7 @@
 
 #include "schema/schema.h"
 
-/* What the parser quotes may end in the middle of a character. */
+/* The parser may cut its quotation in the middle of a character. */
 static void make_plain(char *text)
 {
         for (; *text; text++)
@@ -39,7 +39,7 @@ static bool is_id(const json_t *id)
         return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= RPC_ID_MAX);
 }
 
-/* Somebody walks through all of it later. */
+/* Other code walks through all of it recursively. */
 static bool is_too_deep(const json_t *value, unsigned depth)
 {
         const char *name;

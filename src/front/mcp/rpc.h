@@ -44,5 +44,5 @@ const char *rpc_text(const json_t *object, const char *name);
 char *rpc_error(const json_t *id, int code, const char *message, json_t *data, size_t *ret_len);
 char *rpc_result(const json_t *id, json_t *result, size_t *ret_len);
 char *rpc_notification(const char *method, json_t *params, size_t *ret_len);
-/* The id as JSON text, for who writes a result by hand. */
+/* The id as JSON text, for callers that write a result as text. */
 char *rpc_id_text(const json_t *id);

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "front/mcp/mcp.h"
 
-#define GIVES_WAY_US 60000000 /* one that was idle for so long, when there are too many */
+#define GIVES_WAY_US 60000000 /* after this idle time a session may be dropped if there are too many */
 
 void session_touch(struct mcp_session *session)
 {
@@ -28,7 +28,7 @@ static bool is_idle(const struct mcp_session *session, int64_t since_us)
         return session->n_requests == 0 && session->used_us <= since_us;
 }
 
-/* The one that has been idle for longest; of this key, or of any. */
+/* The session that was idle longest; of this key, or of any. */
 static struct mcp_session *oldest(struct mcp *mcp, const char *key, bool any)
 {
         struct mcp_session *found = NULL;

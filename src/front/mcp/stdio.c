@@ -1,8 +1,7 @@
-/* front/mcp/stdio.c -- MCP as lines on a socket, whose other end is the standard input and output of `cella
- * mcp`.
+/* front/mcp/stdio.c -- MCP as lines on a socket, for the standard input and output of `cella mcp`.
  *
- * One client, who is the owner.  Both eras go side by side, as each request says.  When the client has
- * nothing more to say, what it asked for is still answered; then the socket is closed. */
+ * There is one client, the owner.  Both eras are supported; each request says which one it belongs to.  When
+ * the client closes its end, pending requests are still answered; then the socket is closed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "front/mcp/mcp.h"
 
 #define META "io.modelcontextprotocol/"
-#define ROOM_BYTES (1024u * 1024) /* unsent; above it nothing is said but answers, and nothing read */
+#define ROOM_BYTES (1024u * 1024) /* not sent yet; above it only answers are sent */
 
 struct mcp_stdio {
         struct mcp *mcp;
@@ -36,7 +35,7 @@ static void close_when_done(struct mcp_stdio *s);
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 {
-        static char buffer[65536]; /* one thread, and it is taken out before the next */
+        static char buffer[65536]; /* its content is used before the next call */
         (void)handle;
         (void)suggested;
         *ret = uv_buf_init(buffer, sizeof buffer);
@@ -44,7 +43,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 
 /* ---- out ---- */
 
-/* Nobody reads: nobody needs answers. */
+/* The client has closed its end: it needs no answers. */
 static void give_up(struct mcp_stdio *s)
 {
         uv_read_stop((uv_stream_t *)&s->pipe);
@@ -133,7 +132,7 @@ static void refuse(struct mcp_stdio *s, const json_t *id, int code, json_t *data
 
 /* ---- in ---- */
 
-/* Whether it may begin; the revision it belongs to. */
+/* Whether the request may begin, and its revision. */
 static bool check(struct mcp_stdio *s, const struct rpc_message *m, int *ret_revision)
 {
         const char *unknown = NULL;
@@ -185,7 +184,8 @@ static void take_message(struct mcp_stdio *s, json_t *document)
         }
 }
 
-/* In the one revision that has them: each is answered by itself, which its clients take as well. */
+/* Batches, in the one revision that has them.  Each message is answered by itself, which its clients
+ * accept. */
 static void take_batch(struct mcp_stdio *s, const json_t *batch)
 {
         size_t i;
@@ -281,7 +281,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
 
 /* ---- the end ---- */
 
-/* Those who listen for changes would do so for ever. */
+/* Requests that listen for changes would never end. */
 static void end_listeners(struct mcp_stdio *s)
 {
         list_each (at, &s->mcp->listeners, other) {

@@ -63,7 +63,8 @@ static json_t *sandbox_counts(const struct box *box, const struct caller *caller
         unsigned states[SANDBOX_ENDING + 1] = {0};
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (!sb->ahead && (all || caller_sees(caller, sb->key))) /* those ahead belong to pools */
+                if (!sb->ahead &&
+                    (all || caller_sees(caller, sb->key))) /* sandboxes made ahead belong to pools */
                         states[sb->state]++;
         }
         return json_pack("{s:i, s:i, s:i, s:i, s:i}", "running",
@@ -179,7 +180,7 @@ static json_t *key_about(struct call *call, const char *id)
         return about;
 }
 
-/* Without any key, everybody on this machine who reaches loopback is the owner. */
+/* Without any key, everyone who reaches loopback on this machine is the owner. */
 static int check_removal(struct call *call, const json_t *about, struct cella_err *err)
 {
         json_t *secrets = own_secrets(call);

@@ -36,7 +36,7 @@ const struct field *context_fields(void)
         return fields;
 }
 
-/* Its interpreter has the variables it was started with, and what a run learns the next one knows. */
+/* The interpreter keeps the environment that it was started with, and a later run could read the secret. */
 static int refuse_secrets(const json_t *value, const char *path, struct cella_err *err)
 {
         if (json_is_object(value) && json_object_size(value) == 0)
@@ -98,7 +98,7 @@ static struct context *find(struct call *call)
 struct starting {
         struct call *call;
         struct context *context;
-        bool made; /* for this call: if it does not start, it has never been */
+        bool made; /* made by this call: removed if it does not start */
 };
 
 static void on_ready(struct context *c, const struct cella_err *err, void *waiter)
@@ -124,7 +124,7 @@ static void start_gone(struct http_request *request, void *context)
         (void)request;
         context_let_be(c);
         if (s->made)
-                context_remove(c); /* nobody knows its name */
+                context_remove(c); /* no client knows its id */
         free(s);
 }
 

@@ -1,10 +1,9 @@
-/* front/rest/events.c -- what happens, as it happens: for who looks at a page.
+/* front/rest/events.c -- GET /v1/events: the state of the daemon as a stream, for the web page.
  *
- * One timer serves all watchers, ten times a second, and runs only while there is one.  Each watcher is owed
- * little: the whole list of sandboxes at first, then those that differ from what was told last (a number for
- * each, the same for all watchers), executions in batches of a bounded size, and once a second a snapshot.
- * One that does not read is told nothing until there is room again, then the whole list; and is dropped when
- * that takes too long. */
+ * One timer serves all watchers, ten times a second.  It runs only while there are watchers.  A watcher first
+ * gets the list of all sandboxes, then those that have changed (each sandbox has a number for its state, the
+ * same for all watchers), executions in batches of bounded size, and a snapshot once a second.  A watcher
+ * that does not read gets nothing until there is room, then the whole list.  After a time it is dropped. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@
 #define TICKS_A_SECOND 10
 #define WATCHERS_MAX 64
 #define WATCHERS_OF_A_KEY 16
-#define WATCHERS_OF_KEYS (WATCHERS_MAX - WATCHERS_OF_A_KEY) /* the rest is the owner's */
+#define WATCHERS_OF_KEYS (WATCHERS_MAX - WATCHERS_OF_A_KEY) /* the rest is for the owner */
 #define ROWS_MAX 100                                        /* executions in a batch */
 #define ROOM_NEEDED (160u << 10)                            /* of HTTP_STREAM_MAX, for one tick's events */
 #define STALE_US 20000000
@@ -140,7 +139,7 @@ static void on_looked(void *context)
         e->looking = false;
 }
 
-/* What the health says of the second engine is what was found when somebody looked. */
+/* The state of Docker in the health is that of the last check. */
 static void look_for_docker(struct events *e)
 {
         if (!e->looking)
@@ -172,7 +171,7 @@ static void tell_changes(struct events *e)
         }
 }
 
-/* Whether this one can be told something; one that could not for a while gets everything anew. */
+/* Whether this watcher has room.  After a time without room it gets the whole list again. */
 static bool has_room(struct watcher *w)
 {
         if (http_stream_room(w->call->request) < ROOM_NEEDED) {
@@ -270,7 +269,7 @@ static int events_make(struct api *api, struct cella_err *err)
         return 0;
 }
 
-/* The first one: from now on things are looked at. */
+/* For the first watcher: starts to collect. */
 static void begin_watching(struct events *e)
 {
         e->second_us = clock_us();
@@ -284,7 +283,7 @@ static void begin_watching(struct events *e)
         uv_timer_start(&e->timer, on_tick, TICK_MS, TICK_MS);
 }
 
-/* What it asks for; and whether there is room for one more. */
+/* Reads what the watcher asks for, and checks whether there is room for one more. */
 static int watcher_read(struct call *call, struct watcher *w, struct cella_err *err)
 {
         int r = log_filter_read(call->request, false, &w->filter, err);

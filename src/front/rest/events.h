@@ -5,7 +5,7 @@
 #include "front/sse.h"
 
 #define SAMPLES_MAX 8192 /* durations of one second */
-#define USAGE_MAX 32     /* sandboxes whose counters are asked for in a second */
+#define USAGE_MAX 32     /* sandboxes per second that the keeper is asked to count */
 
 enum { TOPIC_MONITOR = 1, TOPIC_EXECUTIONS = 2 };
 
@@ -14,12 +14,12 @@ struct watcher {
         struct sse sse;
         struct call *call;
         unsigned topics;
-        bool all;    /* sees executions of other keys, too */
-        bool counts; /* sees the counters of the whole daemon */
+        bool all;    /* may see executions of other keys */
+        bool counts; /* may see the counters of the whole daemon */
         struct log_filter filter;
-        json_t *rows; /* executions it is to hear of */
+        json_t *rows; /* executions that it gets events of */
         unsigned missed;
-        int64_t stale_us; /* since when there is no room; 0: there is */
+        int64_t stale_us; /* since when there is no room; 0: there is room */
 };
 
 struct sample {
@@ -40,7 +40,7 @@ struct events {
         unsigned n;
         uv_timer_t timer;
         unsigned ticks;
-        struct sample *samples; /* while somebody watches */
+        struct sample *samples; /* while there are watchers */
         unsigned n_samples;
         uint64_t n_ended; /* in this second, sampled or not */
         int64_t second_us;
@@ -51,7 +51,7 @@ struct events {
 
 /* events_tell.c */
 bool events_shows(const struct box_sandbox *sb, const struct caller *caller);
-/* Another number when anything that is shown of it is another; never 0. */
+/* Changes whenever something that is shown of the sandbox changes; never 0. */
 uint64_t events_look_of(const struct box_sandbox *sb);
 void events_tell_sandbox(struct watcher *w, const struct box_sandbox *sb);
 void events_tell_sandboxes(struct watcher *w);

@@ -1,4 +1,4 @@
-/* front/rest/events_tell.c -- what watchers are told, as events. */
+/* front/rest/events_tell.c -- the events that watchers get. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ uint64_t events_look_of(const struct box_sandbox *sb)
 static json_t *sandbox_row(const struct box_sandbox *sb)
 {
         json_t *o = sandbox_to_json(sb);
-        json_object_del(o, "metadata"); /* as long as its owner likes */
+        json_object_del(o, "metadata"); /* text of any length */
         json_object_del(o, "isolation");
         json_object_del(o, "network");
         return o;
@@ -106,7 +106,7 @@ static json_int_t resident_bytes(void)
         return (json_int_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Of the machine, in bytes; -1 where it does not say. */
+/* Of the machine, in bytes; -1 if unknown. */
 static void host_memory(json_int_t *ret_total, json_int_t *ret_available)
 {
         char line[128];

@@ -23,13 +23,13 @@ struct query {
         char id[ID_SIZE];
         struct log_filter filter;
         struct audit_verifier *verifier;
-        bool all; /* may see those of others */
+        bool all; /* may see executions of other keys */
         json_t *result;
         struct cella_err err;
         int r;
 };
 
-/* 1: not all of it, others have their turn. */
+/* 1: there is more to search, and other jobs go first. */
 static int verify_some(struct query *q)
 {
         int r = q->verifier ? 0 : audit_verifier_new(q->api->box->directory, &q->verifier, &q->err);
@@ -45,7 +45,7 @@ static void look(struct log_job *job)
                 uv_mutex_unlock(&q->api->reader_lock);
                 return;
         }
-        audit_flush(q->api->box->audit); /* what ended a moment ago is still on its way */
+        audit_flush(q->api->box->audit); /* rows of executions that ended just now are still being written */
         switch (q->kind) {
         case QUERY_LIST:
                 q->r = audit_list(q->api->reader, &q->filter.audit, &q->result, &q->err);
@@ -137,7 +137,7 @@ static void send_off(struct query *q)
 {
         struct call *call = q->call;
         struct cella_err err = {0};
-        executions_settle(q->api->box); /* whoever has heard of an end finds it in the log */
+        executions_settle(q->api->box); /* an execution that was reported as ended must be found */
         http_on_gone(call->request, on_gone, q);
         if (log_queue_add(q->api, &q->job, &err) < 0) {
                 http_on_gone(call->request, NULL, NULL);
@@ -244,7 +244,7 @@ void rest_execution_cancel(struct call *call, json_t *body)
                 look_up(call, QUERY_CANCELLED);
                 return;
         }
-        if (!caller_sees(&call->caller, ex ? ex->key : run->key)) { /* "audit" is for looking */
+        if (!caller_sees(&call->caller, ex ? ex->key : run->key)) { /* "audit" allows only reading */
                 struct cella_err err = {0};
                 err_say(&err, CELLA_ACCESS_DENIED, -EACCES, "access denied: the execution is another key's");
                 api_reply_err(call, &err);

@@ -22,7 +22,7 @@ const char *file_type(uint32_t mode)
         return S_ISREG(mode) ? "file" : S_ISDIR(mode) ? "directory" : S_ISLNK(mode) ? "symlink" : "other";
 }
 
-/* Text from in there may be any bytes; JSON may not. */
+/* File names may be any bytes; JSON must be UTF-8. */
 static json_t *safe_string(const char *text, size_t len)
 {
         json_t *s = json_stringn(text, len);
@@ -53,14 +53,14 @@ json_t *file_stat_to_json(const struct init_stat *st, const char *key, const cha
                          box_time(st->modified_ns / 1000000));
 }
 
-/* ---- operations whose outcome fits into one answer ---- */
+/* ---- operations that have one short result ---- */
 
 struct simple {
         struct call *call;
         struct operation *operation;
         char *path;
         void (*done)(struct simple *s, const struct cella_err *err);
-        char *data; /* what came out of it, of at most data_max bytes */
+        char *data; /* its output, at most data_max bytes */
         size_t len, size, data_max;
         bool overflow;
         int status;

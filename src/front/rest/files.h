@@ -5,7 +5,7 @@
 
 #define FILE_ETAG_SIZE 64
 
-/* Another one whenever the file is another, or was written again. */
+/* Differs for another file, and after each write. */
 void file_etag(const struct init_stat *st, char ret[FILE_ETAG_SIZE]);
 const char *file_type(uint32_t mode);
 const char *file_path(struct call *call, const json_t *body, const char *name);

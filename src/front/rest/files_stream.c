@@ -22,9 +22,9 @@ struct transfer {
         bool ranged, suffix, begun, header_done;
         struct init_stat st;
         size_t st_got;
-        uint64_t left; /* of what was promised */
+        uint64_t left; /* bytes left of Content-Length */
         struct sse sse;
-        char event[sizeof(struct init_event) + INIT_PATH_MAX]; /* of a watch, as far as it has come */
+        char event[sizeof(struct init_event) + INIT_PATH_MAX]; /* of a watch: an incomplete event */
         size_t event_got;
         /* In: */
         uint32_t mode, flags;
@@ -97,8 +97,8 @@ static void fail(struct transfer *t, const struct cella_err *err)
         transfer_free(t);
 }
 
-/* The bytes are a sandbox's.  A browser that is sent to this address saves them; should one show them
- * nevertheless, no script runs and the page has no origin. */
+/* The content comes from a sandbox.  A browser saves it; if it shows it nevertheless, no script runs and
+ * the page has no origin. */
 static void add_inert_headers(struct http_request *request)
 {
         http_add_header(request, "Content-Disposition", "attachment");
@@ -122,7 +122,7 @@ static void add_file_headers(struct transfer *t)
         add_inert_headers(t->call->request);
 }
 
-/* The file's size is known now: what of it goes out? */
+/* The size of the file is known: selects the range. */
 static void begin_file(struct transfer *t)
 {
         struct http_request *request = t->call->request;
@@ -151,7 +151,7 @@ static void on_file_data(struct operation *op, const char *data, size_t len, voi
                 if (t->st_got == sizeof t->st)
                         begin_file(t);
         }
-        if (len > t->left) /* it grew while it was read: what was promised is what goes out */
+        if (len > t->left) /* the file grew meanwhile: only the promised length is sent */
                 len = (size_t)t->left;
         if (len == 0 || !t->begun)
                 return;
@@ -226,7 +226,7 @@ static void on_size_end(struct operation *op, const struct cella_err *err, void 
 
 static const struct operation_events size_events = {.on_data = on_size_data, .on_end = on_size_end};
 
-/* One range of bytes; anything else is as if there were none, as RFC 9110 wants it. */
+/* One range of bytes.  Anything else is ignored, as RFC 9110 says. */
 static bool parse_range(const char *text, struct transfer *t)
 {
         uint64_t first = 0, last = 0;
@@ -279,7 +279,7 @@ static void on_watch_data(struct operation *op, const char *data, size_t len, vo
                 size_t want = sizeof e;
                 if (t->event_got >= sizeof e) {
                         memcpy(&e, t->event, sizeof e);
-                        if (e.name_len > INIT_PATH_MAX) /* nonsense */
+                        if (e.name_len > INIT_PATH_MAX) /* not a valid event */
                                 return;
                         want += e.name_len;
                 }
@@ -328,7 +328,7 @@ static void on_watch_refused(struct sse *sse)
 
 static const struct operation_events watch_events = {.on_data = on_watch_data, .on_end = on_watch_end};
 
-/* Whether there is something to watch decides the status; then the events begin. */
+/* The first message decides the status; then the events begin. */
 static void on_watched_end(struct operation *op, const struct cella_err *err, void *context)
 {
         struct transfer *t = context;
@@ -450,7 +450,7 @@ static void on_feed_room(struct operation *op, void *context)
         http_body_resume(t->call->request);
 }
 
-/* What comes after the sandbox has said that all was written. */
+/* The answer, after the sandbox has confirmed that all was written. */
 static ssize_t ignore_body(struct http_request *request, const char *data, size_t len, void *context)
 {
         (void)request;
@@ -485,8 +485,8 @@ static void on_put_end(struct operation *op, const struct cella_err *err, void *
 
 static const struct operation_events put_events = {.on_room = on_feed_room, .on_end = on_put_end};
 
-/* Whether it is still what the client has seen (If-Match), or still not there (If-None-Match: *).  Between
- * this and the moment when the new file takes its name, code in the sandbox may change it all the same. */
+/* Checks If-Match and If-None-Match: *.  Code in the sandbox may still change the file before the new one
+ * takes its name. */
 static bool as_expected(const struct transfer *t)
 {
         const char *seen = http_header(t->call->request, "If-Match"),
@@ -512,7 +512,7 @@ static void refuse_changed(struct transfer *t)
         transfer_free(t);
 }
 
-/* It is known whether the file was there: now it is written. */
+/* It is known whether the file existed: now it is written. */
 static void on_existed_end(struct operation *op, const struct cella_err *err, void *context)
 {
         struct transfer *t = context;

@@ -111,9 +111,9 @@ struct working {
         struct call *call;
         struct image_wait *wait;
         struct sse sse;
-        bool streams; /* its client gets events */
-        bool reads;   /* the body is an archive, */
-        bool fed;     /* and has come */
+        bool streams; /* the client gets events */
+        bool reads;   /* the body is an archive */
+        bool fed;     /* the whole body has arrived */
 };
 
 static void let_go(struct working *w)
@@ -132,7 +132,7 @@ static void on_gone(struct http_request *request, void *context)
         free(w);
 }
 
-/* Those that find no room are left out: the next one tells more. */
+/* Progress that finds no room is dropped. */
 static void on_progress(struct image_wait *wait, const struct imager_event *e, void *context)
 {
         struct working *w = context;
@@ -172,7 +172,7 @@ static json_t *image_json(struct call *call, const struct imager_event *end, str
         return o;
 }
 
-/* An archive ends where its own words say so: what the client still sends is of no interest. */
+/* The archive has ended: the rest of the body is ignored. */
 static ssize_t ignore_body(struct http_request *request, const char *data, size_t len, void *context)
 {
         (void)request, (void)data, (void)len, (void)context;
@@ -268,7 +268,7 @@ static struct working *working_new(struct call *call)
         return NULL;
 }
 
-/* It has begun, or has not. */
+/* r: whether the job was started. */
 static void go(struct working *w, int r, const struct cella_err *err, bool may_stream)
 {
         struct call *call = w->call;

@@ -4,10 +4,11 @@
 #include "http/http.h"
 
 struct log_filter {
-        struct audit_filter audit; /* points into the rest: do not copy */
+        struct audit_filter audit; /* points into the other fields: do not copy */
         char sandbox[64], session[132], agent[132], status[256], text[256];
 };
 
-/* With pages: since, limit and cursor, too.  Without: topics, which is somebody else's, is let through. */
+/* pages: also reads since, limit and cursor.  Otherwise `topics`, a parameter of events, is accepted and
+ * ignored. */
 int log_filter_read(const struct http_request *request, bool pages, struct log_filter *ret,
                     struct cella_err *err);

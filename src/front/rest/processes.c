@@ -257,7 +257,7 @@ void rest_process_signal(struct call *call, json_t *body)
 
 static const char *const stream_names[] = {[CELLA_STDOUT] = "stdout", [CELLA_STDERR] = "stderr"};
 
-/* From an offset on: what is kept of it. */
+/* The kept bytes from an offset on. */
 static void put_stream(struct json *j, const struct ring *ring, int i, uint64_t offset)
 {
         char name[24];
@@ -302,7 +302,7 @@ struct following {
         struct call *call;
         struct execution *execution;
         uint64_t offsets[2];
-        unsigned violations; /* that were sent */
+        unsigned violations; /* number that was sent */
 };
 
 static void stop_following(struct following *f)
@@ -323,7 +323,7 @@ static bool catch_up(struct following *f, int i)
                 if (http_stream_room(f->call->request) == 0)
                         return false;
                 uint64_t oldest = ring_oldest(ring);
-                if (f->offsets[i] < oldest) { /* it was too slow for what is kept */
+                if (f->offsets[i] < oldest) { /* the client was too slow: older bytes are not kept */
                         sse_event(&f->sse, "lost",
                                   json_pack("{s:s, s:I}", "stream", stream_names[i], "bytes",
                                             (json_int_t)(oldest - f->offsets[i])));

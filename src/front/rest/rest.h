@@ -65,7 +65,7 @@ void rest_image_remove(struct call *call, json_t *body);
 void rest_image_collect(struct call *call, json_t *body);
 const struct field *image_pull_fields(void);
 json_t *rest_images_json(const struct box *box); /* for /v1/health */
-/* terminal.c: ends those whose key is gone; whether there are any */
+/* terminal.c: closes the terminals of removed keys.  True if there are any terminals. */
 bool rest_terminals_guard(struct api *api);
 /* runtimes.c */
 void rest_runtimes(struct call *call, json_t *body);
@@ -78,7 +78,7 @@ const struct field *secret_fields(void);
 /* admin.c, metrics.c */
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);
-/* As this caller sees it: with its own sandboxes only, unless it sees the daemon's counters. */
+/* As this caller may see it: the counters of the daemon, or only its own sandboxes. */
 json_t *rest_health_json(const struct box *box, const struct caller *caller);
 void rest_metrics(struct call *call, json_t *body);
 /* settings.c */

@@ -63,7 +63,7 @@ void rest_runtimes(struct call *call, json_t *body)
                 api_reply_err(call, &err);
                 return;
         }
-        /* What a name stands for, where the settings say so; it goes before what is found by it. */
+        /* What the settings say about a name has precedence over what is found. */
         api_reply(call, 200,
                   json_pack("{s:o, s:O, s:O}", "runtimes", list, "default_runtimes",
                             json_object_get(settings, "default_runtimes"), "settings",

@@ -7,7 +7,7 @@
 #include "core/request/request.h"
 #include "front/rest/rest.h"
 
-/* Somebody waits for the sandbox to be there. */
+/* A request that waits until its sandbox is ready. */
 struct making {
         struct task task;
         struct call *call;
@@ -40,7 +40,7 @@ static void making_gone(struct http_request *request, void *context)
         (void)request;
         sandbox_detach(&m->task);
         free(m);
-        sandbox_remove(sb); /* nobody knows its name */
+        sandbox_remove(sb); /* no client knows its id */
 }
 
 /* Its image is there, if it has one. */
@@ -62,7 +62,7 @@ static void make(struct call *call, const json_t *body)
         sandbox_attach(sb, &m->task);
 }
 
-/* One whose image is on its way. */
+/* A request that waits for its image. */
 struct wanting {
         struct call *call;
         json_t *body;
@@ -170,7 +170,7 @@ static void get_gone(struct http_request *request, void *context)
         box_keeper_forget(call->box, call);
 }
 
-/* What the kernel does not count here is null, not 0. */
+/* A value that the kernel does not count is null, not 0. */
 json_t *rest_usage_json(const struct keeper_counted *c)
 {
         bool cpu = c->known & KEEPER_KNOWS_CPU, memory = c->known & KEEPER_KNOWS_MEMORY;
@@ -186,7 +186,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
         struct call *call = context;
         (void)fd;
         http_on_gone(call->request, NULL, NULL);
-        struct box_sandbox *sb = api_sandbox(call); /* it may have gone meanwhile */
+        struct box_sandbox *sb = api_sandbox(call); /* the sandbox may have been removed */
         if (!sb)
                 return;
         json_t *body = sandbox_to_json(sb);

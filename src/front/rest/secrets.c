@@ -20,7 +20,7 @@ const struct field *secret_fields(void)
         return fields;
 }
 
-/* There is a store; else this has answered. */
+/* True if there is a store of secrets; else answers. */
 static bool can_have(struct call *call)
 {
         if (call->box->secrets)
@@ -64,7 +64,7 @@ void rest_secret_get(struct call *call, json_t *body)
         api_reply_err(call, &err);
 }
 
-/* The document's and the body's own memory: ours, and read by nobody any more. */
+/* Erases the copies of the value in the document and in the body.  Nothing reads them any more. */
 static void wipe(struct call *call, json_t *body)
 {
         json_t *value = json_object_get(body, "value");

@@ -1,8 +1,7 @@
 /* front/rest/settings.c -- reading and changing the settings.
  *
- * Two people may look at the same settings and both change them.  Each answer has an ETag, made of what the
- * document says; a change that names another in If-Match was thought of with other settings in view, and
- * changes nothing. */
+ * Two people may change the same settings at once.  Each answer has an ETag, a hash of the document.  A
+ * change with another one in If-Match was made from an older version, and is refused. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #define ETAG_BYTES 16
 #define ETAG_SIZE (2 * ETAG_BYTES + 3) /* in quotes */
 
-/* The same for documents that are equal, also after a restart. */
+/* Equal documents have the same tag, also after a restart. */
 static int etag_of(const json_t *document, char ret[ETAG_SIZE])
 {
         unsigned char hash[ETAG_BYTES];
@@ -45,7 +44,7 @@ void rest_settings_get(struct call *call, json_t *body)
         reply(call, json_incref(call->box->settings.document));
 }
 
-/* Whether they are still those that the client has seen.  Answers if they are not. */
+/* Checks If-Match.  Answers if the settings have changed. */
 static bool unchanged(struct call *call)
 {
         const char *seen = http_header(call->request, "If-Match");
@@ -64,8 +63,8 @@ static bool unchanged(struct call *call)
         return false;
 }
 
-/* Checked as a whole; kept on disk before it holds, so that it holds after a restart too.  With
- * ?check=1 it is only checked, and the answer is what would hold. */
+/* Checks the whole document and writes it to disk before it takes effect, so that it also holds after a
+ * restart.  With ?check=1 only checks, and answers with the document that would hold. */
 static void set(struct call *call, const json_t *wanted)
 {
         struct cella_err err = {0};
@@ -100,7 +99,7 @@ void rest_settings_put(struct call *call, json_t *body)
         json_decref(body);
 }
 
-/* Merged first, then checked: null stands for the default. */
+/* Merged first, then checked: null means the default. */
 void rest_settings_patch(struct call *call, json_t *body)
 {
         struct cella_err err = {0};

@@ -18,9 +18,9 @@
 #define READS_AT_ONCE 16
 
 struct terminal {
-        struct list link;  /* in the api, as long as there is a WebSocket */
+        struct list link;  /* in api->terminals, while there is a WebSocket */
         struct call *call; /* NULL once it is a WebSocket */
-        struct api *api;   /* gone when the WebSocket is */
+        struct api *api;   /* valid while there is a WebSocket */
         struct box *box;
         struct caller caller;
         bool local; /* came over the Unix socket */
@@ -28,10 +28,10 @@ struct terminal {
         uint16_t columns, rows;    /* of its window, when it starts */
         struct http_websocket *ws; /* NULL: not yet, or closed */
         uv_poll_t poll;
-        int master;  /* -1: none, or at its end */
-        bool polled; /* the loop has its handle */
+        int master;  /* the terminal; -1: none, or closed */
+        bool polled; /* libuv has the handle */
         bool reads, ended;
-        bool held; /* the client draws more slowly than it is sent to */
+        bool held; /* the client asked for a pause */
         char *typed;
         size_t typed_len;
 };
@@ -51,25 +51,25 @@ static void close_master(struct terminal *t)
 {
         if (t->master < 0)
                 return;
-        /* Together: libuv stops watching by number, and the number is another's as soon as it is closed. */
+        /* libuv stops watching by number, and the number may be reused as soon as it is closed. */
         uv_close((uv_handle_t *)&t->poll, on_poll_closed);
         close(t->master);
         t->master = -1;
 }
 
-/* When both sides are done with it. */
+/* Frees it when the WebSocket and the execution have ended. */
 static void let_go(struct terminal *t)
 {
         if (t->ws || !t->ended)
                 return;
         close_master(t);
         if (t->polled)
-                return; /* the loop has not let go of it */
+                return; /* libuv still has the handle */
         free(t->typed);
         free(t);
 }
 
-/* The code at the other end decides what this reads: bytes, nothing else. */
+/* The code at the other end decides what this reads: it is passed on as bytes. */
 static bool read_once(struct terminal *t)
 {
         char block[16384];
@@ -78,7 +78,7 @@ static bool read_once(struct terminal *t)
                 http_websocket_send(t->ws, false, block, (size_t)n);
         if (n > 0 || n == -EINTR)
                 return true;
-        if (n != -EAGAIN) /* EIO: the last process that had it open is gone */
+        if (n != -EAGAIN) /* EIO: the last process that had it open has ended */
                 close_master(t);
         return false;
 }
@@ -128,7 +128,7 @@ static void watch(struct terminal *t)
                 uv_poll_stop(&t->poll);
 }
 
-/* What is said beside the bytes: how large the window is; not to send, and to go on. */
+/* Text frames: the size of the window; pause and resume. */
 static void hear(struct terminal *t, const char *data, size_t len)
 {
         json_t *message = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
@@ -148,7 +148,7 @@ static void hear(struct terminal *t, const char *data, size_t len)
         json_decref(message);
 }
 
-/* A key that is taken away takes its terminals with it. */
+/* A terminal is closed when its key is removed. */
 static bool may_stay(struct terminal *t)
 {
         if (auth_may_stay(t->box, &t->caller, t->local))
@@ -212,7 +212,7 @@ static void on_closed(struct http_websocket *ws, void *context)
 
 static const struct http_websocket_events ws_events = {on_message, on_room, on_closed};
 
-/* A client that offers protocols wants one of them taken.  What else it offers is its key: front/auth.c. */
+/* A client that offers protocols expects one of them.  It may also offer its key: see front/auth.c. */
 static bool is_offered(const struct http_request *request)
 {
         const char *at = http_header(request, "Sec-WebSocket-Protocol");
@@ -230,7 +230,7 @@ static void on_started(struct execution *ex, int master, void *context)
 {
         struct terminal *t = context;
         struct call *call = t->call;
-        /* No call: its client left, and the start was on its way before the cancelling. */
+        /* No call: the client left while the start was being reported. */
         if (!call || master < 0 || pty_check(master) < 0 ||
             uv_poll_init(t->box->loop, &t->poll, master) < 0) {
                 if (master >= 0)
@@ -307,7 +307,7 @@ static void take_word(void *context, const char *name, const char *value)
                 json_array_append_new(context, json_string(value));
 }
 
-/* A shell, or the program that was asked for: command=vim&command=file. */
+/* A shell, or the program in the query: command=vim&command=file. */
 static json_t *make_request(const struct http_request *request)
 {
         json_t *words = json_array();
@@ -363,7 +363,7 @@ void rest_terminal(struct call *call, json_t *body)
                 api_reply_refusal(call, &err);
                 return;
         }
-        t->submission.request.scanned = true; /* what is typed later is not scanned either */
+        t->submission.request.scanned = true; /* input that is typed later is not scanned either */
         http_on_gone(call->request, on_gone, t);
         submission_start(&t->submission);
 }

@@ -16,7 +16,7 @@ static json_t *describe(const struct tool *tool)
                          "output_schema", tool_output_schema(tool), "cost", TOOL_COST);
 }
 
-/* As the APIs of several models take functions, whose names have no dots. */
+/* The form of functions in the APIs of several models, where names have no dots. */
 static json_t *describe_function(const struct tool *tool)
 {
         char name[64];

@@ -11,23 +11,24 @@ struct tool_call {
         struct caller caller;
         struct box *box;
         json_t *arguments; /* checked */
-        /* What is under way, and how to end it without a word. */
+        /* The current operation, and how to end it without a result. */
         void *data;
         void (*cancel)(struct tool_call *call);
         bool beginning, ended;
-        bool logged; /* the log has its refusal */
+        bool logged; /* its refusal is in the log */
 };
 
-/* The end of a call; *call is gone after it, unless tool_begin() is still at work. */
+/* Ends a call.  *call is freed, unless tool_begin() still uses it. */
 void tool_end(struct tool_call *call, const struct tool_result *result);
 void tool_fail(struct tool_call *call, const struct cella_err *err);
 /* The result is this document, which is taken. */
 void tool_end_json(struct tool_call *call, json_t *document);
 void tool_result_done(struct tool_result *result);
 
-const char *tool_text(const struct tool_call *call, const char *name); /* a string argument; NULL */
+/* A string argument; NULL: not given. */
+const char *tool_text(const struct tool_call *call, const char *name);
 
-/* ---- the tools, each in a file of its own or with its like ---- */
+/* ---- the tools ---- */
 const struct field *exec_tool_input(void), *exec_tool_output(void);
 void exec_tool_begin(struct tool_call *call);
 const struct field *shell_tool_input(void);
@@ -47,23 +48,20 @@ void sandboxes_tool_begin(struct tool_call *call);
 const struct field *kill_tool_input(void), *kill_tool_output(void);
 void kill_tool_begin(struct tool_call *call);
 
-/* ---- run.c: what the tools that run a command have in common ---- */
+/* ---- run.c: shared by the tools that run a command ---- */
 extern const struct field run_secrets_field, run_timeout_field, run_memory_field, run_env_field,
         run_files_field;
-/* The document of POST /v1/exec, as far as the arguments of a call have the same names; and what it comes to,
- * which takes the document.  bare: sandbox.exec's result. */
+/* The document for POST /v1/exec, from those arguments that have the same names; and running it, which
+ * takes the document.  bare: with the result of sandbox.exec. */
 json_t *run_document(const struct tool_call *call);
 void run_begin(struct tool_call *call, json_t *document, bool bare);
 
-/* ---- result.c: what ran ---- */
+/* ---- result.c: results of executions ---- */
 const struct field *result_fields(void);
-/* Fills *ret; run may be NULL.  Frees nothing of what it is given. */
+/* Fills *ret; run may be NULL.  Takes nothing. */
 int result_make(const struct tool_call *call, const struct cella_result *result,
                 const struct exec_request *request, uint32_t walls, uint32_t missing,
                 const struct result_run *run, struct tool_result *ret);
-
-/* ---- modules.c: what other modules decide about ---- */
-int tool_secrets(const struct tool_call *call, json_t *document, struct cella_err *err);
 
 /* ---- target.c: which sandbox a call is for ---- */
 #define TARGET_FIELDS                                                                                        \
@@ -78,26 +76,26 @@ int tool_secrets(const struct tool_call *call, json_t *document, struct cella_er
                 .name = "sandbox", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 64,         \
                 .help = "Or the sandbox itself, by its id (sbx_...)."                                        \
         }
-/* By session or id.  make: a session that has none yet gets one. */
+/* By session or id.  make: makes a sandbox for a session that has none. */
 int target_find(const struct tool_call *call, bool make, struct box_sandbox **ret, struct cella_err *err);
 struct box_sandbox *target_of_session(struct box *box, const struct caller *caller, const char *session);
-/* Ends it, or only the context in it (""), once nothing of what calls this is on the stack. */
+/* Removes the sandbox, or only this context if it is not "", in the next turn of the event loop. */
 void target_leave(struct box *box, const char *sandbox, const char *context);
 
-/* ---- bytes.c: files out of and into a sandbox, whole ---- */
+/* ---- bytes.c: whole files out of and into a sandbox ---- */
 struct bytes;
 typedef void (*bytes_done)(void *context, struct bytes *bytes, const struct cella_err *err);
 struct bytes {
         struct operation *operation;
         bytes_done done;
         void *context;
-        const char *feed; /* what goes in; borrowed */
+        const char *feed; /* data to write; borrowed */
         size_t feed_len;
-        char *data; /* what came out, at most max bytes */
+        char *data; /* data that was read, at most max bytes */
         size_t len, size, max;
         bool more; /* there was more */
 };
-/* done() comes once, never from within, and not after bytes_cancel(); *bytes is gone after both. */
+/* done() is called once, never from within, and not after bytes_cancel().  Both free *bytes. */
 int bytes_read(struct box_sandbox *sandbox, const struct init_operate *what, const char *path, size_t max,
                bytes_done done, void *context, struct bytes **ret, struct cella_err *err);
 int bytes_write(struct box_sandbox *sandbox, const char *path, const char *data, size_t len, bytes_done done,

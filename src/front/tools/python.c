@@ -1,9 +1,9 @@
 /* front/tools/python.c -- execute_python: code in a context, so that values and figures come back.
  *
- *   sandbox -> (files) -> context -> (packages) -> run -> result
+ *   scan -> sandbox -> (files) -> context -> (packages) -> run -> result
  *
- * The context is one that has a name and stays, or one for this call only; the sandbox that of a session, or
- * one for this call only.  What is for this call only goes behind the answer. */
+ * The context has a name and stays, or it is made for this call.  The sandbox belongs to a session, or it is
+ * made for this call.  What was made for this call is removed after the answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct field any_item = {.name = "", .type = FIELD_ANY};
 static const struct field module_item = {
         .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 200};
 
-/* Goes into a line of Python, and to pip: a name with a version, never an option or a path. */
+/* It is put into Python code and passed to pip: a name with a version, never an option or a path. */
 static int check_package(const json_t *value, const char *path, struct cella_err *err)
 {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -99,22 +99,22 @@ struct python {
         struct tool_call *call;
         struct box_sandbox *sandbox; /* until the context has it */
         char sandbox_id[ID_SIZE], context_id[ID_SIZE];
-        bool own_sandbox, own_context; /* for this call only */
+        bool own_sandbox, own_context; /* made for this call, removed after it */
         void *file;                    /* iterator over the arguments' files */
         struct bytes *put;
-        char *content; /* of the file that is being written */
+        char *content; /* content of the file that is being written */
         struct context *context;
         bool starting;
         bool packages_are_there;
         struct context_run *run;
-        struct scan_job *scan;      /* a worker scans the code before anything is done */
-        struct scan_report *report; /* what a scan that may refuse the code has found; NULL: nothing */
+        struct scan_job *scan;      /* a worker thread scans the code first */
+        struct scan_report *report; /* report of a scan that may refuse the code; NULL: none */
         bool scanned;
 };
 
 static void go_on(struct python *p);
 
-/* What was for this call only goes. */
+/* Removes what was made for this call. */
 static void leave(struct python *p)
 {
         if (p->own_sandbox && p->sandbox_id[0])
@@ -309,7 +309,7 @@ static void finish(struct python *p, const struct context_run *run)
         tool_result_done(&result);
 }
 
-/* The end of what pip said is where it says why. */
+/* The last line that pip wrote says why. */
 static void packages_failed(struct python *p, const struct context_run *run)
 {
         struct cella_err err = {0};
@@ -344,7 +344,7 @@ static void on_end(struct context_run *run, void *caller)
         }
 }
 
-/* Looks for the packages by the names they are installed under, which are not those of their modules. */
+/* Looks for packages by the names of their distributions, which may differ from those of their modules. */
 static json_t *code_for_packages(json_t *packages)
 {
         static const char format[] =

@@ -1,7 +1,7 @@
-/* front/tools/result.c -- the result of a run, as a program reads it and as a model does.
+/* front/tools/result.c -- the result of a run, for programs and for models.
  *
- * The first is the object of the HTTP API.  The second leaves out what says nothing about the code:
- * every word of it is read at somebody's cost. */
+ * The first is the object of the HTTP API.  The second leaves out what says nothing about the code, because
+ * models pay for each word. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,13 +86,13 @@ static const char *text_of(const json_t *o, const char *name)
         return json_string_value(json_object_get(o, name));
 }
 
-/* Those that every client shows, and that are bytes: a drawing in SVG is text. */
+/* Formats that every client shows.  SVG is text and is not among them. */
 static bool is_picture(const char *mime)
 {
         return mime && (!strcmp(mime, "image/png") || !strcmp(mime, "image/jpeg"));
 }
 
-/* What stays of a picture in the list of values, as JSON. */
+/* What replaces an image in the list of values, as JSON. */
 static char *take_picture(json_t *value, struct tool_result *ret)
 {
         struct tool_image *image = &ret->images[ret->n_images];
@@ -223,7 +223,7 @@ int result_make(const struct tool_call *call, const struct cella_result *r,
         struct result_run parted;
         struct values values = {0};
         struct json_text text;
-        /* Output that is text is little longer with its escapes. */
+        /* Text needs little more room with its escapes. */
         const size_t output = r->output_len[CELLA_STDOUT] + r->output_len[CELLA_STDERR],
                      expected = RESULT_USUAL + output + output / 4;
         struct json j = {.out = NULL};

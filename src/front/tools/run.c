@@ -1,5 +1,5 @@
-/* front/tools/run.c -- the tools that run a command in a fresh sandbox or in a session's: sandbox.exec and
- * execute_shell; and what they have in common with execute_docker (docker.c). */
+/* front/tools/run.c -- sandbox.exec and execute_shell, which run a command in a new sandbox or in that of
+ * a session; and what they share with execute_docker (docker.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +229,7 @@ static void run(struct tool_call *call, json_t *document, bool bare)
         submission_start(s);
 }
 
-/* ---- what they have in common ---- */
+/* ---- shared by the tools that run a command ---- */
 
 static void set(json_t *document, const char *name, json_t *value)
 {
@@ -257,11 +257,15 @@ json_t *run_document(const struct tool_call *call)
         return document;
 }
 
-/* The tables of the tools are narrower than that of the request, but for what content and names may be. */
+/* The tables of the tools check all but content and names, which the table of the request checks. */
 void run_begin(struct tool_call *call, json_t *document, bool bare)
 {
         struct cella_err err = {0};
-        if (tool_secrets(call, document, &err) < 0 || schema_check(exec_fields(), document, "", &err) < 0) {
+        json_t *secrets = json_object_get(call->arguments, "secrets");
+        int r = 0;
+        if (secrets && json_object_set(document, "secrets", secrets) < 0) /* never run without them */
+                r = err_set(&err, CELLA_INTERNAL, -ENOMEM, "secrets");
+        if (r < 0 || schema_check(exec_fields(), document, "", &err) < 0) {
                 json_decref(document);
                 tool_fail(call, &err);
                 return;

@@ -88,7 +88,7 @@ json_t *tool_input_schema(const struct tool *tool)
         return schema_describe(tool->input());
 }
 
-/* A result may have more than the table knows of, and a client must not refuse it for that. */
+/* A result may have fields that the table does not list, and clients must accept them. */
 static void open_up(json_t *schema)
 {
         const char *name;

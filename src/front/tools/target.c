@@ -1,4 +1,4 @@
-/* front/tools/target.c -- which sandbox a call is for; and those that were only for one call. */
+/* front/tools/target.c -- which sandbox a call is for; and the removal of sandboxes made for one call. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ int target_find(const struct tool_call *call, bool make, struct box_sandbox **re
         return err_hint(err, "list_sandboxes tells which there are");
 }
 
-/* ---- those that go ---- */
+/* ---- removal ---- */
 
 struct leaving {
         uv_timer_t timer;
@@ -72,7 +72,7 @@ void target_leave(struct box *box, const char *sandbox, const char *context)
 {
         struct leaving *l = calloc(1, sizeof *l);
         if (!l)
-                return; /* it goes when it was idle for long enough */
+                return; /* it is removed by its idle timeout */
         l->box = box;
         snprintf(l->sandbox, sizeof l->sandbox, "%s", sandbox);
         snprintf(l->context, sizeof l->context, "%s", context);

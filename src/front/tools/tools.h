@@ -1,7 +1,7 @@
-/* front/tools/tools.h -- the tools that an agent sees: one table, whoever serves it (HTTP, MCP).
+/* front/tools/tools.h -- the tools for agents: one table, served over HTTP and MCP.
  *
- * A tool's fields check its arguments and describe them; what it may rely on is told to the model in
- * the description.  A call ends once, with a result or with words for what went wrong. */
+ * The fields of a tool check its arguments and describe them.  Its description says to the model what it can
+ * rely on.  A call ends once, with a result or an error. */
 #pragma once
 #include <jansson.h>
 
@@ -13,8 +13,8 @@
 
 enum {
         TOOL_READS = 1u << 0,      /* changes nothing */
-        TOOL_DESTROYS = 1u << 1,   /* what is there may be gone afterwards */
-        TOOL_REPEATABLE = 1u << 2, /* twice is as once */
+        TOOL_DESTROYS = 1u << 1,   /* may destroy data */
+        TOOL_REPEATABLE = 1u << 2, /* a second call has no further effect */
 };
 
 struct tool_call;
@@ -27,7 +27,7 @@ struct tool {
         unsigned hints;
         const struct field *(*input)(void);
         const struct field *(*output)(void);
-        void (*begin)(struct tool_call *call); /* see parts.h */
+        void (*begin)(struct tool_call *call); /* see internal.h */
 };
 
 extern const struct tool tools[];
@@ -35,7 +35,7 @@ extern const size_t tools_len;
 
 #define TOOL_COST 1.0 /* what one call is estimated to cost, for callers that keep a budget */
 
-/* By name; a '.' may be written '_', for those whose names of functions have no dots. */
+/* By name.  A '.' may be written as '_', because some APIs allow no dots in names of functions. */
 const struct tool *tool_find(const char *name);
 /* JSON Schemas: new references. */
 json_t *tool_input_schema(const struct tool *tool);
@@ -47,7 +47,7 @@ struct tool_image {
 
 struct tool_result {
         struct cella_err err; /* kind CELLA_OK: it went well */
-        bool timeout;         /* the error is "timeout", which is no kind of its own elsewhere */
+        bool timeout;         /* the error is "timeout", which is no cella_kind */
         char *json;           /* by the tool's output fields */
         size_t len;
         char *text; /* the same for a model, shorter; NULL: json is short enough */
@@ -60,10 +60,10 @@ struct tool_result {
 const char *tool_result_kind(const struct tool_result *result);
 
 struct tool_events {
-        /* As it comes; the result has it, too.  Both may be NULL. */
+        /* Output as it comes; the result has it, too.  Both may be NULL. */
         void (*on_output)(void *context, enum cella_stream stream, const char *data, size_t len);
         void (*on_violation)(void *context, const struct violation *violation);
-        /* Once, last; the result is there during the call only. */
+        /* Once, last; the result is valid during the call only. */
         void (*on_end)(void *context, const struct tool_result *result);
 };
 
@@ -75,8 +75,8 @@ struct tool_options {
         void *context;
 };
 
-/* Checks the caller's right and the arguments, which are taken, and begins.  Events may come from
- * within; if the last did, the answer is NULL. */
+/* Checks the capability of the caller and the arguments, which are taken, and starts.  Events may come
+ * from within; NULL if the last one did. */
 struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const struct tool_options *options);
-/* Nobody wants it any more: no more events. */
+/* Ends a call.  No event follows. */
 void tool_cancel(struct tool_call *call);
