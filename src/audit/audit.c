@@ -1,11 +1,11 @@
-/* audit/audit.c -- from the loop to the disk.
+/* audit/audit.c -- the queue between the event loop and the disk.
  *
- * audit_begin() and audit_end() run in the event loop: a slot in the map, a copy into the queue.  The
- * writer takes batches, each one transaction, and frees the slots of a batch only when it is
- * committed: at every moment each execution is in the map, in the database or in both, and
- * the unique id makes one of "both" at the next start.
+ * audit_begin() and audit_end() run in the event loop: they fill a slot in the map and copy the record to
+ * the queue.  The writer thread takes batches, writes each in one transaction, and frees the slots of a
+ * batch only after the commit.  So at any time, each execution is in the map, in the database or in both;
+ * the unique id removes duplicates at the next start.
  *
- * One mutex is for the queue and the map; it is never held while the disk is used. */
+ * One mutex protects the queue and the map.  It is never held during disk access. */
 #include "audit/audit.h"
 
 #include <errno.h>
@@ -34,36 +34,36 @@
 #define RETRY_FIRST_US 50000
 #define RETRY_MAX_US 1000000
 #define RETAIN_EVERY_US 60000000
-#define QUIET_US 500000 /* then the pages that SQLite keeps are given back */
+#define QUIET_US 500000 /* after this time, unused pages of SQLite's cache are freed */
 
 struct audit {
         struct map *map;
-        struct db db; /* the writer's, once it runs */
+        struct db db; /* used by the writer only, once it runs */
         pthread_t writer;
         bool started;
 
         pthread_mutex_t lock;
-        pthread_cond_t wake;    /* the writer: there is work */
-        pthread_cond_t written; /* others: something was written, or will not be */
+        pthread_cond_t wake;    /* for the writer: there is work */
+        pthread_cond_t written; /* for other threads: something was written or was given up */
         bool closing, give_up;
         uint32_t keep_days;
         uint64_t keep_bytes;
         bool keep_output, retain_now;
 
-        /* Waiting, oldest first; then the batch that is being written.  Both are in the counts. */
+        /* Waiting records, oldest first, and the batch being written.  The counts include both. */
         struct record *first, **end, *batch;
         unsigned n_batch;
         _Atomic unsigned n;
         size_t bytes;
-        int64_t oldest_us;                     /* when the first one came */
-        uint64_t queued_total, finished_total; /* numbers the records for audit_flush() */
+        int64_t oldest_us;                     /* time at which the first one arrived */
+        uint64_t queued_total, finished_total; /* record numbers for audit_flush() */
         uint64_t flush_to;
 
-        bool stuck;           /* somebody waited in vain: nobody else does until a write succeeds */
+        bool stuck;           /* a caller has waited in vain: no other caller waits until a write succeeds */
         const char *why_lost; /* static text */
         uint64_t lost_unsaid;
         _Atomic uint64_t lost;
-        int64_t retry_us, retry_wait_us; /* not before; 0: nothing failed */
+        int64_t retry_us, retry_wait_us; /* time of the next try; 0: no error */
 };
 
 /* ---- waiting ---- */
@@ -88,7 +88,7 @@ static int init_conds(struct audit *audit)
         return -r;
 }
 
-/* ---- the writer; all with the lock held, but for what says otherwise ---- */
+/* ---- the writer thread; called with the lock held unless stated otherwise ---- */
 
 static void free_records(struct record *record)
 {
@@ -99,7 +99,7 @@ static void free_records(struct record *record)
         }
 }
 
-/* When there is something to write: now, at a later time, or (INT64_MAX) not at all. */
+/* Returns the time of the next write: 0 (now), a later time, or INT64_MAX (nothing to write). */
 static int64_t write_at(const struct audit *audit)
 {
         bool any = audit->batch || audit->first || audit->lost_unsaid > 0;
@@ -118,7 +118,7 @@ static void take_batch(struct audit *audit)
         size_t bytes = 0;
         struct record **end = &audit->batch;
         if (audit->batch)
-                return; /* the one that failed, again */
+                return; /* retry the failed batch */
         audit->n_batch = 0;
         while (audit->first && audit->n_batch < BATCH_RECORDS && bytes < BATCH_BYTES) {
                 struct record *record = audit->first;
@@ -131,7 +131,7 @@ static void take_batch(struct audit *audit)
         }
         if (!audit->first)
                 audit->end = &audit->first;
-        audit->oldest_us = clock_us(); /* of those that stay: they can wait for another batch */
+        audit->oldest_us = clock_us(); /* the remaining records can wait for another batch */
 }
 
 static const char *cause(int code)
@@ -178,7 +178,7 @@ static void batch_done(struct audit *audit, uint64_t said)
         pthread_cond_broadcast(&audit->written);
 }
 
-/* Writes one batch, with the lock let go meanwhile; and after it what was lost, if anything. */
+/* Writes one batch, then a note about lost records, if any.  Releases the lock during the write. */
 static void write_batch(struct audit *audit)
 {
         take_batch(audit);
@@ -196,7 +196,7 @@ static void write_batch(struct audit *audit)
                 *end = note;
         }
         int code = batch ? db_write(&audit->db, batch) : SQLITE_NOMEM;
-        *end = NULL; /* the note is of this try */
+        *end = NULL; /* the note belongs to this try only */
         if (code == SQLITE_OK)
                 map_set_last_row(audit->map, audit->db.seq);
         bool large = keep_bytes > 0 && db_exceeds(&audit->db, keep_bytes);
@@ -216,7 +216,7 @@ static void write_batch(struct audit *audit)
         free(note);
 }
 
-/* One step; true if there is more to do. */
+/* Runs one step.  Returns true if there is more to do. */
 static bool retain(struct audit *audit, struct db_pass *pass)
 {
         uint32_t keep_days = audit->keep_days;
@@ -227,12 +227,12 @@ static bool retain(struct audit *audit, struct db_pass *pass)
         return r == 1;
 }
 
-/* A burst fills SQLite's cache; the daemon is to be as small after it as before. */
+/* A burst fills SQLite's cache; this makes the process as small as before. */
 static void release_cache(struct audit *audit)
 {
         pthread_mutex_unlock(&audit->lock);
         sqlite3_db_release_memory(audit->db.sqlite);
-        malloc_trim(0); /* else what lies between two pieces in use would stay ours */
+        malloc_trim(0); /* otherwise free memory between allocated blocks would stay mapped */
         pthread_mutex_lock(&audit->lock);
 }
 
@@ -265,7 +265,7 @@ static void *writer(void *userdata)
                 if (retaining || at <= clock_us() || (audit->retain_now && !audit->closing))
                         continue;
                 if (audit->closing && (at == INT64_MAX || audit->give_up))
-                        break; /* it was said while a batch was written, and is not said again */
+                        break; /* closing was set during a write and is not signalled again */
                 at = at < quiet_us ? at : quiet_us;
                 wait_until(audit, &audit->wake, at < retain_us ? at : retain_us);
         }
@@ -295,7 +295,7 @@ static int add_note(struct recovered *recovered, const char *text)
         return note ? add_recovered(recovered, note, false) : -ENOMEM;
 }
 
-/* What the last process did not come to write. */
+/* Records the executions that the previous process did not write. */
 static int recover(struct audit *audit, bool map_damaged, unsigned *ret_interrupted, struct cella_err *err)
 {
         struct recovered recovered = {.end = &recovered.first};
@@ -326,7 +326,7 @@ static int recover(struct audit *audit, bool map_damaged, unsigned *ret_interrup
         return 0;
 }
 
-/* The process' signals are for its loop. */
+/* The writer blocks all signals: the event loop handles them. */
 static int start_writer(struct audit *audit)
 {
         sigset_t all, before;
@@ -374,13 +374,13 @@ int audit_open(const struct audit_options *options, struct audit **ret, unsigned
         return 0;
 }
 
-/* What cannot be written stays in the map, where the next audit_open() finds it. */
+/* Records that cannot be written stay in the map, where the next audit_open() finds them. */
 static void stop_writer(struct audit *audit)
 {
         int64_t deadline_us = clock_us() + CLOSE_WAIT_US;
         pthread_mutex_lock(&audit->lock);
         audit->closing = true;
-        audit->retry_us = audit->retry_us > 0 ? 1 : 0; /* at once */
+        audit->retry_us = audit->retry_us > 0 ? 1 : 0; /* retry at once */
         pthread_cond_signal(&audit->wake);
         while ((atomic_load(&audit->n) > 0 || audit->lost_unsaid > 0) &&
                (audit->retry_us == 0 || clock_us() < deadline_us))
@@ -419,7 +419,7 @@ void audit_configure(struct audit *audit, const struct audit_options *options)
         pthread_mutex_unlock(&audit->lock);
 }
 
-/* ---- the loop's side ---- */
+/* ---- called by the event loop ---- */
 
 int audit_begin(struct audit *audit, const struct audit_begin *begin)
 {
@@ -465,7 +465,7 @@ static void add(struct audit *audit, struct record *record)
         audit->end = &record->next;
         audit->bytes += record->size;
         audit->queued_total++;
-        /* More wake-ups would be useless: the writer waits until a batch is full, or its time has come. */
+        /* Other wake-ups are unnecessary: the writer waits until a batch is full or its time has come. */
         if (idle || before + 1 == BATCH_RECORDS || audit->bytes >= BATCH_BYTES)
                 pthread_cond_signal(&audit->wake);
 }
@@ -476,7 +476,7 @@ void audit_end(struct audit *audit, int slot, const struct audit_begin *begin, c
         if (slot >= MAP_SLOTS)
                 slot = -1;
         if (slot >= 0)
-                map_end(audit->map, slot, end, finished_ms); /* only its owner writes in it */
+                map_end(audit->map, slot, end, finished_ms); /* only the owner of a slot writes to it */
         pthread_mutex_lock(&audit->lock);
         bool keep_output = audit->keep_output;
         pthread_mutex_unlock(&audit->lock);
@@ -504,7 +504,7 @@ void audit_flush(struct audit *audit)
         uint64_t to = audit->queued_total;
         if (audit->flush_to < to)
                 audit->flush_to = to;
-        audit->retry_us = audit->retry_us > 0 ? 1 : 0; /* at once */
+        audit->retry_us = audit->retry_us > 0 ? 1 : 0; /* retry at once */
         pthread_cond_signal(&audit->wake);
         while ((audit->finished_total < to || audit->lost_unsaid > 0) && clock_us() < deadline_us)
                 wait_until(audit, &audit->written, deadline_us);

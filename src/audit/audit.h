@@ -1,24 +1,25 @@
-/* audit/audit.h -- the log of every execution, in SQLite.
+/* audit/audit.h -- the log of all executions, in SQLite.
  *
- * audit_begin() writes into a file that is mapped: a microsecond, and it survives the death
- * of the process.  audit_end() hands the whole record to a thread that writes in batches.  What
- * was begun and has no row when the daemon starts again is recorded as interrupted.
+ * audit_begin() writes to a mapped file.  This takes a microsecond, and the record survives the death of
+ * the process.  audit_end() passes the complete record to a thread that writes in batches.  Executions that
+ * were begun but have no row when the daemon starts again are recorded as interrupted.
  *
- * Each row carries hash(hash of the row before, its own content): a row that was changed, put in
- * or taken out in the middle shows.  Retention removes from the old end and keeps the hash that
- * the oldest remaining row builds on (itself a chained record in the table of cuts).  What the chain
- * cannot show is somebody who may write the file and computes all of it anew: note the hash that
- * audit_verify() gives somewhere else against that.
+ * Each row contains hash(hash of the previous row, own content), so a row that was changed, inserted or
+ * removed in the middle is detected.  Retention removes the oldest rows and keeps the hash that the oldest
+ * remaining row builds on (in the table of cuts, which is a chain, too).  The chain does not protect
+ * against somebody who can write the file and recomputes all hashes: to detect that, store the hash that
+ * audit_verify() returns elsewhere.
  *
- * When the disk is full, rows wait in memory (bounded) and are tried again.  What did not fit is
- * counted, and the log says so itself once it can: a row with the status "lost".
+ * When the disk is full, rows wait in memory (up to a limit) and are written later.  Records beyond the
+ * limit are counted, and the log gets a row with the status "lost" as soon as it can be written.
  *
- * One directory is one process' and is opened once in it. */
+ * A directory must be used by one process only, which opens it once. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "audit/execution.h"
 #include "base/auto.h"
 #include "base/id.h"
 #include "cella.h"
@@ -26,98 +27,57 @@
 struct audit;
 
 struct audit_options {
-        const char *directory; /* audit.db and running.map are made in it */
-        uint32_t keep_days;    /* 0: for ever */
-        uint64_t keep_bytes;   /* of the database; 0: no limit */
+        const char *directory; /* contains audit.db and running.map */
+        uint32_t keep_days;    /* 0: forever */
+        uint64_t keep_bytes;   /* size of the database; 0: no limit */
         bool keep_output;
 };
 
-/* What is known when it begins.  Strings may be NULL. */
-struct audit_begin {
-        const char *id, *sandbox, *runtime;
-        const char *key, *session, *agent;
-        const char *input;  /* the code, or the command as JSON */
-        size_t input_len;   /* cut at 64 KiB in the log; audit_record.input_bytes tells the whole */
-        int64_t started_ms; /* realtime */
-        /* What else is known of the request, as the text of a JSON object: see audit_about_names.  Longer
-         * than AUDIT_ABOUT_MAX: left out of the row; longer than AUDIT_ABOUT_SLOT_MAX: of the slot. */
-        const char *about;
-        size_t about_len;
-};
-
-#define AUDIT_ABOUT_MAX 32768
-#define AUDIT_ABOUT_SLOT_MAX 4096
-
-/* And when it ends. */
-struct audit_end {
-        const char *status;
-        int exit_code, signal;
-        uint64_t duration_us, cpu_us, memory_peak_bytes;
-        uint32_t processes_peak;
-        const char *output[2]; /* kept if keep_output: at most 64 KiB of each */
-        size_t output_len[2];
-        uint64_t output_total[2];
-        const char *violations; /* JSON array text, or NULL */
-};
-
-#define AUDIT_STATUSES_MAX 16
-
-struct audit_filter {
-        const char *sandbox, *session, *agent, *key; /* NULL: any */
-        const char *status;                          /* one, or several with commas between them */
-        const char *text;                            /* in code, command or output; ASCII in either case */
-        int64_t since_ms;                            /* 0: from the beginning */
-        uint64_t cursor;                             /* rows older than this one; 0: from the newest */
-        unsigned limit;                              /* 1 to 1000 */
-        unsigned patience_us;                        /* with a search; 0: a tenth of a second */
-};
-
-/* Opens or makes the log; recovers what was interrupted (*ret_interrupted: how many). */
+/* Opens or creates the log and records interrupted executions (*ret_interrupted: their number). */
 int audit_open(const struct audit_options *options, struct audit **ret, unsigned *ret_interrupted,
                struct cella_err *err);
-/* Writes everything that is waiting, then closes. */
+/* Writes all waiting records and closes the log.  Returns NULL. */
 struct audit *audit_close(struct audit *audit);
 DEFINE_AUTO(struct audit *, audit_close)
 
-/* Returns a slot (>= 0) for audit_end(), or -EAGAIN when there are more at once than slots: then the
- * row is written, only not protected against a crash; pass on what it returned. */
+/* Returns a slot (>= 0) for audit_end(), or -EAGAIN if all slots are in use.  In the latter case the row is
+ * written, but does not survive a crash; pass the returned value to audit_end(), too. */
 int audit_begin(struct audit *audit, const struct audit_begin *begin);
-/* Copies what it needs.  Waits if the queue is full (it is bounded; the disk is then the limit), but at
- * most two seconds, and only once until something could be written again: then the record is lost. */
+/* Copies the data.  If the queue is full, waits at most two seconds for the disk, and then the record is
+ * lost.  Later calls do not wait again until a write has succeeded. */
 void audit_end(struct audit *audit, int slot, const struct audit_begin *begin, const struct audit_end *end);
-/* For metrics: records that were lost since it was opened, and records that are not written yet. */
+/* For metrics: records lost since the log was opened, and records not yet written. */
 uint64_t audit_lost(const struct audit *audit);
 unsigned audit_waiting(const struct audit *audit);
-/* It never ran after all: gives the slot back. */
+/* The execution did not run: frees the slot. */
 void audit_cancel(struct audit *audit, int slot);
-/* keep_days, keep_bytes, keep_output of a running log. */
+/* Changes keep_days, keep_bytes and keep_output. */
 void audit_configure(struct audit *audit, const struct audit_options *options);
 
-/* Reading: from any one thread but not the loop's, on a connection of its own. */
+/* Reading, on a separate connection, from any one thread except the loop's. */
 struct audit_reader;
 int audit_reader_open(const char *directory, struct audit_reader **ret, struct cella_err *err);
 struct audit_reader *audit_reader_close(struct audit_reader *reader);
 DEFINE_AUTO(struct audit_reader *, audit_reader_close)
-/* Newest first: {"executions": [...], "cursor": "..." or null}.  Without outputs; of the input, its beginning
- * ("preview").  A search that finds little is answered after a tenth of a second with what it has found,
- * maybe nothing: the cursor goes on from there, and "searched" is the time of the last row it has looked at.
- */
+/* Newest first: {"executions": [...], "cursor": "..." or null}.  Rows have no outputs, and only the
+ * beginning of the input ("preview").  A search returns after 0.1 seconds with the rows found so far,
+ * possibly none: the cursor continues it, and "searched" is the time of the last row examined. */
 int audit_list(struct audit_reader *reader, const struct audit_filter *filter, json_t **ret,
                struct cella_err *err);
-/* Of one that has just ended: what its row in such a list is.  NULL: none, for the filter leaves it out. */
+/* Returns the list row of an execution that has just ended, or NULL if the filter excludes it. */
 json_t *audit_row(const struct audit_filter *filter, const struct audit_begin *begin,
                   const struct audit_end *end);
-/* One, whole.  -ENOENT. */
+/* Returns one complete row.  -ENOENT if there is none. */
 int audit_get(struct audit_reader *reader, const char *id, json_t **ret, struct cella_err *err);
-/* {"rows": N, "ok": true, "last": row, "hash": hex of the last row's} or
- * {"rows": N, "ok": false, "first_bad": row, "why": "..."}.  A damaged file is ok: false as well. */
+/* {"rows": N, "ok": true, "last": row, "hash": hash of the last row in hexadecimal} or {"rows": N, "ok":
+ * false, "first_bad": row, "why": "..."}.  A damaged file is also reported as ok: false. */
 int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err);
-/* The same in slices, on a connection of its own: it holds one snapshot from the first slice to the last. */
+/* Same in slices, on a separate connection.  Keeps one snapshot from the first slice to the last. */
 struct audit_verifier;
 int audit_verifier_new(const char *directory, struct audit_verifier **ret, struct cella_err *err);
-/* For about so long.  1: there is more to look at. */
+/* Runs for about us microseconds.  Returns 1 if there are more rows to verify. */
 int audit_verifier_go_on(struct audit_verifier *verifier, unsigned us, json_t **ret, struct cella_err *err);
 struct audit_verifier *audit_verifier_free(struct audit_verifier *verifier);
 DEFINE_AUTO(struct audit_verifier *, audit_verifier_free)
-/* Commits what is waiting, so that a reader sees it; for tests and for the shell.  At most ten seconds. */
+/* Commits waiting records so that readers see them; for tests and the shell.  Waits at most ten seconds. */
 void audit_flush(struct audit *audit);

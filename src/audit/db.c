@@ -10,24 +10,25 @@
 #include "base/err.h"
 #include "sys/file.h"
 
-/* Up to this size all pages are looked at when it is opened. */
+/* Files up to this size are checked completely when they are opened. */
 #define CHECK_BYTES_MAX (16 << 20)
 
 const unsigned char db_no_hash[HASH_SIZE];
 
-/* Incremental vacuum must be chosen before the first table is made. */
+/* Incremental vacuum must be set before the first table is created. */
 static const char sql_pragmas[] = "PRAGMA auto_vacuum=INCREMENTAL;"
                                   "PRAGMA journal_mode=WAL;"
                                   "PRAGMA synchronous=NORMAL;"
                                   "PRAGMA cache_size=-32768;"
-                                  /* Ids are random, so each row touches other pages of the indexes: the
-                                   * longer until they are copied back, the more rows share the copy. */
+                                  /* Ids are random, so each row changes other pages of the indexes: with
+                                   * rarer checkpoints, more rows share the copy of a page. */
                                   "PRAGMA wal_autocheckpoint=16384;"
                                   "PRAGMA trusted_schema=OFF;"
                                   "PRAGMA cell_size_check=ON;"
                                   "PRAGMA journal_size_limit=67108864;";
 
-/* Version 1.  The index of each filter holds the row numbers in order, so it pages as well as finds. */
+/* Version 1.  The index for each filter contains the row numbers in order, so it serves searching and
+ * paging. */
 static const char sql_make[] =
         "CREATE TABLE executions ("
         " seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
@@ -50,7 +51,7 @@ static const char sql_make[] =
         " hash BLOB NOT NULL, cuts INTEGER NOT NULL, cut_hash BLOB NOT NULL) STRICT;"
         "INSERT INTO head VALUES (1, 0, zeroblob(32), 0, zeroblob(32));";
 
-/* Version 2: what is known of the request besides its code.  Rows of version 1 keep their hashes. */
+/* Version 2: data about the request besides its code.  Rows of version 1 keep their hashes. */
 static const char sql_add_about[] = "ALTER TABLE executions ADD COLUMN about TEXT;";
 
 static const char *const steps[] = {sql_make, sql_add_about};
@@ -70,7 +71,7 @@ int db_fail(sqlite3 *sqlite, const char *path, const char *what, struct cella_er
         return num == -EBADMSG ? hint_damaged(err) : num;
 }
 
-/* Before SQLite makes it: its own files take the mode of this one. */
+/* Creates the file before SQLite does: SQLite gives its other files the same mode. */
 static int make_file(const char *path, struct cella_err *err)
 {
         int fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -134,7 +135,7 @@ static int check_small(struct db *db, const char *path, struct cella_err *err)
 {
         sqlite3_stmt *statement = NULL;
         if (db_exceeds(db, CHECK_BYTES_MAX))
-                return 0; /* takes too long for a start; audit_verify() reads everything */
+                return 0; /* too slow at start; audit_verify() reads everything */
         int r = sqlite3_prepare_v2(db->sqlite, "PRAGMA quick_check(1)", -1, &statement, NULL);
         if (r == SQLITE_OK)
                 r = sqlite3_step(statement);
@@ -195,7 +196,7 @@ void db_close(struct db *db)
         *db = (struct db){0};
 }
 
-/* ---- adding ---- */
+/* ---- writing ---- */
 
 int db_put_head(struct db *db)
 {

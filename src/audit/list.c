@@ -1,13 +1,15 @@
 /* audit/list.c -- one page of the log, newest first.
  *
- * One condition is found by its index, which holds the row numbers in order; several statuses are as many
- * walks through theirs, of which the newest row is always the next.  Everything else is looked at row by
- * row here and not in SQL, so that a search that finds nothing can be stopped, and gone on with, anywhere. */
+ * One condition is looked up in its index, which contains the row numbers in order.  For several statuses
+ * there is one cursor ("walk") for each, and the newest row of all cursors is the next.  All other
+ * conditions are checked row by row here and not in SQL, so that a search without results can be stopped
+ * and continued at any row. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "audit/db.h"
 #include "audit/match.h"
 #include "audit/reader.h"
@@ -17,13 +19,13 @@
 #define LIST_MAX 1000
 #define PREVIEW_BYTES 160
 #define SEARCH_US 100000
-#define LOOK_AT_CLOCK 64 /* every so many rows that are not wanted */
-/* After so many rows that began before filter.since_ms, it is worth asking where the others end. */
+#define LOOK_AT_CLOCK 64 /* check the time after this number of unwanted rows */
+/* After this number of rows older than filter.since_ms, look up where the wanted rows end. */
 #define SKIPPED_MAX 256
 
 struct walk {
         sqlite3_stmt *statement;
-        bool row; /* it stands on one */
+        bool row; /* it is on a row */
 };
 
 struct search {
@@ -31,10 +33,10 @@ struct search {
         struct match match;
         struct walk walks[AUDIT_STATUSES_MAX];
         unsigned n_walks;
-        int code; /* of SQLite; SQLITE_ROW as long as all is well */
+        int code; /* SQLite code; SQLITE_ROW if there was no error */
         int64_t begun_us;
         unsigned skipped, too_old;
-        int64_t oldest; /* no row at or below it began late enough */
+        int64_t oldest; /* rows up to this one started too early */
 };
 
 static void add_walk(struct search *s, const char *column, const char *value)
@@ -59,7 +61,8 @@ static void add_walk(struct search *s, const char *column, const char *value)
                 s->code = r;
 }
 
-/* Which condition leads.  Nearly all rows have exited, so a key leads better than that. */
+/* Selects the condition to look up in an index.  Nearly all rows have the status "exited", so a key is more
+ * selective. */
 static void add_walks(struct search *s)
 {
         const struct audit_filter *f = s->match.filter;
@@ -80,7 +83,7 @@ static void add_walks(struct search *s)
                 add_walk(s, NULL, NULL);
 }
 
-/* The walk that stands on the newest row; NULL: all are at their end. */
+/* Returns the walk on the newest row; NULL if all are at the end. */
 static struct walk *newest(struct search *s)
 {
         struct walk *best = NULL;
@@ -105,8 +108,8 @@ static void step(struct search *s, struct walk *walk)
                 s->code = r;
 }
 
-/* The oldest row that began at that time or later.  Rows are in the order in which they ended, so in
- * between may be others. */
+/* Returns the oldest row that started at that time or later.  Rows are in the order of their ends, so older
+ * starts may follow it. */
 static int64_t oldest_since(struct audit_reader *reader, int64_t since_ms)
 {
         sqlite3_stmt *statement = NULL;
@@ -153,7 +156,7 @@ static bool takes_too_long(struct search *s)
                        (s->match.filter->patience_us ? s->match.filter->patience_us : SEARCH_US);
 }
 
-/* A row of the list: what reader_summary() has, and how the code begins. */
+/* Returns a row of the list: reader_summary() and the beginning of the code. */
 static json_t *listed(const struct cell *cells, const struct cell *about, const void *input, size_t len)
 {
         json_t *row = reader_summary(cells, about->data, about->len);
@@ -173,7 +176,7 @@ static json_t *listed_from(sqlite3_stmt *statement, const struct cell *cells)
         return listed(cells, &about, input, len);
 }
 
-/* Fills the list; *ret_cursor is where the next page begins, NULL if there is none. */
+/* Fills the list.  *ret_cursor is the start of the next page, NULL if there is none. */
 static void fill(struct search *s, unsigned limit, json_t *list, json_t **ret_cursor, json_t **ret_searched)
 {
         struct cell cells[COLUMNS];
@@ -233,7 +236,7 @@ static struct cell name_cell(const char *name)
         return (struct cell){.type = SQLITE_TEXT, .data = name, .len = strnlen(name, NAME_MAX_BYTES)};
 }
 
-/* Before anything is copied: there may be many filters, and most rows are of no interest to most. */
+/* Called before anything is copied: there may be many filters, and most rows do not match most of them. */
 static bool has_names(const struct match *match, const struct audit_begin *begin, const char *status)
 {
         struct cell cells[COLUMN_VIOLATIONS] = {

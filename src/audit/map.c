@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "sys/file.h"
 
 #define SLOT_SIZE 8192
-#define MAGIC UINT64_C(0x31706d616c6c6563) /* "cellamp1" on the disk */
+#define MAGIC UINT64_C(0x31706d616c6c6563) /* "cellamp1" in the file */
 #define FILE_SIZE ((MAP_SLOTS + 1) * (size_t)SLOT_SIZE)
 
 #define ABOUT_SHIFT 16
@@ -36,14 +37,13 @@ struct slot_fixed {
         int32_t exit_code, signal;
         uint64_t duration_us, cpu_us, memory_peak_bytes, output_total[2];
         uint32_t processes_peak;
-        uint32_t present; /* the low 16 bits: which names are not NULL; the others: the length of `about` */
+        uint32_t present; /* low 16 bits: which names are not NULL; high 16 bits: length of `about` */
         char status[32];
         char id[64], sandbox[64], runtime[64], key[64];
         char session[256], agent[256];
 };
 
-/* `about` follows the input in the same bytes, without a gap.  A file of the version without `about` has a
- * length of 0 there, and is read like any other. */
+/* `about` follows the input without a gap.  A file written before `about` existed has a length of 0 there. */
 struct slot {
         struct slot_fixed fixed;
         char input[SLOT_SIZE - sizeof(struct slot_fixed)];
@@ -55,7 +55,7 @@ struct map {
         int fd;
         struct head *head;
         struct slot *slots;
-        uint16_t free[MAP_SLOTS]; /* a stack: the same few pages are used again and again */
+        uint16_t free[MAP_SLOTS]; /* a stack, so that the same few pages are reused */
         unsigned n_free;
 };
 
@@ -68,8 +68,8 @@ static void all_free(struct map *map)
                 map->free[map->n_free++] = (uint16_t)(i - 1);
 }
 
-/* Of the process, not of the descriptor: a child that still has a copy of it when we are killed does
- * not keep the next one out. */
+/* A lock of the process, not of the descriptor: a child that still has a copy of the descriptor after the
+ * process was killed does not block the next process. */
 static int lock(int fd)
 {
         struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -123,7 +123,7 @@ int map_open(const char *directory, struct map **ret, bool *ret_damaged, struct 
         int r = map_file(map, path, &damaged, err);
         if (r < 0 || !map->head)
                 return r;
-        /* A file of the right size that is all zero was being made when the process died. */
+        /* A file of the right size that contains only zeros: the process died while creating it. */
         bool fresh = r == 1 || (map->head->magic == 0 && map->head->slot_size == 0);
         bool ours = map->head->magic == MAGIC && map->head->slot_size == SLOT_SIZE &&
                     map->head->slots == MAP_SLOTS;
@@ -235,9 +235,9 @@ void map_set_last_row(struct map *map, uint64_t seq)
         atomic_store_explicit(&map->head->last_row, seq, memory_order_relaxed);
 }
 
-/* ---- what the last process left ---- */
+/* ---- recovery after a crash ---- */
 
-/* NULL where there was none; also where the disk brought back something else. */
+/* Returns NULL if the name was NULL.  Replaces control characters, because the file is not trusted. */
 static const char *name_of(char *name, size_t size, uint32_t present, unsigned bit)
 {
         if (!(present & (1u << bit)))
@@ -254,7 +254,7 @@ static bool is_word(const char *text)
         return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
 }
 
-/* Whether what the disk brought back is still the text of a JSON object. */
+/* Checks that the data in the file is the text of a JSON object. */
 static bool is_object(const char *text, size_t len, size_t room)
 {
         json_t *object = len > 0 && len <= room ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
@@ -263,7 +263,7 @@ static bool is_object(const char *text, size_t len, size_t room)
         return is;
 }
 
-/* f is a copy that nobody else writes. */
+/* s is a private copy of the slot. */
 static struct record *recover(struct slot *s, uint32_t state, bool *ret_interrupted)
 {
         struct slot_fixed *f = &s->fixed;

@@ -67,7 +67,7 @@ bool match_names(const struct match *match, const struct cell *cells)
                is_or_any(&cells[COLUMN_KEY], f->key);
 }
 
-/* Horspool's: compares at the end of the window, and moves it by what that byte allows. */
+/* Horspool's algorithm: compares from the end of the window and shifts by the distance of its last byte. */
 bool match_text(const struct match *match, const void *data, size_t len)
 {
         const unsigned char *p = data;

@@ -1,22 +1,22 @@
-/* audit/match.h -- whether a row is one that a filter wants. */
+/* audit/match.h -- checks whether a row matches a filter. */
 #pragma once
 #include "audit/row.h"
 
-/* A filter, made ready for many rows. */
+/* A filter prepared for many rows. */
 struct match {
         const struct audit_filter *filter;
         char words[AUDIT_STATUSES_MAX][32]; /* the statuses */
         unsigned n_words;
-        bool nothing; /* what it asks for cannot be */
+        bool nothing; /* no row can match */
         unsigned char text[256];
         size_t text_len;
         unsigned char shift[256]; /* see match_text() */
 };
 
-/* Borrows the filter. */
+/* Keeps a pointer to the filter. */
 void match_init(struct match *match, const struct audit_filter *filter);
 bool match_has_status(const struct match *match, const char *status);
-/* Everything but since_ms, cursor and text; cells as far as COLUMN_VIOLATIONS. */
+/* Checks all conditions except since_ms, cursor and text; needs the cells before COLUMN_VIOLATIONS. */
 bool match_names(const struct match *match, const struct cell *cells);
-/* Whether the text is in it; always true if the filter has none. */
+/* Returns true if data contains the text, or if the filter has no text. */
 bool match_text(const struct match *match, const void *data, size_t len);

@@ -1,6 +1,6 @@
-/* audit/reader.c -- reading the log, on a connection that cannot write.
+/* audit/reader.c -- reads the log on a read-only connection.
  *
- * What is in the file is believed to be nothing but bytes: it may have been changed. */
+ * The content of the file is not trusted: it may have been changed. */
 #include "audit/reader.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit/audit.h"
 #include "audit/db.h"
 #include "base/err.h"
 #include "base/utf8.h"
@@ -121,12 +122,12 @@ static bool is_text(const struct cell *cell, const char *text)
                memcmp(cell->data, text, cell->len) == 0;
 }
 
-/* Of `about`, what lists show and what only a whole row has. */
+/* Members of `about` that lists show, and those that only a complete row has. */
 static const char *const about_listed[] = {"mode", "engine", "image", "tier", "key_name", "error", NULL};
 static const char *const about_whole[] = {"reason",    "args", "cwd",        "stdin", "input_files",
                                           "env_names", "scan", "unrecorded", NULL};
 
-/* The file may have been changed: only these members are taken. */
+/* Copies only these members, because the file may have been changed. */
 static void add_about(json_t *row, const void *about, size_t len, const char *const *names)
 {
         json_t *all = about ? json_loadb(about, len, JSON_ALLOW_NUL, NULL) : NULL;
@@ -165,7 +166,7 @@ json_t *reader_summary(const struct cell *cells, const void *about, size_t about
         return row;
 }
 
-/* ---- one, whole ---- */
+/* ---- complete row ---- */
 
 static json_t *violations_of(const struct cell *cell)
 {

@@ -1,8 +1,8 @@
-/* audit/retain.c -- taking rows from the old end.
+/* audit/retain.c -- removes the oldest rows.
  *
- * In small steps, each a transaction of its own that leaves a chain which verifies.  All steps of
- * a pass are one row in the table of cuts, rewritten by each: the table grows with the passes, and
- * passes are rare, for one frees a tenth of the limit. */
+ * Works in small steps.  Each step is a transaction after which the chains verify.  All steps of a pass
+ * share one row in the table of cuts, which each step updates: the table grows by one row per pass, and
+ * passes are rare, because each frees a tenth of the limit. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ bool db_exceeds(struct db *db, uint64_t bytes)
         return pragma(db->pages) * db->page_size > bytes;
 }
 
-/* The oldest rows that may go. */
+/* The oldest rows that may be removed. */
 struct chosen {
         uint64_t up_to, rows;
         unsigned char hash[HASH_SIZE];
@@ -59,7 +59,7 @@ static int choose(struct db *db, int64_t older_than_ms, struct chosen *ret)
         return r == SQLITE_DONE ? 0 : -EIO;
 }
 
-/* The hash that this pass' cut builds on, and how many rows it has taken so far. */
+/* Returns the hash that this pass' cut builds on, and the number of rows that the pass has removed so far. */
 static int before_cut(struct db *db, const struct db_pass *pass, unsigned char ret_hash[HASH_SIZE],
                       uint64_t *ret_removed)
 {
@@ -167,7 +167,7 @@ static int cut_some(struct db *db, int64_t older_than_ms, const char *why, struc
         return r < 0 ? r : 1;
 }
 
-/* 0 if the file does not get smaller by it: then it was not made by us. */
+/* Returns 0 if the file does not become smaller: then another program created it. */
 static int give_back(struct db *db, uint64_t pages)
 {
         char sql[64];

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/id.h"
+
 #define MARKER_MAX 64
 
 int64_t row_now_ms(void)
@@ -86,7 +88,8 @@ void row_read(sqlite3_stmt *statement, struct cell *cells, size_t n)
                 if (type == SQLITE_INTEGER) {
                         cells[i].integer = sqlite3_column_int64(statement, at);
                 } else if (type != SQLITE_NULL) {
-                        /* A float can only be somebody else's work: its text makes another hash. */
+                        /* The log never writes a float: the file was changed.  Its text gives another hash.
+                         */
                         const void *data = type == SQLITE_BLOB ? sqlite3_column_blob(statement, at)
                                                                : sqlite3_column_text(statement, at);
                         cells[i].data = data ? data : "";
@@ -97,11 +100,11 @@ void row_read(sqlite3_stmt *statement, struct cell *cells, size_t n)
 
 /* ---- records ---- */
 
-/* What is left of an output: all of it, or the first and the last part with a line between. */
+/* The kept part of an output: all of it, or the first and the last part with a line between them. */
 struct cut {
         const char *data;
         size_t first, last;
-        const char *end; /* where the last part begins */
+        const char *end; /* start of the last part */
         char marker[MARKER_MAX];
         size_t marker_len;
 };
@@ -177,7 +180,7 @@ static void put_numbers(struct record *record, const struct audit_begin *begin, 
         cells[COLUMN_EXIT_CODE] = (struct cell){.type = SQLITE_INTEGER, .integer = end->exit_code};
         if (strcmp(end->status, "interrupted") == 0 || strcmp(end->status, "lost") == 0 ||
             strcmp(end->status, "refused") == 0)
-                cells[COLUMN_EXIT_CODE] = cell_text(NULL); /* unknown, or it never ran */
+                cells[COLUMN_EXIT_CODE] = cell_text(NULL); /* unknown, or it did not run */
         cells[COLUMN_SIGNAL] = end->signal != 0 ? cell_integer((uint64_t)end->signal) : cell_text(NULL);
         cells[COLUMN_DURATION] = cell_integer(end->duration_us);
         cells[COLUMN_CPU] = cell_integer(end->cpu_us);
@@ -188,7 +191,7 @@ static void put_numbers(struct record *record, const struct audit_begin *begin, 
         cells[COLUMN_STDERR_BYTES] = cell_integer(end->output_total[1]);
 }
 
-/* A part of a JSON text is none. */
+/* Violations that are too long are replaced, because a part of a JSON text is not valid JSON. */
 static const char *violations_of(const struct audit_end *end, char *instead, size_t size)
 {
         size_t len = end->violations ? strlen(end->violations) : 0;

@@ -1,24 +1,25 @@
-/* audit/verify.c -- computes both chains anew, from one snapshot.
+/* audit/verify.c -- recomputes both chains from one snapshot.
  *
- * Three things say where the log must begin and end: the cuts (old end), the numbers and hashes
- * (in between), the head (new end). */
+ * The expected start and end of the log follow from the cuts (old end), the numbers and hashes (in between)
+ * and the head (new end). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "audit/db.h"
 #include "audit/reader.h"
 #include "base/clock.h"
 #include "base/err.h"
 
-#define LOOK_AT_CLOCK 16 /* rows */
+#define LOOK_AT_CLOCK 16 /* check the time after this number of rows */
 
 struct verdict {
         uint64_t rows, bad;
-        char why[160]; /* empty: nothing found */
-        /* As computed so far. */
+        char why[160]; /* empty: no error found */
+        /* Computed so far. */
         uint64_t seq, cuts;
         unsigned char hash[HASH_SIZE], cut_hash[HASH_SIZE];
 };
@@ -41,7 +42,7 @@ static bool same(const struct cell *cell, const unsigned char *hash)
                memcmp(cell->data, hash, HASH_SIZE) == 0;
 }
 
-/* Goes through the rows of sql until done or something is found.  An SQLite code. */
+/* Calls look() for the rows of sql until the end or until an error is found.  Returns an SQLite code. */
 static int each_row(sqlite3 *db, const char *sql, struct verdict *v,
                     void (*look)(struct verdict *v, sqlite3_stmt *row))
 {
@@ -122,15 +123,15 @@ static void look_at_head(struct verdict *v, sqlite3_stmt *row)
                 found(v, v->seq, "row %llu, the last, is not the one that the head names", N(v->seq));
 }
 
-/* ---- from the beginning to the end, or in slices ---- */
+/* ---- complete or in slices ---- */
 
 struct audit_verifier {
         struct audit_reader *reader;
-        sqlite3_stmt *rows; /* as far as they were looked at */
+        sqlite3_stmt *rows; /* current position */
         struct verdict v;
 };
 
-/* These return an SQLite code. */
+/* The following functions return an SQLite code. */
 static int begin(struct audit_verifier *f)
 {
         sqlite3 *db = f->reader->db;
@@ -144,7 +145,7 @@ static int begin(struct audit_verifier *f)
         return r;
 }
 
-/* SQLITE_ROW: the time is over, there are more. */
+/* Returns SQLITE_ROW if the time is over and there are more rows. */
 static int look_at_rows(struct audit_verifier *f, int64_t until_us)
 {
         for (unsigned n = 1; !f->v.why[0]; n++) {
