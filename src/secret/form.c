@@ -5,12 +5,12 @@
 #include "base/hex.h"
 #include "base/utf8.h"
 
-#define LEAST 4      /* bytes: less would be found everywhere */
-#define LATE_LEAST 6 /* the same for a line's beginning, in digits */
-#define WRAP_LEAST 4 /* digits before a line may end: or the end of any line could be the beginning */
+#define LEAST 4      /* bytes; shorter values would match everywhere */
+#define LATE_LEAST 6 /* same for the start of a line, in digits */
+#define WRAP_LEAST 4 /* digits before a line break: else any line's end could start a value */
 #define SEPARATORS_MAX 2
 
-/* The first digit that is the value's alone, by how many bytes are before it in the group. */
+/* First digit that depends only on the value, by the number of bytes before it in the group. */
 static const unsigned first_digit[] = {0, 2, 3};
 
 static bool init_base64(struct form *f, unsigned shift)
@@ -44,7 +44,7 @@ bool form_init(struct form *f, unsigned which, const char *text, size_t len)
         case 5:
         case 6:
                 return init_base64(f, which - 4);
-        default: /* the line ended behind one byte of the value, or two */
+        default: /* the line ended after one or two bytes of the value */
                 f->text += which - 6;
                 f->len -= which - 6;
                 f->line_start = true;
@@ -95,7 +95,7 @@ static int read_raw(const struct form *f, uint32_t i, const char *t, size_t len)
         return len < 2 ? FORM_MORE : t[1] == '\n' ? 2 : 0;
 }
 
-/* After a %: two digits that are this byte. */
+/* Reads the two digits of this byte after a %. */
 static int read_hex_byte(unsigned byte, const char *t, size_t len)
 {
         if (len < 1)
@@ -115,7 +115,7 @@ static int read_percent(const struct form *f, uint32_t i, const char *t, size_t 
         return n > 0 ? 1 + n : n;
 }
 
-/* So many hex digits as a number. */
+/* Reads this number of hexadecimal digits. */
 static int read_number(const char *t, size_t len, size_t digits, uint32_t *ret)
 {
         *ret = 0;
@@ -130,7 +130,7 @@ static int read_number(const char *t, size_t len, size_t digits, uint32_t *ret)
         return (int)digits;
 }
 
-/* \u with four digits, and the second half if that is the first of two; \U with eight. */
+/* Reads \u with four digits (and the second half of a surrogate pair) or \U with eight. */
 static int read_character(const char *t, size_t len, uint32_t *ret)
 {
         uint32_t low = 0;
@@ -157,7 +157,7 @@ static int read_character(const char *t, size_t len, uint32_t *ret)
         return n + 2 + more;
 }
 
-/* Whether the value goes on with this character; *ret_symbols is how many bytes it has. */
+/* Returns true if the value continues with this character; *ret_symbols is its number of bytes. */
 static bool has_character(const struct form *f, uint32_t i, uint32_t c, uint32_t *ret_symbols)
 {
         char bytes[4];
@@ -166,7 +166,7 @@ static bool has_character(const struct form *f, uint32_t i, uint32_t c, uint32_t
         return size > 0 && size <= f->len - i && !memcmp(bytes, f->text + i, size);
 }
 
-/* \x41: a byte, or the character of that number. */
+/* \x41: a byte, or the character with that number. */
 static int read_byte(const struct form *f, uint32_t i, const char *t, size_t len, uint32_t *ret_symbols)
 {
         uint32_t c = 0;
@@ -176,7 +176,7 @@ static int read_byte(const struct form *f, uint32_t i, const char *t, size_t len
         return byte_at(f, i) == c || has_character(f, i, c, ret_symbols) ? 2 + n : 0;
 }
 
-/* Whether t begins with these digits. */
+/* Checks that t starts with these digits. */
 static int read_digits(const char *digits, size_t n, const char *t, size_t len)
 {
         if (memcmp(digits, t, n < len ? n : len) != 0)
@@ -184,7 +184,7 @@ static int read_digits(const char *digits, size_t n, const char *t, size_t len)
         return n <= len ? (int)n : FORM_MORE;
 }
 
-/* A byte in octal: of three digits, or of three after a zero, as echo has it. */
+/* A byte in octal: three digits, or three after a zero, as in echo. */
 static int read_octal_number(unsigned c, const char *t, size_t len)
 {
         const char digits[4] = {'0', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
@@ -193,7 +193,7 @@ static int read_octal_number(unsigned c, const char *t, size_t len)
         return n != 0 ? n : read_digits(digits, 4, t, len);
 }
 
-/* After a backslash: a byte, or the character of that number. */
+/* After a backslash: a byte, or the character with that number. */
 static int read_octal(const struct form *f, uint32_t i, const char *t, size_t len, uint32_t *ret_symbols)
 {
         const unsigned byte = byte_at(f, i);
@@ -228,7 +228,7 @@ static int read_escaped(const struct form *f, uint32_t i, const char *t, size_t 
         for (size_t k = 0; letters[k]; k++)
                 if (t[1] == letters[k])
                         return f->text[i] == mean[k] ? 2 : 0;
-        return t[1] == f->text[i] ? 2 : 0; /* what needs no letter stands for itself */
+        return t[1] == f->text[i] ? 2 : 0; /* a backslash before any other character is ignored */
 }
 
 static int read_hex(const struct form *f, uint32_t i, const char *t, size_t len)
@@ -242,7 +242,7 @@ static int read_hex(const struct form *f, uint32_t i, const char *t, size_t len)
         return hex_value(t[at]) == (int)form_symbol(f, i) ? (int)at + 1 : 0;
 }
 
-/* The two digits that are no letters may be escaped in turn. */
+/* The two digits that are not letters or digits (+ and /) may be escaped in turn. */
 static int read_digit(unsigned digit, const char *t, size_t len)
 {
         if (base64_value(t[0]) == (int)digit)
@@ -298,20 +298,20 @@ int form_tail(const struct form *f, const char *text, size_t len, bool all)
                 return 0;
         if (len == 0)
                 return all ? 0 : FORM_MORE;
-        /* The value's last two bits, or four, and what follows. */
+        /* The last two or four bits of the value, and the following bits. */
         unsigned last = byte_at(f, f->len - 1), shared = rest == 1 ? 4 : 2;
         int digit = base64_value(text[0]);
         if (digit < 0 || (unsigned)digit >> shared != (last & (rest == 1 ? 3u : 15u)))
                 return 0;
         if ((unsigned)digit & ((1u << shared) - 1))
-                return 1; /* something follows, so there is no padding */
+                return 1; /* more data follows, so there is no padding */
         size_t at = 1;
         while (at < len && at <= 3 - rest && text[at] == '=')
                 at++;
         return at == len && at <= 3 - rest && !all ? FORM_MORE : (int)at;
 }
 
-/* ---- what it may begin with ---- */
+/* ---- possible first bytes ---- */
 
 static const char hex_digits[] = "0123456789abcdef0123456789ABCDEF";
 static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -341,7 +341,7 @@ static void add_hex(struct bytes *b, unsigned digit)
         add(b, hex_digits[digit + 16]);
 }
 
-/* The digit after the backslash of an octal escape: of the byte, or of the character that it begins. */
+/* Adds the digit after the backslash of an octal escape: of the byte, or of the character that it starts. */
 static void add_octal(struct bytes *b, unsigned byte)
 {
         add(b, '0');
@@ -350,7 +350,7 @@ static void add_octal(struct bytes *b, unsigned byte)
                 add_all(b, "23");
 }
 
-/* What comes first in a symbol, or second. */
+/* Adds the possible first and second bytes of a symbol. */
 static void add_symbol(struct bytes *b, const struct form *f, uint32_t i)
 {
         unsigned symbol = form_symbol(f, i);

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "secret/handle.h"
 
-/* One variable; *ret_value points into it. */
+/* Adds one variable; *ret_value points into it. */
 static int add_variable(struct secret_grant *g, const char *variable, const struct secret *secret,
                         struct mask_value *ret_value)
 {
@@ -22,7 +22,7 @@ static int add_variable(struct secret_grant *g, const char *variable, const stru
         return 0;
 }
 
-/* Whether it may be used comes first: nobody learns which others there are. */
+/* Checks the permission first, so that a caller cannot find out which other secrets exist. */
 static int open_secret(struct secret_store *store, const char *variable, const json_t *handle,
                        const json_t *allowed, const char *path, struct secret **ret, struct cella_err *err)
 {

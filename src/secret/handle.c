@@ -35,7 +35,7 @@ static int check_handle(const char *variable, const json_t *handle, const char *
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s.%.80s must be a string", path, variable);
                 return err_hint(err, "{\"%.60s\": \"{{secret:name}}\"}", variable);
         }
-        /* What was meant to be a name may be a value: it is not quoted. */
+        /* The text may be a value instead of a name, so it is not quoted. */
         if (secret_handle_parse(json_string_value(handle), json_string_length(handle), name) < 0) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                         "%s.%.80s must be {{secret:name}} or the name of a secret", path, variable);

@@ -1,7 +1,7 @@
-/* secret/handle.h -- how a request names secrets: {"secrets": {"API_KEY": "{{secret:name}}"}}.
+/* secret/handle.h -- secrets in a request: {"secrets": {"API_KEY": "{{secret:name}}"}}.
  *
- * The variable of one execution, and a handle: {{secret:name}}, or the name alone.  Messages name the field
- * and say what it may be. */
+ * Each entry is an environment variable of the execution and a handle: {{secret:name}}, or only the name.
+ * Messages contain the field and the allowed values. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 #include "cella.h"
 #include "secret/name.h"
 
-#define SECRET_HANDLES_MAX 64 /* of one execution; as many as can be masked */
+#define SECRET_HANDLES_MAX 64 /* per execution; as many as can be masked */
 
-/* The name in a handle, or -EINVAL. */
+/* Returns the name in a handle.  0 or -EINVAL. */
 int secret_handle_parse(const char *text, size_t len, char ret[SECRET_NAME_SIZE]);
 
-/* Checks such an object: the `check` of a field, see schema.h.  path: what the field is called. */
+/* Checks such an object: the `check` function of a field, see schema.h.  path: name of the field. */
 int secret_handles_check(const json_t *handles, const char *path, struct cella_err *err);
-/* That none of them is in `env`, too (NULL: there is none). */
+/* Checks that none of the variables is in `env`, too (may be NULL). */
 int secret_handles_check_env(const json_t *handles, const json_t *env, const char *path,
                              struct cella_err *err);
 
-/* A key's list of the secrets it may use, ["name", "*"]: the `check` of its field, and the question. */
+/* A key's list of allowed secrets, ["name", "*"]: the `check` function of its field, and the lookup. */
 int secret_list_check(const json_t *list, const char *path, struct cella_err *err);
 bool secret_list_has(const json_t *list, const char *name);

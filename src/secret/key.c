@@ -52,7 +52,7 @@ static bool decode(const char *text, size_t len, unsigned char ret[SECRET_KEY_SI
                got == SECRET_KEY_SIZE;
 }
 
-/* From the descriptor's beginning, wherever it was left. */
+/* Reads from offset 0, regardless of the current file offset. */
 static ssize_t read_text(int fd, char text[TEXT_MAX])
 {
         size_t len = 0;
@@ -89,7 +89,7 @@ static int read_key(int fd, const char *where, struct secret_key **ret, struct c
         return 0;
 }
 
-/* What another may have read, or written, is no key. */
+/* Refuses a key file that others could have read or written. */
 static int check_file(int fd, struct cella_err *err)
 {
         struct stat st;
@@ -146,12 +146,12 @@ int secret_key_read(int directory, const struct secret_key_source *source, struc
         return read_key(fd, "the credential " SECRET_KEY_CREDENTIAL, ret, err);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static int write_key(int directory, const struct secret_key *key)
 {
         char text[HEX_LEN + 2];
-        sys_unlinkat(directory, NEW_FILE, 0); /* of one that was killed here */
+        sys_unlinkat(directory, NEW_FILE, 0); /* left over from a process that was killed */
         AUTO(sys_close)
         int fd = sys_openat(directory, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (fd < 0)
@@ -162,7 +162,7 @@ static int write_key(int directory, const struct secret_key *key)
         sodium_memzero(text, sizeof text);
         if (r == 0 && fsync(fd) < 0)
                 r = -errno;
-        /* Only a whole one gets the name, and never over one that is there. */
+        /* Only a complete file gets the name, and it never replaces an existing one. */
         if (r == 0 && renameat2(directory, NEW_FILE, directory, SECRET_KEY_FILE, RENAME_NOREPLACE) < 0)
                 r = -errno;
         if (r == 0 && fsync(directory) < 0)

@@ -1,7 +1,7 @@
-/* secret/key.h -- the key that the secrets are sealed with.
+/* secret/key.h -- the key that encrypts the secrets.
  *
- * From whoever started the daemon (a systemd credential), or from a file in the state directory that is
- * made when the first secret is set.  As text of 64 hex digits or base64, or as 32 bytes. */
+ * It comes from the process that started the daemon (a systemd credential), or from a file in the state
+ * directory that is created with the first secret.  Format: 64 hexadecimal digits, base64, or 32 bytes. */
 #pragma once
 #include <stdbool.h>
 
@@ -12,9 +12,9 @@
 #define SECRET_KEY_FILE "secret.key"
 #define SECRET_KEY_CREDENTIAL "cella-secret-key"
 
-/* Where a key may come from before the state directory is asked. */
+/* Sources that have precedence over the state directory. */
 struct secret_key_source {
-        int fd;                  /* open for reading, as a process with more rights hands it over; -1: none */
+        int fd;                  /* open for reading, passed by a process with more rights; -1: none */
         const char *credentials; /* $CREDENTIALS_DIRECTORY; NULL: none */
 };
 
@@ -23,11 +23,12 @@ struct secret_key {
         char where[200]; /* for messages */
 };
 
-/* Reads the key, into guarded memory.  -ENOENT without *err: there is none yet.  A file of the state
- * directory that others can read, or that is not ours, is refused. */
+/* Reads the key into guarded memory.  Returns -ENOENT without setting *err if there is none yet.  Refuses a
+ * file in the state directory that others can read or that belongs to another user.  The caller frees *ret.
+ */
 int secret_key_read(int directory, const struct secret_key_source *source, struct secret_key **ret,
                     struct cella_err *err);
-/* Makes the state directory's own; it is on disk when this returns. */
+/* Creates a key in the state directory; it is on disk when the function returns. */
 int secret_key_make(int directory, struct secret_key **ret, struct cella_err *err);
 struct secret_key *secret_key_free(struct secret_key *key);
 DEFINE_AUTO(struct secret_key *, secret_key_free)

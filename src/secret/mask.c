@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "secret/mask.h"
 #include "secret/mask_parts.h"
 
 size_t mask_trim(const char *text, size_t len, size_t *ret_from)
@@ -16,7 +17,7 @@ size_t mask_trim(const char *text, size_t len, size_t *ret_from)
         return len - from;
 }
 
-/* Whether text that begins with these bytes, one or two, may be this form. */
+/* Returns true if text that starts with these one or two bytes may be this form. */
 static bool begins(const struct form *form, const char *text, size_t len)
 {
         uint32_t symbols;
@@ -143,7 +144,7 @@ struct mask *mask_free(struct mask *mask)
         if (!mask)
                 return NULL;
         for (size_t i = 0; i < mask->n_forms; i++)
-                free(mask->borders[i]); /* where a value resembles itself, not what it is */
+                free(mask->borders[i]); /* contains positions of repetitions, not the value */
         free(mask->borders);
         free(mask->forms);
         sodium_free(mask->values);

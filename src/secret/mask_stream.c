@@ -1,29 +1,30 @@
-/* secret/mask_stream.c -- masking a text that comes in chunks: see mask.h.
+/* secret/mask_stream.c -- masks a text that arrives in chunks: see mask.h.
  *
- * Theory of operation.  A position can begin a value only if its two bytes can begin one of the forms: a
- * bitmap of all pairs says so, and nearly all text passes by it.  At the others, the forms that begin with
- * the pair are read (form.h), each until it differs or is complete.  All positions are tried, also
- * within what was found already, so that overlapping values are covered as a whole.
+ * Theory of operation.  A value can only start at a position whose two bytes can start one of the forms.  A
+ * bitmap of all pairs contains these; nearly all text is skipped that way.  At the other positions, the
+ * forms that start with the pair are read (form.h), each until it differs or is complete.  All positions
+ * are tried, also within values that were found, so that overlapping values are covered completely.
  *
- * A value that resembles itself ("aaaa...") could make each position read on for long.  Therefore a form that
- * has read LONG symbols and then differs goes on the way of Knuth, Morris and Pratt: positions
- * that cannot succeed are left out, and from the next that can, reading goes on where it stopped.  For that,
- * and to go on after the end of a chunk, each form remembers where it is.
+ * For a repetitive value ("aaaa..."), each position could require a long read.  Therefore, a form that has
+ * read LONG symbols before it differs continues as in the algorithm of Knuth, Morris and Pratt: positions
+ * that cannot succeed are skipped, and at the next possible position, reading continues where it stopped.
+ * For this, and to continue after the end of a chunk, each form stores its progress.
  *
- * The place of a byte is its number in the whole stream, so that it stays what it is when buffers move. */
+ * The place of a byte is its number in the whole stream, so it does not change when buffers move. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "secret/mask.h"
 #include "secret/mask_parts.h"
 
 #define LONG 16
 #define STARS "***"
 #define STARS_LEN 3
 
-/* How far a form has been read: symbols from start, up to place.  None: nothing is remembered. */
+/* How far a form was read: symbols from start up to place.  0 symbols: no progress is stored. */
 struct progress {
         uint64_t start, place;
         uint32_t symbols;
@@ -36,10 +37,10 @@ struct buffer {
 
 struct mask_stream {
         struct mask *mask;
-        struct progress *progress; /* of each form */
-        struct buffer held;        /* what is not decided */
-        struct buffer out;         /* what goes on, when it is not a part of what came */
-        uint64_t base;             /* the place of the first byte that is not decided */
+        struct progress *progress; /* per form */
+        struct buffer held;        /* undecided data */
+        struct buffer out;         /* output that is not part of the input */
+        uint64_t base;             /* place of the first undecided byte */
         uint64_t covered;          /* bytes before this place are part of a value */
         char last;                 /* the byte before base */
         bool broken;
@@ -47,7 +48,7 @@ struct mask_stream {
 
 /* ---- buffers ---- */
 
-/* Room for so many bytes more.  realloc() would leave a copy behind. */
+/* Makes room for this number of bytes.  Does not use realloc(), which would leave a copy behind. */
 static int buffer_grow(struct buffer *b, size_t more)
 {
         if (b->at == b->fill)
@@ -55,7 +56,7 @@ static int buffer_grow(struct buffer *b, size_t more)
         if (b->size - b->fill >= more)
                 return 0;
         size_t used = b->fill - b->at, size = b->size ? b->size : 4096;
-        if (used + more <= b->size / 2) { /* half is free again, so that moving costs little a byte */
+        if (used + more <= b->size / 2) { /* half is free, so the cost of moving per byte is small */
                 memmove(b->data, b->data + b->at, used);
         } else {
                 while (size < 2 * (used + more))
@@ -94,17 +95,17 @@ static void buffer_done(struct buffer *b)
 
 /* ---- reading ---- */
 
-/* The text at hand. */
+/* The available text. */
 struct view {
         const char *text;
         size_t len;
-        bool all;         /* nothing comes after it */
-        const char *from; /* what goes on: these bytes, or those in the stream's buffer */
+        bool all;         /* no data follows it */
+        const char *from; /* output: these bytes, or those in the stream's buffer */
         size_t n;
         bool copied;
 };
 
-/* Adds to what goes on.  As long as it is one piece of the text, nothing is copied. */
+/* Adds to the output.  Copies nothing as long as the output is one piece of the text. */
 static void pass(struct mask_stream *s, struct view *v, const char *data, size_t len)
 {
         if (len == 0 || s->broken)
@@ -116,7 +117,7 @@ static void pass(struct mask_stream *s, struct view *v, const char *data, size_t
                 return;
         }
         if (!v->copied && v->n > 0) {
-                /* What goes on is never longer than the text, so it all fits and stays where it is. */
+                /* The output is never longer than the text, so the buffer does not move. */
                 v->copied = true;
                 s->out.at = s->out.fill = 0;
                 s->broken = buffer_grow(&s->out, v->len + STARS_LEN) < 0 ||
@@ -129,7 +130,7 @@ static void pass(struct mask_stream *s, struct view *v, const char *data, size_t
         v->n += len;
 }
 
-/* The same for a part of the text, without what is covered. */
+/* Adds a part of the text, without the covered bytes. */
 static void pass_text(struct mask_stream *s, struct view *v, size_t from, size_t to)
 {
         uint64_t covered = s->covered > s->base ? s->covered - s->base : 0;
@@ -153,7 +154,7 @@ static char byte_before(const struct mask_stream *s, const struct view *v, size_
         return s->last;
 }
 
-/* The next position that a value may begin at; the last byte is one if it may be a first byte. */
+/* Returns the next position at which a value may start; includes the last byte if it may be a first byte. */
 static size_t next_position(const struct mask_stream *s, const struct view *v, size_t at)
 {
         const uint8_t *pairs = s->mask->pairs;
@@ -173,7 +174,7 @@ static size_t next_position(const struct mask_stream *s, const struct view *v, s
         return at;
 }
 
-/* After a difference, or the end: where this form may begin next, if enough of it is known. */
+/* After a mismatch or the end: sets where this form may start next, if enough of it is known. */
 static void fall_back(struct mask_stream *s, const struct view *v, size_t number, struct progress *p)
 {
         const struct form *form = &s->mask->forms[number];
@@ -181,7 +182,7 @@ static void fall_back(struct mask_stream *s, const struct view *v, size_t number
         uint32_t shorter = border ? border[p->symbols] : 0, left = p->symbols - shorter, i = 0, symbols;
         p->symbols = 0;
         if (shorter < LONG)
-                return; /* to read them again costs little, and depends on nothing */
+                return; /* reading them again is cheap and needs no state */
         for (; i < left; i += symbols) {
                 size_t at = (size_t)(p->start - s->base);
                 int n = form_read(form, i, v->text + at, v->len - at, &symbols);
@@ -193,7 +194,7 @@ static void fall_back(struct mask_stream *s, const struct view *v, size_t number
                 p->symbols = shorter;
 }
 
-/* Reads a form that begins here.  The position after it, 0 if it is not there, or FORM_MORE. */
+/* Reads a form that starts here.  Returns the position after it, 0 if it does not match, or FORM_MORE. */
 static ssize_t read_form(struct mask_stream *s, const struct view *v, size_t number, size_t at)
 {
         const struct form *form = &s->mask->forms[number];
@@ -201,7 +202,7 @@ static ssize_t read_form(struct mask_stream *s, const struct view *v, size_t num
         uint64_t here = s->base + at;
         uint32_t symbols;
         if (p->symbols > 0 && p->start > here)
-                return 0; /* known not to be */
+                return 0; /* known not to match */
         if (p->symbols == 0 || p->start < here)
                 *p = (struct progress){.start = here, .place = here};
         while (p->symbols < form->n) {
@@ -225,7 +226,7 @@ static ssize_t read_form(struct mask_stream *s, const struct view *v, size_t num
         return (ssize_t)end + tail;
 }
 
-/* The forms that begin with the pair at this position.  False: what comes next decides. */
+/* Tries the forms that start with the pair at this position.  Returns false if it depends on further data. */
 static bool try_position(struct mask_stream *s, struct view *v, size_t at)
 {
         const struct mask *mask = s->mask;
@@ -255,7 +256,7 @@ static bool try_position(struct mask_stream *s, struct view *v, size_t at)
         return decided;
 }
 
-/* Goes through the text; returns how much of it is decided. */
+/* Processes the text and returns the length of the decided part. */
 static size_t go_through(struct mask_stream *s, struct view *v)
 {
         size_t at = 0;
@@ -315,7 +316,7 @@ static size_t feed(struct mask_stream *s, const char **data, size_t len, bool al
                 return 0;
         size_t decided = go_through(s, &v);
         if (held)
-                s->held.at += decided; /* where it is: what goes on may be a part of it */
+                s->held.at += decided; /* not moved: the output may be part of it */
         else if (buffer_add(&s->held, v.text + decided, v.len - decided) < 0)
                 s->broken = true;
         if (s->broken)

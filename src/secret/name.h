@@ -1,13 +1,23 @@
-/* secret/name.h -- what secrets and the variables that carry them may be called. */
+/* secret/name.h -- names, sizes and times of secrets, and the variables that contain them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SECRET_NAME_MAX 64
 #define SECRET_NAME_SIZE (SECRET_NAME_MAX + 1)
 #define SECRET_NAME_RULE "a letter or _, then letters, digits, '_', '.' and '-', at most 64 in all"
 #define SECRET_VARIABLE_MAX 128
 #define SECRET_VARIABLE_RULE "a letter or _, then letters, digits and _, at most 128 in all"
+#define SECRET_VALUE_MIN 4 /* bytes, without surrounding white space: see mask.h */
+#define SECRET_VALUE_MAX 65536
+#define SECRETS_MAX 1000
+#define SECRET_FILE "secrets" /* in the state directory */
+
+struct secret_about {
+        char name[SECRET_NAME_SIZE];
+        int64_t created_ms, changed_ms;
+};
 
 static inline bool secret_name_is(const char *text, size_t len, size_t max, const char *more)
 {

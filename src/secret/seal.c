@@ -16,7 +16,7 @@
 struct seal {
         unsigned char value[crypto_aead_xchacha20poly1305_ietf_KEYBYTES];
         unsigned char file[HASH];
-        unsigned char id[KEY_ID]; /* says nothing of the key but whether it is the same */
+        unsigned char id[KEY_ID]; /* identifies the key without revealing it */
 };
 
 int seal_new(const struct secret_key *key, struct seal **ret)
@@ -74,7 +74,7 @@ static unsigned char *put_entry_head(unsigned char *to, const struct secret_abou
         return put_bytes(to, about->name, name_len);
 }
 
-/* What is authenticated with a value: everything that is said of it. */
+/* Additional data that is authenticated with a value: its name, length and times. */
 struct bound {
         unsigned char data[MAGIC_LEN + 4 + ENTRY_HEAD + SECRET_NAME_MAX];
         size_t len;
@@ -177,7 +177,7 @@ static int check_head(const struct seal *seal, const unsigned char *data, size_t
                         (unsigned long long)version, SEAL_VERSION);
                 return err_hint(err, "use the Cella that wrote it, or a newer one");
         }
-        if (version < SEAL_VERSION) /* there never was one */
+        if (version < SEAL_VERSION) /* there is no older version */
                 return damaged(err);
         if (sodium_memcmp(data + MAGIC_LEN + 8, seal->id, KEY_ID) != 0) {
                 err_say(err, CELLA_INTERNAL, -EKEYREJECTED, "the secrets were sealed with another key");
@@ -189,7 +189,7 @@ static int check_head(const struct seal *seal, const unsigned char *data, size_t
         return 0;
 }
 
-/* How long the entry is, or 0; its name, and the value's length. */
+/* Returns the length of the entry, or 0; its name, and the length of the value. */
 static size_t look_at(const unsigned char *data, size_t len, struct secret_about *ret, size_t *ret_len)
 {
         if (len < ENTRY_HEAD)

@@ -17,11 +17,11 @@
 
 #define NEW_FILE SECRET_FILE ".new"
 #define LOCK_FILE SECRET_FILE ".lock"
-#define LOCK_TRIES 10 /* of 20 ms: one that was killed may hold it for a moment longer */
+#define LOCK_TRIES 10 /* of 20 ms each: a process that was killed may hold it slightly longer */
 
 struct secret_store {
         int directory, lock;
-        struct seal *seal; /* NULL: there is no key yet, so nothing is sealed */
+        struct seal *seal; /* NULL: there is no key yet, so there are no entries */
         struct seal_entry **entries;
         size_t n;
 };
@@ -50,14 +50,14 @@ static int read_all(int fd, unsigned char *data, size_t len)
         while (len > 0) {
                 ssize_t n = sys_read(fd, data, len);
                 if (n <= 0)
-                        return n < 0 ? (int)n : -EIO; /* it was longer a moment ago */
+                        return n < 0 ? (int)n : -EIO; /* the file became shorter */
                 data += n;
                 len -= (size_t)n;
         }
         return 0;
 }
 
-/* The whole file; the caller frees *ret.  -ENOENT without *err. */
+/* Reads the whole file; the caller frees *ret.  Returns -ENOENT without setting *err. */
 static int read_file(const struct secret_store *s, unsigned char **ret, size_t *ret_len,
                      struct cella_err *err)
 {
@@ -96,7 +96,7 @@ static int load(struct secret_store *s, const struct secret_key_source *source, 
         if (read < 0 && read != -ENOENT)
                 return read;
         int r = secret_key_read(s->directory, source, &key, err);
-        if (r == -ENOENT && !key && read == 0) { /* never make another: what is there would be lost */
+        if (r == -ENOENT && !key && read == 0) { /* never create a new key: existing secrets would be lost */
                 err_say(err, CELLA_INTERNAL, -EKEYREJECTED, "there are secrets, but their key is gone");
                 err_hint(err,
                          "put back %s in the state directory (or the credential %s); or move '%s' away and "
@@ -156,7 +156,7 @@ struct secret_store *secret_store_close(struct secret_store *s)
 
 static int replace_file(const struct secret_store *s, const unsigned char *data, size_t len)
 {
-        sys_unlinkat(s->directory, NEW_FILE, 0); /* of one that was killed here */
+        sys_unlinkat(s->directory, NEW_FILE, 0); /* left over from a process that was killed */
         AUTO(sys_close)
         int fd = sys_openat(s->directory, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         int r = fd < 0 ? fd : sys_write_all(fd, data, len);
@@ -169,8 +169,8 @@ static int replace_file(const struct secret_store *s, const unsigned char *data,
         return r;
 }
 
-/* Writes these entries, and then they are the store's.  *taken says so, also if only the last step failed:
- * what is in memory is always what the file has. */
+/* Writes these entries; the store owns them afterwards.  *taken is true even if only the last step has
+ * failed: the entries in memory are always those in the file. */
 static int commit(struct secret_store *s, struct seal_entry **entries, size_t n, bool *taken,
                   struct cella_err *err)
 {
@@ -196,7 +196,7 @@ static int commit(struct secret_store *s, struct seal_entry **entries, size_t n,
         return r;
 }
 
-/* Where the name is, or would be. */
+/* Returns the index of the name, or where it would be inserted. */
 static size_t find(const struct secret_store *s, const char *name, bool *ret_there)
 {
         size_t low = 0, high = s->n;
@@ -257,7 +257,7 @@ static int64_t now_ms(void)
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A copy of the list with entry at this place, in the place of what is there or before it. */
+/* Returns a copy of the list in which entry replaces the one at this index or is inserted before it. */
 static struct seal_entry **list_with(const struct secret_store *s, struct seal_entry *entry, size_t at,
                                      bool there)
 {
@@ -338,7 +338,8 @@ int secret_store_get(struct secret_store *s, const char *name, struct secret **r
         if (!there)
                 return not_found(name, err);
         const struct seal_entry *entry = s->entries[at];
-        /* Guarded memory ends where the page does: only a whole number of words begins at one. */
+        /* Guarded memory ends at a page boundary: it is only aligned if the size is a multiple of the word
+         * size. */
         size_t size = (sizeof(struct secret) + entry->len + sizeof(size_t)) / sizeof(size_t) * sizeof(size_t);
         struct secret *secret = sodium_malloc(size);
         if (!secret)
