@@ -1,9 +1,9 @@
 /* egress/address.c -- see address.h.
  *
- * The tables are IANA's registries of special-purpose addresses, turned around for IPv6: there only 2000::/3
- * is public at all, and of that what is listed is not.  What the registries call globally reachable but is
- * anycast for the machinery of the net (AS112, AMT, 6to4 relays, PCP, TURN) is refused, too: the node that
- * answers is often the site's own. */
+ * The tables follow IANA's registries of special-purpose addresses.  For IPv6 they are inverted: only
+ * 2000::/3 is public, except for the listed ranges.  Ranges that the registries call globally reachable but
+ * that are anycast addresses of network infrastructure (AS112, AMT, 6to4 relays, PCP, TURN) are refused,
+ * too: the node that answers often belongs to the local site. */
 #include "egress/address.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int read_v4(const char *text, size_t length, uint8_t ret[4])
                         return -EINVAL;
                 for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) {
                         if (digits++ > 0 && value == 0)
-                                return -EINVAL; /* octal for some */
+                                return -EINVAL; /* octal for some parsers */
                         value = value * 10 + (unsigned)(text[at] - '0');
                         if (value > 255)
                                 return -EINVAL;
@@ -44,8 +44,8 @@ static int read_v4(const char *text, size_t length, uint8_t ret[4])
         return at == length ? 0 : -EINVAL;
 }
 
-/* Groups with one colon between them, up to "::" or the end; the last may be an IPv4 address.  Returns
- * how many bytes they make, *at is what was read. */
+/* Parses groups separated by single colons, up to "::" or the end; the last may be an IPv4 address.
+ * Returns the number of bytes; *at is moved behind them. */
 static int read_groups(const char *text, size_t length, size_t *at, uint8_t ret[16])
 {
         int n = 0;
@@ -97,7 +97,7 @@ static int read_v6(const char *text, size_t length, uint8_t ret[16])
                         return -EINVAL;
                 at += 2;
                 n_tail = read_groups(text, length, &at, tail);
-                /* "::" stands for one group at least. */
+                /* "::" replaces at least one group. */
                 if (n_tail < 0 || at != length || n_head + n_tail > 14)
                         return -EINVAL;
         }
@@ -143,7 +143,7 @@ static unsigned group(const struct address *a, int i)
 
 void address_write(const struct address *a, char ret[46])
 {
-        int best = 8, best_length = 1; /* one zero group alone is not shortened */
+        int best = 8, best_length = 1; /* a single zero group is not shortened */
         size_t at = 0;
 
         if (address_is_v4(a)) {
@@ -172,7 +172,7 @@ void address_write(const struct address *a, char ret[46])
         }
 }
 
-/* ---- what it is ---- */
+/* ---- classification ---- */
 
 static bool begins_equal(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
@@ -187,19 +187,19 @@ bool address_in(const struct address *a, const struct address *network, unsigned
 }
 
 struct range {
-        uint8_t bytes[16]; /* of IPv4: the first four */
+        uint8_t bytes[16]; /* IPv4: the first four */
         uint8_t bits;
         const char *what;
 };
 
-/* The first that fits counts. */
+/* The first match counts. */
 static const struct range v4_ranges[] = {
-        {{169, 254, 169, 254}, 32, metadata}, /* nearly every cloud */
-        {{169, 254, 170, 2}, 32, metadata},   /* credentials of containers, Amazon */
+        {{169, 254, 169, 254}, 32, metadata}, /* nearly all clouds */
+        {{169, 254, 170, 2}, 32, metadata},   /* container credentials, Amazon */
         {{169, 254, 170, 23}, 32, metadata},
-        {{168, 63, 129, 16}, 32, metadata},   /* Azure's, though it looks public */
+        {{168, 63, 129, 16}, 32, metadata},   /* Azure; looks public */
         {{100, 100, 100, 200}, 32, metadata}, /* Alibaba */
-        {{192, 0, 0, 192}, 32, metadata},     /* Oracle, once */
+        {{192, 0, 0, 192}, 32, metadata},     /* Oracle, formerly */
         {{0, 0, 0, 0}, 32, "unspecified"},    /* connects to this host */
         {{0}, 8, reserved},
         {{10}, 8, "private"},
@@ -214,7 +214,7 @@ static const struct range v4_ranges[] = {
         {{192, 88, 99}, 24, reserved},  /* 6to4 relays */
         {{192, 168}, 16, "private"},
         {{192, 175, 48}, 24, reserved}, /* AS112 */
-        {{198, 18}, 15, reserved},      /* benchmarks; and what our DNS answers with */
+        {{198, 18}, 15, reserved},      /* benchmarks; also our synthetic addresses */
         {{198, 51, 100}, 24, "documentation"},
         {{203, 0, 113}, 24, "documentation"},
         {{224}, 4, "multicast"},
@@ -232,7 +232,7 @@ static const struct range v6_ranges[] = {
         {{0xfe, 0x80}, 10, "link-local"},
         {{0xfe, 0xc0}, 10, "private"}, /* site-local */
         {{0xff}, 8, "multicast"},
-        {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, "private"}, /* a site's own NAT64 */
+        {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, "private"}, /* site-local NAT64 */
         {{0x20, 0x01, 0x0d, 0xb8}, 32, "documentation"},
         {{0x3f, 0xff}, 20, "documentation"},
         {{0x20, 0x01}, 23, reserved},                         /* Teredo, ORCHID, benchmarks, anycast */
@@ -257,7 +257,7 @@ static bool begins(const struct address *a, const uint8_t *prefix, size_t length
         return memcmp(a->bytes, prefix, length) == 0;
 }
 
-/* Where an IPv4 address is that a router would take out of it. */
+/* Returns the embedded IPv4 address that a router would use. */
 static const uint8_t *inner_bytes(const struct address *a)
 {
         if (begins(a, nat64, sizeof(nat64)))
@@ -276,7 +276,8 @@ bool address_inner(const struct address *a, struct address *ret)
         return true;
 }
 
-/* A site's own NAT64 has its prefix where it likes, and so the IPv4 address behind it (RFC 6052, 2.2). */
+/* A site-local NAT64 may use any prefix length, so the IPv4 address can be at several offsets (RFC 6052,
+ * 2.2). */
 static const char *local_nat64_trouble(const uint8_t *b)
 {
         const uint8_t forms[][4] = {{b[6], b[7], b[9], b[10]},
@@ -302,13 +303,14 @@ static const char *inner_trouble(const struct address *a)
                 return local_nat64_trouble(b);
         if (begins(a, compatible, sizeof(compatible)))
                 return v4_trouble(b + 12);
-        if (begins(a, teredo, sizeof(teredo))) { /* the server's, and the client's with its bits turned */
+        if (begins(a, teredo,
+                   sizeof(teredo))) { /* the server's address, and the client's with inverted bits */
                 for (int i = 0; i < 4; i++)
                         client[i] = (uint8_t)~b[12 + i];
                 trouble = v4_trouble(client);
                 return trouble != NULL ? trouble : v4_trouble(b + 4);
         }
-        /* ISATAP, under whatever prefix: ::0:5efe:a.b.c.d, or 200:5efe if it is said to be unique. */
+        /* ISATAP with any prefix: ::0:5efe:a.b.c.d, or 200:5efe for a unique address. */
         if ((b[8] & 0xfd) == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe)
                 return v4_trouble(b + 12);
         return NULL;
@@ -321,11 +323,11 @@ const char *address_trouble(const struct address *a)
         if (address_is_v4(a))
                 return v4_trouble(a->bytes + 12);
         trouble = range_find(v6_ranges, ARRAY_LEN(v6_ranges), a->bytes);
-        /* Only 2000::/3 is public at all; NAT64 is a way to IPv4. */
+        /* Only 2000::/3 is public; NAT64 leads to IPv4. */
         if (trouble == NULL && a->bytes[0] >> 5 != 1 && !begins(a, nat64, sizeof(nat64)))
                 trouble = reserved;
-        /* What is inside says more than "reserved", and metadata counts wherever it is: it is not lifted
-         * with the network around it. */
+        /* The class of the embedded address is more specific than "reserved".  Metadata has precedence,
+         * because it is not permitted together with the network around it. */
         inner = inner_trouble(a);
         return inner != NULL && (trouble == NULL || trouble == reserved || inner == metadata) ? inner
                                                                                               : trouble;

@@ -1,7 +1,7 @@
 /* egress/cache.c -- see cache.h.
  *
- * Four places for each hash; the one that is over first is used again.  So it never grows, nothing is
- * looked for long, and flooding it with names costs others a question to the resolver at worst. */
+ * A 4-way set-associative cache; the entry that expires first is replaced.  So it never grows, lookups are
+ * short, and flooding it with names at worst costs others another query. */
 #include "egress/cache.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ struct entry {
         struct resolved resolved;
 };
 
-static struct entry entries[SETS][WAYS]; /* pages not touched cost nothing */
+static struct entry entries[SETS][WAYS]; /* untouched pages use no memory */
 
 static struct entry *set_of(const char *name)
 {

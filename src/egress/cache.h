@@ -1,4 +1,4 @@
-/* egress/cache.h -- what names resolved to, for as long as their owners say (within bounds). */
+/* egress/cache.h -- cache of resolved names, with their TTL within limits. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,15 +9,15 @@
 #define CACHE_MOST_S 3600u
 
 struct resolved {
-        unsigned code; /* DNS_OK: it exists, though perhaps without addresses; DNS_NXDOMAIN; else it is not
-                          known */
+        unsigned
+                code; /* DNS_OK: the name exists, possibly without addresses; DNS_NXDOMAIN; others: unknown */
         size_t n;
         struct address addresses[DNS_ADDRESSES_MAX];
 };
 
-/* False: not known, or not any more. */
+/* Returns false if the name is not cached or has expired. */
 bool cache_find(const char *name, int64_t now, struct resolved *ret);
-/* ttl in seconds; what it says is kept within the bounds above. */
+/* Adds an entry.  ttl is in seconds and is limited to the range above. */
 void cache_keep(const char *name, const struct resolved *resolved, uint32_t ttl, int64_t now);
-/* Forgets all: the resolvers are others now. */
+/* Removes all entries, because the resolvers have changed. */
 void cache_clear(void);

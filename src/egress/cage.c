@@ -1,7 +1,7 @@
 /* egress/cage.c -- see cage.h.
  *
- * The filter is a list, not a tree as that of the sandboxes: it is loaded once, and the calls that are busy
- * come first. */
+ * The filter is a list, not a tree as for sandboxes: it is loaded once, and the most frequent calls come
+ * first. */
 #include "egress/cage.h"
 
 #include <errno.h>
@@ -33,15 +33,15 @@
 
 #define MEMORY_MAX ((uint64_t)1 << 30)
 
-/* Both machines are little-endian: the low half of an argument comes first, and all that are looked at are
- * int or, of mmap and mprotect, never larger. */
+/* Both architectures are little-endian: the low half of an argument comes first.  All arguments checked are
+ * int or, for mmap and mprotect, never larger. */
 #define ARGUMENT(i) (offsetof(struct seccomp_data, args) + 8 * (i))
 #define LOAD(at) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(at))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
 #define IF(k, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(k), yes, no)
 
 #define ALLOW(call) IF(SYS_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* With an argument that has none of the bits. */
+/* Allows the call if none of the bits is set in the argument. */
 #define ALLOW_WITHOUT(call, i, bits)                                                                         \
         IF(SYS_##call, 0, 4), LOAD(ARGUMENT(i)), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 1, 0),         \
                 RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_ERRNO | EPERM)
@@ -68,7 +68,7 @@ static const struct sock_filter filter[] = {
         ALLOW(recvmsg),
         ALLOW(sendmsg),
         ALLOW(pipe2),
-        ALLOW(clock_gettime), /* where the vdso has no clock */
+        ALLOW(clock_gettime), /* if the vdso has no clock */
         ALLOW(getrandom),
         ALLOW(brk),
         ALLOW(munmap),
@@ -81,7 +81,7 @@ static const struct sock_filter filter[] = {
         ALLOW_WITHOUT(mmap, 2, PROT_EXEC),
         ALLOW_WITHOUT(mprotect, 2, PROT_EXEC),
 
-        /* A pipe's size; that a listener does not block. */
+        /* Sets a pipe's size; makes a listener non-blocking. */
         IF(SYS_fcntl, 0, 6),
         LOAD(ARGUMENT(1)),
         IF(F_SETPIPE_SZ, 2, 0),
@@ -90,7 +90,7 @@ static const struct sock_filter filter[] = {
         RETURN(SECCOMP_RET_ALLOW),
         RETURN(SECCOMP_RET_ERRNO | EPERM),
 
-        /* TCP and UDP. */
+        /* Only TCP and UDP. */
         IF(SYS_socket, 0, 11),
         LOAD(ARGUMENT(0)),
         IF(AF_INET, 1, 0),
@@ -104,7 +104,7 @@ static const struct sock_filter filter[] = {
         RETURN(SECCOMP_RET_ALLOW),
         RETURN(SECCOMP_RET_ERRNO | EPERM),
 
-        /* Four options: a reset at the end, a mark, no delay, where a packet was sent to. */
+        /* Socket options: reset on close, mark, no delay, destination address of packets. */
         IF(SYS_setsockopt, 0, 12),
         LOAD(ARGUMENT(2)),
         BPF_STMT(BPF_MISC | BPF_TAX, 0),
@@ -125,14 +125,15 @@ static const struct sock_filter filter[] = {
 static int load(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        return 0; /* its runtime opens files, and looks for leaks at the end */
+        return 0; /* the sanitizer's runtime opens files and searches for leaks at exit */
 #endif
         const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
 
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-/* The bounding set stays: who may not change it need not, since nothing is executed. */
+/* The bounding set is not changed: that may be forbidden, and it has no effect because nothing is executed.
+ */
 static int drop_capabilities(void)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,7 +1,7 @@
-/* egress/cage.h -- the egress process's own walls. */
+/* egress/cage.h -- isolation of the egress process itself. */
 #pragma once
 
-/* No new privilege, no capability, no debugger, no core; and from here on only the system calls that moving
- * bytes needs: no file is opened, nothing is executed, nobody is signalled, and sockets are of TCP and UDP
- * only. 0 or -errno. */
+/* Drops privileges and capabilities, disables ptrace and core dumps, and loads a system call filter that
+ * only allows what forwarding needs: the process cannot open files, execute programs or send signals, and
+ * can only create TCP and UDP sockets.  Returns 0 or -errno. */
 int cage_enter(void);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egress/dns_stub.h"
 #include "egress/hello.h"
 #include "egress/sockaddr.h"
 #include "sys/file.h"
@@ -56,7 +55,7 @@ static void on_timer(struct timer *timer)
                 if (loop_now() >= c->deadline)
                         refuse_unreachable(c, "it did not answer in time");
                 else
-                        dial_run(c); /* the next address */
+                        dial_run(c); /* try the next address */
                 break;
         case STAGE_RELAY:
         case STAGE_EXCHANGE:
@@ -96,8 +95,7 @@ void connection_close(struct connection *c, bool reset)
                 reset_on_close(c->upstream.source.fd);
         }
         resolver_cancel(&c->wait);
-        if (c->question != NULL)
-                dns_stub_forget(c);
+        dns_stub_forget(&c->dns);
         connection_close_upstream(c);
         loop_close(&c->client.source);
         stock_give(2);
@@ -110,7 +108,7 @@ void connection_close(struct connection *c, bool reset)
         loop_free(&c->grave, c);
 }
 
-/* Of those it is connected to, or may be in a moment. */
+/* Checks the addresses that the connection uses or may use next. */
 static const char *refuses_addresses(const struct connection *c, char text[128])
 {
         const char *why = NULL;
@@ -122,7 +120,7 @@ static const char *refuses_addresses(const struct connection *c, char text[128])
         return why;
 }
 
-void connection_check(struct connection *c)
+static void connection_check(struct connection *c)
 {
         char text[128];
         const char *why;
@@ -134,7 +132,7 @@ void connection_check(struct connection *c)
         case STAGE_EXCHANGE:
                 break;
         case STAGE_SNIFF:
-                if (c->in_tunnel) /* it is connected already */
+                if (c->in_tunnel) /* already connected */
                         break;
                 return;
         default:
@@ -146,11 +144,32 @@ void connection_check(struct connection *c)
         if (why == NULL)
                 return;
         if (c->stage == STAGE_EXCHANGE || c->stage == STAGE_RELAY)
-                c->speech = SPEECH_RAW; /* they are talking: no place for words of ours */
+                c->speech = SPEECH_RAW; /* data was exchanged: we cannot insert an answer */
         refuse(c, false, &c->to, why);
 }
 
-/* ---- what it is ---- */
+void connections_check(struct sandbox *s)
+{
+        list_each (at, &s->connections, after) {
+                connection_check(list_entry(at, struct connection, entry));
+        }
+}
+
+void connections_queue(struct sandbox *s)
+{
+        list_each (at, &s->connections, after) {
+                work_queue(&s->lane, &list_entry(at, struct connection, entry)->work);
+        }
+}
+
+void connections_close(struct sandbox *s)
+{
+        list_each (at, &s->connections, after) {
+                connection_close(list_entry(at, struct connection, entry), true);
+        }
+}
+
+/* ---- protocol detection ---- */
 
 long connection_peek(struct connection *c)
 {
@@ -194,7 +213,7 @@ void connection_decide(struct connection *c)
         }
 }
 
-/* Nothing names it but the address. */
+/* Decides by the address, because the data contains no name. */
 static void decide_raw(struct connection *c, enum policy_kind kind)
 {
         c->speech = SPEECH_RAW;
@@ -226,7 +245,7 @@ static bool sniff_tls(struct connection *c, size_t n)
                         refuse(c, false, &c->original, "a TLS ClientHello in too many pieces");
                 return false;
         case -ENOENT:
-                /* For an address as such there is no name to be said. */
+                /* A client that connects to an address sends no name. */
                 decide_raw(c, c->original.name[0] == '\0' ? POLICY_SPOKEN : POLICY_RAW);
                 break;
         case -EPROTO:
@@ -256,7 +275,7 @@ static bool sniff(struct connection *c)
         if (http1_looks_like((const char *)scratch, (size_t)n)) {
                 c->speech = SPEECH_HTTP;
                 c->body = (struct http1){0};
-                c->stage = STAGE_HEAD; /* by the same deadline */
+                c->stage = STAGE_HEAD; /* the deadline stays the same */
                 return http_read_head(c);
         }
         if (c->is_proxy && !c->in_tunnel)
@@ -286,7 +305,7 @@ static bool run(struct work *work)
         case STAGE_LINGER:
                 return refuse_linger_run(c);
         case STAGE_DNS:
-                return dns_stub_stream(c);
+                return dns_stream_run(c);
         }
         return false;
 }
@@ -308,7 +327,7 @@ static void on_client(struct source *source, uint32_t events)
         struct connection *c = list_entry(source, struct connection, client.source);
 
         note(&c->client, events);
-        /* Nobody waits for it any more. */
+        /* the client is gone */
         if ((c->stage == STAGE_RESOLVE || c->stage == STAGE_DIAL) && events & (EPOLLHUP | EPOLLERR))
                 connection_close(c, true);
         else
@@ -323,15 +342,15 @@ static void on_upstream(struct source *source, uint32_t events)
         work_queue(&c->sandbox->lane, &c->work);
 }
 
-/* ---- begin ---- */
+/* ---- start ---- */
 
 static void on_resolved(struct resolver_wait *wait, const struct resolved *resolved)
 {
         dial_resolved(list_entry(wait, struct connection, wait), resolved);
 }
 
-/* Where it was sent: the sandbox's rules hand it over unchanged, so that is its own address (wire/egress.h).
- * -EINVAL: to loopback, where only the listener itself can be meant. */
+/* Returns the original destination: the sandbox's rules do not translate addresses, so it is the local
+ * address (wire/egress.h).  -EINVAL: loopback, which can only be the listener itself. */
 static int read_original(int fd, struct destination *ret)
 {
         static const struct address loopback = {{[15] = 1}}, loopback4 = {{[10] = 0xff, 0xff, 127}};
@@ -371,12 +390,13 @@ static struct connection *connection_new(struct sandbox *s)
         work_init(&c->work, run);
         timer_init(&c->timer, on_timer);
         resolver_wait_init(&c->wait, on_resolved);
+        dns_stream_init(c);
         list_add(&s->connections, &c->entry);
         s->n_connections++;
         return c;
 }
 
-/* The first thing to do, by where it wants to. */
+/* Selects the first stage by the destination. */
 static void begin(struct connection *c, enum synthetic_kind kind)
 {
         struct sandbox *s = c->sandbox;
@@ -393,7 +413,7 @@ static void begin(struct connection *c, enum synthetic_kind kind)
                 decide_raw(c, POLICY_RAW);
                 return;
         }
-        work_queue(&s->lane, &c->work); /* what it says may be there already */
+        work_queue(&s->lane, &c->work); /* data may have arrived already */
 }
 
 void connection_accept(struct sandbox *s, int fd)

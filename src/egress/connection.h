@@ -1,18 +1,20 @@
-/* egress/connection.h -- one connection that code in a sandbox made.
+/* egress/connection.h -- one connection made by code in a sandbox.
  *
- *     accept ─► SNIFF ─► RESOLVE ─► DIAL ─► RELAY     TLS, raw TCP: bytes are spliced both ways
- *                 │          ▲              EXCHANGE  HTTP: one request, followed; its response is spliced
- *                 └─► HEAD ──┘              LINGER    an answer of our own is on its way
+ *     accept ─► SNIFF ─► RESOLVE ─► DIAL ─► RELAY     TLS, raw TCP: bytes are spliced in both directions
+ *                 │          ▲              EXCHANGE  HTTP: one request, parsed; its response is spliced
+ *                 └─► HEAD ──┘              LINGER    our own answer is being sent
  *
- * What it is and for whom is told by its first bytes; the address that the code dialled only tells the port,
- * and the name that we gave this address ourselves.  What is dialled is the name that was decided on.
+ * The first bytes determine the protocol and the destination.  The address that the code has connected to
+ * only determines the port, and the name if it is a synthetic address.  We connect to the name that was
+ * checked.
  *
- * connection.c: begin, end and what is decided; dial.c: from a name to a connection; relay.c: moves bytes;
- * http.c: requests; refusal.c: what one that is refused sees. */
+ * connection.c: start, end and decision; dial.c: from a name to a connection; relay.c: forwarding; http.c:
+ * requests; refusal.c: answers to refused connections. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "egress/dns_stub.h"
 #include "egress/http1.h"
 #include "egress/loop.h"
 #include "egress/policy.h"
@@ -20,8 +22,8 @@
 #include "egress/sandbox.h"
 #include "egress/stock.h"
 
-#define CONNECTION_SETUP_US 10000000      /* to say what it is; to be connected */
-#define CONNECTION_LOOKED_MAX (16u << 20) /* bytes, until it is known what it is: what comes byte by byte */
+#define CONNECTION_SETUP_US 10000000      /* to identify the protocol; to connect */
+#define CONNECTION_LOOKED_MAX (16u << 20) /* bytes examined before the protocol is known */
 #define SCRATCH_SIZE 65536u
 
 enum stage {
@@ -38,38 +40,36 @@ enum speech { SPEECH_NONE, SPEECH_RAW, SPEECH_TLS, SPEECH_HTTP };
 
 struct end {
         struct source source;
-        bool readable, writable; /* as far as is known */
-        bool hung_up;            /* it will send no more than what is there */
-        bool ended;              /* all that was there is read, too */
-        bool shut;               /* nothing more goes to it */
+        bool readable, writable; /* as far as known */
+        bool hung_up;            /* will send nothing more than is already received */
+        bool ended;              /* everything received was read */
+        bool shut;               /* nothing more is sent to it */
 };
 
-struct flow {                    /* one way */
-        struct stock_pipe *pipe; /* with something in it */
+struct flow {                    /* one direction */
+        struct stock_pipe *pipe; /* contains data */
         size_t held;
         bool broken;
 };
 
-struct question;
-
 struct connection {
-        struct list entry; /* of the sandbox */
+        struct list entry; /* in the sandbox */
         struct grave grave;
         struct sandbox *sandbox;
         struct work work;
         struct timer timer;
-        int64_t deadline; /* of the stage; in RELAY and EXCHANGE that of idleness counts */
-        int64_t touched;  /* when something moved last */
+        int64_t deadline; /* of the stage; in RELAY and EXCHANGE the idle timeout applies */
+        int64_t touched;  /* time of the last transfer */
         enum stage stage;
         enum speech speech;
 
         struct end client, upstream;
         struct flow up, down;
 
-        struct destination original; /* where the code wanted to, as far as its address tells */
-        bool is_unknown;             /* an address of ours that is no name's: it tells nothing but the port */
-        bool is_proxy, in_tunnel;    /* it came to the proxy; what is in a CONNECT of it now */
-        struct destination to;       /* what was decided on */
+        struct destination original; /* destination according to the address */
+        bool is_unknown;             /* a synthetic address without a name: only the port is known */
+        bool is_proxy, in_tunnel;    /* connected to the proxy; inside a CONNECT tunnel */
+        struct destination to;       /* destination that was checked */
         enum policy_kind kind;
 
         struct resolver_wait wait;
@@ -78,42 +78,45 @@ struct connection {
         struct address dialled;
 
         struct http1 body;
-        char *head; /* of the request, as it is to be sent; NULL: it was */
+        char *head; /* request head to be sent; NULL: already sent */
         size_t head_length, head_sent;
         bool is_connect, wants_upgrade, was_not_upgraded;
-        uint64_t looked_at; /* bytes, again and again, until it was known what it is */
+        uint64_t looked_at; /* bytes examined, with repetitions, before the protocol was known */
         uint64_t lingered;
 
-        struct question *question; /* DNS over TCP: under way */
+        struct dns_client dns; /* DNS over TCP */
 };
 
-/* For what is looked at and passed on at once. */
+/* Buffer for data that is examined and forwarded at once. */
 extern uint8_t scratch[SCRATCH_SIZE];
 
 /* ---- connection.c ---- */
 
-/* Takes fd. */
+/* Takes ownership of fd. */
 void connection_accept(struct sandbox *sandbox, int fd);
-/* reset: the other side must not take it for an orderly end. */
+/* reset: the peer must not mistake it for an orderly close. */
 void connection_close(struct connection *c, bool reset);
 void connection_close_upstream(struct connection *c);
-/* The policy is another: closes it if that does not allow it. */
-void connection_check(struct connection *c);
-/* Enters a stage that must be over in time; 0: that ends by idleness. */
+/* All connections of a sandbox: closes those that the policy does not allow any more; queues their work;
+ * closes them with a reset. */
+void connections_check(struct sandbox *sandbox);
+void connections_queue(struct sandbox *sandbox);
+void connections_close(struct sandbox *sandbox);
+/* Enters a stage with a time limit in microseconds; 0: only the idle timeout applies. */
 void connection_enter(struct connection *c, enum stage stage, int64_t time);
-/* c->to, kind and speech are there: decides, and dials. */
+/* Decides and dials.  c->to, kind and speech must be set. */
 void connection_decide(struct connection *c);
-/* What has come from the client, still to be read: bytes in scratch, -EAGAIN, 0 or another -errno at its end.
- */
+/* Reads data of the client into scratch without removing it.  Returns the number of bytes, -EAGAIN, 0 at
+ * the end or another -errno. */
 long connection_peek(struct connection *c);
-/* Takes n bytes that were looked at.  -EPROTO: they are not the same any more (urgent data can do that). */
+/* Removes n bytes that were examined.  -EPROTO: they have changed (possible with urgent data). */
 int connection_discard(struct connection *c, size_t n);
 void connection_text(const struct destination *to, char ret[288]);
 
 /* ---- dial.c ---- */
 
 void dial(struct connection *c);
-/* Its name was resolved, or an attempt has an outcome. */
+/* The name was resolved, or an attempt has ended. */
 void dial_resolved(struct connection *c, const struct resolved *resolved);
 bool dial_run(struct connection *c);
 
@@ -121,14 +124,20 @@ bool dial_run(struct connection *c);
 
 enum { RELAY_QUIET, RELAY_MORE, RELAY_ENDED };
 
-/* Moves a bounded number of bytes.  RELAY_QUIET: there are none, or no room; RELAY_MORE: there are more;
- * RELAY_ENDED: the end was passed on.  -EDQUOT: no more bytes are allowed.  Other -errno: the side that is
- * read, or the one that is written to, is gone (flow->broken tells the latter). */
+/* Forwards a limited number of bytes.  RELAY_QUIET: no data or no room; RELAY_MORE: there is more;
+ * RELAY_ENDED: the end was forwarded.  -EDQUOT: the byte limit is reached.  Other -errno: the source or the
+ * destination is gone (flow->broken: the destination). */
 int relay_flow(struct connection *c, struct end *from, struct end *to, struct flow *flow, uint64_t *counter);
 bool relay_run(struct connection *c);
 void relay_drop(struct connection *c, struct flow *flow);
-/* What a failed relay_flow() means for the connection, which it closes. */
+/* Closes the connection after relay_flow() has failed with r. */
 void relay_failed(struct connection *c, int r);
+
+/* ---- dns_stream.c ---- */
+
+/* Processes the next query of a connection to port 53. */
+bool dns_stream_run(struct connection *c);
+void dns_stream_init(struct connection *c);
 
 /* ---- http.c ---- */
 
@@ -139,10 +148,11 @@ bool http_exchange(struct connection *c);
 
 /* ---- refusal.c ---- */
 
-/* Counts it, tells of it, and lets the code know in the way of its protocol.  The connection is over. */
+/* Counts and reports the refusal and informs the client in its protocol.  Ends the connection. */
 void refuse(struct connection *c, bool limit, const struct destination *to, const char *why);
-/* It is allowed, but nobody is there. */
+/* The destination is allowed but cannot be reached. */
 void refuse_unreachable(struct connection *c, const char *why);
-/* Sends no more, takes what comes a little longer: who closes with bytes unread takes back what it sent. */
+/* Sends nothing more and reads a little longer: closing a socket with unread bytes would discard the
+ * answer. */
 void refuse_linger(struct connection *c);
 bool refuse_linger_run(struct connection *c);

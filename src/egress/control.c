@@ -14,12 +14,12 @@
 #include "sys/socket.h"
 #include "wire/egress.h"
 
-#define REQUESTS_MAX 16u /* in one go */
+#define REQUESTS_MAX 16u /* per call */
 #define WAITING_MAX 1024u
-#define KEPT_FREE 64u /* for answers that were asked for */
+#define KEPT_FREE 64u /* reserved for replies to requests */
 #define FDS_MAX 4u
 
-/* As large as a policy; aligned as what is in it. */
+/* Large enough for a policy, and aligned for all messages. */
 static union {
         uint32_t type;
         struct egress_about about;
@@ -32,7 +32,7 @@ struct received {
         size_t length;
         int fds[FDS_MAX];
         unsigned n_fds;
-        bool lost_fds; /* we have too many open */
+        bool lost_fds; /* too many descriptors are open */
 };
 
 union reply {
@@ -43,12 +43,12 @@ union reply {
 
 static struct {
         struct source source;
-        union reply waiting[WAITING_MAX]; /* while our owner does not read; pages not touched cost nothing */
+        union reply waiting[WAITING_MAX]; /* while the owner does not read; untouched pages use no memory */
         uint16_t lengths[WAITING_MAX];
         unsigned first, n;
 } control;
 
-/* ---- what we say ---- */
+/* ---- sending ---- */
 
 static void keep(const void *message, size_t length)
 {
@@ -56,7 +56,7 @@ static void keep(const void *message, size_t length)
 
         memcpy(&control.waiting[at], message, length);
         control.lengths[at] = (uint16_t)length;
-        if (control.n++ == 0) /* and no further request until all is said */
+        if (control.n++ == 0) /* and accept no request until everything is sent */
                 loop_change(&control.source, EPOLLOUT);
 }
 
@@ -66,7 +66,7 @@ static void say(const void *message, size_t length, unsigned kept_free)
                 long n = sys_send(control.source.fd, message, length, 0);
 
                 if (n != -EAGAIN)
-                        return; /* said; or there is nobody, which is found out elsewhere */
+                        return; /* sent, or the owner is gone, which is detected elsewhere */
         }
         if (control.n + kept_free < WAITING_MAX)
                 keep(message, length);
@@ -96,7 +96,7 @@ static void say_failed(uint64_t sandbox, int r)
         say(&about, sizeof(about), 0);
 }
 
-/* ---- what we are told: each returns 0, or -EPROTO when it is not to be understood ---- */
+/* ---- requests: each function returns 0, or -EPROTO for an invalid message ---- */
 
 static int take_config(size_t length)
 {
@@ -111,7 +111,7 @@ static int take_config(size_t length)
         return 0;
 }
 
-/* As many texts as are announced, each with its end. */
+/* Checks that there are as many NUL-terminated texts as announced. */
 static int check_attach(size_t length)
 {
         const struct egress_attach *a = &request.attach;
@@ -147,7 +147,7 @@ static int attach(struct received *got)
                 r = sandbox_attach(id, policy, got->fds[0], got->fds[1]);
                 got->n_fds = 0;
         }
-        if (r == -EEXIST) /* whoever it is, it must not have what another was given */
+        if (r == -EEXIST) /* ids are never reused: neither may keep the other's access */
                 sandbox_detach(sandbox_find(id));
         if (r < 0)
                 say_failed(id, r);
@@ -168,7 +168,7 @@ static int change(const struct received *got)
         r = policy_get(&request.attach, got->length, &policy);
         if (r == 0) {
                 sandbox_change(s, policy);
-        } else { /* what it had is not what it should have */
+        } else { /* the old policy is no longer valid */
                 sandbox_detach(s);
                 say_failed(request.attach.sandbox, r);
         }
@@ -237,7 +237,7 @@ static void take_fds(struct msghdr *message, struct received *got)
         }
 }
 
-/* 1: a request is there.  0: none, for now.  -errno: never again. */
+/* Returns 1: a request was received; 0: none now; -errno: the connection is over. */
 static int receive(struct received *got)
 {
         char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));

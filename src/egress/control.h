@@ -1,9 +1,9 @@
-/* egress/control.h -- the socket to our owner, see wire/egress.h.  When that ends, or says what it must not,
- * so do we. */
+/* egress/control.h -- the socket to the owner, see wire/egress.h.  The process ends when the owner closes
+ * it or sends an invalid message. */
 #pragma once
 #include <stddef.h>
 
 int control_init(int fd);
 
-/* Never blocks: an owner that does not read hears less. */
+/* Never blocks: if the owner does not read, messages are dropped. */
 void control_tell(const void *message, size_t length);

@@ -1,5 +1,6 @@
-/* egress/dial.c -- from what was decided on to a connection: resolves the name, checks each address, dials
- * one of those very addresses.  If a single one is refused the name is: who controls it could else choose. */
+/* egress/dial.c -- connects to the destination that was allowed: resolves the name, checks each address,
+ * and connects to one of these addresses.  If a single address is refused, the name is refused: otherwise
+ * whoever controls the name could choose. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,7 +11,7 @@
 #include "sys/file.h"
 #include "sys/socket.h"
 
-#define ATTEMPT_LEAST_US 2000000 /* for one address, when there are others */
+#define ATTEMPT_LEAST_US 2000000 /* per address, if there are several */
 
 static void connected(struct connection *c)
 {
@@ -38,7 +39,7 @@ static void connected(struct connection *c)
         } else {
                 connection_enter(c, STAGE_RELAY, 0);
         }
-        c->client.readable = c->client.writable = true; /* to be found out */
+        c->client.readable = c->client.writable = true; /* unknown yet */
         work_queue(&c->sandbox->lane, &c->work);
 }
 
@@ -60,7 +61,7 @@ static int try_address(struct connection *c, const struct address *address)
         return r;
 }
 
-/* Tries the next address; last: why the one before failed. */
+/* Tries the next address; last: error of the previous one. */
 static void dial_next(struct connection *c, int last)
 {
         while (c->n_tried < c->n_addresses) {
@@ -80,7 +81,7 @@ static void dial_next(struct connection *c, int last)
         refuse_unreachable(c, strerror(-last));
 }
 
-/* An attempt has an outcome, or took too long. */
+/* An attempt has ended or timed out. */
 bool dial_run(struct connection *c)
 {
         int error = ETIMEDOUT;
@@ -89,7 +90,7 @@ bool dial_run(struct connection *c)
                 error = EIO;
         if (error == 0) {
                 connected(c);
-                return false; /* it is queued anew */
+                return false; /* it is queued again */
         }
         connection_close_upstream(c);
         dial_next(c, -error);
@@ -115,7 +116,7 @@ static void start(struct connection *c, const struct address *addresses, size_t 
 
 void dial_resolved(struct connection *c, const struct resolved *resolved)
 {
-        /* The policy may have changed while we waited; connection_check() has seen to that. */
+        /* The policy may have changed meanwhile; connections_check() has handled that. */
         if (resolved->code == DNS_OK && resolved->n > 0)
                 start(c, resolved->addresses, resolved->n);
         else

@@ -1,7 +1,7 @@
 /* egress/dns.c -- see dns.h.
  *
- * Names are compared as they are on the wire (lengths and labels, in lower case), where a dot inside a label
- * is something else than one between two. */
+ * Names are compared in wire format (lengths and labels, in lower case), in which a dot within a label
+ * differs from a dot between labels. */
 #include "egress/dns.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define JUMPS_MAX 64u
 #define RECORDS_MAX 256u
 #define CNAMES_MAX 16u
-#define PLAIN_MAX 512u /* what is understood without EDNS */
+#define PLAIN_MAX 512u /* limit without EDNS */
 
 enum { TYPE_CNAME = 5, TYPE_SOA = 6, TYPE_OPT = 41, CLASS_IN = 1 };
 enum { FLAG_ANSWER = 0x8000, FLAG_TRUNCATED = 0x0200, FLAG_RECURSE = 0x0100, FLAG_RECURSES = 0x0080 };
@@ -27,7 +27,7 @@ struct message {
 
 struct wire_name {
         uint8_t bytes[WIRE_MAX];
-        size_t length; /* with the root's 0 */
+        size_t length; /* including the root's 0 */
 };
 
 static uint16_t get16(const uint8_t *at)
@@ -54,8 +54,8 @@ static uint8_t *put32(uint8_t *at, uint32_t value)
 
 /* ---- names ---- */
 
-/* The name at *at, which is moved behind it.  Pointers go back only, before where the name (or the part of it
- * that was jumped to) begins: so there is no loop. */
+/* Reads the name at *at and moves *at behind it.  Pointers may only point before the start of the name (or
+ * of the part that was jumped to), so there are no loops. */
 static int read_name(struct message m, size_t *at, bool may_jump, struct wire_name *ret)
 {
         size_t from = *at, first = *at;
@@ -103,7 +103,7 @@ static bool is_same(const struct wire_name *a, const struct wire_name *b)
         return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* Of a normalised one. */
+/* Converts a normalised name. */
 static int name_to_wire(const char *name, struct wire_name *ret)
 {
         ret->length = 0;
@@ -123,7 +123,7 @@ static int name_to_wire(const char *name, struct wire_name *ret)
         return 0;
 }
 
-/* As text that can be shown; and whether it says the same as the name. */
+/* Converts to printable text.  Returns true if the text is identical to the name. */
 static bool show(const struct wire_name *name, char ret[NAME_MAX_BYTES])
 {
         bool is_plain = true;
@@ -148,7 +148,7 @@ static bool show(const struct wire_name *name, char ret[NAME_MAX_BYTES])
         return is_plain;
 }
 
-/* ---- questions of sandboxes ---- */
+/* ---- queries of sandboxes ---- */
 
 int dns_read_question(const uint8_t *message, size_t length, struct dns_question *ret)
 {
@@ -164,7 +164,7 @@ int dns_read_question(const uint8_t *message, size_t length, struct dns_question
         ret->end = HEADER;
         if ((ret->flags & MASK_OPCODE) != 0 || (ret->flags & FLAG_TRUNCATED) != 0)
                 return -EINVAL;
-        /* One question, and of records only those that say how: OPT, TSIG. */
+        /* One question, and no records except in the additional section: OPT, TSIG. */
         if (get16(message + 4) != 1 || get16(message + 6) != 0 || get16(message + 8) != 0)
                 return -EINVAL;
         if (read_name(m, &at, false, &name) < 0 || at + 4 > length)
@@ -201,7 +201,7 @@ size_t dns_write_answer(const uint8_t *query, const struct dns_question *q, unsi
                         continue;
                 if ((size_t)(at - ret) + 12 + length > PLAIN_MAX)
                         break;
-                at = put16(at, 0xc000 | HEADER); /* the question's name */
+                at = put16(at, 0xc000 | HEADER); /* pointer to the question's name */
                 at = put16(at, q->type);
                 at = put16(at, CLASS_IN);
                 at = put32(at, ttl);
@@ -214,7 +214,7 @@ size_t dns_write_answer(const uint8_t *query, const struct dns_question *q, unsi
         return (size_t)(at - ret);
 }
 
-/* ---- our questions ---- */
+/* ---- our queries ---- */
 
 size_t dns_write_question(uint16_t id, const char *name, uint16_t type, uint8_t ret[DNS_MESSAGE_MAX])
 {
@@ -232,7 +232,7 @@ size_t dns_write_question(uint16_t id, const char *name, uint16_t type, uint8_t 
         at += wire.length;
         at = put16(at, type);
         at = put16(at, CLASS_IN);
-        *at++ = 0; /* OPT, of the root */
+        *at++ = 0; /* OPT record of the root */
         at = put16(at, TYPE_OPT);
         at = put16(at, DNS_MESSAGE_MAX);
         at = put32(at, 0);
@@ -246,7 +246,7 @@ struct record {
         struct wire_name owner;
         uint16_t type, class, length;
         uint32_t ttl;
-        size_t data; /* where it is in the message */
+        size_t data; /* offset in the message */
 };
 
 static int read_record(struct message m, size_t *at, struct record *ret)
@@ -288,8 +288,8 @@ static int add_address(struct message m, const struct record *r, struct dns_answ
         return 0;
 }
 
-/* Goes over the answers once: takes the addresses of the name, or else what it is another name for.
- * 1: *name is the other one now. */
+/* Examines the answers once: collects the addresses of the name, or else its CNAME.  Returns 1 if *name was
+ * replaced by the CNAME. */
 static int follow(struct message m, size_t at, unsigned n, uint16_t type, struct wire_name *name,
                   struct dns_answer *answer)
 {
@@ -322,7 +322,7 @@ static int follow(struct message m, size_t at, unsigned n, uint16_t type, struct
         return 1;
 }
 
-/* How long it is true that there is nothing: the SOA says. */
+/* Reads the TTL of a negative answer from the SOA record. */
 static int read_negative_ttl(struct message m, size_t at, unsigned n_answers, unsigned n, uint32_t *ret)
 {
         struct wire_name name;
@@ -371,7 +371,8 @@ int dns_read_answer(const uint8_t *message, size_t length, uint16_t id, const ch
                 return -EBADMSG;
         at += 4;
         answer.code = flags & MASK_CODE;
-        if ((flags & FLAG_TRUNCATED) != 0) { /* it is asked again by TCP; what is here may be cut anywhere */
+        if ((flags & FLAG_TRUNCATED) !=
+            0) { /* the query is repeated by TCP; the data here may be cut anywhere */
                 *ret = (struct dns_answer){.code = answer.code, .truncated = 1};
                 return 0;
         }

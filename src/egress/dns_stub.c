@@ -10,14 +10,14 @@
 #include "egress/sockaddr.h"
 #include "sys/socket.h"
 
-#define PACKETS_MAX 8u /* in one turn */
-#define TTL 60u        /* of an address of ours: it means nothing elsewhere */
+#define PACKETS_MAX 8u /* per turn */
+#define TTL 60u        /* of a synthetic address, which is only valid in this sandbox */
 
 struct question {
-        struct list entry; /* of the sandbox */
+        struct list entry; /* in the sandbox */
         struct grave grave;
         struct sandbox *sandbox;
-        struct connection *connection; /* by TCP; NULL: by UDP */
+        struct dns_client *client; /* by TCP; NULL: by UDP */
         struct resolver_wait wait;
         struct dns_question q;
         uint8_t message[DNS_MESSAGE_MAX];
@@ -25,7 +25,7 @@ struct question {
         union sockaddr_any from;
         socklen_t from_size;
         char control[CMSG_SPACE(
-                sizeof(struct in6_pktinfo))]; /* which address it was sent to, as the kernel said */
+                sizeof(struct in6_pktinfo))]; /* destination address of the query, from the kernel */
         size_t control_size;
 };
 
@@ -43,26 +43,13 @@ static void send_packet(struct question *q, const uint8_t *answer, size_t length
                 .msg_controllen = (socklen_t)q->control_size,
         };
 
-        sys_sendmsg(q->sandbox->dns.fd, &message, 0); /* who does not take it asks again */
-}
-
-static void send_stream(struct connection *c, const uint8_t *answer, size_t length)
-{
-        uint8_t data[2 + DNS_MESSAGE_MAX];
-
-        data[0] = (uint8_t)(length >> 8);
-        data[1] = (uint8_t)length;
-        memcpy(data + 2, answer, length);
-        if (sys_send(c->client.source.fd, data, length + 2, 0) != (long)length + 2)
-                sys_shutdown(c->client.source.fd,
-                             SHUT_RDWR); /* it takes nothing: the end is noticed as any */
-        c->touched = loop_now();
+        sys_sendmsg(q->sandbox->dns.fd, &message, 0); /* a client that misses it asks again */
 }
 
 static void send_answer(struct question *q, const uint8_t *answer, size_t length)
 {
-        if (q->connection != NULL)
-                send_stream(q->connection, answer, length);
+        if (q->client != NULL)
+                q->client->reply(q->client, answer, length);
         else
                 send_packet(q, answer, length);
 }
@@ -75,7 +62,7 @@ static void reply(struct question *q, unsigned code, const struct address *addre
         send_answer(q, answer, length);
 }
 
-/* To what has a header and no question that we understand. */
+/* Replies to a message that has a header but no valid question. */
 static void reply_malformed(struct question *q)
 {
         uint8_t answer[12] = {q->message[0], q->message[1], 0x80, DNS_FORMERR};
@@ -113,8 +100,8 @@ static void question_end(struct question *q)
         resolver_cancel(&q->wait);
         list_remove(&q->entry);
         q->sandbox->n_questions--;
-        if (q->connection != NULL)
-                q->connection->question = NULL;
+        if (q->client != NULL)
+                q->client->question = NULL;
         loop_free(&q->grave, q);
 }
 
@@ -124,12 +111,12 @@ static void on_resolved(struct resolver_wait *wait, const struct resolved *resol
         struct destination to = {0};
 
         memcpy(to.name, q->q.name, sizeof(to.name));
-        if (policy_refuses(q->sandbox->policy, POLICY_LOOKUP, &to) != NULL) /* it is another one since */
+        if (policy_refuses(q->sandbox->policy, POLICY_LOOKUP, &to) != NULL) /* the policy may have changed */
                 reply(q, DNS_NXDOMAIN, NULL);
         else
                 conclude(q, resolved);
-        if (q->connection != NULL)
-                work_queue(&q->sandbox->lane, &q->connection->work);
+        if (q->client != NULL)
+                q->client->done(q->client);
         question_end(q);
 }
 
@@ -140,14 +127,14 @@ static bool ends_in(const char *name, const char *end)
         return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* NULL: it may be asked for.  Else why not; "": that is no news to anybody. */
+/* Returns NULL if the name may be resolved, otherwise the reason; "": refused without a report. */
 static const char *refuses(const struct sandbox *s, const struct dns_question *q)
 {
         struct destination to = {0};
 
         if (!q->has_name)
                 return q->type == DNS_PTR ? "" : "not the name of a host";
-        /* Programs ask for the names of addresses without being told to. */
+        /* Programs look up the names of addresses without being asked to. */
         if (ends_in(q->name, ".arpa"))
                 return "";
         memcpy(to.name, q->name, sizeof(to.name));
@@ -171,8 +158,8 @@ static void wait_for(struct question *q)
         if (r == 0) {
                 list_add(&s->questions, &copy->entry);
                 s->n_questions++;
-                if (q->connection != NULL)
-                        q->connection->question = copy;
+                if (q->client != NULL)
+                        q->client->question = copy;
                 return;
         }
         free(copy);
@@ -182,7 +169,7 @@ static void wait_for(struct question *q)
                 reply(q, DNS_SERVFAIL, NULL);
 }
 
-/* q->message and where it came from are there. */
+/* q->message and its source are set. */
 static void handle(struct question *q)
 {
         const char *why;
@@ -206,7 +193,7 @@ static void handle(struct question *q)
 
 bool dns_stub_serve(struct sandbox *s)
 {
-        static struct question q; /* too large for a stack, and gone when we return */
+        static struct question q; /* too large for the stack; only used during the call */
 
         for (unsigned i = 0; i < PACKETS_MAX; i++) {
                 struct iovec part = {q.message, sizeof(q.message)};
@@ -225,7 +212,7 @@ bool dns_stub_serve(struct sandbox *s)
                 if (n < 0 || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
                         continue;
                 q.sandbox = s;
-                q.connection = NULL;
+                q.client = NULL;
                 q.length = (size_t)n;
                 q.from_size = message.msg_namelen;
                 q.control_size = message.msg_controllen;
@@ -234,42 +221,21 @@ bool dns_stub_serve(struct sandbox *s)
         return true;
 }
 
-bool dns_stub_stream(struct connection *c)
+void dns_stub_ask(struct sandbox *s, struct dns_client *client, const uint8_t *message, size_t length)
 {
         static struct question q;
-        size_t length;
-        long n;
 
-        if (c->question != NULL)
-                return false; /* one after the other */
-        n = connection_peek(c);
-        if (n == -EAGAIN)
-                return false;
-        length = n < 2 ? 0 : (size_t)scratch[0] << 8 | scratch[1];
-        if (n <= 0 || length > DNS_MESSAGE_MAX || (n >= 2 && length < 12)) {
-                connection_close(c, n != 0);
-                return false;
-        }
-        if (n < 2 || (size_t)n < 2 + length) {
-                if (c->client.hung_up)
-                        connection_close(c, true);
-                return false;
-        }
-        q.sandbox = c->sandbox;
-        q.connection = c;
+        q.sandbox = s;
+        q.client = client;
         q.length = length;
-        memcpy(q.message, scratch + 2, length);
-        if (connection_discard(c, 2 + length) < 0) {
-                connection_close(c, true);
-                return false;
-        }
+        memcpy(q.message, message, length);
         handle(&q);
-        return c->question == NULL;
 }
 
-void dns_stub_forget(struct connection *c)
+void dns_stub_forget(struct dns_client *client)
 {
-        question_end(c->question);
+        if (client->question != NULL)
+                question_end(client->question);
 }
 
 void dns_stub_drop(struct sandbox *s)

@@ -1,18 +1,25 @@
-/* egress/dns_stub.h -- answers the sandbox's DNS questions.
+/* egress/dns_stub.h -- answers DNS queries of sandboxes.
  *
- * A name that the policy refuses does not exist (NXDOMAIN), and nothing of it goes anywhere.  Others are
- * asked for, so that what does not exist does not; those that do get an address of ours (synthetic.h).  Other
- * types than addresses have no data. */
+ * A name that the policy refuses is answered with NXDOMAIN, and no query is sent for it.  Other names are
+ * resolved, so that missing names are reported as missing; existing names get a synthetic address
+ * (synthetic.h).  Query types other than addresses get an empty answer. */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "egress/connection.h"
 #include "egress/sandbox.h"
 
-/* Some questions that came by UDP.  True: there may be more. */
+/* Processes some UDP queries.  Returns true if there may be more. */
 bool dns_stub_serve(struct sandbox *sandbox);
-/* Those of a connection to port 53. */
-bool dns_stub_stream(struct connection *c);
-/* Forgets what is under way. */
-void dns_stub_forget(struct connection *c);
+/* A client over TCP, which has at most one active query. */
+struct dns_client {
+        struct question *question; /* the active query; NULL: none */
+        void (*reply)(struct dns_client *client, const uint8_t *answer, size_t length);
+        void (*done)(struct dns_client *client); /* the active query has ended; the next may be sent */
+};
+/* Processes a query of at most DNS_MESSAGE_MAX bytes.  Replies now, or later if client->question is set. */
+void dns_stub_ask(struct sandbox *sandbox, struct dns_client *client, const uint8_t *message, size_t length);
+/* Drop the client's active query, if any, and all queries of a sandbox. */
+void dns_stub_forget(struct dns_client *client);
 void dns_stub_drop(struct sandbox *sandbox);

@@ -1,10 +1,10 @@
-/* egress/hash.h -- FNV-1a: spreads what comes by chance.  Who wants two to be equal can have that. */
+/* egress/hash.h -- FNV-1a.  Not collision-resistant: an attacker can construct collisions. */
 #pragma once
 #include <stdint.h>
 
 #define HASH_BEGIN 0xcbf29ce484222325u
 
-/* Goes on with a text, its end included. */
+/* Adds a text including its NUL. */
 static inline uint64_t hash_text(uint64_t hash, const char *text)
 {
         do

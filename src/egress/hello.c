@@ -1,8 +1,8 @@
 /* egress/hello.c -- see hello.h.
  *
- * First the records are walked, which costs little and is done again whenever more bytes came; only when the
- * message is whole it is put together and read.  Nothing in it is skipped that a server would have to
- * refuse: what two of them could read in two ways is nobody's name. */
+ * First, the records are scanned, which is cheap and repeated whenever more bytes arrive.  Only when the
+ * message is complete, it is reassembled and parsed.  Anything that a server would have to refuse is an
+ * error here: a message that two servers could parse differently has no valid name. */
 #include "egress/hello.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static int take(struct reader *r, size_t n, const uint8_t **ret)
         return 0;
 }
 
-/* A number of n bytes, big-endian. */
+/* Reads a big-endian number of n bytes. */
 static int take_number(struct reader *r, size_t n, size_t *ret)
 {
         const uint8_t *bytes;
@@ -43,7 +43,7 @@ static int take_number(struct reader *r, size_t n, size_t *ret)
         return 0;
 }
 
-/* What has its length before it, as a number of n bytes. */
+/* Reads a vector with a length prefix of n bytes. */
 static int take_vector(struct reader *r, size_t n, struct reader *ret)
 {
         const uint8_t *bytes;
@@ -64,7 +64,7 @@ static int read_server_name(struct reader extension, char ret_name[NAME_MAX_BYTE
                 return -EINVAL;
         if (take_vector(&extension, 2, &list) < 0 || extension.left > 0)
                 return -EPROTO;
-        /* Of other types not even the length is known. */
+        /* The length of other types is unknown. */
         if (list.left == 0 || take_number(&list, 1, &type) < 0 || type != NAME_HOST)
                 return -EINVAL;
         if (take_vector(&list, 2, &name) < 0)
@@ -95,7 +95,7 @@ static int read_extensions(struct reader all, char ret_name[NAME_MAX_BYTES])
         return found == 1 ? read_server_name(server_name, ret_name) : -EINVAL;
 }
 
-/* The message without its header. */
+/* Parses the message without its header. */
 static int read_message(struct reader r, char ret_name[NAME_MAX_BYTES])
 {
         const uint8_t *fixed;
@@ -110,7 +110,7 @@ static int read_message(struct reader r, char ret_name[NAME_MAX_BYTES])
         if (take_vector(&r, 1, &compressions) < 0 || compressions.left < 1)
                 return -EPROTO;
         if (r.left == 0)
-                return -ENOENT; /* as before there were extensions */
+                return -ENOENT; /* an old client without extensions */
         if (take_vector(&r, 2, &extensions) < 0 || r.left > 0)
                 return -EPROTO;
         return read_extensions(extensions, ret_name);
@@ -118,11 +118,11 @@ static int read_message(struct reader r, char ret_name[NAME_MAX_BYTES])
 
 struct hello {
         uint8_t header[MESSAGE_HEADER];
-        size_t have;  /* bytes of the message */
-        size_t whole; /* its length with its header, once that is there */
+        size_t have;  /* bytes of the message received */
+        size_t whole; /* its length with its header, if known */
 };
 
-/* What a record brings. */
+/* Adds the data of a record. */
 static int add(struct hello *h, const uint8_t *part, size_t length, uint8_t *message)
 {
         if (message != NULL)
@@ -138,7 +138,8 @@ static int add(struct hello *h, const uint8_t *part, size_t length, uint8_t *mes
         return h->whole > HELLO_MAX ? -EMSGSIZE : 0;
 }
 
-/* Goes over the records, and if message is there, copies to it.  1: it is whole. */
+/* Scans the records and, if message is not NULL, copies the data to it.  Returns 1 if the message is
+ * complete. */
 static int walk(const uint8_t *data, size_t length, struct hello *h, uint8_t *message)
 {
         size_t at = 0;
@@ -160,7 +161,7 @@ static int walk(const uint8_t *data, size_t length, struct hello *h, uint8_t *me
                 r = add(h, record + RECORD_HEADER, part, message);
                 if (r < 0)
                         return r;
-                /* What follows in the same record is of no ClientHello that is alone, as it must be. */
+                /* A ClientHello must be alone in its record. */
                 if (h->have >= MESSAGE_HEADER && h->have - part + size > h->whole)
                         return -EPROTO;
                 if (h->have >= MESSAGE_HEADER && h->have == h->whole)

@@ -1,15 +1,15 @@
-/* egress/hello.h -- the server's name in a TLS ClientHello, whatever pieces it comes in. */
+/* egress/hello.h -- extracts the server name from a TLS ClientHello, however it is fragmented. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 #include "egress/name.h"
 
-#define HELLO_MAX 32768u /* bytes; a longer one is refused */
+#define HELLO_MAX 32768u /* bytes; longer messages are refused */
 
-/* data: all that has come so far.  1: *ret_name is there (normalised).  0: more is needed.  Negative: -EPROTO
- * (not a ClientHello, or a broken one), -ENOENT (it has no server_name), -EINVAL (a name that is none, an
- * address, or more than one), -EMSGSIZE.  Records of any size that hold parts of the message are put
- * together; records may follow it (early data), but nothing in its last one.  With ECH it is the outer name:
- * the one that the server's address is looked up by. */
+/* data: everything received so far.  Returns 1: *ret_name is set (normalised); 0: more data is needed;
+ * -EPROTO: not a ClientHello, or malformed; -ENOENT: no server_name; -EINVAL: an invalid name, an address,
+ * or several names; -EMSGSIZE: too long.  Messages fragmented into records of any size are reassembled.
+ * Further records may follow (early data), but the last record must end with the message.  With ECH, this
+ * is the outer name, which is the one that the server's address is looked up by. */
 int hello_read(const uint8_t *data, size_t length, char ret_name[NAME_MAX_BYTES]);

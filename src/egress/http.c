@@ -1,12 +1,12 @@
-/* egress/http.c -- HTTP on a connection: one request, checked and followed; its response, spliced.
+/* egress/http.c -- HTTP on a connection: one request, checked and followed; its response is spliced.
  *
- * Each connection carries one request.  Its head is sent on with "Connection: close" in the place of what
- * the client said of the connection, so the server closes when it has answered, and we close then.  Clients
- * of HTTP/1 know that and connect again, be it to us as a proxy.  So nothing that comes behind a request can
- * ever reach a server, however it reads what came before: there is nothing to smuggle into.  And we need not
- * know where a response ends, which is the other half of what a proxy gets wrong.
+ * Each connection carries one request.  Its head is forwarded with "Connection: close" in place of the
+ * client's connection headers, so the server closes after its answer, and then we close, too.  HTTP/1
+ * clients handle that and connect again, also to a proxy.  So data after a request never reaches a server,
+ * however the server interprets the request: request smuggling is impossible.  Also, we need not find the
+ * end of a response, which is the other common source of errors in proxies.
  *
- * Bytes of the body are looked at, sent, and taken as far as they were sent: nothing is stored here. */
+ * Body bytes are peeked, sent, and removed as far as they were sent: nothing is stored here. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "egress/connection.h"
 #include "sys/socket.h"
 
-#define QUANTUM (4 * SCRATCH_SIZE) /* of a body, in one turn */
+#define QUANTUM (4 * SCRATCH_SIZE) /* bytes of a body per turn */
 
 /* ---- heads ---- */
 
@@ -35,7 +35,7 @@ static void put_text(struct writer *w, const char *text)
         put(w, text, strlen(text));
 }
 
-/* Whether a line of the head is the header of this name. */
+/* Returns true if a line of the head is the header with this name. */
 static bool is_header(const char *line, size_t length, const char *name)
 {
         size_t n = strlen(name);
@@ -43,7 +43,7 @@ static bool is_header(const char *line, size_t length, const char *name)
         return length > n && line[n] == ':' && strncasecmp(line, name, n) == 0;
 }
 
-/* What is between the client and us only. */
+/* Headers that only concern the connection between the client and us. */
 static bool is_ours(const char *line, size_t length, bool upgrade)
 {
         static const char *const names[] = {"Connection",          "Proxy-Connection", "Keep-Alive",
@@ -55,12 +55,12 @@ static bool is_ours(const char *line, size_t length, bool upgrade)
         return !upgrade && is_header(line, length, "Upgrade");
 }
 
-/* The head as it is to be sent.  data: that of the client, which is whole and well-formed. */
+/* Creates the head to be sent.  data: the client's head, complete and well-formed. */
 static int make_head(struct connection *c, const char *data, const struct http1_request *q)
 {
         const char *end = data + q->head_length - 2, *line = memchr(data, '\n', q->head_length);
         const char *target = data + q->target_at, *target_end = target + q->target_length;
-        /* The target once more, for Host; and what we add. */
+        /* Room for the target once more, for Host, and for our headers. */
         struct writer w = {malloc(q->head_length + q->target_length + 64)};
         bool has_host = false;
 
@@ -85,7 +85,7 @@ static int make_head(struct connection *c, const char *data, const struct http1_
                         put(&w, line, length);
                 line = next;
         }
-        if (!has_host) { /* only an absolute target may come without */
+        if (!has_host) { /* only allowed with an absolute target */
                 put_text(&w, "Host: ");
                 put(&w, target + 7, q->path_at - q->target_at - 7);
                 put_text(&w, "\r\n");
@@ -96,7 +96,7 @@ static int make_head(struct connection *c, const char *data, const struct http1_
         return 0;
 }
 
-/* Who a request is for.  NULL, or what is wrong with it. */
+/* Determines the destination of a request.  Returns NULL or an error text. */
 static const char *destination_of(const struct connection *c, const struct http1_request *q,
                                   struct destination *ret)
 {
@@ -188,7 +188,7 @@ static int send_head(struct connection *c)
         return RELAY_MORE;
 }
 
-/* The client has ended early: the server may say what it thinks of that. */
+/* The client has closed early: the server may still answer. */
 static int pass_end(struct connection *c)
 {
         c->client.ended = true;
@@ -235,7 +235,7 @@ static int send_body(struct connection *c)
         return RELAY_MORE;
 }
 
-/* All of it is sent: only its end is of interest, so that the server hears of it. */
+/* The request is sent: only watch for the client's close, to forward it to the server. */
 static int watch_client(struct connection *c)
 {
         uint8_t byte;
@@ -246,7 +246,7 @@ static int watch_client(struct connection *c)
         c->client.readable = false;
         if (n < 0 && n != -EAGAIN)
                 return (int)n;
-        /* The server was not told to close, so it does not: another request has to go another way. */
+        /* The server was not asked to close, so it does not: another request needs a new connection. */
         return n > 0 && c->was_not_upgraded ? -ECONNRESET : RELAY_QUIET;
 }
 
@@ -269,7 +269,7 @@ static int send_request(struct connection *c)
 
 /* ---- the response ---- */
 
-/* Whether the server changes the protocol.  1: yes, -1: no, 0: it has not said. */
+/* Returns 1 if the server switches protocols, -1 if not, 0 if unknown yet. */
 static int look_at_answer(struct connection *c)
 {
         static const char begin[] = "HTTP/1.";
@@ -284,13 +284,13 @@ static int look_at_answer(struct connection *c)
                 return 0;
         }
         if (c->head != NULL || !http1_is_done(&c->body))
-                return -1; /* an answer to half a request */
+                return -1; /* an answer to an incomplete request */
         if (n == sizeof(said))
                 return memcmp(said, begin, 7) == 0 && memcmp(said + 8, " 101", 4) == 0 ? 1 : -1;
         return n > 0 && !c->upstream.hung_up ? 0 : -1;
 }
 
-/* What came behind the request and goes nowhere is told of all the same, if it was for somewhere else. */
+/* Data after the request is not forwarded, but is reported if it is a request to another destination. */
 static void tell_behind(struct connection *c)
 {
         struct destination to = c->to;
@@ -357,6 +357,6 @@ bool http_exchange(struct connection *c)
 void http_begin(struct connection *c)
 {
         connection_enter(c, STAGE_EXCHANGE, 0);
-        c->client.readable = c->client.writable = true; /* to be found out */
+        c->client.readable = c->client.writable = true; /* unknown yet */
         work_queue(&c->sandbox->lane, &c->work);
 }

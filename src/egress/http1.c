@@ -22,7 +22,7 @@ static char lower(char c)
         return c;
 }
 
-/* word is in lower case. */
+/* word must be lower case. */
 static bool is_word(struct text text, const char *word)
 {
         size_t i;
@@ -39,7 +39,7 @@ static bool is_token_char(char c)
                (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-/* Of the methods there are none has other letters. */
+/* No existing method has other characters. */
 static bool is_method_char(char c)
 {
         return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
@@ -63,8 +63,7 @@ int http1_looks_like(const char *data, size_t length)
 
 /* ---- authorities ---- */
 
-/* NAME[:PORT], as in Host and in targets.  Users, empty ports and escapes are refused with whatever is no
- * name. */
+/* Parses NAME[:PORT], as in Host and in targets.  User names, empty ports and escapes are refused. */
 static const char *read_authority(struct text text, struct destination *ret)
 {
         struct destination to = {0};
@@ -122,7 +121,7 @@ struct head {
         struct text upgrade;
 };
 
-/* scheme://authority/path, as to a proxy. */
+/* Parses http://authority/path, as sent to a proxy. */
 static const char *read_absolute(struct head *h, struct text target)
 {
         static const char scheme[] = "http://";
@@ -204,7 +203,7 @@ static const char *read_length(struct head *h, struct text value)
         if (h->has_length)
                 return "two Content-Length headers";
         h->has_length = true;
-        /* 18 digits fit into 63 bits, which is what others count with. */
+        /* 18 digits fit into 63 bits, which other implementations use. */
         if (value.length == 0 || value.length > 18 || (value.at[0] == '0' && value.length > 1))
                 return "a wrong Content-Length";
         for (size_t i = 0; i < value.length; i++) {
@@ -231,7 +230,7 @@ static const char *read_upgrade(struct head *h, struct text value)
         return NULL;
 }
 
-/* Some servers take one for the other, others not. */
+/* Some servers treat _ like -, others do not. */
 static const char *refuse_lookalike(struct head *h, struct text value)
 {
         (void)h;
@@ -279,8 +278,9 @@ static const char *read_header(struct head *h, struct text line)
         return NULL;
 }
 
-/* HTTP/2 on the same connection would hold requests for whomever: it is not followed, so not upgraded to.
- * (Whoever speaks it nevertheless is refused for that: it begins with "PRI * HTTP/2.0".) */
+/* HTTP/2 on the same connection could contain requests to any destination: it is not parsed, so an upgrade
+ * to it is not allowed.  (A client that sends HTTP/2 directly is refused: it starts with "PRI * HTTP/2.0".)
+ */
 static bool is_other_protocol(struct text upgrade)
 {
         if (upgrade.length == 0)
@@ -297,7 +297,7 @@ static bool is_other_protocol(struct text upgrade)
         return true;
 }
 
-/* All lines are read: do they agree? */
+/* Checks that the headers are consistent. */
 static const char *conclude(struct head *h)
 {
         struct http1_request *request = &h->request;
@@ -326,7 +326,7 @@ static const char *conclude(struct head *h)
         return NULL;
 }
 
-/* The head of data, which is whole: ends in an empty line. */
+/* Parses a complete head, which ends in an empty line. */
 static const char *read_lines(struct head *h, size_t length)
 {
         size_t at = 0;
@@ -347,7 +347,7 @@ static const char *read_lines(struct head *h, size_t length)
         return conclude(h);
 }
 
-/* Looks for the empty line from `at` on; errors that can be seen at once are not waited with. */
+/* Searches the empty line from `at` on and reports errors that are visible at once. */
 static int find_end(const char *data, size_t length, size_t at, size_t *ret, const char **ret_why)
 {
         for (; at < length; at++) {
@@ -365,9 +365,8 @@ static int find_end(const char *data, size_t length, size_t at, size_t *ret, con
         return 0;
 }
 
-/* A request line is judged when it is there, not when the head is: who says something else than HTTP and then
- * waits for an answer (a mail server's client, HTTP/0.9) has it at once.  *is_judged: it was, and once is
- * enough. */
+/* Checks the request line as soon as it is complete, before the rest of the head: a client of another
+ * protocol that waits for an answer (mail, HTTP/0.9) gets the error at once.  *is_judged: already checked. */
 static const char *judge_line(const char *data, size_t seen, size_t length, bool *is_judged)
 {
         const char *end = *is_judged ? NULL : memchr(data + seen, '\n', length - seen);
@@ -385,8 +384,8 @@ int http1_read_head(const char *data, size_t length, struct http1_request *ret, 
         struct head h = {.data = data};
         bool is_judged = ret_body->at_head && ret_body->state != 0;
         size_t whole = length < HTTP1_HEAD_MAX ? length : HTTP1_HEAD_MAX, end = 0;
-        /* Bytes that were looked at before are not again, or a head that comes byte by byte would cost its
-         * square. */
+        /* Bytes examined before are skipped, or a head that arrives byte by byte would take quadratic time.
+         */
         size_t seen = ret_body->at_head && ret_body->left < whole ? (size_t)ret_body->left : 0;
         int r = find_end(data, whole, seen, &end, ret_why);
 
@@ -415,7 +414,7 @@ int http1_read_head(const char *data, size_t length, struct http1_request *ret, 
 /* ---- bodies ---- */
 
 enum state {
-        CHUNK_SIZE, /* where a chunked body begins */
+        CHUNK_SIZE, /* start of a chunked body */
         CHUNK_SIZE_LF,
         CHUNK_DATA,
         CHUNK_DATA_CR,
@@ -425,7 +424,7 @@ enum state {
         CHUNK_DONE,
 };
 
-#define CHUNK_DIGITS_MAX 15u /* fit into 63 bits */
+#define CHUNK_DIGITS_MAX 15u /* fits into 63 bits */
 
 static int chunk_digit(struct http1 *body, char c)
 {
@@ -441,7 +440,7 @@ static int chunk_digit(struct http1 *body, char c)
         return 0;
 }
 
-/* One byte that is not of a chunk's data. */
+/* Processes one byte that is not chunk data. */
 static int chunk_step(struct http1 *body, char c)
 {
         static const struct {

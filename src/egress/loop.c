@@ -1,7 +1,7 @@
 /* egress/loop.c -- see loop.h.
  *
- * Timers are in a wheel: a slot for each tick, those of later turns of the wheel stay in theirs until it
- * is their turn.  Most timers are moved or stopped long before they fire, and that costs a few pointers. */
+ * Timers are in a timer wheel with one slot per tick; a timer of a later revolution stays in its slot until
+ * it is due.  Most timers are moved or stopped long before they fire, which only changes a few pointers. */
 #include "egress/loop.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "sys/socket.h"
 
 #define EVENTS_MAX 256
-#define TURN_WORKS 4u /* short ones, or a single long one, until it is the next lane's turn */
-#define SLOTS 1024u   /* a turn of the wheel is 17 s */
+#define TURN_WORKS 4u /* short ones, or a single long one, before the next lane's turn */
+#define SLOTS 1024u   /* one revolution takes 17 s */
 #define WORD_BITS 64u
 
 static struct {
@@ -21,11 +21,11 @@ static struct {
         int status;
         bool stopped;
         int64_t now;
-        struct list lanes; /* with something to do */
+        struct list lanes; /* lanes with work */
         struct list graves;
-        int64_t tick; /* all before it were looked at */
+        int64_t tick; /* all ticks before it were processed */
         struct list slots[SLOTS];
-        uint64_t used[SLOTS / WORD_BITS]; /* slots that may have something in them */
+        uint64_t used[SLOTS / WORD_BITS]; /* slots that may contain timers */
 } loop;
 
 int loop_init(void)
@@ -76,8 +76,8 @@ void loop_close(struct source *source)
 
         if (source->fd < 0)
                 return;
-        /* By hand: somebody else may hold the same socket open (a listener's owner), and then epoll
-         * would go on telling of it. */
+        /* Explicitly: another process may keep the same socket open (a listener's owner), and then epoll
+         * would still report its events. */
         sys_epoll_ctl(loop.epoll, EPOLL_CTL_DEL, source->fd, &event);
         sys_close(source->fd);
         source->fd = -1;
@@ -99,7 +99,7 @@ static void free_all(void)
         }
 }
 
-/* ---- turns ---- */
+/* ---- scheduling ---- */
 
 void lane_init(struct lane *lane)
 {
@@ -131,7 +131,7 @@ void work_cancel(struct work *work)
         list_remove(&work->entry);
 }
 
-/* True: it was a long one. */
+/* Returns true if it was a long one. */
 static bool run_first(struct lane *lane)
 {
         struct work *work = list_entry(lane->works.next, struct work, entry);
@@ -149,7 +149,7 @@ void lane_run(struct lane *lane, unsigned most)
                 run_first(lane);
 }
 
-/* One turn for each lane that has something to do now. */
+/* Gives one turn to each lane that has work now. */
 static void run_lanes(void)
 {
         struct list turn;
@@ -223,13 +223,13 @@ static void fire_timers(void)
 {
         int64_t tick = loop.now / LOOP_TICK_US;
 
-        if (tick - loop.tick >= SLOTS) /* we slept long: each slot once */
+        if (tick - loop.tick >= SLOTS) /* after a long sleep: each slot once */
                 loop.tick = tick - SLOTS + 1;
         for (; loop.tick <= tick; loop.tick++)
                 fire_slot((unsigned)loop.tick % SLOTS);
 }
 
-/* Milliseconds to the next slot with something in it; -1: there is none. */
+/* Returns the milliseconds until the next used slot; -1: none. */
 static int next_timer(void)
 {
         for (unsigned i = 0; i < SLOTS;) {
@@ -247,7 +247,7 @@ static int next_timer(void)
         return -1;
 }
 
-/* ---- the loop ---- */
+/* ---- loop ---- */
 
 int loop_run(void)
 {
@@ -263,7 +263,7 @@ int loop_run(void)
                 for (int i = 0; i < n; i++) {
                         struct source *source = events[i].data.ptr;
 
-                        if (source->fd >= 0) /* else an event before it closed it */
+                        if (source->fd >= 0) /* otherwise an earlier event has closed it */
                                 source->ready(source, events[i].events);
                 }
                 run_lanes();

@@ -1,21 +1,23 @@
-/* egress/main.c -- the egress process: the only way out of sandboxes that have one.
+/* egress/main.c -- the egress process: the only network access of sandboxes.
  *
- * A static program.  It stays in the host's network, as an unprivileged user, and is handed each sandbox's
- * listeners by its owner (wire/egress.h).  It decides by name, resolves that name itself, checks what came of
- * it, and dials that.  Everything that comes from sandboxes and from servers is hostile; so it can do nothing
- * but open connections and move bytes (cage.h).  One thread, one loop, bounded everything.
+ * A static program.  It runs in the host's network namespace as an unprivileged user.  Its owner passes it
+ * the sockets of each sandbox (wire/egress.h).  It decides by name, resolves that name itself, checks the
+ * addresses and connects to one of them.  All data from sandboxes and servers is untrusted; therefore the
+ * process can only open connections and forward bytes (cage.h).  One thread, one loop, all resources
+ * limited.
  *
- *   control.c      what our owner says          sandbox.c     one sandbox's listeners, policy and counters
- *   connection.c   one connection (see there)   dns_stub.c    its lookups
- *   resolver.c     ours                         loop.c        turns, timers
+ * control.c      messages of the owner        sandbox.c     sockets, policy and counters of a sandbox
+ * connection.c   one connection (see there)   dns_stub.c    lookups of sandboxes resolver.c     our own
+ * lookups              loop.c        scheduling, timers
  *
- * When the owner goes away, so does it, and with it every connection: nothing is ever open that nobody
- * answers for. */
+ * The process ends when its owner does, and all connections with it. */
 #include <signal.h>
 #include <sys/resource.h>
 
 #include "egress/cage.h"
+#include "egress/connection.h"
 #include "egress/control.h"
+#include "egress/dns_stub.h"
 #include "egress/loop.h"
 #include "egress/resolver.h"
 #include "egress/sandbox.h"
@@ -25,7 +27,7 @@
 
 #define DESCRIPTORS_MAX 1048576u
 
-/* As many as may be had. */
+/* Raises the limit of descriptors as far as possible. */
 static rlim_t raise_descriptors(void)
 {
         struct rlimit limit;
@@ -38,12 +40,22 @@ static rlim_t raise_descriptors(void)
         return limit.rlim_cur;
 }
 
+static const struct sandbox_ops sandbox_ops = {
+        .accept = connection_accept,
+        .answer = dns_stub_serve,
+        .check_connections = connections_check,
+        .queue_connections = connections_queue,
+        .close_connections = connections_close,
+        .drop_questions = dns_stub_drop,
+        .report = control_tell,
+};
+
 int main(void)
 {
-        signal(SIGPIPE, SIG_IGN); /* splice() knows no MSG_NOSIGNAL */
+        signal(SIGPIPE, SIG_IGN); /* splice() has no MSG_NOSIGNAL */
         sys_close_range(EGRESS_CONTROL_FD + 1, ~0u, 0);
         stock_init(raise_descriptors());
-        sandboxes_init();
+        sandboxes_init(&sandbox_ops);
         resolver_init();
         if (loop_init() < 0 || control_init(EGRESS_CONTROL_FD) < 0 || cage_enter() < 0)
                 return 1;

@@ -1,5 +1,5 @@
-/* egress/name.c -- see name.h.  There is one form, and what is not of it is refused: a name that
- * two programs could read in two ways is how lists are evaded. */
+/* egress/name.c -- see name.h.  There is only one valid form: names that two programs could interpret
+ * differently are a way to evade lists. */
 #include "egress/name.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define LABEL_MAX 63u
 
-/* Own ones, because those of <ctype.h> ask the locale. */
+/* Own functions, because those of <ctype.h> depend on the locale. */
 static bool is_digit(char c)
 {
         return c >= '0' && c <= '9';
@@ -26,7 +26,8 @@ static char lower(char c)
         return c;
 }
 
-/* Whether some inet_aton() reads it as a number: 127, 0177, 0x7f, and also 0x, which some take for 0. */
+/* Returns true if some inet_aton() would parse it as a number: 127, 0177, 0x7f, and also 0x, which some
+ * parse as 0. */
 static bool is_number(const char *label, size_t length)
 {
         bool (*fits)(char) = is_digit;
@@ -71,7 +72,7 @@ int name_normalise(const char *text, size_t length, char ret[NAME_MAX_BYTES])
                         continue;
                 if (!is_label(name + begin, i - begin))
                         return -EINVAL;
-                /* Whatever is read as an address ends in a number; no domain does. */
+                /* Everything that can be parsed as an address ends in a number; no domain does. */
                 if (i == length && is_number(name + begin, i - begin))
                         return -EINVAL;
                 begin = i + 1;

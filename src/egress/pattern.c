@@ -1,10 +1,11 @@
-/* egress/pattern.c -- see pattern.h.  What is wrong is said in words for who wrote it. */
+/* egress/pattern.c -- see pattern.h.  Errors are texts for the author of the pattern. */
 #include "egress/pattern.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/auto.h"
+#include "wire/egress.h"
 
 static const char bad_port[] = "a port is a number from 1 to 65535";
 static const char bad_bits[] =
@@ -25,7 +26,7 @@ static const char *read_port(const char *text, uint16_t *ret)
         return NULL;
 }
 
-/* text: what follows the slash.  *end is what follows the number. */
+/* text: after the slash.  *end: after the number. */
 static const char *read_bits(const char *text, struct pattern *pattern, const char **end)
 {
         unsigned most = address_is_v4(&pattern->network) ? 32 : 128, value = 0;
@@ -48,7 +49,7 @@ static const char *read_bits(const char *text, struct pattern *pattern, const ch
         return NULL;
 }
 
-/* An address or network: NULL if it is one, and good. */
+/* Parses an address or network.  Returns NULL if it is valid. */
 static const char *read_network(enum policy_list list, const char *text, struct pattern *ret,
                                 bool *ret_is_one)
 {
@@ -102,7 +103,7 @@ static const char *why_no_name(const char *text)
                "api.example.com";
 }
 
-/* Those whose first colon does not begin a port. */
+/* Handles texts in which the first colon does not start a port. */
 static const char *why_not_at_all(const char *text)
 {
         const char *colon = strchr(text, ':');

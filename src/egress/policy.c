@@ -8,7 +8,6 @@
 
 #include "base/auto.h"
 #include "base/list.h"
-#include "egress/pattern.h"
 
 const char *policy_check_pattern(enum policy_list list, const char *text)
 {
@@ -21,17 +20,17 @@ const char *policy_check_pattern(enum policy_list list, const char *text)
 /* ---- policies ---- */
 
 struct patterns {
-        bool there; /* a list that is not there says nothing; an empty one refuses all */
+        bool there; /* a missing list does not restrict; an empty one refuses everything */
         size_t n;
         struct pattern *at;
 };
 
-/* Equal ones are found by their numbers, patterns and names, which have one form each. */
+/* Equal policies are found by their numbers, patterns and names, which are normalised. */
 struct policy {
-        struct list others; /* of the same bucket */
+        struct list others; /* in the same bucket */
         unsigned used;
         uint64_t hash;
-        struct egress_attach about; /* without who it is for */
+        struct egress_attach about; /* without the sandbox id */
         struct patterns allowed[2], blocked, private;
         struct pattern *patterns; /* all of them */
         char *names;
@@ -39,7 +38,7 @@ struct policy {
 };
 
 #define BUCKETS 64u
-static struct list buckets[BUCKETS]; /* every policy that is in use */
+static struct list buckets[BUCKETS]; /* all policies in use */
 
 static struct list *bucket_of(uint64_t hash)
 {
@@ -85,7 +84,7 @@ static struct policy *policy_free(struct policy *policy)
 
 DEFINE_AUTO(struct policy *, policy_free)
 
-/* Reads n patterns at *at, each of which ends before `end`, and leaves *at behind them. */
+/* Reads n patterns at *at, each of which must end before `end`, and moves *at behind them. */
 static int read_list(struct policy *p, enum policy_list list, uint32_t n, const char **at, const char *end,
                      struct patterns *ret)
 {
@@ -116,7 +115,7 @@ static int check_numbers(const struct egress_attach *m, size_t *ret_patterns)
                 return -EINVAL;
         if (m->connections_max == 0 || m->idle_ms == 0)
                 return -EINVAL;
-        /* No list would be the tier elevated under another name. */
+        /* Without any list, it would be the same as tier elevated. */
         if (m->tier == EGRESS_STANDARD && n[0] == EGRESS_ANY && n[1] == EGRESS_ANY)
                 return -EINVAL;
         *ret_patterns = 0;
@@ -196,7 +195,7 @@ void policy_drop(struct policy *policy)
 
 /* ---- decisions ---- */
 
-/* An IPv6 network never holds an IPv4 address, though that is kept as ::ffff:a.b.c.d. */
+/* An IPv6 network never contains an IPv4 address, although those are stored as ::ffff:a.b.c.d. */
 static bool holds(const struct pattern *pattern, const struct address *address)
 {
         return address_is_v4(&pattern->network) == address_is_v4(address) &&
@@ -211,7 +210,7 @@ static bool names_it(const struct policy *policy, const struct pattern *pattern,
         switch (pattern->kind) {
         case PATTERN_NAME:
                 return length == pattern->length && memcmp(to->name, name, length) == 0;
-        case PATTERN_BELOW: /* and the dot before it */
+        case PATTERN_BELOW: /* including the dot before it */
                 return length > pattern->length + 1u && to->name[length - pattern->length - 1] == '.' &&
                        memcmp(to->name + length - pattern->length, name, pattern->length) == 0;
         default:
@@ -249,7 +248,7 @@ static bool blocked_holds(const struct policy *policy, const struct destination 
         for (size_t i = 0; i < policy->blocked.n; i++) {
                 const struct pattern *pattern = &policy->blocked.at[i];
 
-                /* One with a port leaves the others, and so lookups, alone. */
+                /* An entry with a port does not block other ports or lookups. */
                 if ((pattern->port == 0 || pattern->port == to->port) && names_it(policy, pattern, to))
                         return true;
         }
@@ -262,7 +261,7 @@ static bool is_blocked(const struct policy *policy, const struct destination *to
 
         if (blocked_holds(policy, to))
                 return true;
-        /* An IPv4 address is blocked also by way of NAT64 or 6to4. */
+        /* An IPv4 address is also blocked in its NAT64 and 6to4 forms. */
         return to->name[0] == '\0' && address_inner(&to->address, &inner.address) &&
                blocked_holds(policy, &inner);
 }
@@ -280,9 +279,9 @@ const char *policy_refuses(const struct policy *policy, enum policy_kind kind, c
         return NULL;
 }
 
-/* Whether an entry of allowed_private lifts the check.  Metadata services hand out the keys of the whole
- * host: only an entry for the very address lifts that, no name (whose owner would choose it) and no network
- * that happens to hold it. */
+/* Returns true if an entry of allowed_private permits the address.  Metadata services return credentials of
+ * the whole host: only an entry with the exact address permits them, not a name (its owner could choose the
+ * address) and not a network that contains it. */
 static bool is_lifted(const struct policy *policy, const struct destination *to,
                       const struct address *address, bool is_metadata)
 {

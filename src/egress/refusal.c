@@ -1,4 +1,4 @@
-/* egress/refusal.c -- what a connection sees that may not be, or that nobody takes. */
+/* egress/refusal.c -- the answer to a connection that is refused or whose destination cannot be reached. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ bool refuse_linger_run(struct connection *c)
         return false;
 }
 
-/* An answer in the place of the server's. */
+/* Answers instead of the server. */
 static void answer(struct connection *c, const char *status, const char *line)
 {
         char text[1400];
@@ -46,7 +46,8 @@ static void answer(struct connection *c, const char *status, const char *line)
         refuse_linger(c);
 }
 
-/* "access_denied", a fatal alert; what was said is taken first, or it would be lost. */
+/* Sends the fatal alert "access_denied".  Reads the received data first, because the alert would be lost
+ * otherwise. */
 static void alert(struct connection *c)
 {
         static const uint8_t denied[] = {0x15, 3, 3, 0, 2, 2, 49};
@@ -65,7 +66,7 @@ void refuse(struct connection *c, bool limit, const struct destination *to, cons
         switch (c->speech) {
         case SPEECH_HTTP:
                 snprintf(line, sizeof(line), "cella: %s refused: %s\n", target, why);
-                /* Of a CONNECT that fails, programs show no more than this. */
+                /* Programs show only the status line of a failed CONNECT. */
                 if (c->is_connect)
                         snprintf(status, sizeof(status), "403 Forbidden: %s %s", target, why);
                 answer(c, status, line);

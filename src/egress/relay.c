@@ -1,15 +1,15 @@
-/* egress/relay.c -- moves bytes between two sockets through a pipe, without looking at them.
+/* egress/relay.c -- forwards bytes between two sockets through a pipe without examining them.
  *
- * A pipe is borrowed for as long as something is in it: most of the time it is emptied at once, so a few
- * serve thousands of connections.  When none can be had, bytes are looked at, sent, and taken as far as they
- * were sent: that needs no memory either. */
+ * A pipe is only used while it contains data: it is usually emptied at once, so few pipes are enough for
+ * thousands of connections.  If none is available, bytes are peeked, sent, and removed as far as they were
+ * sent, which needs no memory either. */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "egress/connection.h"
 #include "sys/socket.h"
 
-#define QUANTUM 1048576u /* bytes in one turn: 0.1 ms */
+#define QUANTUM 1048576u /* bytes per turn: 0.1 ms */
 
 void relay_drop(struct connection *c, struct flow *flow)
 {
@@ -37,7 +37,7 @@ static void give_back(struct connection *c, struct flow *flow)
         flow->broken = broken;
 }
 
-/* Into the pipe.  Bytes, 0 at the end, -errno. */
+/* Splices into the pipe.  Returns the number of bytes, 0 at the end, or -errno. */
 static long take_in(struct end *from, struct flow *flow, size_t most)
 {
         long n = sys_splice(from->source.fd, flow->pipe->ends[1], most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -47,7 +47,7 @@ static long take_in(struct end *from, struct flow *flow, size_t most)
         return n;
 }
 
-/* Without a pipe.  Bytes that were sent, 0 at the end, -errno. */
+/* Forwards without a pipe.  Returns the number of bytes sent, 0 at the end, or -errno. */
 static long pass_on(struct end *from, struct end *to, struct flow *flow, size_t most)
 {
         long n = sys_recv(from->source.fd, scratch, most < SCRATCH_SIZE ? most : SCRATCH_SIZE, MSG_PEEK),
@@ -67,7 +67,7 @@ static long pass_on(struct end *from, struct end *to, struct flow *flow, size_t 
         return sys_recv(from->source.fd, scratch, (size_t)sent, MSG_TRUNC) == sent ? sent : -EPROTO;
 }
 
-/* Reads something, if that may be.  1: something was moved; 0: not now; -errno. */
+/* Reads if possible.  Returns 1: data was moved; 0: not now; or -errno. */
 static int read_side(struct connection *c, struct end *from, struct end *to, struct flow *flow,
                      uint64_t *counter, size_t *quantum)
 {
@@ -79,7 +79,7 @@ static int read_side(struct connection *c, struct end *from, struct end *to, str
 
         if (!from->readable || !to->writable)
                 return 0;
-        if (left == 0) { /* is there anything that would be too much? */
+        if (left == 0) { /* is there data above the limit? */
                 n = sys_recv(from->source.fd, &byte, 1, MSG_PEEK);
                 if (n > 0)
                         return -EDQUOT;
@@ -101,7 +101,7 @@ static int read_side(struct connection *c, struct end *from, struct end *to, str
         return 1;
 }
 
-/* The same the other way round. */
+/* Same for writing. */
 static int write_side(struct connection *c, struct end *to, struct flow *flow)
 {
         long n;
@@ -167,7 +167,7 @@ bool relay_run(struct connection *c)
         int down = relay_flow(c, &c->upstream, &c->client, &c->down, &counted->bytes_received);
         int up = relay_flow(c, &c->client, &c->upstream, &c->up, &counted->bytes_sent);
 
-        /* A server that has said all and closes may not take what still comes: what it said is delivered
+        /* A server that has sent everything and closes may not accept further data: its data is delivered
          * first. */
         if (up < 0 && up != -EDQUOT && c->up.broken && down != RELAY_ENDED && !c->client.shut)
                 up = RELAY_QUIET;

@@ -13,13 +13,13 @@
 #include "sys/socket.h"
 
 #define LOOKUPS_MAX 512u
-#define TRY_US 1500000 /* then the next server is asked, or the same again */
+#define TRY_US 1500000 /* then the next server, or the same again */
 #define TRIES_MAX 5u
-#define OTHER_US 300000   /* that the second kind of address may be later than the first */
-#define PARTIAL_TTL 10u   /* of an answer without the second kind */
-#define NEGATIVE_TTL 300u /* at most, of a name that is not there */
-#define STREAM_MAX 16384u /* of an answer by TCP */
-#define PACKETS_MAX 16u   /* looked at in one go */
+#define OTHER_US 300000   /* maximum delay of the second address type after the first */
+#define PARTIAL_TTL 10u   /* of an answer without the second address type */
+#define NEGATIVE_TTL 300u /* maximum, for a missing name */
+#define STREAM_MAX 16384u /* length of a reply by TCP */
+#define PACKETS_MAX 16u   /* per call */
 
 enum how { BY_UDP, BY_TCP, SENT_BY_TCP };
 
@@ -27,7 +27,7 @@ struct part {
         uint16_t type, id;
         uint8_t done, failed;
         enum how how;
-        struct dns_answer answer; /* if done */
+        struct dns_answer answer; /* valid if done */
 };
 
 struct lookup {
@@ -62,7 +62,7 @@ void resolver_cancel(struct resolver_wait *wait)
         list_remove(&wait->entry);
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void close_one(struct source *source)
 {
@@ -71,7 +71,7 @@ static void close_one(struct source *source)
         loop_close(source);
 }
 
-/* A first. */
+/* IPv4 addresses come first. */
 static void add_part(const struct part *part, struct resolved *ret, uint32_t *ttl)
 {
         if (!part->done || part->answer.n == 0)
@@ -82,7 +82,7 @@ static void add_part(const struct part *part, struct resolved *ret, uint32_t *tt
                 *ttl = part->answer.ttl;
 }
 
-/* What both say together.  Returns for how many seconds it holds; 0: it is not to be kept. */
+/* Combines both replies.  Returns the TTL in seconds; 0: do not cache. */
 static uint32_t conclude(const struct lookup *l, struct resolved *ret)
 {
         const struct part *a = &l->parts[0], *b = &l->parts[1];
@@ -97,7 +97,7 @@ static uint32_t conclude(const struct lookup *l, struct resolved *ret)
                 if (l->parts[i].done && l->parts[i].answer.ttl < ttl)
                         ttl = l->parts[i].answer.ttl;
         ttl = ttl < NEGATIVE_TTL ? ttl + 1 : NEGATIVE_TTL;
-        /* That there is no such name is said of all types. */
+        /* NXDOMAIN applies to all types. */
         if ((a->done && a->answer.code == DNS_NXDOMAIN) || (b->done && b->answer.code == DNS_NXDOMAIN))
                 ret->code = DNS_NXDOMAIN;
         else if (!a->done || !b->done)
@@ -117,7 +117,7 @@ static void finish(struct lookup *l)
         close_one(&l->tcp);
         list_remove(&l->entry);
         n_lookups--;
-        while (!list_empty(&l->waits)) { /* one that is called may cancel others */
+        while (!list_empty(&l->waits)) { /* a callback may cancel others */
                 struct resolver_wait *wait = list_entry(l->waits.next, struct resolver_wait, entry);
 
                 list_remove(&wait->entry);
@@ -126,7 +126,7 @@ static void finish(struct lookup *l)
         loop_free(&l->grave, l);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static uint16_t random_id(void)
 {
@@ -194,7 +194,7 @@ static int ask_by_udp(struct lookup *l)
         return r;
 }
 
-/* Asks, or asks the next server, until one takes the question. */
+/* Sends the queries to the next server that accepts them. */
 static void ask(struct lookup *l)
 {
         for (; l->tries < TRIES_MAX; l->tries++) {
@@ -215,7 +215,7 @@ static void ask_next(struct lookup *l)
         ask(l);
 }
 
-/* Goes on after a part has got its answer, or a refusal to answer. */
+/* Continues after a part was answered or has failed. */
 static void proceed(struct lookup *l)
 {
         const struct part *a = &l->parts[0], *b = &l->parts[1];
@@ -245,7 +245,7 @@ static void on_timer(struct timer *timer)
                 ask_next(l);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static void send_by_tcp(struct lookup *l)
 {
@@ -275,7 +275,7 @@ static void ask_by_tcp(struct lookup *l, struct part *part)
                 part->failed = 1;
 }
 
-/* True: it was the answer to one of our questions.  Others are as if they had not come. */
+/* Returns true if it was the reply to one of our queries.  Others are ignored. */
 static bool take(struct lookup *l, const uint8_t *message, size_t length, bool by_tcp)
 {
         for (unsigned i = 0; i < 2; i++) {
@@ -309,7 +309,7 @@ static void on_udp(struct source *source, uint32_t events)
 
                 if (n == -EAGAIN)
                         break;
-                if (n < 0) { /* nobody is there */
+                if (n < 0) { /* the server cannot be reached */
                         ask_next(l);
                         return;
                 }
@@ -319,7 +319,7 @@ static void on_udp(struct source *source, uint32_t events)
         proceed(l);
 }
 
-/* Whole answers only: what came so far is looked at, and taken when it is all there. */
+/* Only complete replies are removed from the socket; incomplete ones are peeked. */
 static int read_by_tcp(struct lookup *l)
 {
         static uint8_t message[2 + STREAM_MAX];
@@ -354,14 +354,14 @@ static void on_tcp(struct source *source, uint32_t events)
         }
         if (events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP))
                 r = read_by_tcp(l);
-        /* One that is cut off may have sent a part only. */
+        /* A closed connection may have delivered only a part. */
         if (r < 0 || events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP))
                 for (unsigned i = 0; i < 2; i++)
                         l->parts[i].failed |= !l->parts[i].done && l->parts[i].how != BY_UDP;
         proceed(l);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static struct lookup *find(const char *name)
 {
@@ -404,7 +404,7 @@ int resolver_ask(const char *name, struct resolver_wait *wait, struct resolved *
                 if (l == NULL)
                         return -EBUSY;
                 ask(l);
-                if (list_empty(&l->entry)) { /* no server can be reached: it is finished already */
+                if (list_empty(&l->entry)) { /* no server can be reached: already finished */
                         *ret = (struct resolved){.code = DNS_SERVFAIL};
                         return 1;
                 }

@@ -1,15 +1,15 @@
-/* egress/resolver.h -- names to addresses, by the host's own resolvers.
+/* egress/resolver.h -- resolves names using the host's resolvers.
  *
- * Asked only for names that the policy allows already: nothing else leaves.  A and AAAA at once, by UDP from
- * a random port with a random number, by TCP when the answer is too long, the next server when one does not
- * answer.  Several who ask for the same name at the same time share one question. */
+ * Only names that the policy allows are resolved; other names never leave the host.  A and AAAA are queried
+ * at the same time, by UDP from a random port with a random id, by TCP if the reply is too long, and from
+ * the next server if one does not reply.  Concurrent requests for the same name share one query. */
 #pragma once
 #include "base/list.h"
 #include "egress/cache.h"
 
 struct resolver_wait {
         struct list entry;
-        /* Called once; the wait is over then. */
+        /* Called once, then the wait is over. */
         void (*done)(struct resolver_wait *wait, const struct resolved *resolved);
 };
 
@@ -17,8 +17,7 @@ void resolver_init(void);
 void resolver_wait_init(struct resolver_wait *wait,
                         void (*done)(struct resolver_wait *wait, const struct resolved *resolved));
 
-/* 1: *ret is there at once.  0: wait->done will be called.  -EBUSY: too many questions are under way; -errno.
- */
+/* Returns 1: *ret is set; 0: wait->done will be called; -EBUSY: too many active queries; or -errno. */
 int resolver_ask(const char *name, struct resolver_wait *wait, struct resolved *ret);
-/* It will not be called; fine for one that does not wait. */
+/* wait->done will not be called.  wait may be inactive. */
 void resolver_cancel(struct resolver_wait *wait);

@@ -7,24 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egress/connection.h"
-#include "egress/control.h"
-#include "egress/dns_stub.h"
 #include "egress/hash.h"
 #include "egress/stock.h"
 #include "sys/file.h"
 #include "sys/socket.h"
 
 #define BUCKETS 1024u
-#define ACCEPT_MAX 4u      /* in one turn */
-#define RETRY_US 100000    /* after no descriptor was left */
-#define SETTLE_WORKS 1024u /* of what came before EGRESS_COUNT */
+#define ACCEPT_MAX 4u      /* per turn */
+#define RETRY_US 100000    /* after descriptors ran out */
+#define SETTLE_WORKS 1024u /* work that arrived before EGRESS_COUNT */
 
+static const struct sandbox_ops *ops;
 static struct list buckets[BUCKETS];
 static unsigned n_sandboxes;
 
-void sandboxes_init(void)
+void sandboxes_init(const struct sandbox_ops *given)
 {
+        ops = given;
         for (unsigned i = 0; i < BUCKETS; i++)
                 list_init(&buckets[i]);
 }
@@ -45,9 +44,9 @@ struct sandbox *sandbox_find(uint64_t id)
         return NULL;
 }
 
-/* ---- connections that come ---- */
+/* ---- incoming connections ---- */
 
-/* Before something is taken. */
+/* Call before anything is taken from the sockets. */
 static void mark_used(struct sandbox *s)
 {
         if (!s->is_used)
@@ -69,7 +68,7 @@ static bool run_accept(struct work *work)
                         return false;
                 }
                 if (fd >= 0)
-                        connection_accept(s, fd);
+                        ops->accept(s, fd);
         }
         return true;
 }
@@ -92,7 +91,7 @@ static void on_retry(struct timer *timer)
 
 static bool run_answer(struct work *work)
 {
-        return dns_stub_serve(list_entry(work, struct sandbox, answer));
+        return ops->answer(list_entry(work, struct sandbox, answer));
 }
 
 static void on_dns(struct source *source, uint32_t events)
@@ -104,7 +103,7 @@ static void on_dns(struct source *source, uint32_t events)
         work_queue(&s->lane, &s->answer);
 }
 
-/* ---- begin and end ---- */
+/* ---- start and end ---- */
 
 static bool is_socket(int fd, int type, bool listens, bool *ret_v6)
 {
@@ -128,7 +127,7 @@ static int prepare(struct sandbox *s, int listener, int dns)
         r = sys_set_nonblock(listener);
         if (r < 0)
                 return r;
-        /* An answer must come from where the question was sent to. */
+        /* A reply must be sent from the address that the query was sent to. */
         return s->dns_v6 ? sys_set_option(dns, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
                          : sys_set_option(dns, IPPROTO_IP, IP_PKTINFO, 1);
 }
@@ -176,10 +175,8 @@ int sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns)
 
 void sandbox_detach(struct sandbox *s)
 {
-        list_each (at, &s->connections, after) {
-                connection_close(list_entry(at, struct connection, entry), true);
-        }
-        dns_stub_drop(s);
+        ops->close_connections(s);
+        ops->drop_questions(s);
         loop_close(&s->listener);
         loop_close(&s->dns);
         work_cancel(&s->accept);
@@ -198,9 +195,7 @@ void sandbox_change(struct sandbox *s, struct policy *policy)
 {
         policy_drop(s->policy);
         s->policy = policy;
-        list_each (at, &s->connections, after) {
-                connection_check(list_entry(at, struct connection, entry));
-        }
+        ops->check_connections(s);
 }
 
 void sandbox_begin(struct sandbox *s)
@@ -214,13 +209,11 @@ void sandbox_settle(struct sandbox *s)
         mark_used(s);
         work_queue(&s->lane, &s->accept);
         work_queue(&s->lane, &s->answer);
-        list_each (at, &s->connections, after) {
-                work_queue(&s->lane, &list_entry(at, struct connection, entry)->work);
-        }
+        ops->queue_connections(s);
         lane_run(&s->lane, SETTLE_WORKS);
 }
 
-/* ---- what it used, what it was refused ---- */
+/* ---- counters and refusals ---- */
 
 uint64_t sandbox_bytes_left(const struct sandbox *s)
 {
@@ -231,7 +224,7 @@ uint64_t sandbox_bytes_left(const struct sandbox *s)
         return used < most ? most - used : 0;
 }
 
-/* What hostile code chose, so that it can be shown to anybody. */
+/* Replaces unprintable characters in text that sandboxed code has chosen. */
 static void copy_printable(char *to, size_t size, const char *from)
 {
         size_t i;
@@ -259,5 +252,5 @@ void sandbox_refused(struct sandbox *s, bool limit, const char *target, const ch
         if (s->n_told == EGRESS_TOLD_MAX)
                 return;
         s->told[s->n_told++] = hash;
-        control_tell(&told, sizeof(told));
+        ops->report(&told, sizeof(told));
 }

@@ -1,7 +1,7 @@
-/* egress/sandbox.h -- one sandbox's way out: its listeners, its policy, what it used and what it was refused.
- */
+/* egress/sandbox.h -- the network access of one sandbox: its sockets, policy, counters and refusals. */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "egress/loop.h"
@@ -9,11 +9,11 @@
 #include "egress/synthetic.h"
 #include "wire/egress.h"
 
-#define SANDBOX_QUESTIONS_MAX 64u /* of DNS, under way at once */
-#define SANDBOX_PIPES_MAX 16u     /* that hold something; more goes without */
+#define SANDBOX_QUESTIONS_MAX 64u /* concurrent DNS queries */
+#define SANDBOX_PIPES_MAX 16u     /* pipes with data in them; further connections work without */
 
 struct sandbox {
-        struct list others; /* of the same bucket */
+        struct list others; /* in the same bucket */
         struct grave grave;
         uint64_t id;
         struct policy *policy;
@@ -21,34 +21,46 @@ struct sandbox {
 
         struct source listener, dns;
         struct work accept, answer;
-        struct timer retry; /* when no descriptor was left */
+        struct timer retry; /* after descriptors ran out */
         bool has_v6, dns_v6;
-        bool is_used; /* and marked so, see wire/egress.h */
+        bool is_used; /* and marked, see wire/egress.h */
 
-        struct synthetic *names; /* NULL: nothing was looked up yet */
+        struct synthetic *names; /* NULL: no lookups yet */
         struct list connections, questions;
         unsigned n_connections, n_questions, n_pipes;
 
         struct egress_counted counted;
-        uint64_t told[EGRESS_TOLD_MAX]; /* hashes of what was */
+        uint64_t told[EGRESS_TOLD_MAX]; /* hashes of reported refusals */
         unsigned n_told;
 };
 
-void sandboxes_init(void);
+/* The protocols above: main.c connects them, so that this module does not depend on them. */
+struct sandbox_ops {
+        void (*accept)(struct sandbox *sandbox, int fd);    /* a new connection; takes ownership of fd */
+        bool (*answer)(struct sandbox *sandbox);            /* DNS queries; true: there may be more */
+        void (*check_connections)(struct sandbox *sandbox); /* the policy has changed */
+        void (*queue_connections)(struct sandbox *sandbox); /* queue the work of all connections */
+        void (*close_connections)(struct sandbox *sandbox);
+        void (*drop_questions)(struct sandbox *sandbox);
+        void (*report)(const void *message, size_t length); /* to the owner; never blocks */
+};
+
+/* Keeps a pointer to ops. */
+void sandboxes_init(const struct sandbox_ops *ops);
 struct sandbox *sandbox_find(uint64_t id);
 
-/* Takes the policy and both descriptors, also when it fails: -EINVAL (they are no such sockets), -ENOSPC
+/* Takes ownership of the policy and both descriptors, even on failure: -EINVAL (wrong sockets), -ENOSPC
  * (EGRESS_SANDBOXES_MAX), -EEXIST, -ENOMEM. */
 int sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns);
-/* Another policy; takes it.  What it does not allow is closed. */
+/* Replaces the policy and takes ownership of it.  Closes connections that it does not allow. */
 void sandbox_change(struct sandbox *sandbox, struct policy *policy);
 void sandbox_begin(struct sandbox *sandbox);
-/* Handles what has come before now. */
+/* Processes everything that arrived before now. */
 void sandbox_settle(struct sandbox *sandbox);
 void sandbox_detach(struct sandbox *sandbox);
 
-/* Counts a refusal, and tells of it if it is a new one.  limit: a limit was hit, else it is not allowed. */
+/* Counts a refusal and reports it if it is new.  limit: a limit was reached; otherwise it is not allowed. */
 void sandbox_refused(struct sandbox *sandbox, bool limit, const char *target, const char *detail);
 
-/* How many bytes may still be moved; what was. */
+/* Returns the number of bytes that may still be transferred. */
 uint64_t sandbox_bytes_left(const struct sandbox *sandbox);

@@ -7,9 +7,9 @@
 
 #include "base/auto.h"
 
-struct host { /* names follow in the text, each ending in NUL */
+struct host { /* its names are in the text, each terminated by NUL */
         struct address address;
-        uint32_t name, next; /* where its first name is, and where those of the next begin */
+        uint32_t name, next; /* offset of its first name; offset of the next host's names */
 };
 
 static struct {
@@ -25,7 +25,7 @@ struct word {
         size_t length;
 };
 
-/* The next word of a line that ends at end or with a comment; false: there is none. */
+/* Reads the next word of a line that ends at end or with a comment; false: there is none. */
 static bool next_word(const char **at, const char *end, struct word *ret)
 {
         while (*at < end && (**at == ' ' || **at == '\t' || **at == '\r'))
@@ -63,7 +63,7 @@ static void read_resolv(const char *at, const char *end)
         }
 }
 
-/* Names are never longer than they were in the text, so there is room for all. */
+/* Names are never longer than in the text, so there is room for all. */
 static void read_hosts(const char *at, const char *end, struct host *hosts, char *names, size_t *ret)
 {
         uint32_t used = 0;

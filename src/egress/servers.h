@@ -1,4 +1,4 @@
-/* egress/servers.h -- /etc/resolv.conf and /etc/hosts, as their texts came from our owner. */
+/* egress/servers.h -- the contents of /etc/resolv.conf and /etc/hosts, which the owner has sent. */
 #pragma once
 #include <stddef.h>
 
@@ -6,13 +6,13 @@
 
 #define SERVERS_MAX 3u
 
-/* Takes both over; what is not understood in them is left out, as resolvers do.  -ENOMEM: all is as it was.
- */
+/* Parses both texts; lines that are not understood are ignored, as resolvers do.  On -ENOMEM, nothing
+ * changes. */
 int servers_set(const char *resolv, size_t resolv_length, const char *hosts, size_t hosts_length);
 
-/* How many there are (one at least: 127.0.0.1), and one of them. */
+/* The number of servers (at least one: 127.0.0.1), and one of them. */
 size_t servers_count(void);
 const struct address *servers_get(size_t i);
 
-/* Whether hosts has the name. */
+/* Returns true if hosts contains the name. */
 bool hosts_find(const char *name, struct resolved *ret);

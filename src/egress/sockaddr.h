@@ -1,4 +1,4 @@
-/* egress/sockaddr.h -- between our addresses and the kernel's. */
+/* egress/sockaddr.h -- converts between struct address and the kernel's socket addresses. */
 #pragma once
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@ union sockaddr_any {
         struct sockaddr_in6 v6;
 };
 
-/* Returns its size. */
+/* Returns the size. */
 static inline size_t sockaddr_write(const struct address *address, uint16_t port, union sockaddr_any *ret)
 {
         memset(ret, 0, sizeof(*ret));

@@ -8,10 +8,10 @@
 #include "sys/raw.h"
 #include "wire/egress.h"
 
-#define OTHERS 64u        /* our own: the control socket, epoll, and what the libc may want */
-#define PIPES_MAX 256u    /* at once */
-#define PIPES_KEPT 16u    /* when they are not needed */
-#define PIPE_SIZE 1048576 /* if the user's allowance (pipe-user-pages-soft) has it; else what it is */
+#define OTHERS 64u        /* for the process itself: control socket, epoll, libc */
+#define PIPES_MAX 256u    /* concurrent */
+#define PIPES_KEPT 16u    /* kept open when unused */
+#define PIPE_SIZE 1048576 /* if the user's limit (pipe-user-pages-soft) allows it; otherwise the default */
 
 static struct {
         size_t limit, taken, attached;

@@ -1,17 +1,18 @@
-/* egress/stock.h -- what is scarce: descriptors, and pipes to splice through.
+/* egress/stock.h -- accounting of scarce resources: descriptors, and pipes for splice().
  *
- * Connections may take descriptors only as long as enough are left for sandboxes to come. */
+ * Connections may use descriptors only as long as enough are left for future sandboxes. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
-/* limit: how many descriptors this process may have. */
+/* limit: maximum number of descriptors of this process. */
 void stock_init(size_t limit);
 
-/* True: n more may be opened; give them back when they are closed. */
+/* Reserves n descriptors; returns false if there are not enough.  Return them with stock_give() after
+ * closing. */
 bool stock_take(unsigned n);
 void stock_give(unsigned n);
-/* Sandboxes come and go: two descriptors each, from what is kept for them. */
+/* A sandbox was attached (+) or detached (-): two descriptors each, from the reserve for sandboxes. */
 void stock_attached(int change);
 
 struct stock_pipe {
@@ -19,6 +20,6 @@ struct stock_pipe {
         int ends[2];
 };
 
-/* An empty pipe, or NULL: none can be had now.  It goes back empty; or else it is closed. */
+/* Returns an empty pipe, or NULL if none is available.  stock_pipe_back() closes it unless it is empty. */
 struct stock_pipe *stock_pipe(void);
 void stock_pipe_back(struct stock_pipe *pipe, bool is_empty);

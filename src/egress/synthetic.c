@@ -1,7 +1,7 @@
 /* egress/synthetic.c -- see synthetic.h.
  *
- * Names are numbered as they come.  A name's address is made of its number, and so is its place in the
- * table; the range is a multiple of the table's size, so the place can be told from the address. */
+ * Names are numbered consecutively.  The number determines the address of a name and its index in the
+ * table.  The range is a multiple of the table's size, so the index can be computed from the address. */
 #include "egress/synthetic.h"
 
 #include <errno.h>
@@ -11,18 +11,18 @@
 #include "egress/hash.h"
 
 #define NAMES SYNTHETIC_NAMES_MAX
-#define FIRST NAMES             /* the addresses before it are for other things, the proxy's */
-#define RANGE (131072u - FIRST) /* of the /15 */
+#define FIRST NAMES             /* addresses below are reserved, for example for the proxy */
+#define RANGE (131072u - FIRST) /* size within the /15 */
 _Static_assert(RANGE % NAMES == 0 && FIRST % NAMES == 0, "so that the place follows from the address");
 
 static const uint8_t prefix4[16] = {[10] = 0xff, 0xff, 198, 18, 0, 0};
 static const uint8_t prefix6[16] = {0xfd, 0xce, 0x11, 0xa0, 0xe6, 0x5e, 0, 1};
 
 struct synthetic {
-        uint32_t next;          /* number, below RANGE */
-        uint32_t hashes[NAMES]; /* to find a name without touching the others */
+        uint32_t next;          /* next number, below RANGE */
+        uint32_t hashes[NAMES]; /* to search without accessing the names */
         uint32_t offsets[NAMES];
-        char *names[NAMES]; /* NULL: nobody */
+        char *names[NAMES]; /* NULL: unused */
 };
 
 struct synthetic *synthetic_new(void)
