@@ -53,8 +53,7 @@ int message_read(struct message_reader *reader, int socket, struct message *ret)
  * belongs to follows from its position: the kernel ends a read after the bytes that were sent with
  * descriptors, and a frame's descriptors are sent with its first byte.  So they belong to the last frame
  * that starts in the data read. */
-#define MESSAGE_AHEAD_BYTES(size) (3 * sizeof(uint32_t) + (size)) /* buffer for frames of up to size bytes   \
-                                                                   */
+#define MESSAGE_AHEAD_BYTES(size) (3 * sizeof(uint32_t) + (size)) /* buffer for frames of size bytes */
 
 struct message_ahead {
         char *data; /* owned by the caller */
