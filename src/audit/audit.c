@@ -304,7 +304,7 @@ static int recover(struct audit *audit, bool map_damaged, unsigned *ret_interrup
         int r = map_recover(audit->map, add_recovered, &recovered);
         if (r == 0 && map_damaged)
                 r = add_note(&recovered,
-                             "running.map was damaged: what ran when the daemon ended is not known");
+                             "running.map was damaged: the executions that were running are unknown");
         if (r == 0 && last > audit->db.seq) {
                 snprintf(text, sizeof text, "the log ended at row %llu before and ends at row %llu now",
                          (unsigned long long)last, (unsigned long long)audit->db.seq);

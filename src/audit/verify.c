@@ -97,8 +97,7 @@ static void look_at_row(struct verdict *v, sqlite3_stmt *row)
         }
         row_hash(v->hash, cells, row_columns(cells), hash);
         if (!same(&cells[COLUMNS], hash)) {
-                found(v, expected, "row %llu is not what was written, or does not follow the row before it",
-                      N(expected));
+                found(v, expected, "row %llu was changed, or does not follow the row before it", N(expected));
                 return;
         }
         v->rows++;

@@ -46,7 +46,7 @@ static void on_timer(struct timer *timer)
         switch (c->stage) {
         case STAGE_SNIFF:
         case STAGE_HEAD:
-                refuse(c, false, &c->original, "did not say within 10 s what it is");
+                refuse(c, false, &c->original, "sent nothing that identifies its protocol within 10 s");
                 break;
         case STAGE_RESOLVE:
                 refuse_unreachable(c, "its name could not be resolved in time");
@@ -220,7 +220,8 @@ static void decide_raw(struct connection *c, enum policy_kind kind)
         c->kind = kind;
         c->to = c->original;
         if (c->is_unknown)
-                refuse(c, false, &c->original, "an address that no lookup of this sandbox has given");
+                refuse(c, false, &c->original,
+                       "an address that was not returned by a lookup of this sandbox");
         else
                 connection_decide(c);
 }
@@ -255,7 +256,7 @@ static bool sniff_tls(struct connection *c, size_t n)
                 refuse(c, false, &c->original, "a TLS ClientHello that is too long");
                 break;
         default:
-                refuse(c, false, &c->original, "a TLS ClientHello whose server name is none");
+                refuse(c, false, &c->original, "a TLS ClientHello with an invalid server name");
         }
         return false;
 }
@@ -279,7 +280,7 @@ static bool sniff(struct connection *c)
                 return http_read_head(c);
         }
         if (c->is_proxy && !c->in_tunnel)
-                refuse(c, false, &c->original, "what comes to the proxy is no HTTP");
+                refuse(c, false, &c->original, "a connection to the proxy that does not use HTTP");
         else
                 decide_raw(c, POLICY_RAW);
         return false;

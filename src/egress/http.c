@@ -104,7 +104,7 @@ static const char *destination_of(const struct connection *c, const struct http1
 
         *ret = q->to;
         if (q->is_connect)
-                return to_proxy ? NULL : "CONNECT to what is no proxy";
+                return to_proxy ? NULL : "a CONNECT request that is not to the proxy";
         if (to_proxy) {
                 if (!q->is_absolute)
                         return "a request to the proxy without http:// in its first line";

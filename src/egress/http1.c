@@ -130,7 +130,7 @@ static const char *read_absolute(struct head *h, struct text target)
 
         if (target.length < n || !is_word((struct text){target.at, n}, scheme))
                 return target.length >= 8 && is_word((struct text){target.at, 8}, "https://")
-                               ? "https:// is asked for by CONNECT"
+                               ? "https:// requires CONNECT"
                                : "a target that is neither a path nor http://";
         authority.at += n;
         authority.length = 0;
@@ -235,7 +235,7 @@ static const char *refuse_lookalike(struct head *h, struct text value)
 {
         (void)h;
         (void)value;
-        return "a header with _ that is taken for one that counts";
+        return "a header with _ that some servers treat like one with -";
 }
 
 static const char *read_header(struct head *h, struct text line)
@@ -262,7 +262,7 @@ static const char *read_header(struct head *h, struct text line)
         value = (struct text){colon + 1, line.length - name.length - 1};
         for (size_t i = 0; i < name.length; i++)
                 if (!is_token_char(name.at[i]))
-                        return "a header's name that is no word";
+                        return "an invalid header name";
         for (size_t i = 0; i < value.length; i++)
                 if (is_control(value.at[i]) && value.at[i] != '\t')
                         return "a header with control characters";
@@ -390,7 +390,7 @@ int http1_read_head(const char *data, size_t length, struct http1_request *ret, 
         int r = find_end(data, whole, seen, &end, ret_why);
 
         if (r == 0 && length > 0 && !http1_looks_like(data, length)) {
-                *ret_why = "what is no request";
+                *ret_why = "not an HTTP request";
                 return -EPROTO;
         }
         if (r == 0 && length >= HTTP1_HEAD_MAX)

@@ -87,8 +87,8 @@ static const char *why_no_name(const char *text)
                 const char *letters, *why;
         } hints[] = {
                 {"/", "a pattern is a name without a path"},
-                {"*", "a * stands at the begin only, for whole labels, as in *.example.com"},
-                {"@", "a pattern has no user in it"},
+                {"*", "a * is only allowed at the beginning, for whole labels, as in *.example.com"},
+                {"@", "a pattern must not contain a user name"},
         };
 
         for (const char *p = text; *p != '\0'; p++)
@@ -109,10 +109,10 @@ static const char *why_not_at_all(const char *text)
         const char *colon = strchr(text, ':');
 
         if (strstr(text, "://") != NULL)
-                return "a pattern is a name, not a URL: leave out what is before and after the name";
+                return "a pattern is a name, not a URL: remove everything before and after the name";
         if (strpbrk(text, "[%") != NULL ||
             (colon != NULL && (strstr(text, "::") != NULL || strchr(colon + 1, ':') != NULL)))
-                return "this is no IPv6 address (one has no zone, and is in [ ] if a port follows)";
+                return "this is not an IPv6 address (it has no zone, and is in [ ] if a port follows)";
         return NULL;
 }
 
@@ -130,8 +130,8 @@ const char *pattern_read(enum policy_list list, const char *text, struct pattern
         if (strlen(text) >= EGRESS_PATTERN_MAX)
                 return "a name has 253 characters at most";
         if (strcmp(text, "*") == 0)
-                return list == POLICY_BLOCKED ? "* alone is no pattern; use the tier restricted"
-                                              : "* alone is no pattern; the tier elevated is for that";
+                return list == POLICY_BLOCKED ? "* alone is not a pattern; use the tier restricted"
+                                              : "* alone is not a pattern; use the tier elevated";
         wrong = read_network(list, text, ret, &is_network);
         if (is_network)
                 return wrong;

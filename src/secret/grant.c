@@ -28,7 +28,8 @@ static int open_secret(struct secret_store *store, const char *variable, const j
 {
         char name[SECRET_NAME_SIZE];
         if (secret_handle_parse(json_string_value(handle), json_string_length(handle), name) < 0)
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s.%.80s is no handle", path, variable);
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s.%.80s is not a handle", path,
+                               variable);
         if (allowed && !secret_list_has(allowed, name)) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: secret '%s' (%s.%.80s)", name,
                         path, variable);

@@ -81,7 +81,7 @@ static int read_key(int fd, const char *where, struct secret_key **ret, struct c
         if (len < 0)
                 return err_set(err, CELLA_INTERNAL, (int)len, "cannot read %.150s", where);
         if (!good || sodium_is_zero(key->bytes, SECRET_KEY_SIZE)) {
-                err_say(err, CELLA_INTERNAL, -EINVAL, "%.150s has no key in it", where);
+                err_say(err, CELLA_INTERNAL, -EINVAL, "%.150s does not contain a key", where);
                 return err_hint(err, "it must be 64 hex digits, as 'openssl rand -hex 32' prints them; "
                                      "if secrets were sealed already, put back the key that was there");
         }
@@ -107,7 +107,7 @@ static int check_file(int fd, struct cella_err *err)
                 err_say(err, CELLA_INTERNAL, -EPERM, "%s has mode %04o: others may have read it",
                         SECRET_KEY_FILE, (unsigned)st.st_mode & 07777);
                 return err_hint(err,
-                                "if nobody has: chmod 600 it, in the state directory; else remove it and "
+                                "if they have not: chmod 600 it in the state directory; otherwise remove it and "
                                 "the file 'secrets', and set the secrets again, changed");
         }
         return 0;

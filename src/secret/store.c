@@ -70,7 +70,7 @@ static int read_file(const struct secret_store *s, unsigned char **ret, size_t *
                                SECRET_FILE);
         if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > seal_file_max())
                 return err_say(err, CELLA_INTERNAL, -EBADMSG,
-                               "'%s' in the state directory is no file of secrets", SECRET_FILE);
+                               "'%s' in the state directory is not a secrets file", SECRET_FILE);
         unsigned char *data = malloc((size_t)st.st_size + 1);
         int r = data ? read_all(fd, data, (size_t)st.st_size) : -ENOMEM;
         if (r < 0) {

@@ -110,7 +110,7 @@ def raw_tcp_needs_an_entry_with_its_port():
         ensure(inside.resets(address, port), f"{address}:{port} is not reset")
     same((ssh.accepted, other.accepted), (1, 0), "connections")
     same([r[0] for r in inside.refused()], ["ok.example:23", WEB + ":22", "198.18.2.77:22"], "what is told")
-    same(inside.refused()[-1][1], "an address that no lookup of this sandbox has given", "why")
+    same(inside.refused()[-1][1], "an address that was not returned by a lookup of this sandbox", "why")
 
 
 @test(users=("root",))

@@ -376,7 +376,7 @@ TEST(what_is_no_file_is_refused)
         check_refused(NULL, -ELOOP, NULL);
         CHECK_INT(unlink(in_directory(SECRET_FILE)), 0);
         CHECK_INT(mkfifo(in_directory(SECRET_FILE), 0600), 0);
-        check_refused(NULL, -EBADMSG, "no file of secrets");
+        check_refused(NULL, -EBADMSG, "not a secrets file");
         CHECK_INT(unlink(in_directory(SECRET_FILE)), 0);
         CHECK_INT(rename(in_directory("elsewhere"), in_directory(SECRET_FILE)), 0);
         gone(opened());
@@ -460,7 +460,7 @@ TEST(a_credential_comes_before_the_file)
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {   /* the same, written in other ways */
                 write_whole(SECRET_KEY_CREDENTIAL, keys[i].key, keys[i].len);
                 if (!keys[i].good) {
-                        check_refused(&source, -EINVAL, "no key");
+                        check_refused(&source, -EINVAL, "not contain a key");
                         continue;
                 }
                 CHECK_INT(secret_store_open(directory, &source, &store, &err), 0);

@@ -662,7 +662,7 @@ TEST(what_has_just_ended_is_a_row_as_the_list_has_it)
 
 TEST(every_kind_of_tampering_is_found)
 {
-        static const char changed5[] = "row 5 is not what was written, or does not follow the row before it";
+        static const char changed5[] = "row 5 was changed, or does not follow the row before it";
         static const struct {
                 const char *sql;
                 json_int_t row;
@@ -693,9 +693,9 @@ TEST(every_kind_of_tampering_is_found)
                 {"UPDATE executions SET violations = '[]' WHERE seq = 5", 5, changed5},
                 {"UPDATE executions SET about = '{}' WHERE seq = 5", 5, changed5},
                 {"UPDATE executions SET about = NULL WHERE seq = 8", 8,
-                 "row 8 is not what was written, or does not follow the row before it"},
+                 "row 8 was changed, or does not follow the row before it"},
                 {"UPDATE executions SET about = replace(about, 'host', 'sandbox') WHERE seq = 8", 8,
-                 "row 8 is not what was written, or does not follow the row before it"},
+                 "row 8 was changed, or does not follow the row before it"},
                 {"UPDATE executions SET hash = zeroblob(32) WHERE seq = 5", 5, changed5},
                 {"UPDATE executions SET hash = x'' WHERE seq = 5", 5, changed5},
                 {"DELETE FROM executions WHERE seq = 5", 5, "1 row is missing before row 6"},
@@ -729,7 +729,7 @@ TEST(every_kind_of_tampering_is_found)
                  "processes_peak, input_bytes, stdout_bytes, stderr_bytes, violations, input, stdout, "
                  "stderr, hash, about "
                  "FROM executions WHERE seq = 10",
-                 11, "row 11 is not what was written, or does not follow the row before it"},
+                 11, "row 11 was changed, or does not follow the row before it"},
                 {"UPDATE executions SET seq = 0 WHERE seq = 1", 0,
                  "row 0 was put in: the log begins at row 1"},
                 {"UPDATE executions SET seq = -4 WHERE seq = 4", 0,
@@ -815,7 +815,7 @@ TEST(a_row_that_was_forged_with_a_right_hash_breaks_the_next_row)
         audit_close(audit);
         check_ok(10);
         forge_row(5);
-        check_bad(6, "row 6 is not what was written, or does not follow the row before it");
+        check_bad(6, "row 6 was changed, or does not follow the row before it");
         remove_directory();
 }
 
@@ -1169,7 +1169,7 @@ TEST(the_log_of_version_1_is_migrated_and_verifies)
         audit_close(audit);
         /* Old rows stay protected: by their own form of the hash, and by the next row. */
         run_sql("UPDATE executions SET stdout_bytes = 99 WHERE seq = 2");
-        check_bad(2, "row 2 is not what was written, or does not follow the row before it");
+        check_bad(2, "row 2 was changed, or does not follow the row before it");
         remove_directory();
 }
 

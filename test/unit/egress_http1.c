@@ -204,7 +204,7 @@ static const char request_line[] = "a request line that is not METHOD TARGET HTT
 static const char version[] = "a version other than HTTP/1.0 and HTTP/1.1";
 static const char no_host[] = "a host that is neither a name nor an address";
 static const char other_host[] = "a Host header that is not the target's";
-static const char no_word[] = "a header's name that is no word";
+static const char no_word[] = "an invalid header name";
 static const char wrong_length[] = "a wrong Content-Length";
 static const char wrong_coding[] = "a Transfer-Encoding other than chunked";
 static const char wrong_port[] = "a wrong port";
@@ -248,7 +248,7 @@ TEST(request_lines_that_are_refused)
                     "a target that is neither a path nor http://"),
                 BAD("GET http:/a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n",
                     "a target that is neither a path nor http://"),
-                BAD("GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", "https:// is asked for by CONNECT"),
+                BAD("GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", "https:// requires CONNECT"),
                 BAD("GET http:// HTTP/1.1\r\nHost: a.b\r\n\r\n", "an empty host"),
                 BAD("GET http:///x HTTP/1.1\r\nHost: a.b\r\n\r\n", "an empty host"),
                 BAD("GET http://a.b?x HTTP/1.1\r\nHost: a.b\r\n\r\n", "a target without a path"),
@@ -401,8 +401,9 @@ TEST(smuggling)
                 BAD(HEAD "Content-Length\r\n\r\n", "a header without a name"),
                 BAD(HEAD "GET /evil HTTP/1.1\r\nHost: evil\r\n\r\n", "a header without a name"),
                 BAD(HEAD "Transfer_Encoding: chunked\r\n\r\n",
-                    "a header with _ that is taken for one that counts"),
-                BAD(HEAD "content_length: 5\r\n\r\n", "a header with _ that is taken for one that counts"),
+                    "a header with _ that some servers treat like one with -"),
+                BAD(HEAD "content_length: 5\r\n\r\n",
+                    "a header with _ that some servers treat like one with -"),
                 BAD(HEAD "Upgrade: a\r\nUpgrade: b\r\n\r\n", "two Upgrade headers"),
                 /* folded lines */
                 BAD(HEAD "X: y\r\n Content-Length: 5\r\n\r\n", "a folded header"),
