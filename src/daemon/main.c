@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/states.h"
 #include "core/core.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
@@ -50,6 +51,11 @@ static int fail(const struct cella_err *err)
 {
         log_line("error", err->msg, err->hint[0] ? "hint" : NULL, err->hint);
         return 1;
+}
+
+static void on_refused_state(const char *message)
+{
+        log_line("error", message, NULL, NULL);
 }
 
 static int parse_arguments(int argc, char **argv, struct arguments *ret, struct cella_err *err)
@@ -319,6 +325,7 @@ int main(int argc, char **argv)
 #ifndef __SANITIZE_ADDRESS__ /* which checks for leaks at the end */
         prctl(PR_SET_DUMPABLE, 0);
 #endif
+        states_report(on_refused_state);
         signal(SIGPIPE, SIG_IGN);
         setenv("UV_THREADPOOL_SIZE", "3",
                1); /* two for scans (core/request/scan_job.c), one for the log and files */

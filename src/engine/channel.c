@@ -40,7 +40,7 @@ struct channel {
         bool unread;     /* the peer is gone, and did not read the last of them */
         struct listener *listeners;
         uint32_t tag;
-        channel_handler on_zero;
+        channel_handler on_untagged_message;
         channel_closed closed;
         void *context;
         bool over;  /* closed, or being freed */
@@ -220,7 +220,7 @@ void channel_forget(struct channel *c, uint32_t tag)
 static void deliver(struct channel *c, struct message *m, const char *data)
 {
         if (m->tag == 0) {
-                c->on_zero(c->context, m, data);
+                c->on_untagged_message(c->context, m, data);
                 return;
         }
         for (struct listener *l = c->listeners; l; l = l->next)
@@ -282,8 +282,8 @@ static void on_event(struct fd_poll *poll, int events)
                 free(c);
 }
 
-int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
-                struct channel **ret, struct cella_err *err)
+int channel_new(uv_loop_t *loop, int fd, channel_handler on_untagged_message, channel_closed closed,
+                void *context, struct channel **ret, struct cella_err *err)
 {
         struct channel *c = calloc(1, sizeof *c);
         int r = -ENOMEM;
@@ -291,7 +291,7 @@ int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed
                 c->fd = fd;
                 c->loop = loop;
                 c->last = &c->first;
-                c->on_zero = on_zero;
+                c->on_untagged_message = on_untagged_message;
                 c->closed = closed;
                 c->context = context;
                 message_ahead_init(&c->reader, c->data, sizeof c->data);

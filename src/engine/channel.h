@@ -18,9 +18,9 @@ typedef void (*channel_handler)(void *context, const struct message *message, co
 /* The socket has closed, or talked nonsense: last call. */
 typedef void (*channel_closed)(void *context);
 
-/* Takes fd.  Frames with tag 0 (INIT_READY, INIT_FAILED) go to on_zero. */
-int channel_new(uv_loop_t *loop, int fd, channel_handler on_zero, channel_closed closed, void *context,
-                struct channel **ret, struct cella_err *err);
+/* Takes fd.  Frames with tag 0 (INIT_READY, INIT_FAILED) go to on_untagged_message. */
+int channel_new(uv_loop_t *loop, int fd, channel_handler on_untagged_message, channel_closed closed,
+                void *context, struct channel **ret, struct cella_err *err);
 /* No callback comes after it. */
 struct channel *channel_free(struct channel *channel);
 

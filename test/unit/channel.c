@@ -4,7 +4,7 @@
 
 #include "on_their_way.h"
 
-static void on_zero(void *context, const struct message *message, const char *data)
+static void on_untagged_message(void *context, const struct message *message, const char *data)
 {
         (void)context, (void)message, (void)data;
 }
@@ -22,7 +22,7 @@ static int ask(void)
         char data[64];
         int pair[2], fd = open("/dev/null", O_RDONLY);
         if (uv_loop_init(&loop) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 ||
-            channel_new(&loop, pair[0], on_zero, on_closed, NULL, &channel, &err) < 0)
+            channel_new(&loop, pair[0], on_untagged_message, on_closed, NULL, &channel, &err) < 0)
                 return 10;
         int r = send_too_many();
         if (r != 0)

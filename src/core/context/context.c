@@ -7,11 +7,37 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/states.h"
 #include "core/context/internal.h"
 
 #define START_US 30000000
 #define GONE_US 1000000   /* from the end of its socket to that of its process */
 #define KILLED_US 5000000 /* or the sandbox has to go: it holds other contexts, so be patient */
+
+#define ENDS (STATE(CONTEXT_DEAD) | STATE(CONTEXT_KILLING) | STATE(CONTEXT_GONE))
+
+static const uint32_t next_states[CONTEXT_STATES] = {
+        [CONTEXT_DEAD] = STATE(CONTEXT_STARTING) | STATE(CONTEXT_CLOSED),
+        [CONTEXT_STARTING] = STATE(CONTEXT_IDLE) | ENDS,
+        [CONTEXT_IDLE] = STATE(CONTEXT_RUNNING) | ENDS,
+        [CONTEXT_RUNNING] = STATE(CONTEXT_IDLE) | ENDS,
+        [CONTEXT_KILLING] = STATE(CONTEXT_GONE) | STATE(CONTEXT_DEAD),
+        [CONTEXT_GONE] = STATE(CONTEXT_STARTING) | STATE(CONTEXT_DEAD),
+};
+
+/* As the API shows them. */
+static const char *const state_names[CONTEXT_STATES] = {
+        [CONTEXT_DEAD] = "dead",       [CONTEXT_STARTING] = "starting", [CONTEXT_IDLE] = "idle",
+        [CONTEXT_RUNNING] = "running", [CONTEXT_KILLING] = "dead",      [CONTEXT_GONE] = "dead",
+        [CONTEXT_CLOSED] = "dead"};
+
+static const struct states states = {"context", state_names, next_states, CONTEXT_STATES};
+
+void context_set_state(struct context *c, enum context_state state)
+{
+        if (states_may(&states, c->state, state))
+                c->state = state;
+}
 
 /* ---- its timers ---- */
 
@@ -47,12 +73,12 @@ static void on_closed(uv_handle_t *handle)
         free(handle->data);
 }
 
-/* Nobody knows of it any more; its memory goes when the loop has let go of it. */
-static void bury(struct context *c)
+/* Frees it when the loop has closed its timer. */
+static void close_context(struct context *c)
 {
-        if (c->buried)
+        if (c->state == CONTEXT_CLOSED)
                 return;
-        c->buried = true;
+        context_set_state(c, CONTEXT_CLOSED);
         timers_close(&c->timers, on_closed);
 }
 
@@ -67,15 +93,16 @@ static void tell(struct context *c, const struct cella_err *err)
 /* It has no process, and gets none unless it is restarted. */
 static void die(struct context *c, const struct cella_err *err)
 {
-        c->state = CONTEXT_DEAD;
-        c->killing = c->again = false;
+        if (c->state != CONTEXT_DEAD)
+                context_set_state(c, CONTEXT_DEAD);
+        c->again = false;
         timers_clear(&c->timers);
         if (c->task.sandbox)
                 sandbox_detach(&c->task);
         if (c->home)
                 tell(c, err);
         else
-                bury(c);
+                close_context(c);
 }
 
 static void could_not_start(struct context *c)
@@ -101,14 +128,12 @@ static void let_go(struct context *c)
 /* Its process is gone, and nothing is left to say about what ran in it. */
 static void ended(struct context *c)
 {
-        bool was_ready = c->state != CONTEXT_STARTING;
         let_go(c);
-        c->gone = false;
         timers_clear(&c->timers);
         if (c->again && c->home) {
                 c->why[0] = '\0';
                 begin(c);
-        } else if (was_ready) {
+        } else if (c->ready) {
                 die(c, NULL);
         } else {
                 could_not_start(c);
@@ -118,24 +143,24 @@ static void ended(struct context *c)
 void context_run_finished(struct context *c)
 {
         c->run = NULL;
-        c->task.idle_matters_not = true;
+        c->task.ignore_for_idle = true;
         if (c->task.sandbox)
                 sandbox_touch(c->task.sandbox);
         if (!c->driver)
                 return; /* it went with its sandbox */
-        if (c->gone)
+        if (c->state == CONTEXT_GONE)
                 ended(c);
         else if (c->state == CONTEXT_RUNNING)
-                c->state = CONTEXT_IDLE;
+                context_set_state(c, CONTEXT_IDLE);
 }
 
 void context_kill(struct context *c, const char *why)
 {
-        if (!c->driver || c->gone || c->killing)
+        if (!c->driver || c->state == CONTEXT_GONE || c->state == CONTEXT_KILLING)
                 return;
         if (!c->why[0])
                 snprintf(c->why, sizeof c->why, "%s", why);
-        c->killing = true;
+        context_set_state(c, CONTEXT_KILLING);
         timers_clear(&c->timers);
         driver_signal(c->driver, SIGKILL);
         timers_set_in(&c->timers, TIMER_KILLED, KILLED_US);
@@ -150,7 +175,6 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
         if (c->driver && c->run)
                 driver_drain(c->driver);
         let_go(c);
-        c->gone = false;
         timers_pause(&c->timers, false);
         if (c->run)
                 context_run_lost(c->run, sb);
@@ -161,7 +185,10 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 
 static void ready(struct context *c)
 {
-        c->state = CONTEXT_IDLE;
+        if (c->state != CONTEXT_STARTING)
+                return; /* it is being killed */
+        context_set_state(c, CONTEXT_IDLE);
+        c->ready = true;
         timers_set(&c->timers, TIMER_START, DEADLINE_NEVER);
         tell(c, NULL);
 }
@@ -173,8 +200,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
                 c->task.sandbox->counters = packet->counted;
-        if (c->state == CONTEXT_STARTING && !c->gone && !c->killing)
-                ready(c);
+        ready(c);
 }
 
 static void on_frame(void *context, enum driver_word word, char *body, size_t len)
@@ -214,7 +240,7 @@ static void on_output(void *context, enum cella_stream stream, const char *data,
         struct context *c = context;
         if (c->run)
                 context_run_output(c->run, stream, data, len);
-        else if (c->state == CONTEXT_STARTING && stream == CELLA_STDERR)
+        else if (!c->ready && stream == CELLA_STDERR)
                 overhear(c, data, len);
         /* Else it is of something that was left behind by a run, and for nobody. */
 }
@@ -248,7 +274,7 @@ static void on_ended(void *context, const struct init_exited *exited, const stru
                 die(c, &copy);
                 return;
         }
-        c->gone = true;
+        context_set_state(c, CONTEXT_GONE);
         int status = exited->wait_status;
         if (!c->why[0] && WIFSIGNALED(status))
                 snprintf(c->why, sizeof c->why, "killed by signal %d", WTERMSIG(status));
@@ -268,11 +294,12 @@ static void begin(struct context *c)
 {
         struct box_sandbox *sb = c->task.sandbox;
         struct cella_err err = {0};
-        c->state = CONTEXT_STARTING;
-        c->killing = c->again = false;
+        if (c->state != CONTEXT_STARTING)
+                context_set_state(c, CONTEXT_STARTING);
+        c->again = c->ready = false;
         c->said[0] = '\0';
-        if (!sb->channel || sb->died)
-                return; /* on_lost() is on its way */
+        if (!sandbox_takes_messages(sb))
+                return; /* on_lost() follows */
         if (driver_new(sb, c->runtime, &driver_events, c, &c->driver, &err) < 0) {
                 snprintf(c->why, sizeof c->why, "%.190s", err.msg);
                 die(c, &err);
@@ -313,14 +340,13 @@ int context_new(struct box_sandbox *sb, const char *runtime, struct context **re
         }
         c->box = sb->box;
         c->home = sb;
-        c->state = CONTEXT_DEAD;
         c->created_ms = box_now_ms();
         memcpy(c->sandbox_id, sb->id, sizeof c->sandbox_id);
         snprintf(c->runtime, sizeof c->runtime, "%s", runtime);
         c->task = (struct task){.on_channel = on_channel,
                                 .on_lost = on_lost,
                                 .on_paused = on_paused,
-                                .idle_matters_not = true};
+                                .ignore_for_idle = true};
         list_init(&c->task.link);
         timers_init(&c->timers, sb->box->loop, on_due);
         c->timers.timer.data = c;
@@ -344,12 +370,12 @@ int context_start(struct context *c, void (*on_ready)(struct context *, const st
         sandbox_touch(c->home);
         if (c->driver) {
                 c->again = true;
-                if (c->run && !c->run->done)
+                if (c->run && c->run->phase == RUN_RUNNING)
                         verdict_end(&c->run->facts, END_CANCELLED);
                 context_kill(c, "it was restarted");
         } else if (!c->task.sandbox) {
                 c->why[0] = '\0';
-                c->state = CONTEXT_STARTING;
+                context_set_state(c, CONTEXT_STARTING);
                 sandbox_attach(c->home, &c->task);
         } /* else its sandbox is still being made */
         return 0;
@@ -369,10 +395,10 @@ void context_remove(struct context *c)
         c->home = NULL;
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the context %s was removed", c->id);
         tell(c, &err);
-        if (c->run && !c->run->done)
+        if (c->run && c->run->phase == RUN_RUNNING)
                 verdict_end(&c->run->facts, END_CANCELLED);
         if (c->driver)
-                context_kill(c, "it was removed"); /* buried when it is gone */
+                context_kill(c, "it was removed"); /* freed when its process has ended */
         else
                 die(c, NULL);
 }
@@ -396,15 +422,11 @@ struct context *context_find(const struct box_sandbox *sb, const char *id)
 
 json_t *context_to_json(const struct context *c)
 {
-        static const char *const states[] = {[CONTEXT_STARTING] = "starting",
-                                             [CONTEXT_IDLE] = "idle",
-                                             [CONTEXT_RUNNING] = "running",
-                                             [CONTEXT_DEAD] = "dead"};
-        enum context_state state = c->again ? CONTEXT_STARTING : c->killing ? CONTEXT_DEAD : c->state;
+        const char *state = state_names[c->again ? CONTEXT_STARTING : c->state];
         int pid = c->driver ? driver_pid(c->driver) : 0;
         return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:s?, s:I, s:o}", "id", c->id, "sandbox",
-                         c->sandbox_id, "runtime", c->runtime, "state", states[state], "reason",
-                         state == CONTEXT_DEAD ? c->why : NULL, "pid",
+                         c->sandbox_id, "runtime", c->runtime, "state", state, "reason",
+                         !strcmp(state, "dead") ? c->why : NULL, "pid",
                          pid > 0 ? json_integer(pid) : json_null(), "execution", c->run ? c->run->id : NULL,
                          "runs", (json_int_t)c->runs, "created", box_time(c->created_ms));
 }

@@ -1,12 +1,15 @@
-/* core/context/context.h -- contexts: interpreters that live in a sandbox, in which what one run made is
- * there in the next.
+/* core/context/context.h -- contexts: interpreters in a sandbox, with variables that persist between runs.
  *
- *   STARTING --ready--> IDLE <--> RUNNING      its process ended, its sandbox stopped, it broke the
- *      ^                  |          |         protocol, it did not stop when it had to:
- *      +---- restart -----+----------+----> DEAD, until it is restarted
+ *   DEAD --start--> STARTING --> IDLE <--> RUNNING
+ *     ^                |           |          |
+ *     |                +-----------+----------+--> (KILLING) --> GONE --restart--> STARTING
+ *     +------------------------------------------------------------+
  *
- * A context is a task of its sandbox that does not keep it from being idle; while it runs something it
- * does.  Each run is an execution of the contract, with an id, a result, a row in the log. */
+ * A context is killed when it breaks the protocol, does not stop, or is restarted or removed.  It is dead
+ * when its process has ended or its sandbox was lost.
+ *
+ * A context is a task of its sandbox, which counts as idle unless the context is running code.  Each run is
+ * an execution of the API, with an id, a result and a row in the log. */
 #pragma once
 #include "base/keep.h"
 #include "core/context/driver.h"
@@ -20,7 +23,16 @@
 #define CONTEXT_RESULTS_MAX 64                   /* in one run; more ends the context */
 #define CONTEXT_RESULTS_BYTES (16 * 1024 * 1024) /* of one run; what is more is left out */
 
-enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING, CONTEXT_DEAD };
+enum context_state {
+        CONTEXT_DEAD,     /* no process */
+        CONTEXT_STARTING, /* its interpreter is not ready yet, or its sandbox is not */
+        CONTEXT_IDLE,
+        CONTEXT_RUNNING, /* runs code */
+        CONTEXT_KILLING, /* SIGKILL was sent */
+        CONTEXT_GONE,    /* the process has ended; the result of its run is being collected */
+        CONTEXT_CLOSED,  /* removed; freed when libuv has closed its timer */
+        CONTEXT_STATES
+};
 
 /* The timers of a context, beside those of its run (enum deadline_timer). */
 enum context_timer {
@@ -47,10 +59,8 @@ struct context {
         uint64_t runs;
         struct driver *driver; /* NULL: no process */
         struct context_run *run;
-        bool killing; /* SIGKILL was sent */
-        bool gone;    /* the process has ended, the run's paperwork has not */
-        bool again;   /* when it has ended, it is to be started again */
-        bool buried;  /* only libuv still has it */
+        bool ready; /* the interpreter was ready, since its last start */
+        bool again; /* start it again when the process has ended */
         struct timers timers;
         /* Who waits for it to be ready; NULL: nobody. */
         void (*on_ready)(struct context *context, const struct cella_err *err, void *waiter);
@@ -65,6 +75,25 @@ struct context_run_events {
         void (*on_result)(struct context_run *run, const char *json, size_t len, void *caller);
         void (*on_violation)(struct context_run *run, const struct violation *violation, void *caller);
         void (*on_end)(struct context_run *run, void *caller); /* once, last; *run is gone after it */
+};
+
+/*   RUNNING --> REPORTED --> FENCED --> ENDED --> FINISHING
+ *
+ * REPORTED and FENCED are skipped if SIGINT was not sent: see run.c. */
+enum run_phase {
+        RUN_RUNNING,
+        RUN_REPORTED,  /* the driver reported the end; a SIGINT may still be on its way */
+        RUN_FENCED,    /* an empty run was sent behind it */
+        RUN_ENDED,     /* its counters are read */
+        RUN_FINISHING, /* only the count of the network, or the scan, is missing */
+        RUN_PHASES
+};
+
+/* Whether SIGINT was sent. */
+enum run_interrupt {
+        INTERRUPT_NONE,
+        INTERRUPT_DEFERRED, /* sent as soon as the driver has read the code */
+        INTERRUPT_SENT
 };
 
 struct context_run {
@@ -86,17 +115,13 @@ struct context_run {
         unsigned n_results, heard_results;
         char *error; /* JSON; NULL: none */
         size_t error_len;
-        int64_t again_us; /* so long after the first SIGINT a second one is sent; 0: never */
+        int64_t again_us; /* a second SIGINT is sent so long after the first; 0: none is */
         bool streamed;
         bool results_truncated;
         struct scan_job *scan; /* a worker thread scans its code; NULL: none does */
-        bool finishing;        /* everything but the observer's count and the scan is done */
-        bool interrupted;      /* by a caller who means the code only */
-        bool signalled;        /* SIGINT was sent */
-        bool deferred;         /* it is to be, as soon as there is code for it */
-        bool done;             /* the driver said so */
-        bool fence;            /* it is at the empty run behind it */
-        bool over;             /* what follows is paperwork */
+        enum run_phase phase;
+        enum run_interrupt interrupt;
+        bool interrupted; /* by context_interrupt(): the context must survive */
         struct verdict_facts facts;
         struct keeper_counted before; /* the sandbox's counters when it began */
         struct observer observer;

@@ -3,6 +3,7 @@
 #include "core/context/context.h"
 
 /* context.c */
+void context_set_state(struct context *context, enum context_state state);
 /* Ends it for this reason. */
 void context_kill(struct context *context, const char *why);
 /* The run's paperwork is done; *run is not its any more. */

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/states.h"
 #include "core/about.h"
 #include "core/context/internal.h"
 #include "core/request/scan_job.h"
@@ -21,6 +22,27 @@
 #define FENCE_US 5000000 /* for an empty run */
 #define EARLY_US 100000  /* into a run; see interrupt() */
 #define DEFER_US 5000
+
+static const uint32_t next_phases[RUN_PHASES] = {
+        [RUN_RUNNING] = STATE(RUN_REPORTED) | STATE(RUN_ENDED),
+        [RUN_REPORTED] = STATE(RUN_FENCED) | STATE(RUN_ENDED),
+        [RUN_FENCED] = STATE(RUN_ENDED),
+        [RUN_ENDED] = STATE(RUN_FINISHING),
+};
+
+static const char *const phase_names[RUN_PHASES] = {[RUN_RUNNING] = "running",
+                                                    [RUN_REPORTED] = "reported",
+                                                    [RUN_FENCED] = "fenced",
+                                                    [RUN_ENDED] = "ended",
+                                                    [RUN_FINISHING] = "finishing"};
+
+static const struct states phases = {"run", phase_names, next_phases, RUN_PHASES};
+
+static void set_phase(struct context_run *run, enum run_phase phase)
+{
+        if (states_may(&phases, run->phase, phase))
+                run->phase = phase;
+}
 
 /* ---- the end ---- */
 
@@ -42,8 +64,9 @@ static void finish(struct context_run *run)
 {
         box_keeper_forget(run->box, run);
         const bool advice = run->scan && run->facts.ending != END_CANCELLED;
-        if (run->observer.counting || advice) { /* on_network() or on_advice() goes on */
-                run->finishing = true;
+        if (run->observer.counting || advice) { /* on_network() or on_advice() calls this again */
+                if (run->phase == RUN_ENDED)
+                        set_phase(run, RUN_FINISHING);
                 return;
         }
         scan_job_cancel(run->scan);
@@ -59,7 +82,7 @@ static void finish(struct context_run *run)
 static void on_network(struct observer *observer)
 {
         struct context_run *run = list_entry(observer, struct context_run, observer);
-        if (run->finishing)
+        if (run->phase == RUN_FINISHING)
                 finish(run);
 }
 
@@ -69,7 +92,7 @@ static void on_advice(void *context, int r, const struct scan_report *report)
         run->scan = NULL;
         if (r == 0)
                 exec_request_keep_report(&run->request, report);
-        if (run->finishing)
+        if (run->phase == RUN_FINISHING)
                 finish(run);
 }
 
@@ -95,11 +118,11 @@ static void over(struct context_run *run)
 {
         struct context *c = run->context;
         struct box_sandbox *sb = c->task.sandbox;
-        if (run->over)
+        if (run->phase >= RUN_ENDED)
                 return;
-        if (!run->done)
+        if (run->phase == RUN_RUNNING)
                 driver_drain(c->driver);
-        run->over = true;
+        set_phase(run, RUN_ENDED);
         stop_timers(run);
         driver_wait(c->driver, false);
         egress_end(sb, &run->observer);
@@ -126,9 +149,9 @@ static void explain_death(struct context_run *run)
 
 void context_run_died(struct context_run *run, const struct init_exited *exited)
 {
-        if (run->over)
-                return; /* on_counted() is on its way */
-        if (!run->done) {
+        if (run->phase >= RUN_ENDED)
+                return; /* on_counted() follows */
+        if (run->phase == RUN_RUNNING) {
                 run->facts.exited = *exited;
                 run->facts.reported = true;
                 explain_death(run);
@@ -138,14 +161,18 @@ void context_run_died(struct context_run *run, const struct init_exited *exited)
 
 void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
 {
-        if (!run->over && !run->done) {
+        if (run->phase == RUN_RUNNING) {
                 if (sb->removing || run->box->stopping)
                         verdict_end(&run->facts, END_CANCELLED);
                 explain_death(run);
         }
-        run->over = true;
+        if (run->phase < RUN_ENDED)
+                set_phase(run, RUN_ENDED);
         context_run_count(run, &sb->counters);
-        egress_forget(&run->observer); /* it does not outlive its context, and that may be about to go */
+        /* The run must not outlive its context, which may be freed next: nothing is waited for. */
+        egress_forget(&run->observer);
+        scan_job_cancel(run->scan);
+        run->scan = NULL;
         finish(run);
 }
 
@@ -163,7 +190,7 @@ static void broke(struct context_run *run, const char *what)
 static void fence(struct context_run *run)
 {
         struct context *c = run->context;
-        run->fence = true;
+        set_phase(run, RUN_FENCED);
         driver_expect(c->driver, DRIVER_MAY(DRIVER_DONE) | DRIVER_MAY(DRIVER_ERROR));
         if (driver_run(c->driver, "", 0) < 0)
                 context_kill(c, "it could not be told to go on");
@@ -173,7 +200,7 @@ static void fence(struct context_run *run)
  * with any other error. */
 static void interrupted(struct context_run *run)
 {
-        if (!run->signalled) {
+        if (run->interrupt != INTERRUPT_SENT) {
                 run->facts.exited.wait_status = (run->error ? 1 : 128 + SIGINT) << 8;
                 return;
         }
@@ -194,12 +221,12 @@ static void done(struct context_run *run, char *body, size_t len)
                 return;
         }
         driver_expect(c->driver, 0);
-        if (run->fence) {
+        if (run->phase == RUN_FENCED) {
                 over(run);
                 return;
         }
         driver_drain(c->driver);
-        run->done = true;
+        set_phase(run, RUN_REPORTED);
         run->result.duration_us = (uint64_t)(clock_us() - run->started_us);
         run->facts.reported = true;
         run->facts.exited =
@@ -216,7 +243,7 @@ static void done(struct context_run *run, char *body, size_t len)
                 interrupted(run);
         }
         stop_timers(run);
-        if (!run->signalled) {
+        if (run->interrupt != INTERRUPT_SENT) {
                 over(run);
                 return;
         }
@@ -228,7 +255,7 @@ static void done(struct context_run *run, char *body, size_t len)
 
 void context_run_signalled(struct context_run *run)
 {
-        if (run->done && !run->fence && !run->over)
+        if (run->phase == RUN_REPORTED)
                 fence(run);
 }
 
@@ -239,17 +266,16 @@ static void interrupt(struct context_run *run)
         struct context *c = run->context;
         int64_t again = DEADLINE_NEVER;
         if (!driver_took(c->driver)) {
-                run->deferred = true;
+                run->interrupt = INTERRUPT_DEFERRED;
                 timers_set_in(&c->timers, TIMER_INTERRUPT, DEFER_US);
                 return;
         }
-        if (run->again_us == 0 && run->deferred)
+        if (run->again_us == 0 && run->interrupt == INTERRUPT_DEFERRED)
                 run->again_us = EARLY_US;
         if (run->again_us > 0)
                 again = clock_us() + run->again_us;
         run->again_us = 0;
-        run->deferred = false;
-        run->signalled = true;
+        run->interrupt = INTERRUPT_SENT;
         driver_signal(c->driver, SIGINT);
         timers_set(&c->timers, TIMER_INTERRUPT, again);
 }
@@ -257,7 +283,8 @@ static void interrupt(struct context_run *run)
 void context_interrupt(struct context *c)
 {
         struct context_run *run = c->run;
-        if (!run || run->over || run->done || c->killing || run->deferred)
+        if (!run || run->phase != RUN_RUNNING || c->state != CONTEXT_RUNNING ||
+            run->interrupt == INTERRUPT_DEFERRED)
                 return;
         run->interrupted = true;
         if (clock_us() - run->started_us < EARLY_US)
@@ -299,7 +326,7 @@ static void take_error(struct context_run *run, char *body, size_t len)
 
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len)
 {
-        if (run->over || (run->done && word != DRIVER_DONE))
+        if (run->phase >= RUN_ENDED || (run->phase != RUN_RUNNING && word != DRIVER_DONE))
                 return;
         if (word == DRIVER_DONE)
                 done(run, body, len);
@@ -314,7 +341,7 @@ static void stop(struct context_run *run, enum ending why)
 {
         struct context *c = run->context;
         struct deadlines *d = &c->timers.deadlines;
-        if (run->over || run->done || c->killing || run->facts.ending != END_BY_ITSELF)
+        if (run->phase != RUN_RUNNING || c->state != CONTEXT_RUNNING || run->facts.ending != END_BY_ITSELF)
                 return;
         verdict_end(&run->facts, why);
         stop_timers(run);
@@ -327,7 +354,7 @@ static void stop(struct context_run *run, enum ending why)
 
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len)
 {
-        if (run->done || run->over)
+        if (run->phase != RUN_RUNNING)
                 return;
         run->total[stream] += len;
         keep_add(&run->keep[stream], data, len);
@@ -344,7 +371,7 @@ static void on_cpu(void *context, const union keeper_packet *packet, int fd)
         struct context_run *run = context;
         struct timers *timers = &run->context->timers;
         (void)fd;
-        if (packet->type != KEEPER_COUNTED || run->over)
+        if (packet->type != KEEPER_COUNTED || run->phase >= RUN_ENDED)
                 return;
         const uint64_t used = verdict_cpu_since(packet->counted.cpu_us, run->before.cpu_us);
         if (deadline_cpu_used(&timers->deadlines, clock_us(), used))
@@ -361,15 +388,15 @@ void context_run_due(struct context_run *run, int timer)
                 stop(run, END_TIMEOUT);
                 break;
         case DEADLINE_KILL:
-                context_kill(c, run->done ? "it did not go on after it was interrupted"
-                                          : "it did not stop when it was interrupted");
+                context_kill(c, run->phase != RUN_RUNNING ? "it did not go on after it was interrupted"
+                                                          : "it did not stop when it was interrupted");
                 break;
         case DEADLINE_CPU:
                 if (c->task.sandbox)
                         sandbox_count(c->task.sandbox, on_cpu, run);
                 break;
         case TIMER_INTERRUPT:
-                if (!run->done)
+                if (run->phase == RUN_RUNNING)
                         interrupt(run);
                 break;
         }
@@ -384,11 +411,11 @@ static int check_idle(const struct context *c, struct cella_err *err)
                 err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox %s is paused", sandbox);
                 return err_hint(err, "POST /v1/sandboxes/%s/resume", sandbox);
         }
-        if (c->again || (c->state == CONTEXT_STARTING && !c->killing)) {
+        if (c->again || c->state == CONTEXT_STARTING) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the context %s is being started", c->id);
                 return err_hint(err, "wait until it is idle");
         }
-        if (c->killing || c->state == CONTEXT_DEAD) {
+        if (c->state != CONTEXT_IDLE && c->state != CONTEXT_RUNNING) {
                 err_say(err, CELLA_INVALID_REQUEST, -EPIPE,
                         "the context %s has ended (%.110s): it must be restarted", c->id, c->why);
                 return err_hint(err, "POST /v1/sandboxes/%s/contexts/%s/restart", sandbox, c->id);
@@ -455,8 +482,8 @@ static int start(struct context_run *run, struct cella_err *err)
         }
         c->run = run;
         c->runs++;
-        c->state = CONTEXT_RUNNING;
-        c->task.idle_matters_not = false;
+        context_set_state(c, CONTEXT_RUNNING);
+        c->task.ignore_for_idle = false;
         sb->executions++;
         sandbox_touch(sb);
         driver_expect(c->driver,
@@ -536,7 +563,7 @@ void context_run_release(struct context_run *run)
 
 void context_run_wait(struct context_run *run, bool wait)
 {
-        if (run->context->driver && !run->over)
+        if (run->context->driver && run->phase < RUN_ENDED)
                 driver_wait(run->context->driver, wait);
 }
 

@@ -32,7 +32,7 @@ static void kill_sandbox(struct execution *ex)
 void execution_end(struct execution *ex, enum ending why)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->over || !sb)
+        if (ex->phase >= EXECUTION_ENDED || !sb)
                 return;
         verdict_end(&ex->facts, why);
         timers_clear(&ex->timers);
@@ -55,7 +55,7 @@ static void on_cpu(void *context, const union keeper_packet *packet, int fd)
 {
         struct execution *ex = context;
         (void)fd;
-        if (packet->type != KEEPER_COUNTED || ex->over)
+        if (packet->type != KEEPER_COUNTED || ex->phase >= EXECUTION_ENDED)
                 return;
         const uint64_t before = ex->task.sandbox ? execution_cpu_before_us(ex, ex->task.sandbox) : 0;
         const uint64_t used = verdict_cpu_since(packet->counted.cpu_us, before);
@@ -113,7 +113,7 @@ void execution_clock_init(struct execution *ex)
 void execution_clock_start(struct execution *ex)
 {
         const struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->started_us || ex->over)
+        if (ex->started_us || ex->phase >= EXECUTION_ENDED)
                 return;
         /* init starts the code when it has received it and the sandbox is ready.  The current time would be
          * too late: short code has ended. */

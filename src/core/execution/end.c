@@ -93,14 +93,14 @@ void executions_forget_sandbox(const struct box_sandbox *sb)
 static void finish(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->done)
+        if (execution_is_done(ex))
                 return;
         box_keeper_forget(ex->box, ex);
         /* execution_counted() goes on.  An execution that was cancelled does not wait for advice. */
-        if (ex->observer.counting ||
-            (ex->scan && ex->spawned && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
+        if (ex->observer.counting || (ex->scan && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
                 execution_clock_stop(ex);
-                ex->finishing = true;
+                if (ex->phase == EXECUTION_ENDED)
+                        execution_set_phase(ex, EXECUTION_FINISHING);
                 return;
         }
         scan_job_cancel(ex->scan);
@@ -108,7 +108,7 @@ static void finish(struct execution *ex)
         if (!ex->failure.kind)
                 observer_conclude(&ex->observer, &ex->facts, &ex->limits);
         observer_leave(&ex->observer);
-        ex->done = true;
+        execution_set_phase(ex, EXECUTION_DONE);
         if (sb) {
                 if (ex->tag && sb->channel)
                         channel_forget(sb->channel, ex->tag);
@@ -142,7 +142,7 @@ void execution_fail(struct execution *ex, const struct cella_err *err)
 void execution_counted(struct observer *observer)
 {
         struct execution *ex = list_entry(observer, struct execution, observer);
-        if (ex->finishing)
+        if (ex->phase == EXECUTION_FINISHING)
                 finish(ex);
 }
 
@@ -197,7 +197,7 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
 void execution_hear_file(struct execution *ex, const struct message *m, const char *data)
 {
         uint32_t incomplete = 1;
-        if (!ex->lists)
+        if (ex->file_list == LIST_ON_REQUEST)
                 return;
         if (m->type == INIT_FILE) {
                 keep_file(ex, data, m->len);
@@ -206,7 +206,7 @@ void execution_hear_file(struct execution *ex, const struct message *m, const ch
         if (m->len == sizeof incomplete)
                 memcpy(&incomplete, data, sizeof incomplete);
         ex->result.files_truncated = incomplete != 0;
-        ex->listed = true;
+        ex->file_list = LIST_RECEIVED;
 }
 
 static void on_listed(void *context, const struct message *message, const char *data)
@@ -241,7 +241,7 @@ bool execution_had_nothing(const struct execution *ex)
 static void list_or_finish(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (!ex->request.list_files || ex->listed || !sb || !sb->channel || sb->died) {
+        if (!ex->request.list_files || ex->file_list == LIST_RECEIVED || !sb || !sandbox_takes_messages(sb)) {
                 finish(ex);
                 return;
         }
@@ -271,22 +271,24 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
 static void on_early(void *context, const union keeper_packet *packet, int fd)
 {
         struct execution *ex = context;
-        if (ex->early_wanted) {
+        if (ex->early_count == EARLY_AWAITED) {
                 on_counted(ex, packet, fd);
-        } else if (packet->type == KEEPER_COUNTED) {
+        } else if (ex->early_count == EARLY_REQUESTED && packet->type == KEEPER_COUNTED) {
                 ex->early = packet->counted;
-                ex->early_known = true;
+                ex->early_count = EARLY_RECEIVED;
         }
 }
 
 void execution_output_ended(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->over || !ex->spawned || ex->early_us || !sb || !sb->one_shot || !sb->counted || sb->died ||
-            sb->has_files)
+        if (ex->phase != EXECUTION_RUNNING || ex->early_count != EARLY_NONE || !sb || !sb->one_shot ||
+            !sb->counted || !sandbox_takes_messages(sb) || sb->has_files)
                 return;
-        if (sandbox_count(sb, on_early, ex) == 0)
-                ex->early_us = clock_us();
+        if (sandbox_count(sb, on_early, ex) < 0)
+                return;
+        ex->early_us = clock_us();
+        ex->early_count = EARLY_REQUESTED;
 }
 
 /* Whether there are counters without asking: the keeper lent us their files; or what was asked for when the
@@ -301,10 +303,12 @@ static bool counted_already(struct execution *ex, const struct box_sandbox *sb)
                 return true;
         }
         /* What it died of may have happened since; of one that ended well only a peak can be missed. */
-        if (!ex->early_us || clock_us() - ex->early_us > EARLY_US || ex->facts.exited.wait_status != 0)
+        if (ex->early_count == EARLY_NONE || clock_us() - ex->early_us > EARLY_US ||
+            ex->facts.exited.wait_status != 0)
                 return false;
-        ex->early_wanted = !ex->early_known;
-        if (ex->early_known) {
+        if (ex->early_count == EARLY_REQUESTED) {
+                ex->early_count = EARLY_AWAITED;
+        } else {
                 use_counters(ex, sb, &ex->early);
                 fill_result(ex);
                 list_or_finish(ex);
@@ -315,9 +319,9 @@ static bool counted_already(struct execution *ex, const struct box_sandbox *sb)
 void execution_over(struct execution *ex)
 {
         struct box_sandbox *sb = ex->task.sandbox;
-        if (ex->over)
+        if (ex->phase >= EXECUTION_ENDED)
                 return;
-        ex->over = true;
+        execution_set_phase(ex, EXECUTION_ENDED);
         ex->ended_us = clock_us();
         execution_clock_stop(ex);
         execution_drain(ex);
@@ -344,7 +348,7 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
         struct execution *ex = list_entry(task, struct execution, task);
         struct cella_err gone = {0};
         observer_leave(&ex->observer);
-        if (ex->over) { /* only the paperwork is missing */
+        if (ex->phase >= EXECUTION_ENDED) { /* the result is being collected */
                 if (!ex->result.id[0])
                         fill_result(ex);
                 ex->result.files_truncated = ex->request.list_files;
@@ -353,15 +357,15 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
         }
         if (execution_start_elsewhere(ex, sb))
                 return;
-        if (ex->facts.ending == END_BY_ITSELF && (!ex->spawned || err)) {
-                ex->maybe_ran = ex->logged && ex->spawned && sb->ready;
+        if (ex->facts.ending == END_BY_ITSELF && (ex->phase < EXECUTION_RUNNING || err)) {
+                ex->maybe_ran = ex->logged && ex->phase == EXECUTION_RUNNING && sb->ready;
                 err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", ex->sandbox_id);
                 execution_fail(ex, err ? err : &gone);
                 return;
         }
         if (sb->removing)
                 verdict_end(&ex->facts, END_CANCELLED);
-        ex->over = true;
+        execution_set_phase(ex, EXECUTION_ENDED);
         ex->ended_us = clock_us();
         execution_clock_stop(ex);
         execution_drain(ex);

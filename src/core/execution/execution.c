@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/states.h"
 #include "core/execution/internal.h"
 #include "core/pool/pool.h"
 #include "engine/command.h"
@@ -20,6 +21,27 @@
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define PROCESSES_KEPT 64
+
+static const uint32_t next_phases[EXECUTION_PHASES] = {
+        [EXECUTION_NEW] = STATE(EXECUTION_ATTACHED) | STATE(EXECUTION_ENDED) | STATE(EXECUTION_DONE),
+        [EXECUTION_ATTACHED] = STATE(EXECUTION_NEW) | STATE(EXECUTION_RUNNING) | STATE(EXECUTION_ENDED) |
+                               STATE(EXECUTION_DONE),
+        [EXECUTION_RUNNING] = STATE(EXECUTION_ATTACHED) | STATE(EXECUTION_ENDED) | STATE(EXECUTION_DONE),
+        [EXECUTION_ENDED] = STATE(EXECUTION_FINISHING) | STATE(EXECUTION_DONE),
+        [EXECUTION_FINISHING] = STATE(EXECUTION_DONE),
+};
+
+static const char *const phase_names[EXECUTION_PHASES] = {
+        [EXECUTION_NEW] = "new",     [EXECUTION_ATTACHED] = "attached",   [EXECUTION_RUNNING] = "running",
+        [EXECUTION_ENDED] = "ended", [EXECUTION_FINISHING] = "finishing", [EXECUTION_DONE] = "done"};
+
+static const struct states phases = {"execution", phase_names, next_phases, EXECUTION_PHASES};
+
+void execution_set_phase(struct execution *ex, enum execution_phase phase)
+{
+        if (states_may(&phases, ex->phase, phase))
+                ex->phase = phase;
+}
 
 /* ---- who holds it: the one who asked, the machinery until it is done (it has closed the pipes then), its
  * timer ---- */
@@ -79,38 +101,40 @@ static void on_message(void *context, const struct message *message, const char 
         int32_t pid = 0;
         if (m.type == INIT_STARTED && m.len == sizeof pid)
                 memcpy(&pid, data, sizeof pid);
-        if (pid > 0 && ex->spawned && !ex->over && ex->pid == 0) {
+        const bool running = ex->phase == EXECUTION_RUNNING;
+        if (pid > 0 && running && ex->pid == 0) {
                 execution_started(ex, message, pid);
                 return;
         }
         message_close_fds(&m);
         const bool exited = m.type == INIT_EXITED && m.len == sizeof ex->facts.exited;
         const bool failed = m.type == INIT_FAILED && m.len == sizeof(struct cella_err);
-        if (ex->over) /* it has said all that counts */
+        if (ex->phase >= EXECUTION_ENDED)
                 return;
-        if (!ex->spawned && ex->control >= 0 && m.tag != ex->put_tag &&
+        if (!running && ex->control >= 0 && m.tag != ex->put_tag &&
             (exited || m.type == INIT_FILE || m.type == INIT_DONE)) {
-                if (exited) /* the files that were listed before are ours */
+                if (exited) /* what it listed before are the files of the request */
                         execution_interpreter_died(ex);
                 return;
         }
-        if (failed && ex->spawned && execution_start_again(ex))
+        if (failed && running && execution_start_again(ex))
                 return;
-        if (ex->spawned && (m.type == INIT_FILE || m.type == INIT_DONE)) {
+        if (running && (m.type == INIT_FILE || m.type == INIT_DONE)) {
                 execution_hear_file(ex, &m, data);
-        } else if (exited && ex->spawned) {
+        } else if (exited && running) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
-                ex->listed |= ex->lists && ex->facts.exited.none_added;
+                if (ex->file_list == LIST_EXPECTED && ex->facts.exited.none_added)
+                        ex->file_list = LIST_RECEIVED;
                 if (execution_start_again(ex))
                         return;
                 if (ex->facts.exited.cpu_us > ex->cpu_before_us)
                         ex->facts.exited.cpu_us -= ex->cpu_before_us;
                 execution_over(ex);
-        } else if ((failed && (ex->spawned || ex->due)) ||
-                   (!ex->spawned && m.type == ex->due && (exited || m.type == INIT_DONE))) {
+        } else if ((failed && (running || ex->due)) ||
+                   (!running && m.type == ex->due && (exited || m.type == INIT_DONE))) {
                 execution_hear_start(ex, m.type, data);
-        } else if (ex->task.sandbox) { /* nothing else is due: whoever speaks there is not our init */
+        } else if (ex->task.sandbox) { /* init sends nothing else now: the sender is not our init */
                 sandbox_ask(ex->task.sandbox, KEEPER_KILL, NULL, NULL);
         }
 }
@@ -197,7 +221,7 @@ static void on_channel(struct task *task)
         observer_watch(&ex->observer, sb);
         egress_begin(sb, &ex->observer);
         sb->executions++;
-        ex->attached = true;
+        execution_set_phase(ex, EXECUTION_ATTACHED);
         if (!ex->request.scan_first)
                 execution_begin(ex);
 }
@@ -207,7 +231,7 @@ static void on_ready(struct task *task)
         struct execution *ex = list_entry(task, struct execution, task);
         ex->walls = task->sandbox->walls;
         ex->missing = task->sandbox->missing;
-        if (ex->spawned)
+        if (ex->phase == EXECUTION_RUNNING)
                 execution_clock_start(ex);
 }
 
@@ -328,25 +352,25 @@ void execution_start(struct execution *ex)
 
 void execution_cancel(struct execution *ex)
 {
-        if (ex->over || ex->done)
+        if (ex->phase >= EXECUTION_ENDED)
                 return;
-        if (ex->spawned) {
+        if (ex->phase == EXECUTION_RUNNING) {
                 execution_end(ex, END_CANCELLED);
                 return;
         }
         /* Nothing runs yet; a sandbox of its own goes with it.  Who was told its number can still ask. */
         execution_log_begin(ex);
         ex->facts.ending = END_CANCELLED;
-        ex->over = true;
+        execution_set_phase(ex, EXECUTION_ENDED);
         execution_conclude(ex);
 }
 
 void execution_terminate(struct execution *ex)
 {
-        if (ex->over)
+        if (ex->phase >= EXECUTION_ENDED)
                 return;
         verdict_end(&ex->facts, END_CANCELLED);
-        if (ex->spawned)
+        if (ex->phase == EXECUTION_RUNNING)
                 execution_signal(ex, SIGTERM);
         else
                 execution_cancel(ex);
@@ -356,7 +380,7 @@ int execution_signal(struct execution *ex, int signal)
 {
         struct box_sandbox *sb = ex->task.sandbox;
         const struct init_signal request = {.signal = signal, .target = ex->tag};
-        if (!ex->spawned || ex->over || !sb || !sb->channel)
+        if (ex->phase != EXECUTION_RUNNING || !sb || !sb->channel)
                 return -ESRCH;
         return channel_send(sb->channel, INIT_SIGNAL, 0, NULL, 0, &request, sizeof request, NULL, 0);
 }
@@ -389,7 +413,7 @@ unsigned execution_processes_running(const struct box_sandbox *sb)
 {
         unsigned n = 0;
         list_each (at, &sb->processes, other)
-                n += !list_entry(at, struct execution, process_link)->done;
+                n += !execution_is_done(list_entry(at, struct execution, process_link));
         return n;
 }
 
@@ -409,7 +433,7 @@ void execution_keep_process(struct box_sandbox *sb, struct execution *ex)
                 struct execution *old = list_entry(at, struct execution, process_link);
                 if (sb->n_processes <= PROCESSES_KEPT)
                         break;
-                if (old->done)
+                if (execution_is_done(old))
                         forget_process(sb, old);
         }
 }
@@ -426,9 +450,9 @@ json_t *execution_to_json(const struct execution *ex)
                          ex->request.direct ? "host" : "sandbox", "image", ex->image_name, "key_name",
                          ex->key_name[0] ? ex->key_name : NULL, "id", ex->id, "sandbox", ex->sandbox_id,
                          "runtime", ex->request.runtime, "command", exec_request_command(&ex->request),
-                         "status", ex->done ? cella_status_name(ex->result.status) : "running", "session",
-                         ex->request.session, "agent", ex->request.agent, "key", ex->key[0] ? ex->key : NULL,
-                         "started", box_time(ex->started_ms));
+                         "status", execution_is_done(ex) ? cella_status_name(ex->result.status) : "running",
+                         "session", ex->request.session, "agent", ex->request.agent, "key",
+                         ex->key[0] ? ex->key : NULL, "started", box_time(ex->started_ms));
 }
 
 char *execution_result_text(const struct execution *ex, unsigned flags, size_t *ret_len)

@@ -35,6 +35,26 @@ struct follower {
         void (*on_more)(struct follower *follower); /* the rings or its observer have more, or it has ended */
 };
 
+/*   NEW --> ATTACHED --> RUNNING --> ENDED --> (FINISHING) --> DONE
+ *
+ * One that fails goes to DONE from any phase.  It goes back to ATTACHED if its interpreter ended before it
+ * read the code, and to NEW if its sandbox did. */
+enum execution_phase {
+        EXECUTION_NEW,       /* waits for its sandbox */
+        EXECUTION_ATTACHED,  /* init takes its messages; its files are written, or its code is scanned */
+        EXECUTION_RUNNING,   /* the command was sent */
+        EXECUTION_ENDED,     /* its processes have ended; counters and the list of files are collected */
+        EXECUTION_FINISHING, /* only the count of the network, or the scan, is missing */
+        EXECUTION_DONE,      /* on_end() was called */
+        EXECUTION_PHASES
+};
+
+/* Counters that were requested when the output of the code ended: usually the code ends then, too. */
+enum early_count { EARLY_NONE, EARLY_REQUESTED, EARLY_RECEIVED, EARLY_AWAITED /* by the result */ };
+
+/* The list of changed files. */
+enum file_list { LIST_ON_REQUEST, LIST_EXPECTED /* init sends it by itself */, LIST_RECEIVED };
+
 enum execution_kind { EXECUTION_PLAIN, EXECUTION_STREAMED, EXECUTION_BACKGROUND, EXECUTION_TERMINAL };
 
 struct stream_in {
@@ -90,29 +110,23 @@ struct execution {
         struct stream_in in;
         struct stream_out out[2];
         uint32_t due; /* until it is attached: the enum init_reply that init owes us, 0 if none */
-        bool no_deadline;
-        bool waited;      /* its interpreter has said that it waits: the exit code is the code's own */
-        bool undelivered; /* the release did not reach the waiting interpreter */
-        bool announced;   /* its start was reported */
-        bool cpu_counted; /* its CPU time is counted, also in a sandbox of its own */
-        bool early_known, early_wanted;
-        bool attached;         /* init takes its messages */
+        enum execution_phase phase;
+        enum file_list file_list;
+        enum early_count early_count;
         struct scan_job *scan; /* a worker thread scans its code; NULL: none does */
-        bool waits;            /* the reader has no room */
-        bool spawned;          /* the command was sent */
-        bool logged;           /* the log knows of it */
-        bool maybe_ran;        /* the sandbox was lost, with an error, after the code was released */
-        bool lists;            /* init sends the list of its files without a request, */
-        bool listed;           /* and has */
-        bool over;             /* it has ended; what follows is paperwork */
-        bool finishing;        /* everything but the observer's count is done */
-        bool done;
+        bool no_deadline;      /* it has no timeout */
+        bool waited;      /* its interpreter reported that it waits for code: the exit code is the code's */
+        bool undelivered; /* the code could not be sent to the waiting interpreter */
+        bool announced;   /* on_started() was called */
+        bool cpu_counted; /* `before` has the CPU time of a sandbox of its own, too */
+        bool waits;       /* the reader has no room: no output is read */
+        bool logged;      /* the log has its begin */
+        bool maybe_ran;   /* the sandbox was lost, with an error, after the code was sent */
         struct timers timers;
         struct verdict_facts facts;
-        uint64_t cpu_before_us; /* of the interpreter, while it waited */
-        /* Counters asked for when its output ended: mostly it ends then. */
-        int64_t early_us; /* 0: not asked */
-        struct keeper_counted early;
+        uint64_t cpu_before_us;       /* of the interpreter, while it waited */
+        int64_t early_us;             /* when the early counters were requested */
+        struct keeper_counted early;  /* EARLY_RECEIVED */
         struct keeper_counted before; /* the sandbox's counters when it began */
         struct observer observer;
         struct cella_result result;
@@ -151,6 +165,12 @@ void execution_go_on(struct execution *ex);
 int execution_signal(struct execution *ex, int signal);
 /* Bytes for its standard input; -ENOBUFS when too many wait, -EPIPE when it is closed. */
 int execution_feed(struct execution *ex, const char *data, size_t len, bool eof);
+
+/* Whether it has ended, and its result or failure is there. */
+static inline bool execution_is_done(const struct execution *ex)
+{
+        return ex->phase == EXECUTION_DONE;
+}
 
 struct execution *execution_find(const struct box *box, const struct caller *caller, const char *id);
 struct execution *execution_find_process(const struct box_sandbox *sandbox, int pid);

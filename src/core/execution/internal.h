@@ -18,6 +18,7 @@ struct audit_begin execution_log(const struct execution *ex);
 struct about execution_about(const struct execution *ex);
 
 /* execution.c */
+void execution_set_phase(struct execution *ex, enum execution_phase phase);
 void execution_started(struct execution *ex, const struct message *message, int32_t pid);
 void execution_log_begin(struct execution *ex);
 /* Reads the CPU time that its own sandbox has used so far, on files: it is not the code's. */

@@ -79,7 +79,8 @@ static void take(struct execution *ex, struct stream_out *out, const char *data,
         out->total += len;
         len = mask_feed(out->mask, &data, len);
         deliver(ex, out, data, len);
-        if (verdict_output_ends(&ex->limits, ex->request.kill_on_output_limit, out->total) && !ex->over)
+        if (verdict_output_ends(&ex->limits, ex->request.kill_on_output_limit, out->total) &&
+            ex->phase < EXECUTION_ENDED)
                 execution_end(ex, END_OUTPUT);
 }
 

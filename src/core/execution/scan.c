@@ -16,7 +16,7 @@ static void on_decision(void *context, int r, const struct scan_report *report)
         ex->request.scan_first = false;
         if (exec_request_decide(ex->box, &ex->request, r, report, &err) < 0)
                 execution_fail(ex, &err);
-        else if (ex->attached)
+        else if (ex->phase == EXECUTION_ATTACHED)
                 execution_begin(ex);
 }
 

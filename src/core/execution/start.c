@@ -55,9 +55,10 @@ static int send_spawn(struct execution *ex, struct command_form *form, struct ce
 {
         struct box_sandbox *sb = ex->task.sandbox;
         int theirs[3];
-        ex->lists = sb->one_shot && lists_all(ex, sb);
+        const bool lists = sb->one_shot && lists_all(ex, sb);
+        ex->file_list = lists ? LIST_EXPECTED : LIST_ON_REQUEST;
         form->head.flags |= (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) |
-                            (sb->one_shot ? INIT_ALONE : 0) | (ex->lists ? INIT_LIST_ADDED : 0);
+                            (sb->one_shot ? INIT_ALONE : 0) | (lists ? INIT_LIST_ADDED : 0);
         if (ex->kind == EXECUTION_TERMINAL) {
                 form->head.flags |= INIT_TERMINAL;
                 form->head.columns = ex->columns;
@@ -154,8 +155,8 @@ static void release(struct execution *ex, bool waited)
                 return;
         }
         snprintf(ex->script, sizeof ex->script, "%s", script ? script : "");
-        ex->lists = lists_all(ex, sb);
-        ex->spawned = true;
+        ex->file_list = lists_all(ex, sb) ? LIST_EXPECTED : LIST_ON_REQUEST;
+        execution_set_phase(ex, EXECUTION_RUNNING);
         if (sb->ready)
                 execution_clock_start(ex);
         if (waited && ex->kind != EXECUTION_PLAIN)
@@ -174,6 +175,8 @@ static bool took_release(struct execution *ex)
 /* As if nothing had been sent. */
 static void forget_start(struct execution *ex)
 {
+        if (ex->phase == EXECUTION_RUNNING)
+                execution_set_phase(ex, EXECUTION_ATTACHED);
         if (ex->control >= 0)
                 close(ex->control);
         ex->how = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
@@ -182,9 +185,9 @@ static void forget_start(struct execution *ex)
         ex->pid = 0;
         execution_close_io(ex);
         ex->in.at = ex->in.len = 0;
-        ex->spawned = ex->listed = false;
-        ex->undelivered = ex->early_known = ex->early_wanted = false;
-        ex->early_us = 0;
+        ex->file_list = LIST_ON_REQUEST;
+        ex->early_count = EARLY_NONE;
+        ex->undelivered = false;
 }
 
 /* What was to be restored has ended, or could not be started, before it said that it waits; or what
@@ -213,14 +216,14 @@ bool execution_needs_deaths(const struct task *task)
 {
         const struct execution *ex = list_entry(task, struct execution, task);
         struct pollfd control = {.fd = ex->control};
-        if (!ex->spawned || ex->over || ex->control < 0 || ex->facts.ending != END_BY_ITSELF)
+        if (ex->phase != EXECUTION_RUNNING || ex->control < 0 || ex->facts.ending != END_BY_ITSELF)
                 return false;
         return ex->waited ? sys_poll(&control, 1, 0) == 0 : true;
 }
 
 static bool has_begun(struct execution *ex, const struct box_sandbox *sb)
 {
-        if (!ex->spawned)
+        if (ex->phase < EXECUTION_RUNNING)
                 return false;
         return ex->control >= 0 ? took_release(ex) : !channel_unread(sb->channel, ex->spawn_number);
 }
@@ -238,7 +241,9 @@ bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *s
         execution_clock_stop(ex);
         forget_start(ex);
         ex->control = -1;
-        ex->waited = ex->attached = ex->lists = ex->cpu_counted = false;
+        if (ex->phase == EXECUTION_ATTACHED)
+                execution_set_phase(ex, EXECUTION_NEW);
+        ex->waited = ex->cpu_counted = false;
         ex->tag = ex->put_tag = ex->due = 0;
         ex->slot = -1;
         ex->files_put = 0;
@@ -288,7 +293,7 @@ static void spawn(struct execution *ex, bool file_is_there)
                 return;
         }
         ex->spawn_number = channel_sent(sb->channel);
-        ex->spawned = true;
+        execution_set_phase(ex, EXECUTION_RUNNING);
         if (sb->ready)
                 execution_clock_start(ex);
         execution_scan_beside(ex);
@@ -342,8 +347,9 @@ void execution_spawn(struct execution *ex)
         /* It goes in steps of some milliseconds, and on an idle machine of more.  Not if it was set back. */
         if (ahead_ns >= 0 && ahead_ns < SPAWN_STEP_NS_MAX)
                 execution_clock_spawn(ex, SPAWN_TICK_US);
-        else if (!ex->over && ex->task.sandbox && ex->task.sandbox->channel && !ex->task.sandbox->died)
-                spawn(ex, false); /* if it has died, on_lost() is on its way */
+        else if (ex->phase == EXECUTION_ATTACHED && ex->task.sandbox &&
+                 sandbox_takes_messages(ex->task.sandbox))
+                spawn(ex, false); /* if the sandbox has died, execution_lost() follows */
 }
 
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data)

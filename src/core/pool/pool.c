@@ -328,12 +328,12 @@ static bool serves(const struct pool *pool, const struct used_image *image, cons
         return is_spare(pool) || serves_runtime(pool, image, r);
 }
 
-/* The oldest; not one that has died, of which on_lost() is going to hear. */
+/* The oldest.  One that has died is removed by on_lost(). */
 static struct waiting *first_alive(const struct pool *pool)
 {
         list_each (at, &pool->ready, other) {
                 struct waiting *w = list_entry(at, struct waiting, link);
-                if (!w->sandbox->died)
+                if (sandbox_takes_messages(w->sandbox))
                         return w;
         }
         return NULL;

@@ -179,7 +179,7 @@ static bool is_idle(const struct box_sandbox *sb, int64_t now)
 {
         uint64_t timeout = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
         list_each (at, &sb->tasks, other)
-                if (!list_entry(at, struct task, link)->idle_matters_not)
+                if (!list_entry(at, struct task, link)->ignore_for_idle)
                         return false;
         return now - sb->used_us > (int64_t)timeout * 1000;
 }
@@ -188,7 +188,7 @@ bool sandbox_reclaimable(const struct box_sandbox *sb)
 {
         const bool keeps_files = sb->directory[0] || sb->workspace != WORKSPACE_NONE;
         return sb->scope != SCOPE_EXECUTION && keeps_files && sb->state == SANDBOX_RUNNING &&
-               list_empty(&sb->tasks) && !sb->removing && !sb->died && !sb->frozen;
+               list_empty(&sb->tasks) && !sb->removing && !sb->frozen;
 }
 
 /* Ends an idle one: the next use of its scope starts it again, if it has files to come back to. */
@@ -306,7 +306,8 @@ json_t *sandbox_to_json(const struct box_sandbox *sb)
 {
         static const char *const states[] = {
                 [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "stopped", [SANDBOX_MAKING] = "running",
-                [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_ENDING] = "stopped"};
+                [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_DYING] = "running",
+                [SANDBOX_DEAD] = "running",    [SANDBOX_ENDING] = "stopped"};
         uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
         json_t *o = json_pack(
                 "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:I, s:I}", "id",

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/states.h"
 #include "core/context/context.h"
 #include "core/docker.h"
 #include "core/execution/execution.h"
@@ -19,6 +20,37 @@
 static void start(struct box_sandbox *sb);
 static void end(struct box_sandbox *sb);
 static void frozen(struct box_sandbox *sb, const struct cella_err *err);
+
+static const uint32_t next_states[SANDBOX_STATES] = {
+        [SANDBOX_STOPPED] = STATE(SANDBOX_WAITING),
+        [SANDBOX_WAITING] = STATE(SANDBOX_MAKING) | STATE(SANDBOX_STOPPED),
+        [SANDBOX_MAKING] = STATE(SANDBOX_RUNNING) | STATE(SANDBOX_DEAD) | STATE(SANDBOX_ENDING),
+        [SANDBOX_RUNNING] =
+                STATE(SANDBOX_PAUSED) | STATE(SANDBOX_DYING) | STATE(SANDBOX_DEAD) | STATE(SANDBOX_ENDING),
+        [SANDBOX_PAUSED] =
+                STATE(SANDBOX_RUNNING) | STATE(SANDBOX_DYING) | STATE(SANDBOX_DEAD) | STATE(SANDBOX_ENDING),
+        [SANDBOX_DYING] = STATE(SANDBOX_DEAD) | STATE(SANDBOX_ENDING),
+        [SANDBOX_DEAD] = STATE(SANDBOX_DEAD) | STATE(SANDBOX_ENDING),
+        [SANDBOX_ENDING] = STATE(SANDBOX_STOPPED),
+};
+
+static const char *const state_names[SANDBOX_STATES] = {
+        [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "waiting", [SANDBOX_MAKING] = "making",
+        [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_DYING] = "dying",
+        [SANDBOX_DEAD] = "dead",       [SANDBOX_ENDING] = "ending"};
+
+static const struct states states = {"sandbox", state_names, next_states, SANDBOX_STATES};
+
+static void set_state(struct box_sandbox *sb, enum sandbox_state state)
+{
+        if (states_may(&states, sb->state, state))
+                sb->state = state;
+}
+
+bool sandbox_takes_messages(const struct box_sandbox *sb)
+{
+        return sb->channel && sb->state <= SANDBOX_PAUSED;
+}
 
 bool sandbox_alive(const struct box_sandbox *sb)
 {
@@ -79,7 +111,7 @@ void sandbox_detach(struct task *task)
         sandbox_touch(sb);
         if (sb->state == SANDBOX_WAITING && list_empty(&sb->tasks) && !sb->one_shot) {
                 queue_leave(sb); /* nobody wants it any more */
-                sb->state = SANDBOX_STOPPED;
+                set_state(sb, SANDBOX_STOPPED);
         }
 }
 
@@ -116,7 +148,7 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
         (void)packet;
         (void)fd;
         sb->handle = 0;
-        sb->state = SANDBOX_STOPPED;
+        set_state(sb, SANDBOX_STOPPED);
         /* What was private to it is gone, and it must not come back as if nothing had happened. */
         if (!sb->directory[0])
                 sb->removing = true;
@@ -136,7 +168,7 @@ static void end(struct box_sandbox *sb)
 {
         if (sb->state == SANDBOX_ENDING)
                 return;
-        sb->state = SANDBOX_ENDING;
+        set_state(sb, SANDBOX_ENDING);
         box_keeper_forget(sb->box, sb);
         if (sb->frozen) {
                 struct cella_err err = {0};
@@ -157,7 +189,7 @@ static void fail(struct box_sandbox *sb, const struct cella_err *err)
 {
         const struct cella_err copy = *err;
         sb->box->metrics.sandboxes_failed++;
-        sb->died = true;
+        set_state(sb, SANDBOX_DEAD);
         lose_tasks(sb, &copy);
         end(sb);
 }
@@ -174,6 +206,7 @@ static void on_last_count(void *context, const union keeper_packet *packet, int 
 
 static void count_last(struct box_sandbox *sb)
 {
+        set_state(sb, SANDBOX_DEAD);
         if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
                 lose_some(sb, NULL, true);
                 end(sb);
@@ -193,9 +226,8 @@ static bool needs_deaths(const struct box_sandbox *sb)
 /* Init is gone, and the kernel ends everything with it. */
 static void died(struct box_sandbox *sb)
 {
-        if (sb->died || sb->state == SANDBOX_ENDING || sb->state == SANDBOX_STOPPED)
+        if (sb->state != SANDBOX_MAKING && sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED)
                 return;
-        sb->died = true;
         if (!sb->ready) {
                 struct cella_err err = {0};
                 if (sb->removing)
@@ -205,12 +237,13 @@ static void died(struct box_sandbox *sb)
                 fail(sb, &err);
                 return;
         }
-        sb->waits_for_deaths = !sb->all_dead && sb->engine == ENGINE_NATIVE && needs_deaths(sb);
-        if (sb->waits_for_deaths)
-                sandbox_ask(sb, KEEPER_KILL, NULL,
-                            NULL); /* should init live.  KEEPER_DIED comes in any case */
-        else
+        if (!sb->all_dead && sb->engine == ENGINE_NATIVE && needs_deaths(sb)) {
+                set_state(sb, SANDBOX_DYING);
+                /* In case init still lives.  KEEPER_DIED comes in any case. */
+                sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
+        } else {
                 count_last(sb);
+        }
 }
 
 static void begin(struct task *task)
@@ -231,7 +264,7 @@ static void on_ready(struct box_sandbox *sb, const char *data)
         if (sb->engine == ENGINE_DOCKER)
                 sb->walls |= docker_mark(sb->box->docker);
         sb->ready = true;
-        sb->state = SANDBOX_RUNNING;
+        set_state(sb, SANDBOX_RUNNING);
         list_each (at, &sb->tasks, other) {
                 struct task *task = list_entry(at, struct task, link);
                 if (task->on_ready)
@@ -270,7 +303,7 @@ static void hear_refused(struct box_sandbox *sb, const char *data)
         violation_tell(sb, &v);
 }
 
-static void on_zero(void *context, const struct message *message, const char *data)
+static void on_untagged_message(void *context, const struct message *message, const char *data)
 {
         struct box_sandbox *sb = context;
         struct message m = *message;
@@ -324,7 +357,8 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 sb->missing |= CELLA_LIMIT_DISK;
         sb->counted = packet->made.counted != 0;
         sb->box->metrics.sandboxes_made++;
-        if (channel_new(sb->box->loop, fd, on_zero, on_channel_closed, sb, &sb->channel, &err) < 0) {
+        if (channel_new(sb->box->loop, fd, on_untagged_message, on_channel_closed, sb, &sb->channel, &err) <
+            0) {
                 fail(sb, &err);
                 return;
         }
@@ -394,9 +428,8 @@ void sandbox_granted(struct box_sandbox *sb)
                 .limits = sb->limits,
         };
         struct cella_err err = {0};
-        sb->state = SANDBOX_MAKING;
-        sb->ready = sb->died = sb->throttled = sb->network_came = false;
-        sb->all_dead = sb->waits_for_deaths = false;
+        set_state(sb, SANDBOX_MAKING);
+        sb->ready = sb->throttled = sb->network_came = sb->all_dead = false;
         sb->handle = 0;
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);
@@ -415,7 +448,7 @@ void sandbox_granted(struct box_sandbox *sb)
 
 void sandbox_refused(struct box_sandbox *sb, const struct cella_err *err)
 {
-        sb->state = SANDBOX_STOPPED;
+        set_state(sb, SANDBOX_STOPPED);
         lose_tasks(sb, err);
         if (sb->one_shot)
                 sandbox_free(sb);
@@ -425,7 +458,7 @@ void sandbox_refused(struct box_sandbox *sb, const struct cella_err *err)
 
 static void start(struct box_sandbox *sb)
 {
-        sb->state = SANDBOX_WAITING;
+        set_state(sb, SANDBOX_WAITING);
         queue_enter(sb);
 }
 
@@ -437,7 +470,7 @@ void sandbox_attach(struct box_sandbox *sb, struct task *task)
         sandbox_touch(sb);
         if (sb->state == SANDBOX_STOPPED)
                 start(sb);
-        else if (sb->channel && !sb->died)
+        else if (sandbox_takes_messages(sb))
                 begin(task);
 }
 
@@ -446,7 +479,7 @@ void sandbox_stop(struct box_sandbox *sb)
         switch (sb->state) {
         case SANDBOX_WAITING:
                 queue_leave(sb);
-                sb->state = SANDBOX_STOPPED;
+                set_state(sb, SANDBOX_STOPPED);
                 lose_tasks(sb, &(struct cella_err){.num = -ECANCELED,
                                                    .kind = CELLA_NOT_FOUND,
                                                    .msg = "the sandbox was removed before it began"});
@@ -457,6 +490,8 @@ void sandbox_stop(struct box_sandbox *sb)
                 break; /* on_made() sees that it is not wanted any more */
         case SANDBOX_RUNNING:
         case SANDBOX_PAUSED:
+        case SANDBOX_DYING:
+        case SANDBOX_DEAD:
                 if (list_empty(&sb->tasks))
                         end(sb);
                 else /* their counters are wanted: by way of died() */
@@ -464,6 +499,7 @@ void sandbox_stop(struct box_sandbox *sb)
                 break;
         case SANDBOX_STOPPED:
         case SANDBOX_ENDING:
+        case SANDBOX_STATES:
                 break;
         }
 }
@@ -492,8 +528,10 @@ static void on_frozen(void *context, const union keeper_packet *packet, int fd)
                 frozen(sb, &packet->failed.err);
                 return;
         }
-        bool paused = sb->state == SANDBOX_RUNNING;
-        sb->state = paused ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+        if (sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED)
+                return; /* it has died: end() calls frozen() */
+        const bool paused = sb->state == SANDBOX_RUNNING;
+        set_state(sb, paused ? SANDBOX_PAUSED : SANDBOX_RUNNING);
         list_each (at, &sb->tasks, other) {
                 struct task *task = list_entry(at, struct task, link);
                 if (task->on_paused)
@@ -577,8 +615,7 @@ void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
                 sb->all_dead = true;
                 if (!sb->channel) {
                         died(sb);
-                } else if (sb->waits_for_deaths) {
-                        sb->waits_for_deaths = false;
+                } else if (sb->state == SANDBOX_DYING) {
                         count_last(sb);
                 }
                 return;

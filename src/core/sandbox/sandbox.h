@@ -1,11 +1,13 @@
-/* core/sandbox/sandbox.h -- a sandbox as the daemon's users know it, and its life.
+/* core/sandbox/sandbox.h -- a sandbox of the API, and its states.
  *
  *   STOPPED --use--> WAITING (for room) --> MAKING --> RUNNING <--> PAUSED
- *      ^                                                  |  idle, expired, deleted, died
- *      +------------- keeps its workspace -- ENDING <-----+        or gone for good
+ *      ^                                       |          |            |
+ *      |                                       +----------+------------+-- init has ended --> DYING --> DEAD
+ *      |                                                  |  idle, expired, deleted                      |
+ *      +-- keeps its workspace, or is freed -- ENDING <---+----------------------------------------------+
  *
- * Whoever uses one attaches a task.  A task is told when it may begin, and when the sandbox went
- * from under it; never both "lost" and anything after it. */
+ * Code that uses a sandbox attaches a task.  The task is called when it may begin, and when the sandbox was
+ * lost.  After on_lost() no other function of the task is called. */
 #pragma once
 #include "base/list.h"
 #include "core/core.h"
@@ -16,12 +18,15 @@
 #include "wire/keeper.h"
 
 enum sandbox_state {
-        SANDBOX_STOPPED,
-        SANDBOX_WAITING,
-        SANDBOX_MAKING,
+        SANDBOX_STOPPED, /* there is no process */
+        SANDBOX_WAITING, /* for room, in the queue */
+        SANDBOX_MAKING,  /* the keeper makes it, init builds the walls */
         SANDBOX_RUNNING,
         SANDBOX_PAUSED,
-        SANDBOX_ENDING
+        SANDBOX_DYING,  /* init has ended; the keeper has yet to confirm that all processes have */
+        SANDBOX_DEAD,   /* the last counters are being read, then the tasks are lost */
+        SANDBOX_ENDING, /* the keeper removes it */
+        SANDBOX_STATES
 };
 
 struct task {
@@ -37,7 +42,7 @@ struct task {
         /* Whether on_lost() has to wait until every process of the sandbox is dead.  May be NULL: it has not.
          */
         bool (*needs_deaths)(const struct task *task);
-        bool idle_matters_not; /* does not keep the sandbox from being idle */
+        bool ignore_for_idle; /* the sandbox counts as idle although the task is attached */
         /* Everything in it stands still, or goes on.  May be NULL. */
         void (*on_paused)(struct task *task, bool paused);
         bool begun;
@@ -91,12 +96,14 @@ struct box_sandbox {
         /* While it is alive: */
         uint32_t handle;
         uint32_t walls, missing;
-        bool counted, ready, died, throttled, removing;
-        bool all_dead;         /* the keeper said so: every process is gone */
-        bool waits_for_deaths; /* its tasks wait for the keeper to confirm its death */
-        bool network_came;     /* INIT_NETWORK */
-        int64_t ready_us;      /* when init was ready, by its clock; 0: that is not our clock */
-        uint64_t cpu_made_us;  /* CPU time that init had used by then, see init_ready */
+        bool counted;         /* it has counters of CPU time, memory and processes */
+        bool ready;           /* INIT_READY has come; stays set until the sandbox is made again */
+        bool throttled;       /* KEEPER_THROTTLE was sent */
+        bool removing;        /* it is freed when it has ended */
+        bool all_dead;        /* KEEPER_DIED has come: every process has ended */
+        bool network_came;    /* INIT_NETWORK has come */
+        int64_t ready_us;     /* when init was ready, by its clock; 0: that is not our clock */
+        uint64_t cpu_made_us; /* CPU time that init had used by then, see init_ready */
         struct channel *channel;
         void (*frozen)(void *, const struct cella_err *); /* who waits for a freeze or thaw */
         void *frozen_context;
@@ -164,7 +171,10 @@ void sandbox_hear_keeper(struct box *box, const struct keeper_about *about);
 int sandbox_slot_take(struct box_sandbox *sandbox);
 void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
 
+/* Whether there are processes of it, or the keeper still removes it. */
 bool sandbox_alive(const struct box_sandbox *sandbox);
+/* Whether messages can be sent to its init, which lives as far as we know. */
+bool sandbox_takes_messages(const struct box_sandbox *sandbox);
 /* Whether it may be ended because another caller needs the room: nothing runs in it, it has no context and no
  * process, and the next use of its session, agent or shared scope starts it again with its files.  Never one
  * that a caller has created by POST /v1/sandboxes. */

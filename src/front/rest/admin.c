@@ -60,7 +60,7 @@ static json_t *sandbox_counts(const struct box *box, const struct caller *caller
 {
         const bool all = caller_sees_counters(caller);
         const unsigned waiting = all ? box->waiting : queue_waiting_of(box, caller->key);
-        unsigned states[SANDBOX_ENDING + 1] = {0};
+        unsigned states[SANDBOX_STATES] = {0};
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (!sb->ahead &&

@@ -72,18 +72,21 @@ static void sandboxes(FILE *out, const struct box *box, const struct caller *cal
 {
         static const char *const names[] = {
                 [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "waiting", [SANDBOX_MAKING] = "making",
-                [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_ENDING] = "ending"};
-        unsigned states[SANDBOX_ENDING + 1] = {0}, pooled = 0;
+                [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_DYING] = NULL,
+                [SANDBOX_DEAD] = NULL,         [SANDBOX_ENDING] = "ending"};
+        unsigned states[SANDBOX_STATES] = {0}, pooled = 0;
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
                 if (sb->ahead)
                         pooled++;
                 else if (all || caller_sees(caller, sb->key))
-                        states[sb->state]++;
+                        states[sb->state == SANDBOX_DYING || sb->state == SANDBOX_DEAD ? SANDBOX_ENDING
+                                                                                       : sb->state]++;
         }
         head(out, "sandboxes", "gauge", "Sandboxes, by state.");
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                fprintf(out, "cella_sandboxes{state=\"%s\"} %u\n", names[i], states[i]);
+                if (names[i])
+                        fprintf(out, "cella_sandboxes{state=\"%s\"} %u\n", names[i], states[i]);
         if (all)
                 fprintf(out, "cella_sandboxes{state=\"pooled\"} %u\n", pooled);
 }

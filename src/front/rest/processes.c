@@ -17,9 +17,9 @@ static json_t *process_to_json(const struct execution *ex)
 {
         json_t *command = exec_request_command(&ex->request);
         json_t *o = json_pack("{s:i, s:s, s:s, s:s?, s:o?, s:o}", "pid", ex->pid, "id", ex->id, "state",
-                              ex->done ? "exited" : "running", "runtime", ex->request.runtime, "command",
-                              command, "started", box_time(ex->started_ms));
-        if (o && ex->done) {
+                              execution_is_done(ex) ? "exited" : "running", "runtime", ex->request.runtime,
+                              "command", command, "started", box_time(ex->started_ms));
+        if (o && execution_is_done(ex)) {
                 const struct cella_result *r = &ex->result;
                 json_object_set_new(o, "status", json_string(cella_status_name(r->status)));
                 json_object_set_new(o, "exit_code", json_integer(r->exit_code));
@@ -64,7 +64,7 @@ static void on_accepted(struct submission *submission, struct execution *ex)
 {
         (void)submission;
         ex->no_deadline = ex->request.timeout_ms == 0 && !json_object_get(ex->request.limits, "timeout_ms");
-        ex->task.idle_matters_not = true;
+        ex->task.ignore_for_idle = true;
 }
 
 static void on_refused(struct submission *submission, const struct cella_err *err)
@@ -286,8 +286,8 @@ static void reply_output(struct call *call, const struct execution *ex, const ui
         json_put_open(&j, NULL, '{');
         for (int i = 0; i < 2; i++)
                 put_stream(&j, &ex->out[i].ring, i, offsets[i]);
-        json_put_bool(&j, "running", !ex->done);
-        if (ex->done)
+        json_put_bool(&j, "running", !execution_is_done(ex));
+        if (execution_is_done(ex))
                 json_put_number(&j, "exit_code", (uint64_t)ex->result.exit_code);
         else
                 json_put_null(&j, "exit_code");
@@ -346,7 +346,7 @@ static void follow(struct follower *follower)
         all = catch_up(f, 1) && all;
         for (; f->violations < observer_shown(&ex->observer); f->violations++)
                 sse_event(&f->sse, "violation", violation_to_json(&ex->observer.all.list[f->violations]));
-        if (!all || !ex->done)
+        if (!all || !execution_is_done(ex))
                 return;
         sse_flush(&f->sse);
         sse_event(&f->sse, "exit", process_to_json(ex));
