@@ -12,8 +12,8 @@
 #include "engine/run.h"
 #include "engine/testing.h"
 #include "image/store/store.h"
+#include "keeper/spawn/assemble.h"
 #include "keeper/spawn/image_root.h"
-#include "keeper/spawn/sandbox.h"
 #include "sys/file.h"
 
 struct cella_sandbox {

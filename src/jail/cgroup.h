@@ -14,16 +14,7 @@
 
 struct cgroup; /* opaque */
 
-/* Where this process may make groups.  For who makes many: the search for it is not repeated.  It
- * must outlive them. */
-struct cgroup_home; /* opaque */
-int cgroup_home_open(struct cgroup_home **ret, struct cella_err *err);
-struct cgroup_home *cgroup_home_free(struct cgroup_home *home);
-DEFINE_AUTO(struct cgroup_home *, cgroup_home_free)
-
-/* Whether this host has v2, and only v2, where cgroups are looked for. */
-bool cgroup_is_v2(void);
-bool cgroup_home_is_v2(const struct cgroup_home *home); /* the same, by who has looked already */
+struct cgroup_home;
 
 /* Makes the groups with their limits set.  Groups that this host does not give are in
  * cgroup_missing().  On failure *ret is untouched and nothing stays on disk.  -EACCES or
@@ -97,12 +88,3 @@ void cgroup_let_die(struct cgroup *cg);
 
 /* Removes groups beside this one whose owner is dead.  Returns how many directories. */
 unsigned cgroup_sweep(const struct cgroup *cg);
-
-/* The same for a daemon that begins, of all: in every hierarchy, and what still lives in them is
- * killed.  Takes up to a second for that. */
-unsigned cgroup_sweep_all(const struct cgroup_home *home);
-
-/* v2 gives controllers only to groups below one without processes.  A process that has a group
- * of its own, delegated to it, moves down into a new one there, which makes room.  Where it is
- * not alone, or may not, nothing changes. */
-void cgroup_make_room(void);

@@ -28,11 +28,6 @@ bool cgroup_is_v2(void)
         return statfs(ROOT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
 }
 
-bool cgroup_home_is_v2(const struct cgroup_home *home)
-{
-        return home->v2;
-}
-
 /* The caller's group: in hierarchy `controller` of v1, or of v2 with NULL.  An empty
  * string is the root. */
 static int own_group(const char *text, const char *controller, char *ret, size_t size)

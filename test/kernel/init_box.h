@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "keeper/spawn/sandbox.h"
+#include "keeper/spawn/assemble.h"
 #include "sys/file.h"
 #include "test.h"
 #include "wire/init.h"

@@ -19,7 +19,7 @@
 
 #include "../unit/test.h"
 #include "base/auto.h"
-#include "keeper/process/stock.h"
+#include "keeper/process/spare.h"
 #include "keeper_fake.h"
 
 #define MANY 512
@@ -226,14 +226,14 @@ TEST(two_hundred_leave_nothing)
         }
         CHECK(SOON(fake_descendants(d.pid, pids, MANY) == 2, 1000)); /* the server and the egress process */
         CHECK(SOON(fake_held(d.pid).others <= descriptors, 1000));
-        CHECK(fake_held(d.pid).networks <= STOCK_NETNS + 1 && fake_held(d.pid).views <= 1); /* and its own */
-        CHECK(fake_held(d.pid).groups <= GROUP_FILES * (STOCK_GROUPS + 1));
-        CHECK(fake_held(d.pid).users <= STOCK_GROUPS);
-        CHECK(fake_held(d.pid).counters <= NETNS_FILES * STOCK_NETNS);
+        CHECK(fake_held(d.pid).networks <= SPARE_NETNS + 1 && fake_held(d.pid).views <= 1); /* and its own */
+        CHECK(fake_held(d.pid).groups <= GROUP_FILES * (SPARE_GROUPS + 1));
+        CHECK(fake_held(d.pid).users <= SPARE_GROUPS);
+        CHECK(fake_held(d.pid).counters <= NETNS_FILES * SPARE_NETNS);
         CHECK_INT(fake_held(d.pid).ipc, 0);
         CHECK_INT(fake_mounts(&d), mounts);
         CHECK(!is_root() || n_groups > (size_t)rounds(100));
-        CHECK(SOON(existing(groups, n_groups) <= STOCK_GROUPS, 1000));
+        CHECK(SOON(existing(groups, n_groups) <= SPARE_GROUPS, 1000));
         stop();
         CHECK_INT(existing(groups, n_groups), 0);
         fake_done(&d);
@@ -241,12 +241,12 @@ TEST(two_hundred_leave_nothing)
 
 TEST(namespaces_are_kept_while_they_are_needed)
 {
-        struct fake_sandbox s[2 * STOCK_AHEAD];
+        struct fake_sandbox s[2 * SPARE_AHEAD];
         if (!is_root())
                 SKIP("not started as root");
         if (!up(NULL))
                 return;
-        CHECK(SOON(fake_held(d.pid).networks > STOCK_AHEAD / 2,
+        CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2,
                    2000)); /* it knows what a new one looks like */
         for (int round = 0; round < 4; round++) {
                 for (size_t i = 0; i < ARRAY_LEN(s); i++)
@@ -255,10 +255,10 @@ TEST(namespaces_are_kept_while_they_are_needed)
                         end(&s[i]);
                 /* And its own; in idle moments it may have made some more. */
                 const int networks = fake_held(d.pid).networks;
-                CHECK(networks > (int)ARRAY_LEN(s) && networks <= (int)ARRAY_LEN(s) + STOCK_AHEAD + 1);
+                CHECK(networks > (int)ARRAY_LEN(s) && networks <= (int)ARRAY_LEN(s) + SPARE_AHEAD + 1);
                 usleep(1000000);
         }
-        CHECK(SOON(fake_held(d.pid).networks == STOCK_AHEAD + 1, 8000));
+        CHECK(SOON(fake_held(d.pid).networks == SPARE_AHEAD + 1, 8000));
         stop();
         fake_done(&d);
 }
@@ -276,7 +276,7 @@ static void its_group(char *ret, size_t size)
 /* Groups that have rested are taken before those of the next sandbox to end. */
 static void fill_stock(const struct keeper_make *make)
 {
-        struct fake_sandbox s[STOCK_RESTING];
+        struct fake_sandbox s[SPARE_RESTING];
         for (size_t i = 0; i < ARRAY_LEN(s); i++)
                 CHECK(fake_make(&d, make, &s[i]) && fake_ready(&s[i]));
         for (size_t i = 0; i < ARRAY_LEN(s); i++)
@@ -509,7 +509,7 @@ TEST(out_of_descriptors_when_a_view_comes)
                 return;
         fake_fill(&make);
         /* It has begun: who cannot have what it begins with does not. */
-        CHECK(SOON(fake_held(d.pid).networks > STOCK_AHEAD / 2, 2000));
+        CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2, 2000));
         CHECK(prlimit(d.pid, RLIMIT_NOFILE, NULL, &before) == 0);
         few.rlim_max = before.rlim_max;
         for (int i = 0; i < 3; i++) {

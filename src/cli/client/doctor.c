@@ -15,6 +15,7 @@
 #include "config.h"
 #include "engine/docker.h"
 #include "jail/cgroup.h"
+#include "jail/cgroup_home.h"
 #include "sys/process.h"
 #include "wire/docker.h"
 

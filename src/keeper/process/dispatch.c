@@ -4,9 +4,9 @@
 
 #include "base/auto.h"
 #include "base/limits.h"
-#include "keeper/process/cells.h"
+#include "keeper/process/sandbox_table.h"
 
-#define KNOWN (CELL_LIVE | CELL_FREEZING | CELL_FROZEN | CELL_DEAD)
+#define KNOWN (SANDBOX_LIVE | SANDBOX_FREEZING | SANDBOX_FROZEN | SANDBOX_DEAD)
 
 static const struct dispatch_rule rules[] = {
         {KEEPER_MAKE, 0, "make", sizeof(struct keeper_make), handle_make},

@@ -10,7 +10,7 @@
 #include "wire/keeper.h"
 
 struct keeper;
-struct cell;
+struct sandbox_entry;
 
 union dispatch_packet {
         struct {
@@ -23,10 +23,11 @@ union dispatch_packet {
 
 struct dispatch_rule {
         uint32_t type;
-        uint32_t states; /* CELL_*: what the sandbox may be in; 0: it is about none */
+        uint32_t states; /* SANDBOX_*: what the sandbox may be in; 0: it is about none */
         const char *name;
         size_t size; /* exactly */
-        void (*handle)(struct keeper *keeper, struct cell *cell, const union dispatch_packet *packet);
+        void (*handle)(struct keeper *keeper, struct sandbox_entry *entry,
+                       const union dispatch_packet *packet);
 };
 
 /* Checks all that can be known without looking at anything else.  Returns NULL with *ret set, or
@@ -35,7 +36,7 @@ const char *dispatch_check(const union dispatch_packet *packet, size_t len, cons
 
 /* The handlers, see handle.c. */
 #define DISPATCH_HANDLER(name)                                                                               \
-        void name(struct keeper *keeper, struct cell *cell, const union dispatch_packet *packet)
+        void name(struct keeper *keeper, struct sandbox_entry *entry, const union dispatch_packet *packet)
 DISPATCH_HANDLER(handle_make);
 DISPATCH_HANDLER(handle_end);
 DISPATCH_HANDLER(handle_kill);
@@ -51,5 +52,5 @@ DISPATCH_HANDLER(handle_docker); /* docker.c */
 
 /* The rest of what happens to a sandbox: time passed, and it waits for something; its init is
  * gone, and was reaped. */
-void handle_look(struct keeper *keeper, struct cell *cell, int64_t now);
-void handle_death(struct keeper *keeper, struct cell *cell);
+void handle_look(struct keeper *keeper, struct sandbox_entry *entry, int64_t now);
+void handle_death(struct keeper *keeper, struct sandbox_entry *entry);

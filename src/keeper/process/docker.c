@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "keeper/process/dispatch.h"
 #include "keeper/process/log.h"
-#include "keeper/process/process.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "wire/docker.h"
@@ -37,7 +36,7 @@ static int start(struct keeper *k, struct cella_err *err)
         if (r < 0)
                 return r;
         d->lives = true;
-        r = keeper_watch_docker(k, d->process.child.pidfd);
+        r = keeper_watch(k, d->process.child.pidfd, ON_DOCKER_DEATH);
         if (r < 0) {
                 forget(d);
                 return err_set(err, CELLA_INTERNAL, r, "cannot watch cella-docker");
@@ -55,11 +54,11 @@ static void answer(struct keeper *k, uint32_t number)
                 keeper_reply(k, &about, sizeof about, TAKE_FD(k->docker.process.socket));
 }
 
-void handle_docker(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_docker(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         struct keeper_docker *d = &k->docker;
         struct cella_err err = {0};
-        (void)cell;
+        (void)entry;
         if (!d->lives) {
                 answer(k, packet->number);
                 return;

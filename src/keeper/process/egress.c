@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "keeper/process/log.h"
-#include "keeper/process/process.h"
 #include "sys/process.h"
 #include "wire/keeper.h"
 
@@ -37,7 +36,7 @@ void keeper_egress_start(struct keeper *k)
         struct cella_err err = {0};
         const struct keeper_about about = {.type = KEEPER_EGRESS};
         int r = egress_process_start(&e->process, &err);
-        if (r == 0 && (r = keeper_watch_egress(k, e->process.child.pidfd)) < 0)
+        if (r == 0 && (r = keeper_watch(k, e->process.child.pidfd, ON_EGRESS_DEATH)) < 0)
                 err_set(&err, CELLA_INTERNAL, r, "cannot watch the egress process");
         if (r < 0) {
                 log_error(NULL, "no sandbox has a network: %s", err.msg);

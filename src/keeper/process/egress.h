@@ -1,17 +1,6 @@
 /* keeper/process/egress.h -- keeps an egress process running for the server. */
 #pragma once
-#include <stdint.h>
-
-#include "keeper/spawn/egress_process.h"
-
-struct keeper;
-
-struct keeper_egress {
-        struct egress_process process;
-        int64_t begun;    /* when it was started */
-        int64_t start_at; /* when the next one is; 0: there is one */
-        int64_t delay;    /* before the one after that */
-};
+#include "keeper/process/keeper.h"
 
 void keeper_egress_init(struct keeper_egress *egress);
 

@@ -8,18 +8,19 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "keeper/process/dispatch.h"
+#include "keeper/process/keeper.h"
 #include "keeper/process/log.h"
-#include "keeper/process/process.h"
 #include "keeper/process/volume.h"
+#include "keeper/spawn/assemble.h"
 #include "keeper/spawn/image_root.h"
 #include "sys/file.h"
 
 #define DEATH_PATIENCE_US 10000000
 #define FREEZE_PATIENCE_US 2000000
 
-static void done(struct keeper *k, const struct cell *cell, uint32_t number)
+static void done(struct keeper *k, const struct sandbox_entry *entry, uint32_t number)
 {
-        const struct keeper_about about = {.type = KEEPER_DONE, .number = number, .sandbox = cell->handle};
+        const struct keeper_about about = {.type = KEEPER_DONE, .number = number, .sandbox = entry->handle};
         keeper_reply(k, &about, sizeof about, -1);
 }
 
@@ -40,7 +41,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         struct sandbox_image image;
         struct cella_options options;
         AUTO(sys_close) int workspace = -1;
-        if (k->cells.used == KEEPER_SANDBOXES_MAX)
+        if (k->table.used == KEEPER_SANDBOXES_MAX)
                 return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "%d sandboxes are all there can be",
                                KEEPER_SANDBOXES_MAX);
         int r = limits_check(&m->limits, err); /* a volume is made as large as they say */
@@ -69,18 +70,18 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         options.terminals = m->terminals;
         options.workspace = workspace < 0 ? NULL : path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
-        AUTO(netns_let_go) struct netns_kept netns = stock_take_netns(&k->stock);
+        AUTO(netns_let_go) struct netns_kept netns = spare_take_netns(&k->spare);
         /* All that are made for one execution, and have nothing of their own to show, look the same. */
         const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
                            !m->direct && !m->user_root;
         /* One that lives long has more groups. */
-        struct stock_groups again = {.user = -1};
+        struct spare_groups again = {.user = -1};
         if (!m->long_lived && !m->network && !m->direct)
                 again = keeper_take_groups(k, &m->limits);
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
         int view_fd = -1;
-        enum jail_view view = plain ? stock_view(&k->stock, &view_fd) : JAIL_VIEW_OWN;
+        enum jail_view view = plain ? spare_view(&k->spare, &view_fd) : JAIL_VIEW_OWN;
         const struct sandbox_parts parts = {
                 .id = m->id,
                 .program = k->program,
@@ -89,14 +90,14 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,
                 /* One with a network has rules and sockets in it that are nobody else's. */
-                .keep_netns = k->stock.makes && !m->long_lived && !m->network,
+                .keep_netns = k->spare.makes && !m->long_lived && !m->network,
                 .network = m->network,
                 .direct = m->direct,
                 .privileged = &k->privileged,
                 .ignored = &k->ignored,
                 .view = view,
                 .view_fd = view_fd,
-                .view_tag = k->stock.view_tag,
+                .view_tag = k->spare.view_tag,
                 .home = k->home,
                 .keep_user = plain && k->privileged,
                 .cgroup = &cgroup,
@@ -123,17 +124,17 @@ static unsigned lend_counters(const struct sandbox *sandbox, struct keeper_made 
         return n;
 }
 
-void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_make(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         struct cella_err err = {0};
         struct sandbox *sandbox = NULL;
-        (void)cell;
+        (void)entry;
         if (make(k, &packet->make, &sandbox, &err) < 0 || !sandbox) {
                 log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
                 keeper_fail(k, packet->number, &err);
                 return;
         }
-        struct cell *new = cells_take(&k->cells, sandbox);
+        struct sandbox_entry *new = sandbox_table_add(&k->table, sandbox);
         bool unlimited = packet->make.workspace == KEEPER_PERSISTENT && k->setup->volumes < 0;
         struct keeper_made made = {
                 .type = KEEPER_MADE,
@@ -144,7 +145,7 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
         };
         int lent[N_COUNTERS];
         struct outbox_rights rights = {.lent = lent, .n_lent = lend_counters(sandbox, &made, lent)};
-        int r = keeper_watch(k, new);
+        int r = keeper_watch(k, new->sandbox->pidfd, new->handle);
         if (r == 0) {
                 /* Ours is closed with that: when the server closes its own, init goes. */
                 rights.fd = TAKE_FD(sandbox->control);
@@ -155,51 +156,51 @@ void handle_make(struct keeper *k, struct cell *cell, const union dispatch_packe
         err_set(&err, r == -ETOOMANYREFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
                 "cannot hand out the sandbox");
         keeper_fail(k, packet->number, &err);
-        cells_drop(&k->cells, new);
+        sandbox_table_remove(&k->table, new);
         sandbox_free(sandbox);
 }
 
-static void stop_freezing(struct keeper *k, struct cell *cell, const char *why)
+static void stop_freezing(struct keeper *k, struct sandbox_entry *entry, const char *why)
 {
         struct cella_err err = {0};
-        if (cell->state != CELL_FREEZING)
+        if (entry->state != SANDBOX_FREEZING)
                 return;
         k->freezing--;
         err_say(&err, CELLA_NOT_FOUND, -ECANCELED, "%s", why);
-        keeper_fail(k, cell->number, &err);
+        keeper_fail(k, entry->number, &err);
 }
 
-void handle_end(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_end(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
-        bool dead = cell->state == CELL_DEAD || sandbox_try_reap(cell->sandbox);
-        stop_freezing(k, cell, "the sandbox ended while it was being frozen");
-        cell->state = CELL_ENDING;
-        cell->number = packet->number;
-        cell->deadline = clock_us() + DEATH_PATIENCE_US;
+        bool dead = entry->state == SANDBOX_DEAD || sandbox_try_reap(entry->sandbox);
+        stop_freezing(k, entry, "the sandbox ended while it was being frozen");
+        entry->state = SANDBOX_ENDING;
+        entry->number = packet->number;
+        entry->deadline = clock_us() + DEATH_PATIENCE_US;
         k->ending++;
         if (!dead)
-                sandbox_kill(cell->sandbox);
-        if (dead || sandbox_try_reap(cell->sandbox))
-                keeper_finish(k, cell);
+                sandbox_kill(entry->sandbox);
+        if (dead || sandbox_try_reap(entry->sandbox))
+                keeper_finish(k, entry);
 }
 
-void handle_kill(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_kill(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         (void)k, (void)packet;
-        sandbox_cut_off(cell->sandbox);
+        sandbox_cut_off(entry->sandbox);
 }
 
-void handle_count(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_count(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         struct keeper_counted counted = {
-                .type = KEEPER_COUNTED, .number = packet->number, .sandbox = cell->handle};
-        keeper_count(cell->sandbox, &counted);
+                .type = KEEPER_COUNTED, .number = packet->number, .sandbox = entry->handle};
+        keeper_count(entry->sandbox, &counted);
         keeper_reply(k, &counted, sizeof counted, -1);
 }
 
-void handle_throttle(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_throttle(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
-        struct sandbox *sb = cell->sandbox;
+        struct sandbox *sb = entry->sandbox;
         (void)k, (void)packet;
         if (sb->pid <= 0 || !sb->cgroup || cgroup_throttle(sb->cgroup, sb->limits.cpus_milli) == 0)
                 return;
@@ -208,19 +209,19 @@ void handle_throttle(struct keeper *k, struct cell *cell, const union dispatch_p
         sandbox_kill(sb);
 }
 
-void handle_unthrottle(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_unthrottle(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         (void)k, (void)packet;
-        if (cell->sandbox->cgroup)
-                cgroup_unthrottle(cell->sandbox->cgroup);
+        if (entry->sandbox->cgroup)
+                cgroup_unthrottle(entry->sandbox->cgroup);
 }
 
-static int freeze(struct cell *cell, struct cella_err *err)
+static int freeze(struct sandbox_entry *entry, struct cella_err *err)
 {
-        struct cgroup *cg = cell->sandbox->cgroup;
-        if (cell->state == CELL_DEAD)
+        struct cgroup *cg = entry->sandbox->cgroup;
+        if (entry->state == SANDBOX_DEAD)
                 return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
-        if (cell->state == CELL_FREEZING)
+        if (entry->state == SANDBOX_FREEZING)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBUSY, "the sandbox is being frozen already");
         int r = cg ? cgroup_freeze(cg) : -ENOTSUP;
         if (r == 0)
@@ -231,75 +232,76 @@ static int freeze(struct cell *cell, struct cella_err *err)
         return err_hint(err, "it needs cgroup v2 or the freezer of v1, writable for cella");
 }
 
-void handle_freeze(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_freeze(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         struct cella_err err = {0};
-        if (cell->state == CELL_FROZEN) {
-                done(k, cell, packet->number);
+        if (entry->state == SANDBOX_FROZEN) {
+                done(k, entry, packet->number);
                 return;
         }
-        if (freeze(cell, &err) < 0) {
+        if (freeze(entry, &err) < 0) {
                 keeper_fail(k, packet->number, &err);
                 return;
         }
-        if (cgroup_is_frozen(cell->sandbox->cgroup)) {
-                cell->state = CELL_FROZEN;
-                done(k, cell, packet->number);
+        if (cgroup_is_frozen(entry->sandbox->cgroup)) {
+                entry->state = SANDBOX_FROZEN;
+                done(k, entry, packet->number);
                 return;
         }
-        cell->state = CELL_FREEZING;
-        cell->number = packet->number;
-        cell->deadline = clock_us() + FREEZE_PATIENCE_US;
+        entry->state = SANDBOX_FREEZING;
+        entry->number = packet->number;
+        entry->deadline = clock_us() + FREEZE_PATIENCE_US;
         k->freezing++;
 }
 
-void handle_thaw(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_thaw(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         struct cella_err err = {0};
         int r = 0;
-        if (cell->state == CELL_DEAD)
+        if (entry->state == SANDBOX_DEAD)
                 r = err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
-        else if (cell->state != CELL_LIVE && (r = cgroup_thaw(cell->sandbox->cgroup)) < 0)
+        else if (entry->state != SANDBOX_LIVE && (r = cgroup_thaw(entry->sandbox->cgroup)) < 0)
                 err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot thaw");
         if (r < 0) {
                 keeper_fail(k, packet->number, &err);
                 return;
         }
-        stop_freezing(k, cell, "the sandbox was thawed while it was being frozen");
-        cell->state = CELL_LIVE;
-        done(k, cell, packet->number);
+        stop_freezing(k, entry, "the sandbox was thawed while it was being frozen");
+        entry->state = SANDBOX_LIVE;
+        done(k, entry, packet->number);
 }
 
-void handle_look(struct keeper *k, struct cell *cell, int64_t now)
+void handle_look(struct keeper *k, struct sandbox_entry *entry, int64_t now)
 {
-        if (cell->state == CELL_FREEZING && cgroup_is_frozen(cell->sandbox->cgroup)) {
+        if (entry->state == SANDBOX_FREEZING && cgroup_is_frozen(entry->sandbox->cgroup)) {
                 k->freezing--;
-                cell->state = CELL_FROZEN;
-                done(k, cell, cell->number);
-        } else if (cell->state == CELL_FREEZING && now >= cell->deadline) {
-                cgroup_thaw(cell->sandbox->cgroup);
-                stop_freezing(k, cell, "something in the sandbox cannot be frozen");
-                cell->state = CELL_LIVE;
-        } else if (cell->state == CELL_ENDING && (sandbox_try_reap(cell->sandbox) || now >= cell->deadline)) {
-                keeper_finish(k, cell);
+                entry->state = SANDBOX_FROZEN;
+                done(k, entry, entry->number);
+        } else if (entry->state == SANDBOX_FREEZING && now >= entry->deadline) {
+                cgroup_thaw(entry->sandbox->cgroup);
+                stop_freezing(k, entry, "something in the sandbox cannot be frozen");
+                entry->state = SANDBOX_LIVE;
+        } else if (entry->state == SANDBOX_ENDING &&
+                   (sandbox_try_reap(entry->sandbox) || now >= entry->deadline)) {
+                keeper_finish(k, entry);
         }
 }
 
-void handle_death(struct keeper *k, struct cell *cell)
+void handle_death(struct keeper *k, struct sandbox_entry *entry)
 {
-        const struct keeper_about died = {.type = KEEPER_DIED, .sandbox = cell->handle};
-        if (cell->state == CELL_ENDING || cell->state == CELL_LOST) {
-                keeper_finish(k, cell);
+        const struct keeper_about died = {.type = KEEPER_DIED, .sandbox = entry->handle};
+        if (entry->state == SANDBOX_ENDING || entry->state == SANDBOX_LOST) {
+                keeper_finish(k, entry);
                 return;
         }
-        stop_freezing(k, cell, "the sandbox ended while it was being frozen");
-        cell->state = CELL_DEAD;
+        stop_freezing(k, entry, "the sandbox ended while it was being frozen");
+        entry->state = SANDBOX_DEAD;
         keeper_reply(k, &died, sizeof died, -1);
 }
 
-void handle_drop(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_drop(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
-        (void)cell;
+        (void)entry;
         int r = k->setup->volumes >= 0 ? volume_remove(k->setup->volumes, packet->drop.name) : 0;
         if (r < 0)
                 log_error(packet->drop.name, "cannot remove its volume: %s", strerror(-r));

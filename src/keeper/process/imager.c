@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "keeper/process/dispatch.h"
 #include "keeper/process/log.h"
-#include "keeper/process/process.h"
 #include "keeper/process/state_dir.h"
 #include "keeper/spawn/imager_process.h"
 #include "sys/file.h"
@@ -38,7 +37,7 @@ static int start(struct keeper *k, int *ret_socket, struct cella_err *err)
         if (r < 0)
                 return r;
         k->imager.lives = true;
-        r = keeper_watch_imager(k, k->imager.child.pidfd);
+        r = keeper_watch(k, k->imager.child.pidfd, ON_IMAGER_DEATH);
         if (r < 0) {
                 sys_close(TAKE_FD(*ret_socket));
                 keeper_imager_done(&k->imager);
@@ -60,11 +59,11 @@ static void answer(struct keeper *k, uint32_t number)
         }
 }
 
-void handle_imager(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
+void handle_imager(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
         struct keeper_imager *im = &k->imager;
         struct cella_err err = {0};
-        (void)cell;
+        (void)entry;
         if (!im->lives) {
                 answer(k, packet->number);
                 return;

@@ -3,17 +3,7 @@
  * One at a time.  The server ends it by closing its socket; another one that is asked for while it is still
  * there comes when it is dead. */
 #pragma once
-#include <stdint.h>
-
-#include "keeper/spawn/child.h"
-
-struct keeper;
-
-struct keeper_imager {
-        struct child child;
-        bool lives;      /* there is one */
-        uint32_t wanted; /* the number of a request that waits for its end; 0: none does */
-};
+#include "keeper/process/keeper.h"
 
 void keeper_imager_init(struct keeper_imager *imager);
 

@@ -8,7 +8,7 @@
  * What is made ahead:
  *  - one empty group with a CPU limit.  The first one of a host makes the kernel patch itself on
  *    all CPUs, and so does the end of the last: 1 ms, which no sandbox has to pay meanwhile;
- *  - network and IPC namespaces, in idle moments; see stock.h for what is used again. */
+ *  - network and IPC namespaces, in idle moments; see spare.h for what is used again. */
 #include "keeper/process/process.h"
 
 #include <errno.h>
@@ -24,9 +24,14 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "jail/cgroup_home.h"
 #include "keeper/process/dispatch.h"
+#include "keeper/process/docker.h"
+#include "keeper/process/egress.h"
+#include "keeper/process/imager.h"
 #include "keeper/process/log.h"
 #include "keeper/process/notify.h"
+#include "keeper/spawn/assemble.h"
 #include "keeper/spawn/program.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -38,110 +43,6 @@
 #define IDLE_MS 3 /* without a request, before we think of later ones */
 #define PACKETS_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
-
-/* What epoll gives back: a handle, or one of these, which are none. */
-enum {
-        ON_SERVER = 1,
-        ON_SERVER_DEATH,
-        ON_EGRESS_DEATH,
-        ON_IMAGER_DEATH,
-        ON_DOCKER_DEATH,
-        ON_SIGNAL,
-        ON_VIEW
-};
-
-static int watch(struct keeper *k, int fd, uint64_t what)
-{
-        struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
-        return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-/* For requests, or for room to answer. */
-static void watch_server_for(struct keeper *k, uint32_t events)
-{
-        struct epoll_event event = {.events = events, .data.u64 = ON_SERVER};
-        epoll_ctl(k->epoll, EPOLL_CTL_MOD, k->setup->socket, &event);
-}
-
-static void unwatch(struct keeper *k, int fd)
-{
-        epoll_ctl(k->epoll, EPOLL_CTL_DEL, fd, NULL);
-}
-
-int keeper_watch(struct keeper *k, const struct cell *cell)
-{
-        return watch(k, cell->sandbox->pidfd, cell->handle);
-}
-
-int keeper_watch_egress(struct keeper *k, int pidfd)
-{
-        return watch(k, pidfd, ON_EGRESS_DEATH);
-}
-
-int keeper_watch_imager(struct keeper *k, int pidfd)
-{
-        return watch(k, pidfd, ON_IMAGER_DEATH);
-}
-
-int keeper_watch_docker(struct keeper *k, int pidfd)
-{
-        return watch(k, pidfd, ON_DOCKER_DEATH);
-}
-
-static void lost(struct keeper *k, const char *why)
-{
-        if (!k->over)
-                log_error(NULL, "%s", why);
-        k->over = k->failed = true;
-}
-
-int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights)
-{
-        bool waited = outbox_waits(&k->outbox);
-        int r = outbox_send(&k->outbox, packet, len, rights);
-        if (r == -EOVERFLOW)
-                lost(k, "the server does not read its answers");
-        else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* of these, the end of the socket tells */
-                log_error(NULL, "cannot answer the server: %s", strerror(-r));
-        if (!waited && outbox_waits(&k->outbox))
-                watch_server_for(k, EPOLLOUT);
-        return r;
-}
-
-void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
-{
-        const struct outbox_rights rights = {.fd = fd};
-        keeper_reply_with(k, packet, len, &rights);
-}
-
-void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
-{
-        struct keeper_failed failed = {.type = KEEPER_FAILED, .number = number, .err = *err};
-        keeper_reply(k, &failed, sizeof failed, -1);
-}
-
-void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret)
-{
-        struct cgroup_usage usage;
-        ret->read_us = clock_us();
-        if (sandbox_usage(sandbox, &usage))
-                counters_tell(&usage, ret);
-}
-
-/* Removes a dead sandbox's groups, at once or when the kernel lets us. */
-static void bury(struct keeper *k, struct cgroup *cgroup)
-{
-        struct keeper_remains *r;
-        if (!cgroup || cgroup_try_free(cgroup) == 0)
-                return;
-        r = malloc(sizeof *r);
-        if (!r) {
-                cgroup_free(cgroup);
-                return;
-        }
-        *r = (struct keeper_remains){k->remains, cgroup, clock_us() + DEATH_PATIENCE_US};
-        k->remains = r;
-}
 
 static void bury_remains(struct keeper *k, int64_t now)
 {
@@ -161,51 +62,18 @@ static void bury_remains(struct keeper *k, int64_t now)
         }
 }
 
-struct stock_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits)
+static void sandbox_event(struct keeper *k, uint32_t handle)
 {
-        struct cgroup *useless;
-        struct stock_groups groups = stock_take_groups(&k->stock, limits, &useless);
-        bury(k, useless);
-        return groups;
-}
-
-void keeper_finish(struct keeper *k, struct cell *cell)
-{
-        struct sandbox *sb = cell->sandbox;
-        if (cell->state == CELL_ENDING) {
-                const struct keeper_about ended = {
-                        .type = KEEPER_ENDED, .number = cell->number, .sandbox = cell->handle};
-                k->ending--;
-                keeper_reply(k, &ended, sizeof ended, -1);
-        }
-        if (sb->pid > 0) { /* when it dies at last, we come back here */
-                log_error(sb->id, "the kernel does not end it; left alone");
-                cell->state = CELL_LOST;
+        struct sandbox_entry *entry = sandbox_table_find(&k->table, handle);
+        if (!entry || !sandbox_try_reap(entry->sandbox))
                 return;
-        }
-        struct cgroup *cgroup = TAKE(sb->cgroup);
-        stock_add_netns(&k->stock, &sb->netns);
-        /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
-         * with a network, connections that the kernel is still taking leave of. */
-        if (!sb->direct && !sb->network)
-                stock_add_groups(&k->stock, &cgroup, &sb->user);
-        cells_drop(&k->cells, cell);
-        sandbox_free(sb);
-        bury(k, cgroup);
+        keeper_unwatch(k, entry->sandbox->pidfd);
+        handle_death(k, entry);
 }
 
-static void cell_event(struct keeper *k, uint32_t handle)
+void handle_ready(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
-        struct cell *cell = cells_find(&k->cells, handle);
-        if (!cell || !sandbox_try_reap(cell->sandbox))
-                return;
-        unwatch(k, cell->sandbox->pidfd);
-        handle_death(k, cell);
-}
-
-void handle_ready(struct keeper *k, struct cell *cell, const union dispatch_packet *packet)
-{
-        (void)k, (void)cell, (void)packet;
+        (void)k, (void)entry, (void)packet;
         log_info(NULL, "ready");
         notify("READY=1");
 }
@@ -213,27 +81,27 @@ void handle_ready(struct keeper *k, struct cell *cell, const union dispatch_pack
 static void take_packet(struct keeper *k, const union dispatch_packet *packet, size_t len)
 {
         const struct dispatch_rule *rule = NULL;
-        struct cell *cell = NULL;
+        struct sandbox_entry *entry = NULL;
         const char *wrong = dispatch_check(packet, len, &rule);
         if (!wrong && rule->states) {
-                cell = cells_find(&k->cells, packet->about.sandbox);
-                if (!cell || !(cell->state & rule->states))
+                entry = sandbox_table_find(&k->table, packet->about.sandbox);
+                if (!entry || !(entry->state & rule->states))
                         wrong = "a sandbox that is not there";
         }
         if (wrong) {
                 log_error(NULL, "the server sent %s%s%s", wrong, rule ? " to " : "", rule ? rule->name : "");
-                lost(k, "the server is not to be trusted any more");
+                keeper_lost(k, "the server is not to be trusted any more");
                 return;
         }
-        rule->handle(k, cell, packet);
+        rule->handle(k, entry, packet);
 }
 
 static void server_closed(struct keeper *k)
 {
-        unwatch(k, k->setup->socket);
+        keeper_unwatch(k, k->setup->socket);
         /* Its death follows; it need not be waited for, unless it was told to go. */
         if (k->stop_by == 0)
-                lost(k, "the server has closed its socket");
+                keeper_lost(k, "the server has closed its socket");
 }
 
 static void hear_server(struct keeper *k)
@@ -250,7 +118,7 @@ static void hear_server(struct keeper *k)
                         return;
                 }
                 if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-                        lost(k, "the server sent more than there is room for");
+                        keeper_lost(k, "the server sent more than there is room for");
                 else
                         take_packet(k, &packet, (size_t)n);
         }
@@ -265,7 +133,7 @@ static void server_event(struct keeper *k)
         if (outbox_flush(&k->outbox) < 0)
                 server_closed(k);
         else if (!outbox_waits(&k->outbox))
-                watch_server_for(k, EPOLLIN);
+                keeper_watch_server_for(k, EPOLLIN);
 }
 
 static void server_died(struct keeper *k)
@@ -274,7 +142,7 @@ static void server_died(struct keeper *k)
         if (sys_wait(k->setup->server, &status, __WALL | WNOHANG, NULL) == 0)
                 return;
         k->server_gone = true;
-        unwatch(k, k->setup->server_pidfd);
+        keeper_unwatch(k, k->setup->server_pidfd);
         if (k->stop_by != 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
                 k->over = true;
                 return;
@@ -312,7 +180,7 @@ static void signalled(struct keeper *k)
                 k->stop_by = clock_us() + STOP_PATIENCE_US;
                 tell_server(k, KEEPER_STOP);
         } else {
-                lost(k, "told to stop again: everything is killed");
+                keeper_lost(k, "told to stop again: everything is killed");
         }
 }
 
@@ -320,14 +188,14 @@ static void signalled(struct keeper *k)
 static void tick(struct keeper *k, int64_t now)
 {
         bury_remains(k, now);
-        stock_tidy(&k->stock, now);
+        spare_tidy(&k->spare, now);
         if (k->freezing > 0 || k->ending > 0)
                 for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
-                        handle_look(k, &k->cells.all[i], now);
+                        handle_look(k, &k->table.all[i], now);
         if (k->egress.start_at != 0 && now >= k->egress.start_at && k->stop_by == 0)
                 keeper_egress_start(k);
         if (k->stop_by != 0 && now >= k->stop_by)
-                lost(k, "the server did not stop in time: everything is killed");
+                keeper_lost(k, "the server did not stop in time: everything is killed");
 }
 
 /* How long to wait, in ms; and when the next look is due. */
@@ -336,7 +204,7 @@ static int patience(struct keeper *k, bool idle)
         int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
                        : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US
                                                          : -1;
-        int64_t due = stock_due(&k->stock);
+        int64_t due = spare_due(&k->spare);
         if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
                 due = k->egress.start_at;
         const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();
@@ -350,7 +218,7 @@ static int patience(struct keeper *k, bool idle)
                 k->tick_at = now + wait;
         int ms = wait < 0 ? -1 : k->tick_at <= now ? 0 : (int)((k->tick_at - now + 999) / 1000);
         int rest = idle ? 0 : IDLE_MS;
-        if (stock_wants(&k->stock) && (ms < 0 || ms > rest))
+        if (spare_wants(&k->spare) && (ms < 0 || ms > rest))
                 ms = rest;
         return ms;
 }
@@ -377,16 +245,16 @@ static void loop(struct keeper *k)
                         else if (events[i].data.u64 == ON_SIGNAL)
                                 signalled(k);
                         else if (events[i].data.u64 == ON_VIEW)
-                                stock_hear(&k->stock);
+                                spare_hear(&k->spare);
                         else
-                                cell_event(k, (uint32_t)events[i].data.u64);
+                                sandbox_event(k, (uint32_t)events[i].data.u64);
                 }
                 int64_t now = k->tick_at == INT64_MAX ? 0 : clock_us();
                 if (k->tick_at != INT64_MAX && now >= k->tick_at) {
                         k->tick_at = INT64_MAX;
                         tick(k, now);
-                } else if (idle && stock_wants(&k->stock)) {
-                        stock_make(&k->stock);
+                } else if (idle && spare_wants(&k->spare)) {
+                        spare_make(&k->spare);
                 }
         }
 }
@@ -400,15 +268,15 @@ static void end_all(struct keeper *k)
         keeper_egress_done(&k->egress);
         keeper_imager_done(&k->imager);
         for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
-                if (k->cells.all[i].state != CELL_FREE)
-                        sandbox_kill(k->cells.all[i].sandbox);
+                if (k->table.all[i].state != SANDBOX_FREE)
+                        sandbox_kill(k->table.all[i].sandbox);
         if (!k->server_gone && sys_poll(&fd, 1, DEATH_PATIENCE_US) > 0)
                 sys_wait(k->setup->server, NULL, __WALL, NULL);
         for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++) {
-                struct cell *cell = &k->cells.all[i];
-                if (cell->state == CELL_FREE)
+                struct sandbox_entry *entry = &k->table.all[i];
+                if (entry->state == SANDBOX_FREE)
                         continue;
-                struct sandbox *sb = cell->sandbox;
+                struct sandbox *sb = entry->sandbox;
                 fd.fd = sb->pidfd;
                 int64_t left = until - clock_us();
                 if (!sandbox_try_reap(sb) && left > 0 && sys_poll(&fd, 1, left) > 0)
@@ -417,7 +285,7 @@ static void end_all(struct keeper *k)
                         log_error(sb->id, "the kernel does not end it; left alone");
                 else
                         sandbox_free(sb);
-                cells_drop(&k->cells, cell);
+                sandbox_table_remove(&k->table, entry);
         }
         while (k->remains) {
                 struct keeper_remains *r = k->remains;
@@ -458,17 +326,17 @@ static int prepare(struct keeper *k)
         k->program = program_open_init();
         int r = k->signals < 0 || k->epoll < 0 ? -errno : k->program < 0 ? k->program : 0;
         if (r == 0)
-                r = watch(k, k->setup->socket, ON_SERVER);
+                r = keeper_watch(k, k->setup->socket, ON_SERVER);
         if (r == 0)
-                r = watch(k, k->setup->server_pidfd, ON_SERVER_DEATH);
+                r = keeper_watch(k, k->setup->server_pidfd, ON_SERVER_DEATH);
         if (r == 0)
-                r = watch(k, k->signals, ON_SIGNAL);
+                r = keeper_watch(k, k->signals, ON_SIGNAL);
         if (r < 0) {
                 log_error(NULL, "cannot begin: %s", strerror(-r));
                 return r;
         }
         k->outbox.socket = k->setup->socket;
-        if (k->stock.left[0] >= 0 && watch(k, k->stock.left[0], ON_VIEW) < 0)
+        if (k->spare.left[0] >= 0 && keeper_watch(k, k->spare.left[0], ON_VIEW) < 0)
                 log_error(NULL, "every sandbox builds its own view: it cannot be heard of others");
         keeper_egress_start(k); /* before all else that the server hears of us */
         prepare_groups(k);
@@ -487,7 +355,7 @@ int keeper_run(const struct keeper_setup *setup)
         struct rlimit files = {0};
         getrlimit(RLIMIT_NOFILE, &files);
         k->files_max = files.rlim_cur;
-        stock_init(&k->stock, k->privileged, k->files_max);
+        spare_init(&k->spare, k->privileged, k->files_max);
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);
         keeper_docker_init(&k->docker);
@@ -497,7 +365,7 @@ int keeper_run(const struct keeper_setup *setup)
                 loop(k);
         end_all(k);
         outbox_done(&k->outbox);
-        stock_done(&k->stock);
+        spare_done(&k->spare);
         cgroup_free(k->quota);
         cgroup_home_free(k->home);
         sys_close(k->program);

@@ -1,6 +1,4 @@
-/* keeper/spawn/sandbox.h -- makes sandboxes, ends them, reads their counters.
- *
- * This is what needs privilege, when there is any.  It parses nothing. */
+/* keeper/spawn/sandbox.h -- one sandbox: reads its counters, and ends it.  assemble.h makes it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +11,7 @@
 #include "jail/netns.h"
 #include "jail/spec.h"
 
-struct nursery;
+struct spawn;
 
 /* What is done with a sandbox that another process made for us, see engine/docker.h. */
 struct sandbox_remote {
@@ -35,7 +33,7 @@ struct sandbox {
         unsigned host_uid;       /* the code's, outside */
         bool user_root;          /* it is called root inside */
         int image;               /* the root of its image, which is not removed meanwhile; -1: none */
-        struct nursery *nursery; /* what the child starts from */
+        struct spawn *spawn;     /* memory of the child, see spawn_new(); owned */
         bool host_workspace;     /* a directory of the host, not a private one */
         bool ready;              /* init said so */
         int64_t ready_us;        /* when, by init's clock; 0: that is not our clock */
@@ -83,16 +81,6 @@ struct sandbox_parts {
         const struct sandbox_image *image; /* NULL: a view of this machine */
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1})
-
-/* Whether this process has the right to make network namespaces for others, and to tell who is
- * who: root's. */
-bool sandbox_is_privileged(void);
-
-/* Starts making one.  Returns once the walls are under way; whether all stand is known
- * when init says INIT_READY, see sandbox_wait_ready().  Network and image are those of parts, not of
- * options. */
-int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
-                     uint32_t walls_down, struct sandbox **ret, struct cella_err *err);
 
 /* Waits for init to be there.  An error says which wall could not be raised. */
 int sandbox_wait_ready(struct sandbox *sandbox, struct cella_err *err);

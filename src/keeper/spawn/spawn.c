@@ -20,7 +20,7 @@
 
 /* What the child needs until it has become init; it shares our memory, so this has to stay at
  * least as long.  See sys_spawn(). */
-struct nursery {
+struct spawn {
         struct sys_stack stack;
         struct jail_spec spec;
         int control, program;
@@ -28,22 +28,12 @@ struct nursery {
         int trees[INIT_MOUNTS_MAX];
 };
 
-/* The last that was left, its pages still there. */
-static struct nursery *spare_nursery;
-
-struct nursery *nursery_take(void)
+struct spawn *spawn_new(void)
 {
-        struct nursery *spare = __atomic_exchange_n(&spare_nursery, NULL, __ATOMIC_ACQ_REL);
-        return spare ? spare : malloc(sizeof *spare);
+        return malloc(sizeof(struct spawn));
 }
 
-void nursery_leave(struct sandbox *sb)
-{
-        struct nursery *n = TAKE(sb->nursery);
-        free(__atomic_exchange_n(&spare_nursery, n, __ATOMIC_ACQ_REL));
-}
-
-int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
+int spawn_make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
 {
         const struct timeval patience = {.tv_sec = INIT_PATIENCE_S};
         int pair[2];
@@ -81,7 +71,7 @@ static uint64_t clone_flags(const struct jail_spec *spec)
  * only those that are passed on here.  init closes all others once more (jail/enter.c). */
 static void become_init(void *arg)
 {
-        struct nursery *n = arg;
+        struct spawn *n = arg;
         char *const argv[] = {"init", NULL}, *const env[] = {NULL};
         struct cella_err err = {0};
         char path[32];
@@ -108,10 +98,10 @@ failed:
         sys_exit(1);
 }
 
-int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err)
+int spawn_child(struct sandbox *sb, struct making *m, struct cella_err *err)
 {
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
-        struct nursery *n = sb->nursery;
+        struct spawn *n = sb->spawn;
         n->spec = m->spec;
         n->control = m->child_control;
         n->program = m->program;

@@ -2,15 +2,14 @@
 #pragma once
 #include "keeper/spawn/making.h"
 
-struct nursery;
+struct spawn;
 
-/* What a child starts from.  NULL: there is no memory. */
-struct nursery *nursery_take(void);
-/* The child is dead, and nothing of it is needed any more. */
-void nursery_leave(struct sandbox *sb);
+/* Memory that the child uses until it has executed init: its stack among others.  The caller frees it with
+ * free(), not before the child is dead.  NULL: no memory. */
+struct spawn *spawn_new(void);
 
-/* sb->control, and the child's end of it, m->child_control. */
-int nursery_make_control(struct sandbox *sb, struct making *m, struct cella_err *err);
+/* Makes the socket to init: sb->control, and the child's end, m->child_control. */
+int spawn_make_control(struct sandbox *sb, struct making *m, struct cella_err *err);
 
-/* sb->pid and sb->pidfd. */
-int nursery_spawn(struct sandbox *sb, struct making *m, struct cella_err *err);
+/* Clones the child, which executes init.  Uses sb->spawn; sets sb->pid and sb->pidfd. */
+int spawn_child(struct sandbox *sb, struct making *m, struct cella_err *err);

@@ -1,4 +1,4 @@
-#include "keeper/process/stock.h"
+#include "keeper/process/spare.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -18,18 +18,18 @@
         3000000 /* how long a view is copied: the host may have changed since, ldconfig makes a new file */
 #define VIEW_OLD_US 2500000     /* from then on the next sandbox leaves a new one */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
-#define SHELF_US 3000000        /* what nobody needed for so long goes */
+#define UNUSED_US 3000000       /* what nobody needed for so long goes */
 /* A group has twenty at most, its user namespace one, a network namespace seven; and most descriptors are for
  * sandboxes that live. */
 #define DESCRIPTORS_EACH 60
 
-static void drop_view(struct stock *s)
+static void drop_view(struct spare *s)
 {
         sys_close(TAKE_FD(s->view));
 }
 
 /* Half a message must not hold us. */
-static int open_left(struct stock *s)
+static int open_left(struct spare *s)
 {
         const struct timeval patience = {.tv_usec = 1000};
         int r = message_pair(s->left);
@@ -41,21 +41,21 @@ static int open_left(struct stock *s)
                               sizeof patience);
 }
 
-static void close_left(struct stock *s)
+static void close_left(struct spare *s)
 {
         sys_close(TAKE_FD(s->left[0]));
         sys_close(TAKE_FD(s->left[1]));
 }
 
-void stock_init(struct stock *s, bool privileged, uint64_t files_max)
+void spare_init(struct spare *s, bool privileged, uint64_t files_max)
 {
         const uint64_t share = files_max / DESCRIPTORS_EACH;
         s->makes = privileged;
-        s->groups_max = share < STOCK_GROUPS ? (unsigned)share : STOCK_GROUPS;
-        s->netns_shelf.max = share < STOCK_AHEAD   ? STOCK_AHEAD
-                             : share < STOCK_NETNS ? (unsigned)share
-                                                   : STOCK_NETNS;
-        if (s->groups_max <= STOCK_RESTING)
+        s->groups_max = share < SPARE_GROUPS ? (unsigned)share : SPARE_GROUPS;
+        s->netns_count.max = share < SPARE_AHEAD   ? SPARE_AHEAD
+                             : share < SPARE_NETNS ? (unsigned)share
+                                                   : SPARE_NETNS;
+        if (s->groups_max <= SPARE_RESTING)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
         /* To go into a mount namespace takes the right to change one's root. */
@@ -63,30 +63,30 @@ void stock_init(struct stock *s, bool privileged, uint64_t files_max)
                 close_left(s);
 }
 
-void stock_done(struct stock *s)
+void spare_done(struct spare *s)
 {
         drop_view(s);
         close_left(s);
-        while (s->netns_shelf.n > 0)
-                netns_let_go(&s->netns[--s->netns_shelf.n]);
+        while (s->netns_count.n > 0)
+                netns_let_go(&s->netns[--s->netns_count.n]);
         for (; s->n_groups > 0; s->n_groups--) {
-                struct stock_groups *groups = &s->groups[s->first_group++ % STOCK_GROUPS];
+                struct spare_groups *groups = &s->groups[s->first_group++ % SPARE_GROUPS];
                 cgroup_free(groups->cgroup);
                 sys_close(groups->user);
         }
 }
 
-static bool has_room(const struct stock_shelf *shelf)
+static bool has_room(const struct spare_count *count)
 {
-        return shelf->n < STOCK_AHEAD && shelf->n < shelf->max;
+        return count->n < SPARE_AHEAD && count->n < count->max;
 }
 
-bool stock_wants(const struct stock *s)
+bool spare_wants(const struct spare *s)
 {
-        return s->makes && has_room(&s->netns_shelf);
+        return s->makes && has_room(&s->netns_count);
 }
 
-void stock_make(struct stock *s)
+void spare_make(struct spare *s)
 {
         struct netns_visit visit;
         struct netns_kept made = NETNS_NONE;
@@ -99,10 +99,10 @@ void stock_make(struct stock *s)
         }
         if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
                 s->fresh.len = 0; /* none is used twice then */
-        s->netns[s->netns_shelf.n++] = made;
+        s->netns[s->netns_count.n++] = made;
 }
 
-void stock_hear(struct stock *s)
+void spare_hear(struct spare *s)
 {
         struct message message;
         /* Without a descriptor left there is none for it either: then it has gone, and the next one leaves
@@ -118,49 +118,49 @@ void stock_hear(struct stock *s)
         message_close_fds(&message);
 }
 
-static bool is_fresh(const struct stock *s, int64_t now)
+static bool is_fresh(const struct spare *s, int64_t now)
 {
         return s->view >= 0 && now - s->view_built < VIEW_US;
 }
 
-static int64_t shelf_due(const struct stock_shelf *shelf)
+static int64_t count_due(const struct spare_count *count)
 {
-        return shelf->n > STOCK_AHEAD ? shelf->seen + SHELF_US : INT64_MAX;
+        return count->n > SPARE_AHEAD ? count->seen + UNUSED_US : INT64_MAX;
 }
 
-int64_t stock_due(const struct stock *s)
+int64_t spare_due(const struct spare *s)
 {
         int64_t due = s->view >= 0 ? s->view_built + VIEW_US : INT64_MAX;
-        return shelf_due(&s->netns_shelf) < due ? shelf_due(&s->netns_shelf) : due;
+        return count_due(&s->netns_count) < due ? count_due(&s->netns_count) : due;
 }
 
 /* How many are to stay. */
-static unsigned shelf_needs(struct stock_shelf *shelf, int64_t now)
+static unsigned count_needs(struct spare_count *count, int64_t now)
 {
-        if (now - shelf->seen < SHELF_US)
-                return shelf->n;
-        const unsigned needed = shelf->n - (shelf->least > STOCK_AHEAD ? shelf->least - STOCK_AHEAD : 0);
-        shelf->least = needed;
-        shelf->seen = now;
+        if (now - count->seen < UNUSED_US)
+                return count->n;
+        const unsigned needed = count->n - (count->least > SPARE_AHEAD ? count->least - SPARE_AHEAD : 0);
+        count->least = needed;
+        count->seen = now;
         return needed;
 }
 
-void stock_tidy(struct stock *s, int64_t now)
+void spare_tidy(struct spare *s, int64_t now)
 {
         if (!is_fresh(s, now))
                 drop_view(s);
-        for (unsigned needed = shelf_needs(&s->netns_shelf, now); s->netns_shelf.n > needed;)
-                netns_let_go(&s->netns[--s->netns_shelf.n]);
+        for (unsigned needed = count_needs(&s->netns_count, now); s->netns_count.n > needed;)
+                netns_let_go(&s->netns[--s->netns_count.n]);
 }
 
 /* Whether the next sandbox should leave one, because there is none or it is soon too old. */
-static bool wants_view(const struct stock *s, int64_t now)
+static bool wants_view(const struct spare *s, int64_t now)
 {
         const bool is_old = s->view < 0 || now - s->view_built >= VIEW_OLD_US;
         return is_old && now - s->view_asked >= VIEW_PATIENCE_US;
 }
 
-enum jail_view stock_view(struct stock *s, int *ret_fd)
+enum jail_view spare_view(struct spare *s, int *ret_fd)
 {
         const int64_t now = clock_us();
         *ret_fd = -1;
@@ -179,39 +179,39 @@ enum jail_view stock_view(struct stock *s, int *ret_fd)
 }
 
 /* The place of the one that is taken. */
-static unsigned shelf_take(struct stock_shelf *shelf)
+static unsigned count_take(struct spare_count *count)
 {
-        if (--shelf->n < shelf->least)
-                shelf->least = shelf->n;
-        return shelf->n;
+        if (--count->n < count->least)
+                count->least = count->n;
+        return count->n;
 }
 
-struct netns_kept stock_take_netns(struct stock *s)
+struct netns_kept spare_take_netns(struct spare *s)
 {
-        if (s->netns_shelf.n == 0)
+        if (s->netns_count.n == 0)
                 return NETNS_NONE;
-        return s->netns[shelf_take(&s->netns_shelf)];
+        return s->netns[count_take(&s->netns_count)];
 }
 
 /* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right
  * over it. */
-void stock_add_netns(struct stock *s, struct netns_kept *netns)
+void spare_add_netns(struct spare *s, struct netns_kept *netns)
 {
-        if (netns->fd >= 0 && s->netns_shelf.n < s->netns_shelf.max && netns_is_as_new(netns, &s->fresh))
-                s->netns[s->netns_shelf.n++] = netns_take(netns);
+        if (netns->fd >= 0 && s->netns_count.n < s->netns_count.max && netns_is_as_new(netns, &s->fresh))
+                s->netns[s->netns_count.n++] = netns_take(netns);
 }
 
 /* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes
  * for each that is made. */
-struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits *limits,
+struct spare_groups spare_take_groups(struct spare *s, const struct cella_limits *limits,
                                       struct cgroup **ret_useless)
 {
-        const struct stock_groups none = {.user = -1};
+        const struct spare_groups none = {.user = -1};
         *ret_useless = NULL;
-        if (s->n_groups <= STOCK_RESTING)
+        if (s->n_groups <= SPARE_RESTING)
                 return none;
-        struct stock_groups groups = s->groups[s->first_group];
-        s->first_group = (s->first_group + 1) % STOCK_GROUPS;
+        struct spare_groups groups = s->groups[s->first_group];
+        s->first_group = (s->first_group + 1) % SPARE_GROUPS;
         s->n_groups--;
         if (cgroup_renew(groups.cgroup, limits))
                 return groups;
@@ -220,12 +220,12 @@ struct stock_groups stock_take_groups(struct stock *s, const struct cella_limits
         return none;
 }
 
-void stock_add_groups(struct stock *s, struct cgroup **cgroup, int *user)
+void spare_add_groups(struct spare *s, struct cgroup **cgroup, int *user)
 {
         if (!*cgroup || s->n_groups >= s->groups_max)
                 return;
         cgroup_unthrottle(*cgroup);
         if (cgroup_may_serve_again(*cgroup))
-                s->groups[(s->first_group + s->n_groups++) % STOCK_GROUPS] =
-                        (struct stock_groups){TAKE(*cgroup), TAKE_FD(*user)};
+                s->groups[(s->first_group + s->n_groups++) % SPARE_GROUPS] =
+                        (struct spare_groups){TAKE(*cgroup), TAKE_FD(*user)};
 }

@@ -1,0 +1,118 @@
+#include "keeper/process/keeper.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "keeper/process/log.h"
+
+#define DEATH_PATIENCE_US 10000000
+
+int keeper_watch(struct keeper *k, int fd, uint64_t what)
+{
+        struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
+        return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* For requests, or for room to answer. */
+void keeper_watch_server_for(struct keeper *k, uint32_t events)
+{
+        struct epoll_event event = {.events = events, .data.u64 = ON_SERVER};
+        epoll_ctl(k->epoll, EPOLL_CTL_MOD, k->setup->socket, &event);
+}
+
+void keeper_unwatch(struct keeper *k, int fd)
+{
+        epoll_ctl(k->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void keeper_lost(struct keeper *k, const char *why)
+{
+        if (!k->over)
+                log_error(NULL, "%s", why);
+        k->over = k->failed = true;
+}
+
+int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights)
+{
+        bool waited = outbox_waits(&k->outbox);
+        int r = outbox_send(&k->outbox, packet, len, rights);
+        if (r == -EOVERFLOW)
+                keeper_lost(k, "the server does not read its answers");
+        else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* of these, the end of the socket tells */
+                log_error(NULL, "cannot answer the server: %s", strerror(-r));
+        if (!waited && outbox_waits(&k->outbox))
+                keeper_watch_server_for(k, EPOLLOUT);
+        return r;
+}
+
+void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd)
+{
+        const struct outbox_rights rights = {.fd = fd};
+        keeper_reply_with(k, packet, len, &rights);
+}
+
+void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err)
+{
+        struct keeper_failed failed = {.type = KEEPER_FAILED, .number = number, .err = *err};
+        keeper_reply(k, &failed, sizeof failed, -1);
+}
+
+void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret)
+{
+        struct cgroup_usage usage;
+        ret->read_us = clock_us();
+        if (sandbox_usage(sandbox, &usage))
+                counters_tell(&usage, ret);
+}
+
+/* Removes a dead sandbox's groups, at once or when the kernel lets us. */
+static void bury(struct keeper *k, struct cgroup *cgroup)
+{
+        struct keeper_remains *r;
+        if (!cgroup || cgroup_try_free(cgroup) == 0)
+                return;
+        r = malloc(sizeof *r);
+        if (!r) {
+                cgroup_free(cgroup);
+                return;
+        }
+        *r = (struct keeper_remains){k->remains, cgroup, clock_us() + DEATH_PATIENCE_US};
+        k->remains = r;
+}
+
+struct spare_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits)
+{
+        struct cgroup *useless;
+        struct spare_groups groups = spare_take_groups(&k->spare, limits, &useless);
+        bury(k, useless);
+        return groups;
+}
+
+void keeper_finish(struct keeper *k, struct sandbox_entry *entry)
+{
+        struct sandbox *sb = entry->sandbox;
+        if (entry->state == SANDBOX_ENDING) {
+                const struct keeper_about ended = {
+                        .type = KEEPER_ENDED, .number = entry->number, .sandbox = entry->handle};
+                k->ending--;
+                keeper_reply(k, &ended, sizeof ended, -1);
+        }
+        if (sb->pid > 0) { /* when it dies at last, we come back here */
+                log_error(sb->id, "the kernel does not end it; left alone");
+                entry->state = SANDBOX_LOST;
+                return;
+        }
+        struct cgroup *cgroup = TAKE(sb->cgroup);
+        spare_add_netns(&k->spare, &sb->netns);
+        /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
+         * with a network, connections that the kernel is still taking leave of. */
+        if (!sb->direct && !sb->network)
+                spare_add_groups(&k->spare, &cgroup, &sb->user);
+        sandbox_table_remove(&k->table, entry);
+        sandbox_free(sb);
+        bury(k, cgroup);
+}

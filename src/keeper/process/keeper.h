@@ -1,0 +1,120 @@
+/* keeper/process/keeper.h -- the state of the keeper process, and what its request handlers need.
+ *
+ * One thread.  Functions that fail in a way that the keeper cannot survive set k->over. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "keeper/process/outbox.h"
+#include "keeper/process/sandbox_table.h"
+#include "keeper/process/spare.h"
+#include "keeper/process/workspace.h"
+#include "keeper/spawn/child.h"
+#include "keeper/spawn/docker_process.h"
+#include "keeper/spawn/egress_process.h"
+
+#define KEEPER_TICK_US 2000
+
+struct keeper_setup {
+        int socket; /* to the server, see wire/keeper.h */
+        pid_t server;
+        int server_pidfd;
+        struct workspace_policy policy;
+        int volumes;              /* state/volumes, see volume.h; -1: none here */
+        const char *images_state; /* the state directory whose images are used; store: STATE/images */
+        const char *store;
+        const char *imager_program; /* cella-image; NULL: not installed.  It runs as policy.owner: */
+        bool imager_change_user;
+        unsigned imager_gid;
+};
+
+/* Groups that the kernel was not done with when their sandbox was. */
+struct keeper_remains {
+        struct keeper_remains *next;
+        struct cgroup *cgroup;
+        int64_t until;
+};
+
+struct keeper_egress {
+        struct egress_process process;
+        int64_t begun;    /* when it was started */
+        int64_t start_at; /* when the next one is; 0: there is one */
+        int64_t delay;    /* before the one after that */
+};
+
+struct keeper_imager {
+        struct child child;
+        bool lives;      /* there is one */
+        uint32_t wanted; /* the number of a request that waits for its end; 0: none does */
+};
+
+struct keeper_docker {
+        struct docker_process process;
+        bool lives;      /* there is one */
+        uint32_t wanted; /* the number of a request that waits for its end; 0: none does */
+};
+
+struct keeper {
+        const struct keeper_setup *setup;
+        struct sandbox_table table;
+        struct outbox outbox;
+        int epoll, signals;
+        int program;              /* init's, shared by all */
+        struct cgroup_home *home; /* NULL: this user has no groups */
+        struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
+        bool privileged;          /* sandbox_is_privileged() */
+        uint64_t files_max;       /* descriptors that we may have.  Where code is the same user as we, the
+                                   * kernel takes none from us while more than that are on their way: so it
+                                   * may have half as many. */
+        uint64_t ignored;         /* sys_ignored_signals(), which never changes */
+        struct spare spare;
+        struct keeper_egress egress;
+        struct keeper_imager imager;
+        struct keeper_docker docker;
+        struct keeper_remains *remains;
+        unsigned freezing, ending; /* entries in these states */
+        int64_t tick_at;           /* when to look at what no descriptor tells of */
+        int64_t stop_by;           /* when a stopping server is killed; 0: it is not stopping */
+        bool server_gone;
+        int server_status;
+        bool over; /* all must end */
+        bool failed;
+};
+
+/* What epoll returns for a descriptor: one of these, or the handle of a sandbox, which is never so small. */
+enum keeper_event {
+        ON_SERVER = 1,
+        ON_SERVER_DEATH,
+        ON_EGRESS_DEATH,
+        ON_IMAGER_DEATH,
+        ON_DOCKER_DEATH,
+        ON_SIGNAL,
+        ON_VIEW,
+};
+
+/* Has the loop wait until fd is readable.  what: enum keeper_event or a handle.  Returns 0 or -errno. */
+int keeper_watch(struct keeper *k, int fd, uint64_t what);
+void keeper_unwatch(struct keeper *k, int fd);
+/* Waits for requests of the server (EPOLLIN), or until it takes answers again (EPOLLOUT). */
+void keeper_watch_server_for(struct keeper *k, uint32_t events);
+
+/* Logs why, and ends the keeper with a failure. */
+void keeper_lost(struct keeper *k, const char *why);
+
+/* Send an answer to the server.  fd is taken; -1: none.  If the server does not read, the answer waits in
+ * k->outbox. */
+void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
+int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights);
+void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);
+
+/* Control groups with these limits that are ready to be reused, which the caller frees; .cgroup is NULL if
+ * there are none. */
+struct spare_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits);
+
+/* Reads the counters of a sandbox. */
+void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret);
+
+/* A sandbox has ended, or cannot be ended: answers the request that waits for it, keeps its reusable parts
+ * and frees the rest. */
+void keeper_finish(struct keeper *k, struct sandbox_entry *entry);

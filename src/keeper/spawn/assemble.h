@@ -1,0 +1,15 @@
+/* keeper/spawn/assemble.h -- makes sandboxes.
+ *
+ * This is the part that needs privilege, if there is any.  It parses nothing. */
+#pragma once
+#include "keeper/spawn/sandbox.h"
+
+/* Whether this process is root in the first user namespace: it can make namespaces for others and
+ * choose their users. */
+bool sandbox_is_privileged(void);
+
+/* Starts to make a sandbox, and returns while init is still setting it up.  Success is known when init sends
+ * INIT_READY, see sandbox_wait_ready().  The network and the image are those of parts, not of options.
+ * walls_down: walls to leave out, for tests.  The caller frees *ret with sandbox_free(). */
+int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
+                     uint32_t walls_down, struct sandbox **ret, struct cella_err *err);
