@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "audit/audit.h"
 #include "audit/db.h"
 #include "base/clock.h"
 

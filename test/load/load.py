@@ -66,7 +66,7 @@ def main():
         # 2 to 28 s, longer ones no more than short ones.  That it does not go on is the soak's to show.
         t.check(not options.memory or after["keeper_kb"] - before["keeper_kb"] < 512, "memory of the keeper within +512 kB",
                 f"{before['keeper_kb']} -> {after['keeper_kb']} kB, {after['keeper_kb'] / before['keeper_kb'] - 1:+.1%}")
-        # As in keeper/process/stock.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
+        # As in keeper/process/spare.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
         t.check(after["resting"] <= 64 + 1, "few control groups rest", after["resting"])
         t.check(after["group_fds"] <= 14 * (after["resting"] + after["processes"]), "and few of their files are open", after["group_fds"])
         t.check(after["network_fds"] <= 7 * (64 + after["processes"]) + 2, "few network namespaces rest", after["network_fds"])

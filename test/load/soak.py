@@ -170,7 +170,7 @@ def main():
         for name in ("server_kb", "keeper_kb"):
             t.check(last[name] <= first[name] * 1.1 + 256, f"memory of the {name[:6]} within 10 % and 256 kB",
                     f"{first[name]} (the most of the first three rows; {table[0][name]} in the first) -> {last[name]} kB")
-        # As in keeper/process/stock.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
+        # As in keeper/process/spare.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
         t.check(last["resting"] <= 64 + 1, "few control groups rest", last["resting"])
         t.check(last["group_fds"] <= 14 * (last["resting"] + last["processes"]), "and few of their files are open", last["group_fds"])
         t.check(last["network_fds"] <= 7 * (64 + last["processes"]) + 2, "few network namespaces rest", last["network_fds"])
