@@ -106,9 +106,9 @@ static int check_file(int fd, struct cella_err *err)
         if (st.st_mode & 0177) {
                 err_say(err, CELLA_INTERNAL, -EPERM, "%s has mode %04o: others may have read it",
                         SECRET_KEY_FILE, (unsigned)st.st_mode & 07777);
-                return err_hint(err,
-                                "if they have not: chmod 600 it in the state directory; otherwise remove it and "
-                                "the file 'secrets', and set the secrets again, changed");
+                return err_hint(
+                        err, "if they have not: chmod 600 it in the state directory; otherwise remove it and "
+                             "the file 'secrets', and set the secrets again, changed");
         }
         return 0;
 }
