@@ -5,7 +5,7 @@
 
 #include "base/id.h"
 #include "cella.h"
-#include "core/settings.h"
+#include "core/settings/settings.h"
 
 enum capability {
         MAY_EXEC = 1u << 0,

@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "core/caller.h"
 #include "core/refusal.h"
-#include "core/settings.h"
+#include "core/settings/settings.h"
 #include "engine/keeper_link.h"
 #include "engine/violation.h"
 #include "secret/store.h"
@@ -86,35 +86,6 @@ struct box {
         uint32_t walls, missing;
         struct cella_err unable; /* why it can run nothing; kind CELLA_OK if it can */
 };
-
-struct box_options {
-        uv_loop_t *loop;
-        int keeper_fd;
-        struct state *state;          /* borrowed */
-        struct secret_store *secrets; /* borrowed; NULL: they cannot be had, */
-        struct cella_err no_secrets;  /* for this reason */
-        const char *directory;
-        const char *store; /* of images; NULL: in that directory */
-        json_t *settings;  /* taken; checked */
-        void (*on_keeper_lost)(void *userdata, const char *why);
-        void (*on_keeper_event)(void *userdata, uint32_t type); /* KEEPER_STOP, KEEPER_RELOAD */
-        void *userdata;
-};
-
-int box_new(const struct box_options *options, struct box **ret, struct cella_err *err);
-struct box *box_free(struct box *box);
-
-/* No answer of the keeper, or of the other engine, reaches this context any more. */
-void box_keeper_forget(struct box *box, const void *context);
-
-/* Makes one sandbox to see what this host can enforce; box->probed when it is known. */
-void box_probe(struct box *box, void (*done)(struct box *, void *), void *context);
-
-/* A checked document, taken over. */
-int box_configure(struct box *box, json_t *settings, struct cella_err *err);
-
-/* Nothing new; what runs gets SIGTERM and its grace time, then everything is ended. */
-void box_stop(struct box *box, void (*drained)(struct box *, void *), void *context);
 
 /* Realtime, in milliseconds; and as RFC 3339. */
 int64_t box_now_ms(void);

@@ -7,146 +7,11 @@
 #include "base/err.h"
 #include "core/core.h"
 #include "core/egress.h"
-#include "egress/policy.h"
-
-/* How the room in a message is shared. */
-#define SETTINGS_BLOCKED_MAX 900
-#define REQUEST_BLOCKED_MAX (EGRESS_PATTERNS_MAX - SETTINGS_BLOCKED_MAX)
-#define SETTINGS_TEXT_MAX (64u * 1024)
-#define REQUEST_TEXT_MAX (EGRESS_TEXT_MAX - SETTINGS_TEXT_MAX)
-
-/* ---- the fields ---- */
-
-static int check_pattern(enum policy_list list, const json_t *value, const char *path, struct cella_err *err)
-{
-        const char *text = json_string_value(value), *why = policy_check_pattern(list, text);
-        char shown[64];
-        size_t n = 0;
-        if (!why)
-                return 0;
-        for (; n < sizeof shown - 1 && text[n]; n++) /* part of a character is no text */
-                shown[n] = (char)(text[n] < ' ' || text[n] > '~' ? '?' : text[n]);
-        shown[n] = '\0';
-        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s cannot be '%s': %s", path, shown, why);
-}
-
-static int check_allowed(const json_t *value, const char *path, struct cella_err *err)
-{
-        return check_pattern(POLICY_ALLOWED, value, path, err);
-}
-
-static int check_blocked(const json_t *value, const char *path, struct cella_err *err)
-{
-        return check_pattern(POLICY_BLOCKED, value, path, err);
-}
-
-static int check_private(const json_t *value, const char *path, struct cella_err *err)
-{
-        return check_pattern(POLICY_PRIVATE, value, path, err);
-}
-
-#define PATTERN                                                                                              \
-        .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = EGRESS_PATTERN_MAX - 1
-static const struct field allowed = {PATTERN, .check = check_allowed};
-static const struct field blocked = {PATTERN, .check = check_blocked};
-static const struct field private = {PATTERN, .check = check_private};
-
-const struct field *network_settings_fields(void)
-{
-        static const struct field fields[] = {
-                {.name = "tier",
-                 .type = FIELD_WORD,
-                 .words = tier_words,
-                 .standard = "\"restricted\"",
-                 .help = "restricted: no network; standard: allowed_domains; elevated: any public address"},
-                {.name = "allowed_domains",
-                 .type = FIELD_ARRAY,
-                 .item = &allowed,
-                 .max = EGRESS_PATTERNS_MAX,
-                 .standard = "[]",
-                 .help = "what tier standard may reach: example.com, *.example.com (below it), 192.0.2.1, "
-                         "each with :port or for 80 and 443"},
-                {.name = "blocked_domains",
-                 .type = FIELD_ARRAY,
-                 .item = &blocked,
-                 .max = SETTINGS_BLOCKED_MAX,
-                 .standard = "[]",
-                 .help = "names and addresses that are refused in every tier; without :port on every port"},
-                {.name = "allowed_private",
-                 .type = FIELD_ARRAY,
-                 .item = &private,
-                 .max = EGRESS_PATTERNS_MAX,
-                 .standard = "[]",
-                 .help = "names, addresses and networks (10.0.0.0/8) that may be private, if they are "
-                         "allowed"},
-                {.name = "connections",
-                 .type = FIELD_INTEGER,
-                 .min = 1,
-                 .max = 4096,
-                 .standard = "256",
-                 .help = "open connections of one sandbox"},
-                {.name = "bytes_per_execution",
-                 .type = FIELD_INTEGER,
-                 .min = 1,
-                 .max = INT64_C(1) << 50,
-                 .standard = "1073741824",
-                 .help = "sent and received together"},
-                {.name = "idle_timeout_ms",
-                 .type = FIELD_INTEGER,
-                 .min = 100,
-                 .max = INT64_C(86400000),
-                 .standard = "60000",
-                 .help = "a connection without traffic is closed after this time"},
-                {0}};
-        return fields;
-}
-
-const struct field *network_request_fields(void)
-{
-        static const struct field fields[] = {
-                {.name = "tier",
-                 .type = FIELD_WORD,
-                 .words = tier_words,
-                 .help = "at most what the settings and the key allow"},
-                {.name = "allowed_domains",
-                 .type = FIELD_ARRAY,
-                 .item = &allowed,
-                 .max = EGRESS_PATTERNS_MAX,
-                 .help = "narrows the allowed_domains of the settings to these"},
-                {.name = "blocked_domains",
-                 .type = FIELD_ARRAY,
-                 .item = &blocked,
-                 .max = REQUEST_BLOCKED_MAX,
-                 .help = "refused in addition to the blocked_domains of the settings"},
-                {0}};
-        return fields;
-}
-
-/* With the NUL of each. */
-static size_t text_bytes(const json_t *list)
-{
-        size_t n = 0, i;
-        const json_t *v;
-        json_array_foreach (list, i, v)
-                n += json_string_length(v) + 1;
-        return n;
-}
+#include "core/settings/network_fields.h"
 
 static const json_t *list_of(const struct settings *s, const char *name)
 {
         return json_object_get(json_object_get(s->document, "network"), name);
-}
-
-int network_check_settings(const json_t *document, struct cella_err *err)
-{
-        const json_t *n = json_object_get(document, "network");
-        if (text_bytes(json_object_get(n, "allowed_domains")) +
-                    text_bytes(json_object_get(n, "blocked_domains")) +
-                    text_bytes(json_object_get(n, "allowed_private")) <=
-            SETTINGS_TEXT_MAX)
-                return 0;
-        return err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
-                       "the lists in network must have at most %u bytes together", SETTINGS_TEXT_MAX);
 }
 
 /* ---- narrowing ---- */
@@ -200,9 +65,11 @@ int network_narrow(const struct box *box, const struct caller *caller, const jso
         int r = check_tier(box, caller, tier, word != NULL, err);
         if (r == 0)
                 r = check_list(box, tier, word != NULL, allowed_list, err);
-        if (r == 0 && text_bytes(allowed_list) + text_bytes(blocked_list) > REQUEST_TEXT_MAX)
+        if (r == 0 &&
+            network_list_bytes(allowed_list) + network_list_bytes(blocked_list) > NETWORK_REQUEST_TEXT_MAX)
                 r = err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
-                            "the lists in network must have at most %u bytes together", REQUEST_TEXT_MAX);
+                            "the lists in network must have at most %u bytes together",
+                            NETWORK_REQUEST_TEXT_MAX);
         if (r == 0 && tier != TIER_RESTRICTED)
                 r = egress_check(box, err);
         if (r < 0)
@@ -305,7 +172,7 @@ int network_message(const struct settings *s, const struct network *n, enum egre
         const json_t *all[] = {l.allowed[0], l.allowed[1], l.blocked[0], l.blocked[1], l.private};
         size_t len = sizeof **ret;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-                len += text_bytes(all[i]);
+                len += network_list_bytes(all[i]);
         if (len > sizeof **ret + EGRESS_TEXT_MAX)
                 return -E2BIG;
         struct egress_attach *m = calloc(1, len);

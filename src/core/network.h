@@ -12,19 +12,11 @@
 #include "wire/egress.h"
 
 struct box;
-struct settings;
 
 struct network {
         enum box_tier tier;
         json_t *allowed, *blocked; /* the request's own lists; NULL: it has none */
 };
-
-/* The object `network`: in the settings, and in requests. */
-const struct field *network_settings_fields(void);
-const struct field *network_request_fields(void);
-
-/* The lists of the settings fit into one message beside those of any request. */
-int network_check_settings(const json_t *document, struct cella_err *err);
 
 /* What a request may have; asked: its object, or NULL.  Says what it may not. */
 int network_narrow(const struct box *box, const struct caller *caller, const json_t *asked,

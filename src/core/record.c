@@ -2,12 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "core/about.h"
 #include "core/violation.h"
-
-const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,     5000,     10000,
-                                                     25000,   50000,   100000,   250000,   500000,
-                                                     1000000, 5000000, 30000000, 120000000};
 
 static char text[AUDIT_ABOUT_MAX]; /* one thread */
 
@@ -72,4 +69,28 @@ void record_count(struct box *box, const struct cella_result *r)
         while (i < METRICS_BUCKETS && r->duration_us > metrics_bounds_us[i])
                 i++;
         m->latency[i]++;
+}
+
+void refusal_record(struct box *box, const struct caller *caller, const struct exec_request *request,
+                    const struct cella_err *err)
+{
+        char id[ID_SIZE];
+        const char *who = caller->key[0] ? caller->key : caller->owner ? "owner" : "unknown";
+        /* Without the values of its secrets its texts cannot be masked. */
+        if (request && json_object_size(request->secrets) > 0 && !request->grant)
+                request = NULL;
+        struct about about = {.request = request, .key_name = caller->name, .error = err};
+        if (!refusals_take(&box->refusals, who, clock_us() / 1000 + 1, &about.unrecorded) ||
+            id_make("exe_", id) < 0)
+                return;
+        struct audit_begin begin = {
+                .id = id, .key = caller->key[0] ? caller->key : NULL, .started_ms = box_now_ms()};
+        if (request) {
+                begin.runtime = request->runtime;
+                begin.session = request->session;
+                begin.agent = request->agent;
+                begin.input = request->log_input;
+                begin.input_len = request->log_input_len;
+        }
+        record_refused(box, -1, &begin, &about);
 }

@@ -3,6 +3,7 @@
 #include "core/core.h"
 
 struct about;
+struct exec_request;
 
 /* These fill in begin->about. */
 void record_end(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
@@ -12,3 +13,7 @@ void record_refused(struct box *box, int slot, struct audit_begin *begin, const 
 /* One that was lost with an error, and may have run. */
 void record_lost(struct box *box, int slot, struct audit_begin *begin, const struct about *about);
 void record_count(struct box *box, const struct cella_result *result);
+/* Records a request that was refused, unless there are too many such rows already (refusal.h).  request: NULL
+ * if it was refused before it was read. */
+void refusal_record(struct box *box, const struct caller *caller, const struct exec_request *request,
+                    const struct cella_err *err);

@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "core/about.h"
-#include "core/record.h"
-
 static void refill(struct refusals_bucket *b, unsigned share, int64_t now_ms)
 {
         const int64_t full = (int64_t)REFUSALS_BURST * REFUSALS_EVERY_MS * share;
@@ -44,28 +40,4 @@ bool refusals_take(struct refusals *refusals, const char *key, int64_t now_ms, u
         *ret_unrecorded = b->unrecorded;
         b->unrecorded = 0;
         return true;
-}
-
-void refusal_record(struct box *box, const struct caller *caller, const struct exec_request *request,
-                    const struct cella_err *err)
-{
-        char id[ID_SIZE];
-        const char *who = caller->key[0] ? caller->key : caller->owner ? "owner" : "unknown";
-        /* Without the values of its secrets its texts cannot be masked. */
-        if (request && json_object_size(request->secrets) > 0 && !request->grant)
-                request = NULL;
-        struct about about = {.request = request, .key_name = caller->name, .error = err};
-        if (!refusals_take(&box->refusals, who, clock_us() / 1000 + 1, &about.unrecorded) ||
-            id_make("exe_", id) < 0)
-                return;
-        struct audit_begin begin = {
-                .id = id, .key = caller->key[0] ? caller->key : NULL, .started_ms = box_now_ms()};
-        if (request) {
-                begin.runtime = request->runtime;
-                begin.session = request->session;
-                begin.agent = request->agent;
-                begin.input = request->log_input;
-                begin.input_len = request->log_input_len;
-        }
-        record_refused(box, -1, &begin, &about);
 }

@@ -1,9 +1,9 @@
-/* core/refusal.h -- refused requests in the log: rows with the status "refused".
+/* core/refusal.h -- how many rows with the status "refused" the log takes.
  *
  * A caller that is refused in a loop must not fill the disk, and must not drive real executions out of a log
  * of limited size.  So each key may have REFUSALS_BURST rows at once and one more a minute after that, all
- * keys together ten times as much.  What is left out is counted: the next row that fits tells the number
- * (`unrecorded`).  Of the code, 4 KiB are kept. */
+ * keys together ten times as much.  Rows that are left out are counted: the next row that fits contains the
+ * number (`unrecorded`).  Of the code, 4 KiB are kept. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,12 +14,6 @@
 #define REFUSALS_EVERY_MS 60000
 #define REFUSALS_KEYS 64 /* that are counted one by one; the one that was quiet longest gives way */
 #define REFUSALS_INPUT_MAX 4096
-
-struct box;
-struct caller;
-struct cella_err;
-struct exec_request;
-struct audit_begin;
 
 struct refusals_bucket {
         char key[ID_SIZE];
@@ -34,7 +28,3 @@ struct refusals {
 
 /* Whether another row fits; *ret_unrecorded: how many did not since the last one. */
 bool refusals_take(struct refusals *refusals, const char *key, int64_t now_ms, uint64_t *ret_unrecorded);
-
-/* A request that ran nothing.  request: NULL if it was refused before it was read. */
-void refusal_record(struct box *box, const struct caller *caller, const struct exec_request *request,
-                    const struct cella_err *err);

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/states.h"
-#include "core/core.h"
+#include "core/start.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/scan.h"

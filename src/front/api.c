@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "core/record.h"
 #include "core/sandbox/queue.h"
 #include "core/sandbox/sandbox.h"
 

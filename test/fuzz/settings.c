@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/network.h"
-#include "core/settings.h"
+#include "core/settings/settings.h"
 #include "egress/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -121,7 +121,7 @@ static void begin(struct context *c);
 /* Of its process, and of what was asked when that was ready. */
 static void let_go(struct context *c)
 {
-        box_keeper_forget(c->box, c);
+        sandbox_ask_forget(c->box, c);
         c->driver = driver_free(c->driver);
 }
 

@@ -16,6 +16,7 @@
 #include "base/states.h"
 #include "core/about.h"
 #include "core/context/internal.h"
+#include "core/record.h"
 #include "core/request/scan_job.h"
 
 #define LOG_OUTPUT_MAX (64u * 1024)
@@ -62,7 +63,7 @@ static void run_free(struct context_run *run)
 /* The answer goes out first, the log is written behind it. */
 static void finish(struct context_run *run)
 {
-        box_keeper_forget(run->box, run);
+        sandbox_ask_forget(run->box, run);
         const bool advice = run->scan && run->facts.ending != END_CANCELLED;
         if (run->observer.counting || advice) { /* on_network() or on_advice() calls this again */
                 if (run->phase == RUN_ENDED)
@@ -476,7 +477,7 @@ static int start(struct context_run *run, struct cella_err *err)
         run->audit_slot = audit_begin(run->box->audit, &begin);
         run->started_us = clock_us();
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
-                box_keeper_forget(run->box, run);
+                sandbox_ask_forget(run->box, run);
                 audit_cancel(run->box->audit, run->audit_slot);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         }

@@ -95,7 +95,7 @@ static void finish(struct execution *ex)
         struct box_sandbox *sb = ex->task.sandbox;
         if (execution_is_done(ex))
                 return;
-        box_keeper_forget(ex->box, ex);
+        sandbox_ask_forget(ex->box, ex);
         /* execution_counted() goes on.  An execution that was cancelled does not wait for advice. */
         if (ex->observer.counting || (ex->scan && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
                 execution_clock_stop(ex);

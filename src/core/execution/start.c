@@ -237,7 +237,7 @@ bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *s
             sandbox_add_like(sb, &next, &err) < 0)
                 return false;
         ex->moves++;
-        box_keeper_forget(ex->box, ex);
+        sandbox_ask_forget(ex->box, ex);
         execution_clock_stop(ex);
         forget_start(ex);
         ex->control = -1;

@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "core/image/images.h"
-#include "core/refusal.h"
+#include "core/record.h"
 #include "core/request/scan_job.h"
 
 int submission_read(struct submission *s, json_t *document, struct cella_err *err)

@@ -6,8 +6,6 @@
 #include "core/core.h"
 #include "image/store/reference.h"
 
-const struct field *images_settings_fields(void);
-
 /* How much of the disk the store may have; 0: as much as there is. */
 uint64_t image_policy_max_bytes(const struct settings *settings);
 

@@ -4,6 +4,8 @@
 
 #include "base/err.h"
 #include "core/request/request.h"
+#include "core/settings/image_fields.h"
+#include "core/settings/network_fields.h"
 #include "secret/handle.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)

@@ -68,6 +68,12 @@ int sandbox_ask(struct box_sandbox *sb, enum keeper_request type, keeper_answer 
         return keeper_link_ask(link_of(sb), type, sb->handle, answer, context);
 }
 
+void sandbox_ask_forget(struct box *box, const void *context)
+{
+        keeper_link_forget(box->keeper, context);
+        docker_forget(box->docker, context);
+}
+
 void sandbox_touch(struct box_sandbox *sb)
 {
         sb->used_us = clock_us();
@@ -169,7 +175,7 @@ static void end(struct box_sandbox *sb)
         if (sb->state == SANDBOX_ENDING)
                 return;
         set_state(sb, SANDBOX_ENDING);
-        box_keeper_forget(sb->box, sb);
+        sandbox_ask_forget(sb->box, sb);
         if (sb->frozen) {
                 struct cella_err err = {0};
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);

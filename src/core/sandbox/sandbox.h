@@ -162,6 +162,8 @@ bool sandbox_counted(const struct box_sandbox *sandbox, bool cpu, struct keeper_
 int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
 /* Asks who made it about it; answer NULL: none comes, or it does not matter. */
 int sandbox_ask(struct box_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
+/* No answer of the keeper or of the engine docker reaches this context any more. */
+void sandbox_ask_forget(struct box *box, const void *context);
 /* What the engine docker had is lost with it. */
 void sandbox_engine_lost(struct box *box, const struct cella_err *err);
 /* KEEPER_DIED. */

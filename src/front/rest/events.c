@@ -331,7 +331,7 @@ struct events *events_free(struct events *e)
         if (!e)
                 return NULL;
         for (unsigned i = 0; i < USAGE_MAX; i++)
-                box_keeper_forget(e->api->box, &e->asked[i]);
+                sandbox_ask_forget(e->api->box, &e->asked[i]);
         docker_forget(e->api->box->docker, e);
         uv_timer_stop(&e->timer);
         free(e->samples);

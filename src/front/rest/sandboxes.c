@@ -167,7 +167,7 @@ static void get_gone(struct http_request *request, void *context)
 {
         struct call *call = context;
         (void)request;
-        box_keeper_forget(call->box, call);
+        sandbox_ask_forget(call->box, call);
 }
 
 /* A value that the kernel does not count is null, not 0. */

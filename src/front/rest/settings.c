@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "core/grant.h"
+#include "core/start.h"
 #include "front/rest/rest.h"
 
 #define ETAG_BYTES 16

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "core/record.h"
 #include "front/tools/internal.h"
 
 const char *tool_result_kind(const struct tool_result *result)

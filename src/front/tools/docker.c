@@ -4,6 +4,8 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "core/settings/image_fields.h"
+#include "core/settings/network_fields.h"
 #include "front/tools/internal.h"
 
 #define STDIN_MAX (16 * 1024 * 1024)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "core/record.h"
 #include "front/tools/tools.h"
 
 /* ---- what there is ---- */

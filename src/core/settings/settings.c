@@ -1,4 +1,4 @@
-#include "core/settings.h"
+#include "core/settings/settings.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,40 +6,15 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/limits.h"
-#include "core/image/policy.h"
-#include "core/network.h"
-#include "image/store/store.h"
+#include "core/settings/image_fields.h"
+#include "core/settings/network_fields.h"
+#include "core/settings/runtime_fields.h"
 #include "snapshot/preload.h"
 
 #define DAY_MS INT64_C(86400000)
 
-const char *const scope_words[] = {"execution", "session", "agent", "shared", NULL};
-const char *const workspace_words[] = {"none", "ro", "rw", NULL};
-const char *const tier_words[] = {"restricted", "standard", "elevated", "sandbox", "unrestricted", NULL};
-
 static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum box_mode */
-const char *const engine_words[] = {"native", "docker", NULL};
-const char *const transport_words[] = {"auto", "socket", "attach", NULL};
-static const char *const scan_words[] = {"off", "warn", "block", NULL}; /* by enum box_scan */
-
-int word_index(const char *const *words, const char *word)
-{
-        for (int i = 0; words[i]; i++)
-                if (!strcmp(words[i], word))
-                        return i;
-        return -1;
-}
-
-int engine_from(const char *word)
-{
-        return word ? word_index(engine_words, word) : -1;
-}
-
-int tier_from_word(const char *word)
-{
-        int i = word_index(tier_words, word);
-        return i == 3 ? TIER_RESTRICTED : i == 4 ? TIER_ELEVATED : i;
-}
+static const char *const scan_words[] = {"off", "warn", "block", NULL};    /* by enum box_scan */
 
 static int check_cluster(const json_t *value, const char *path, struct cella_err *err)
 {
@@ -54,17 +29,6 @@ static int check_directory(const json_t *value, const char *path, struct cella_e
         if (!json_is_string(value) || json_string_value(value)[0] == '/')
                 return 0;
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be an absolute path", path);
-}
-
-int image_name_check(const json_t *value, const char *path, struct cella_err *err)
-{
-        char file[256];
-        const char *name = json_string_value(value);
-        if (!strcmp(name, IMAGE_HOST) || image_name_file(name, file) >= 0)
-                return 0;
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.60s' cannot be the name of an image", path,
-                name);
-        return err_hint(err, "python:3.12-slim, registry.example.com/team/tools:2, an id; or host");
 }
 
 static const struct field word = {
@@ -324,7 +288,7 @@ static struct field all_fields[] = {
          .check = check_cluster},
         {0}};
 
-/* Parts that are made by others, and only when we run. */
+/* Parts with tables that are built at run time or in other files. */
 static void set_part(struct field *fields, const char *name, const struct field *part)
 {
         while (strcmp(fields->name, name) != 0)

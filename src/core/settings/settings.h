@@ -1,26 +1,11 @@
-/* core/settings.h -- the settings (INTERFACE section 7): one table checks, describes and fills them in. */
+/* core/settings/settings.h -- the settings (INTERFACE section 7): one table checks, describes and fills them
+ * in. */
 #pragma once
 #include <jansson.h>
 
 #include "cella.h"
+#include "core/settings/words.h"
 #include "schema/schema.h"
-
-enum box_scope { SCOPE_EXECUTION, SCOPE_SESSION, SCOPE_AGENT, SCOPE_SHARED };
-enum box_workspace { WORKSPACE_NONE, WORKSPACE_READ_ONLY, WORKSPACE_READ_WRITE };
-enum box_mode { MODE_ALL, MODE_SELECTIVE, MODE_OFF }; /* what runs in a sandbox */
-enum box_scan { ACTION_OFF, ACTION_WARN, ACTION_BLOCK };
-enum box_engine { ENGINE_NATIVE, ENGINE_DOCKER };
-enum box_tier { TIER_RESTRICTED, TIER_STANDARD, TIER_ELEVATED };
-
-extern const char *const scope_words[];     /* by enum box_scope, NULL at the end */
-extern const char *const workspace_words[]; /* by enum box_workspace */
-extern const char *const engine_words[];    /* by enum box_engine */
-extern const char *const transport_words[]; /* by enum docker_transport */
-extern const char *const tier_words[];      /* the last two are other names: see tier_from_word() */
-
-int word_index(const char *const *words, const char *word); /* -1: none of them */
-int tier_from_word(const char *word);
-int engine_from(const char *word); /* -1: NULL */
 
 /* Most that one execution may keep of each stream, whatever the limits say: the server holds it. */
 #define OUTPUT_BYTES_MAX (8u * 1024 * 1024)
@@ -47,11 +32,6 @@ struct settings {
 };
 
 const struct field *settings_fields(void);
-/* Parts of it, see request_runtime.c. */
-const struct field *runtime_settings_fields(void);
-int runtimes_check(const json_t *value, const char *path, struct cella_err *err);
-int default_runtimes_check(const json_t *value, const char *path, struct cella_err *err);
-int image_name_check(const json_t *value, const char *path, struct cella_err *err);
 const struct field *limits_fields(void);
 /* The limits of a request or a key: what is not given stays so. */
 const struct field *limits_bare_fields(void);
