@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/sandbox/sandbox.h"
 #include "engine/egress_config.h"
 #include "engine/egress_link.h"
 #include "sys/file.h"
@@ -24,7 +23,7 @@ struct due {
         struct due *next;
         uint32_t number;
         int64_t until_us;
-        struct box_sandbox *sandbox;      /* NULL: it has gone meanwhile, */
+        struct sandbox_egress *sandbox;   /* NULL: it has gone meanwhile, */
         struct cella_network_usage total; /* and this was its total */
         bool begins;                      /* it is what came before an EGRESS_BEGIN */
         struct observer *observer;        /* else whose end it is; NULL: nobody's any more */
@@ -48,6 +47,7 @@ struct egress {
         struct due *due, **due_last; /* answers come in order */
         uv_timer_t patience;
         struct file files[2]; /* resolv.conf, hosts */
+        struct list attached; /* struct sandbox_egress, those with descriptors */
 };
 
 /* ---- counts that are due ---- */
@@ -62,15 +62,15 @@ static void add(struct cella_network_usage *to, const struct cella_network_usage
 }
 
 /* What came before a count from zero; who began then begins here. */
-static void close_count(struct box_sandbox *sb, uint32_t number, const struct cella_network_usage *usage)
+static void close_count(struct sandbox_egress *s, uint32_t number, const struct cella_network_usage *usage)
 {
         if (usage)
-                add(&sb->egress.total, usage, 1);
-        list_each (at, &sb->observers, other) {
+                add(&s->total, usage, 1);
+        list_each (at, s->observers, other) {
                 struct observer *o = list_entry(at, struct observer, link);
                 if (o->before_due != number)
                         continue;
-                o->before = sb->egress.total;
+                o->before = s->total;
                 o->before_due = 0;
         }
 }
@@ -99,7 +99,7 @@ static void answer_first(struct egress *e, const struct cella_network_usage *usa
         if (d->begins && d->sandbox)
                 close_count(d->sandbox, d->number, usage);
         else if (d->observer)
-                end_count(d->observer, d->sandbox ? &d->sandbox->egress.total : &d->total, usage);
+                end_count(d->observer, d->sandbox ? &d->sandbox->total : &d->total, usage);
         free(d);
 }
 
@@ -150,8 +150,8 @@ static void lose(struct egress *e)
                 return;
         e->link = egress_link_free(e->link);
         e->lost_us = clock_us();
-        list_each (at, &e->box->sandboxes, other) {
-                struct sandbox_egress *s = &list_entry(at, struct box_sandbox, link)->egress;
+        list_each (at, &e->attached, other) {
+                struct sandbox_egress *s = list_entry(at, struct sandbox_egress, link);
                 s->stale = s->number != 0;
         }
         /* In the next turn of the loop: whoever is in the middle of a call does not expect any answer. */
@@ -206,34 +206,34 @@ static void check_config(struct egress *e, bool anyway)
 
 /* ---- sandboxes ---- */
 
-static void let_go(struct box_sandbox *sb)
+static void let_go(struct sandbox_egress *s)
 {
-        for (struct due *d = sb->box->egress->due; d; d = d->next)
-                if (d->sandbox == sb) {
-                        d->total = sb->egress.total;
+        for (struct due *d = s->egress->due; d; d = d->next)
+                if (d->sandbox == s) {
+                        d->total = s->total;
                         d->sandbox = NULL;
                 }
-        sys_close(sb->egress.tcp);
-        sys_close(sb->egress.udp);
-        sb->egress = (struct sandbox_egress){.tcp = -1, .udp = -1};
+        list_remove(&s->link);
+        sys_close(s->tcp);
+        sys_close(s->udp);
+        sandbox_egress_init(s, s->egress, s->network, s->observers);
 }
 
 /* Ends that are closed are answered with a reset: better than some that nobody listens at. */
-static void give_up(struct box_sandbox *sb, int num)
+static void give_up(struct sandbox_egress *s, int num)
 {
         struct violation v = {.kind = VIOLATION_NETWORK, .target = "network"};
         snprintf(v.detail, sizeof v.detail, "closed: it cannot be served (%s)", strerror(num));
-        let_go(sb);
-        violation_tell(sb, &v);
+        let_go(s);
+        violation_tell(s->observers, &v);
 }
 
-static void send_policy(struct egress *e, struct box_sandbox *sb, enum egress_request type)
+static void send_policy(struct egress *e, struct sandbox_egress *s, enum egress_request type)
 {
-        struct sandbox_egress *s = &sb->egress;
         struct egress_attach *message = NULL;
         const int fds[] = {s->tcp, s->udp};
         size_t len = 0;
-        int r = network_message(&e->box->settings, &sb->network, type, s->number, &message, &len);
+        int r = network_message(&e->box->settings, s->network, type, s->number, &message, &len);
         if (r == 0)
                 r = post(e, message, len, fds, type == EGRESS_ATTACH ? 2 : 0);
         free(message);
@@ -241,89 +241,97 @@ static void send_policy(struct egress *e, struct box_sandbox *sb, enum egress_re
                 s->stale = s->changed = false;
         } else if (e->link) { /* else the next one is told */
                 post_about(e, EGRESS_DETACH, 0, s->number);
-                give_up(sb, -r);
+                give_up(s, -r);
         }
 }
 
 /* Tells the egress process what it does not know yet. */
-static void update(struct egress *e, struct box_sandbox *sb)
+static void update(struct egress *e, struct sandbox_egress *s)
 {
-        struct sandbox_egress *s = &sb->egress;
         if (!e->link || s->number == 0)
                 return;
         if (s->stale) {
-                s->begun = !list_empty(&sb->observers);
-                send_policy(e, sb, EGRESS_ATTACH);
+                s->begun = !list_empty(s->observers);
+                send_policy(e, s, EGRESS_ATTACH);
         } else if (s->changed) {
-                send_policy(e, sb, EGRESS_CHANGE);
+                send_policy(e, s, EGRESS_CHANGE);
         }
 }
 
 /* Of all sandboxes, as long as it takes it; on_room() goes on. */
 static void update_all(struct egress *e)
 {
-        list_each (at, &e->box->sandboxes, other)
+        list_each (at, &e->attached, other)
                 if (e->link && egress_link_waiting(e->link) < WAITING_ENOUGH)
-                        update(e, list_entry(at, struct box_sandbox, link));
+                        update(e, list_entry(at, struct sandbox_egress, link));
 }
 
-void egress_keep(struct box_sandbox *sb, int tcp, int udp)
+void sandbox_egress_init(struct sandbox_egress *s, struct egress *e, const struct network *network,
+                         struct list *observers)
 {
-        let_go(sb);
-        sb->egress.tcp = tcp;
-        sb->egress.udp = udp;
+        *s = (struct sandbox_egress){
+                .egress = e, .network = network, .observers = observers, .tcp = -1, .udp = -1};
+        list_init(&s->link);
 }
 
-void egress_attach(struct box_sandbox *sb)
+void egress_keep(struct sandbox_egress *s, int tcp, int udp)
 {
-        struct egress *e = sb->box->egress;
-        if (sb->egress.tcp < 0)
+        let_go(s);
+        s->tcp = tcp;
+        s->udp = udp;
+        list_add(&s->egress->attached, &s->link);
+}
+
+void egress_attach(struct sandbox_egress *s)
+{
+        struct egress *e = s->egress;
+        if (s->tcp < 0)
                 return;
-        sb->egress.number = ++e->sandbox;
-        sb->egress.stale = true;
+        s->number = ++e->sandbox;
+        s->stale = true;
         if (e->link)
                 check_config(e, false);
-        update(e, sb);
+        update(e, s);
 }
 
-void egress_detach(struct box_sandbox *sb)
+void egress_detach(struct sandbox_egress *s)
 {
-        struct egress *e = sb->box->egress;
-        if (sb->egress.tcp < 0)
+        struct egress *e = s->egress;
+        if (s->tcp < 0)
                 return;
-        if (sb->egress.number && !sb->egress.stale)
-                post_about(e, EGRESS_DETACH, 0, sb->egress.number);
-        let_go(sb);
+        if (s->number && !s->stale)
+                post_about(e, EGRESS_DETACH, 0, s->number);
+        let_go(s);
 }
 
 void egress_configure(struct box *box)
 {
-        list_each (at, &box->sandboxes, other)
-                list_entry(at, struct box_sandbox, link)->egress.changed = true;
+        list_each (at, &box->egress->attached, other)
+                list_entry(at, struct sandbox_egress, link)->changed = true;
         update_all(box->egress);
 }
 
 static struct box_sandbox *find(const struct egress *e, uint64_t number)
 {
-        list_each (at, &e->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->egress.number == number && number != 0)
-                        return sb;
+        list_each (at, &e->attached, other) {
+                struct sandbox_egress *s = list_entry(at, struct sandbox_egress, link);
+                if (s->number == number && number != 0)
+                        return s;
         }
         return NULL;
 }
 
 /* ---- what an execution did ---- */
 
-static struct due *ask(struct egress *e, struct box_sandbox *sb)
+static struct due *ask(struct egress *e, struct sandbox_egress *s)
 {
         struct due *d = calloc(1, sizeof *d);
         if (!d)
                 return NULL;
         if (++e->number == 0)
                 e->number = 1;
-        *d = (struct due){.number = e->number, .until_us = clock_us() + PATIENCE_US, .sandbox = sb};
-        if (post_about(e, EGRESS_COUNT, d->number, sb->egress.number) < 0) {
+        *d = (struct due){.number = e->number, .until_us = clock_us() + PATIENCE_US, .sandbox = s};
+        if (post_about(e, EGRESS_COUNT, d->number, s->number) < 0) {
                 free(d);
                 return NULL;
         }
@@ -336,19 +344,18 @@ static struct due *ask(struct egress *e, struct box_sandbox *sb)
 
 /* The first in a sandbox that was just attached finds everything at zero.  For others it is set so, and if
  * something else is under way, what that has so far is kept. */
-void egress_begin(struct box_sandbox *sb, struct observer *o)
+void egress_begin(struct sandbox_egress *s, struct observer *o)
 {
-        struct egress *e = sb->box->egress;
-        struct sandbox_egress *s = &sb->egress;
+        struct egress *e = s->egress;
         o->before = s->total;
         if (s->number == 0)
                 return;
         if (e->link)
                 check_config(e, false);
-        update(e, sb);
+        update(e, s);
         if (s->begun && e->link) {
-                const bool alone = sb->observers.next == &o->link && sb->observers.previous == &o->link;
-                struct due *d = alone ? NULL : ask(e, sb);
+                const bool alone = s->observers->next == &o->link && s->observers->previous == &o->link;
+                struct due *d = alone ? NULL : ask(e, s);
                 if (d) {
                         d->begins = true;
                         o->before_due = d->number;
@@ -368,18 +375,18 @@ static bool is_unused(const struct sandbox_egress *s)
                mark != EGRESS_USED;
 }
 
-void egress_end(struct box_sandbox *sb, struct observer *o)
+void egress_end(struct sandbox_egress *s, struct observer *o)
 {
-        struct egress *e = sb->box->egress;
-        o->result->has_network = sb->network.tier != TIER_RESTRICTED;
-        if (!e->link || sb->egress.number == 0)
+        struct egress *e = s->egress;
+        o->result->has_network = s->network->tier != TIER_RESTRICTED;
+        if (!e->link || s->number == 0)
                 return;
-        if (is_unused(&sb->egress)) {
+        if (is_unused(s)) {
                 o->result->network_known = true;
                 return;
         }
-        update(e, sb);
-        struct due *d = ask(e, sb);
+        update(e, s);
+        struct due *d = ask(e, s);
         if (!d)
                 return;
         d->observer = o;
@@ -399,7 +406,7 @@ void egress_forget(struct observer *o)
 static void on_packet(void *userdata, const union egress_packet *packet)
 {
         struct egress *e = userdata;
-        struct box_sandbox *sb;
+        struct sandbox_egress *s;
         struct violation v;
         switch (packet->type) {
         case EGRESS_COUNTED:
@@ -409,12 +416,12 @@ static void on_packet(void *userdata, const union egress_packet *packet)
                 violation_set(&v, packet->refused.limit ? VIOLATION_LIMIT : VIOLATION_NETWORK,
                               packet->refused.target, sizeof packet->refused.target, packet->refused.detail,
                               sizeof packet->refused.detail);
-                if ((sb = find(e, packet->refused.sandbox)))
-                        violation_tell(sb, &v);
+                if ((s = find(e, packet->refused.sandbox)))
+                        violation_tell(s->observers, &v);
                 break;
         case EGRESS_FAILED:
-                if ((sb = find(e, packet->about.sandbox)))
-                        give_up(sb, packet->about.number < 4096 ? (int)packet->about.number : EIO);
+                if ((s = find(e, packet->about.sandbox)))
+                        give_up(s, packet->about.number < 4096 ? (int)packet->about.number : EIO);
                 break;
         default:
                 break;
@@ -464,6 +471,7 @@ int egress_new(struct box *box, struct egress **ret, struct cella_err *err)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "egress");
         e->box = box;
         e->due_last = &e->due;
+        list_init(&e->attached);
         e->lost_us = INT64_MIN / 2; /* the keeper sends one before all else, if it can */
         e->files[0].path = "/etc/resolv.conf";
         e->files[1].path = "/etc/hosts";

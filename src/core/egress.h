@@ -1,23 +1,26 @@
-/* core/egress.h -- each sandbox's way out: what the egress process is told of it, and what that says.
+/* core/egress.h -- the connection to the egress process, and the part of each sandbox in it.
  *
  * The keeper starts the egress process and sends its socket, again after each death.  The server keeps
- * the two descriptors of every sandbox that has a network (INIT_NETWORK) and attaches them to whichever
- * process there is: between a death and the next start nothing goes out, and who connects waits.  A
- * sandbox without a network has nothing to do with any of this. */
+ * the two descriptors of every sandbox that has a network (INIT_NETWORK) and attaches them to the present
+ * egress process.  Between its death and the next start no traffic leaves, and connections wait. */
 #pragma once
 #include "core/network.h"
 #include "core/violation.h"
 
 struct egress;
 
-/* A sandbox's own part; without a network it stays as it is at first, zeroed and with no descriptors. */
+/* The part of one sandbox.  Without a network it stays as sandbox_egress_init() leaves it. */
 struct sandbox_egress {
+        struct list link; /* in the box's egress, while there are descriptors */
+        struct egress *egress;
+        const struct network *network; /* of the sandbox; borrowed */
+        struct list *observers;        /* of the sandbox; borrowed */
         int tcp, udp;
-        uint64_t number;                  /* by which the egress process knows it; 0: it is not to know it */
-        bool stale;                       /* the one that there is does not, */
-        bool changed;                     /* or not what it may reach now */
+        uint64_t number;                  /* by which the egress process knows it; 0: it must not know it */
+        bool stale;                       /* the present egress process does not know it, */
+        bool changed;                     /* or does not know its present policy */
         bool begun;                       /* something has run since it was attached */
-        struct cella_network_usage total; /* of what was counted before the last EGRESS_BEGIN */
+        struct cella_network_usage total; /* what was counted before the last EGRESS_BEGIN */
 };
 
 int egress_new(struct box *box, struct egress **ret, struct cella_err *err);
@@ -28,20 +31,24 @@ bool egress_is_connected(const struct box *box);
 /* Says so if there is no egress process, and has not been for a while. */
 int egress_check(const struct box *box, struct cella_err *err);
 
-/* Takes both; they wait here until it is attached. */
-void egress_keep(struct box_sandbox *sandbox, int tcp, int udp);
-/* It may reach what its network says, from now on.  Does not wait for anybody. */
-void egress_attach(struct box_sandbox *sandbox);
-/* It has no network any more.  Fine for one that has none. */
-void egress_detach(struct box_sandbox *sandbox);
-/* The settings are others. */
+void sandbox_egress_init(struct sandbox_egress *sandbox, struct egress *egress, const struct network *network,
+                         struct list *observers);
+/* Takes both descriptors and keeps them until egress_detach(). */
+void egress_keep(struct sandbox_egress *sandbox, int tcp, int udp);
+/* From now on the sandbox may reach what its network allows.  Does not wait. */
+void egress_attach(struct sandbox_egress *sandbox);
+/* Takes the network away and closes the descriptors.  Does nothing if there are none. */
+void egress_detach(struct sandbox_egress *sandbox);
+/* The settings have changed. */
 void egress_configure(struct box *box);
 
 /* ---- what an execution did on the network ---- */
 
-/* It begins, behind observer_watch(). */
-void egress_begin(struct box_sandbox *sandbox, struct observer *observer);
-/* It has ended.  If the observer is counting then, on_counted comes within a second, never from within, and
- * behind everything that was refused; else there is nothing to wait for.  The observer has to stay, or */
-void egress_end(struct box_sandbox *sandbox, struct observer *observer);
-void egress_forget(struct observer *observer); /* it is not counting any more */
+/* To be called when an execution begins, after observer_watch(). */
+void egress_begin(struct sandbox_egress *sandbox, struct observer *observer);
+/* To be called when it has ended.  If observer->counting is set afterwards, on_counted is called within a
+ * second, never from within this function, and after every violation.  Else there is nothing to wait for.
+ * The observer must stay valid until then, or until egress_forget(). */
+void egress_end(struct sandbox_egress *sandbox, struct observer *observer);
+/* on_counted will not be called. */
+void egress_forget(struct observer *observer);

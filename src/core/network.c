@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "core/core.h"
-#include "core/egress.h"
 #include "core/settings/network_fields.h"
 
 static const json_t *list_of(const struct settings *s, const char *name)
@@ -16,23 +14,23 @@ static const json_t *list_of(const struct settings *s, const char *name)
 
 /* ---- narrowing ---- */
 
-static int check_tier(const struct box *box, const struct caller *caller, enum box_tier tier, bool said,
-                      struct cella_err *err)
+static int check_tier(const struct settings *settings, const struct caller *caller, enum box_tier tier,
+                      bool said, struct cella_err *err)
 {
         if (tier > caller->tier_max) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: network.tier %s",
                         tier_words[tier]);
                 return err_hint(err, "this key may have at most %s", tier_words[caller->tier_max]);
         }
-        if (said && tier > box->settings.tier)
+        if (said && tier > settings->tier)
                 return err_say(err, CELLA_ACCESS_DENIED, -EACCES,
                                "access denied: network.tier %s, the settings allow %s", tier_words[tier],
-                               tier_words[box->settings.tier]);
+                               tier_words[settings->tier]);
         return 0;
 }
 
 /* A list is a wish, and one that is not granted must not look as if it were. */
-static int check_list(const struct box *box, enum box_tier tier, bool said, const json_t *list,
+static int check_list(const struct settings *settings, enum box_tier tier, bool said, const json_t *list,
                       struct cella_err *err)
 {
         if (json_array_size(list) == 0)
@@ -40,8 +38,8 @@ static int check_list(const struct box *box, enum box_tier tier, bool said, cons
         if (tier == TIER_RESTRICTED && !said)
                 return err_say(err, CELLA_ACCESS_DENIED, -EACCES,
                                "access denied: network.allowed_domains, %s allow%s no network",
-                               box->settings.tier == TIER_RESTRICTED ? "the settings" : "the key",
-                               box->settings.tier == TIER_RESTRICTED ? "" : "s");
+                               settings->tier == TIER_RESTRICTED ? "the settings" : "the key",
+                               settings->tier == TIER_RESTRICTED ? "" : "s");
         if (tier == TIER_ELEVATED && said) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                         "network.allowed_domains cannot be combined with tier elevated, which is any public "
@@ -51,27 +49,24 @@ static int check_list(const struct box *box, enum box_tier tier, bool said, cons
         return 0;
 }
 
-int network_narrow(const struct box *box, const struct caller *caller, const json_t *asked,
+int network_narrow(const struct settings *settings, const struct caller *caller, const json_t *asked,
                    struct network *ret, struct cella_err *err)
 {
         const char *word = json_string_value(json_object_get(asked, "tier"));
         json_t *allowed_list = json_object_get(asked, "allowed_domains"),
                *blocked_list = json_object_get(asked, "blocked_domains");
-        const enum box_tier least =
-                box->settings.tier < caller->tier_max ? box->settings.tier : caller->tier_max;
+        const enum box_tier least = settings->tier < caller->tier_max ? settings->tier : caller->tier_max;
         enum box_tier tier = word ? (enum box_tier)tier_from_word(word) : least;
         if (!word && allowed_list && tier == TIER_ELEVATED)
                 tier = TIER_STANDARD; /* that is what lists are for */
-        int r = check_tier(box, caller, tier, word != NULL, err);
+        int r = check_tier(settings, caller, tier, word != NULL, err);
         if (r == 0)
-                r = check_list(box, tier, word != NULL, allowed_list, err);
+                r = check_list(settings, tier, word != NULL, allowed_list, err);
         if (r == 0 &&
             network_list_bytes(allowed_list) + network_list_bytes(blocked_list) > NETWORK_REQUEST_TEXT_MAX)
                 r = err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
                             "the lists in network must have at most %u bytes together",
                             NETWORK_REQUEST_TEXT_MAX);
-        if (r == 0 && tier != TIER_RESTRICTED)
-                r = egress_check(box, err);
         if (r < 0)
                 return r;
         *ret = (struct network){.tier = tier};

@@ -11,15 +11,13 @@
 #include "core/caller.h"
 #include "wire/egress.h"
 
-struct box;
-
 struct network {
         enum box_tier tier;
         json_t *allowed, *blocked; /* the request's own lists; NULL: it has none */
 };
 
 /* What a request may have; asked: its object, or NULL.  Says what it may not. */
-int network_narrow(const struct box *box, const struct caller *caller, const json_t *asked,
+int network_narrow(const struct settings *settings, const struct caller *caller, const json_t *asked,
                    struct network *ret, struct cella_err *err);
 void network_done(struct network *network);
 void network_copy(const struct network *from, struct network *to); /* what *to had is let go of */

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sandbox/sandbox.h"
-
 void observer_init(struct observer *o, struct box *box, const struct observer_events *events,
                    struct cella_result *result)
 {
@@ -18,9 +16,9 @@ void observer_done(struct observer *o)
         violations_done(&o->all);
 }
 
-void observer_watch(struct observer *o, struct box_sandbox *sb)
+void observer_watch(struct observer *o, struct list *observers)
 {
-        list_add(&sb->observers, &o->link);
+        list_add(observers, &o->link);
 }
 
 void observer_leave(struct observer *o)
@@ -39,15 +37,15 @@ static void add(struct observer *o, const struct violation *v)
                 o->events->on_violation(o, v);
 }
 
-/* Whose doing it was is not known: nobody is told of anybody's secrets. */
-void violation_tell(struct box_sandbox *sb, const struct violation *v)
+/* It is not known which execution caused it, so the secrets of all are masked for each. */
+void violation_tell(struct list *observers, const struct violation *v)
 {
         struct violation masked = *v;
-        list_each (at, &sb->observers, other) {
+        list_each (at, observers, other) {
                 mask_string(list_entry(at, struct observer, link)->mask, masked.target);
                 mask_string(list_entry(at, struct observer, link)->mask, masked.detail);
         }
-        list_each (at, &sb->observers, other)
+        list_each (at, observers, other)
                 add(list_entry(at, struct observer, link), &masked);
 }
 

@@ -1,16 +1,14 @@
-/* core/violation.h -- what was refused while something ran: told as it happens, and in its result.
+/* core/violation.h -- what was refused while something ran: reported as it happens, and in its result.
  *
- * Who refused it (the egress process, a sandbox's init) knows the sandbox, not which of several
- * executions in it asked for it: each of those that are under way is told.  Bounded in number: what
- * is more is only counted. */
+ * The egress process and a sandbox's init know the sandbox of a violation, but not which of several
+ * executions in it caused it: each execution that is under way there gets it.  The number is bounded: what
+ * exceeds it is only counted. */
 #pragma once
 #include "base/list.h"
 #include "core/core.h"
 #include "engine/violations.h"
 #include "secret/mask.h"
 #include "wire/egress.h"
-
-struct box_sandbox;
 
 struct observer;
 
@@ -39,12 +37,13 @@ struct observer {
 void observer_init(struct observer *observer, struct box *box, const struct observer_events *events,
                    struct cella_result *result);
 void observer_done(struct observer *observer);
-/* From now on it is told of what is refused in this sandbox. */
-void observer_watch(struct observer *observer, struct box_sandbox *sandbox);
-void observer_leave(struct observer *observer); /* it may go */
+/* Adds it to the observers of a sandbox: from now on it gets what is refused there. */
+void observer_watch(struct observer *observer, struct list *observers);
+/* Removes it from them. */
+void observer_leave(struct observer *observer);
 
-/* Tells all that are under way there. */
-void violation_tell(struct box_sandbox *sandbox, const struct violation *violation);
+/* Reports a violation to all observers of a sandbox. */
+void violation_tell(struct list *observers, const struct violation *violation);
 
 /* At the end, once: limits that it survived, the last one of a full list, and all of them for the result. */
 void observer_conclude(struct observer *observer, const struct verdict_facts *facts,

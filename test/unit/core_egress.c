@@ -106,17 +106,17 @@ static void end(void)
 static void make(struct box_sandbox *sb, enum box_tier tier)
 {
         *sb = (struct box_sandbox){.box = &box, .network.tier = tier};
-        sb->egress.tcp = sb->egress.udp = -1;
         list_init(&sb->observers);
+        sandbox_egress_init(&sb->egress, box.egress, &sb->network, &sb->observers);
         list_init(&sb->link);
         list_add(&box.sandboxes, &sb->link);
         if (tier != TIER_RESTRICTED)
-                egress_keep(sb, dup(0), dup(0));
+                egress_keep(&sb->egress, dup(0), dup(0));
 }
 
 static void unmake(struct box_sandbox *sb)
 {
-        egress_detach(sb);
+        egress_detach(&sb->egress);
         network_done(&sb->network);
         list_remove(&sb->link);
 }
@@ -146,8 +146,8 @@ static void run_begin(struct run *r, struct box_sandbox *sb)
 {
         r->result = (struct cella_result){0};
         observer_init(&r->observer, &box, &events, &r->result);
-        observer_watch(&r->observer, sb);
-        egress_begin(sb, &r->observer);
+        observer_watch(&r->observer, &sb->observers);
+        egress_begin(&sb->egress, &r->observer);
 }
 
 static void run_end(struct run *r)
@@ -178,9 +178,9 @@ TEST(what_a_sandbox_without_a_network_costs)
         connect_again();
         CHECK(hear_type(EGRESS_CONFIG));
         make(&sb, TIER_RESTRICTED);
-        egress_attach(&sb);
+        egress_attach(&sb.egress);
         run_begin(&run, &sb);
-        egress_end(&sb, &run.observer);
+        egress_end(&sb.egress, &run.observer);
         CHECK(!run.observer.counting && !run.result.has_network);
         egress_configure(&box);
         run_end(&run);
@@ -199,7 +199,7 @@ TEST(one_is_attached_with_its_descriptors_changed_and_detached)
                                                                heard.config.hosts_length);
         make(&sb, TIER_STANDARD);
         CHECK(!hear()); /* it waits in a pool */
-        egress_attach(&sb);
+        egress_attach(&sb.egress);
         CHECK(hear_type(EGRESS_ATTACH) && heard.n_fds == 2);
         const uint64_t number = heard.attach.sandbox;
         CHECK(number != 0 && number == sb.egress.number);
@@ -229,13 +229,13 @@ TEST(after_a_death_all_that_live_are_attached_to_the_next)
         for (int i = 0; i < 3; i++)
                 make(&all[i], i == 1 ? TIER_STANDARD : TIER_ELEVATED);
         make(&ahead, TIER_STANDARD);
-        egress_attach(&all[0]); /* there is none yet */
+        egress_attach(&all[0].egress); /* there is none yet */
         connect_again();
         CHECK_INT(egress_check(&box, &err), 0);
         CHECK(hear_type(EGRESS_CONFIG));
         CHECK(hear_type(EGRESS_ATTACH) && heard.attach.sandbox == all[0].egress.number);
-        egress_attach(&all[1]);
-        egress_attach(&all[2]);
+        egress_attach(&all[1].egress);
+        egress_attach(&all[2].egress);
         CHECK(hear_type(EGRESS_ATTACH) && hear_type(EGRESS_ATTACH));
         close(theirs);
         theirs = -1;
@@ -262,7 +262,7 @@ TEST(each_execution_has_its_own_counts)
         begin("{\"tier\": \"elevated\"}");
         connect_again();
         make(&sb, TIER_ELEVATED);
-        egress_attach(&sb);
+        egress_attach(&sb.egress);
         CHECK(hear_type(EGRESS_CONFIG) && hear_type(EGRESS_ATTACH));
         run_begin(&a, &sb);
         CHECK(!hear()); /* it was just attached: everything is zero */
@@ -270,7 +270,7 @@ TEST(each_execution_has_its_own_counts)
         CHECK(hear_type(EGRESS_COUNT)); /* what a has so far */
         say_counted(heard.about.number, heard.about.sandbox, 50);
         CHECK(hear_type(EGRESS_BEGIN));
-        egress_end(&sb, &a.observer);
+        egress_end(&sb.egress, &a.observer);
         CHECK(a.observer.counting && hear_type(EGRESS_COUNT));
         counted = 0;
         say_counted(heard.about.number, heard.about.sandbox, 30);
@@ -278,14 +278,14 @@ TEST(each_execution_has_its_own_counts)
         CHECK(!a.observer.counting && a.result.has_network && a.result.network_known);
         CHECK_INT(a.result.network.bytes_sent, 80);
         run_end(&a);
-        egress_end(&sb, &b.observer);
+        egress_end(&sb.egress, &b.observer);
         CHECK(hear_type(EGRESS_COUNT));
         say_counted(heard.about.number, heard.about.sandbox, 40);
         CHECK_INT(b.result.network.lookups, 40);
         run_end(&b);
         run_begin(&c, &sb);
         CHECK(hear_type(EGRESS_BEGIN) && !hear()); /* alone */
-        egress_end(&sb, &c.observer);
+        egress_end(&sb.egress, &c.observer);
         CHECK(hear_type(EGRESS_COUNT));
         const struct egress_about about = heard.about;
         unmake(&sb); /* the sandbox is gone before the answer comes */
@@ -302,7 +302,7 @@ static bool is_asked_about(struct box_sandbox *sb)
         run_begin(&run, sb);
         while (hear())
                 ;
-        egress_end(sb, &run.observer);
+        egress_end(&sb->egress, &run.observer);
         const bool asked = hear_type(EGRESS_COUNT);
         CHECK_INT(run.observer.counting, asked);
         CHECK(asked ||
@@ -327,8 +327,8 @@ TEST(nobody_is_asked_about_what_used_no_network)
         CHECK_INT(bind(tcp, (struct sockaddr *)&at, size), 0);
         CHECK(bind(udp, (struct sockaddr *)&at, size) == 0 &&
               getsockname(udp, (struct sockaddr *)&at, &size) == 0 && listen(tcp, 5) == 0);
-        egress_keep(&sb, dup(tcp), dup(udp));
-        egress_attach(&sb);
+        egress_keep(&sb.egress, dup(tcp), dup(udp));
+        egress_attach(&sb.egress);
         CHECK(!is_asked_about(&sb));
         CHECK(!is_asked_about(&sb));
         CHECK_INT(sendto(from, "x", 1, 0, (struct sockaddr *)&at, size), 1);
@@ -356,10 +356,10 @@ TEST(an_answer_that_does_not_come_is_not_waited_for)
         begin("{\"tier\": \"elevated\"}");
         connect_again();
         make(&sb, TIER_ELEVATED);
-        egress_attach(&sb);
+        egress_attach(&sb.egress);
         counted = 0;
         run_begin(&a, &sb);
-        egress_end(&sb, &a.observer);
+        egress_end(&sb.egress, &a.observer);
         CHECK(a.observer.counting);
         for (int i = 0; i < 600 && counted == 0; i++) {
                 usleep(50000);
@@ -369,9 +369,9 @@ TEST(an_answer_that_does_not_come_is_not_waited_for)
         CHECK(a.result.has_network && !a.result.network_known);
         run_end(&a);
         run_begin(&a, &sb);
-        egress_end(&sb, &a.observer);
+        egress_end(&sb.egress, &a.observer);
         run_begin(&b, &sb);
-        egress_end(&sb, &b.observer);
+        egress_end(&sb.egress, &b.observer);
         egress_forget(&b.observer);
         run_end(&b);
         close(theirs); /* its death is an answer, too */
@@ -381,7 +381,7 @@ TEST(an_answer_that_does_not_come_is_not_waited_for)
         CHECK_INT(counted, 2);
         run_end(&a);
         run_begin(&a, &sb);
-        egress_end(&sb, &a.observer);
+        egress_end(&sb.egress, &a.observer);
         CHECK(!a.observer.counting && a.result.has_network);
         run_end(&a);
         unmake(&sb);
@@ -411,8 +411,8 @@ TEST(refusals_reach_who_runs_there_and_are_bounded)
         connect_again();
         make(&sb, TIER_ELEVATED);
         make(&other, TIER_ELEVATED);
-        egress_attach(&sb);
-        egress_attach(&other);
+        egress_attach(&sb.egress);
+        egress_attach(&other.egress);
         run_begin(&a, &sb);
         run_begin(&b, &other);
         violations = 0;
@@ -478,12 +478,12 @@ TEST(one_that_does_not_read_stops_nobody)
         connect_again();
         for (size_t i = 0; i < 200; i++) {
                 make(&all[i], TIER_STANDARD);
-                egress_attach(&all[i]);
+                egress_attach(&all[i].egress);
         }
         for (int n = 0; n < 2000; n++) { /* far more than the socket takes */
                 struct run run;
                 run_begin(&run, &all[n % 200]);
-                egress_end(&all[n % 200], &run.observer);
+                egress_end(&all[n % 200].egress, &run.observer);
                 egress_forget(&run.observer);
                 run_end(&run);
         }
@@ -563,7 +563,7 @@ TEST(a_request_narrows)
                 begin(table[i].settings);
                 connect_again();
                 json_t *asked = table[i].request ? json_loads(table[i].request, 0, NULL) : NULL;
-                int r = network_narrow(&box, &caller, asked, &n, &err);
+                int r = network_narrow(&box.settings, &caller, asked, &n, &err);
                 if (r < 0)
                         strcpy(reaches, "!");
                 else if (n.tier == TIER_RESTRICTED)

@@ -126,7 +126,7 @@ static void over(struct context_run *run)
         set_phase(run, RUN_ENDED);
         stop_timers(run);
         driver_wait(c->driver, false);
-        egress_end(sb, &run->observer);
+        egress_end(&sb->egress, &run->observer);
         if (sb->counted && sandbox_count(sb, on_counted, run) == 0)
                 return;
         finish(run);
@@ -470,10 +470,10 @@ static int start(struct context_run *run, struct cella_err *err)
         run->before = sb->counters;
         if (sb->counted)
                 sandbox_count(sb, on_before, run);
-        observer_watch(&run->observer, sb);
+        observer_watch(&run->observer, &sb->observers);
         /* init tells of each refused call once after a spawn, and this is none. */
         channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
-        egress_begin(sb, &run->observer);
+        egress_begin(&sb->egress, &run->observer);
         run->audit_slot = audit_begin(run->box->audit, &begin);
         run->started_us = clock_us();
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {

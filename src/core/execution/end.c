@@ -326,7 +326,7 @@ void execution_over(struct execution *ex)
         execution_clock_stop(ex);
         execution_drain(ex);
         if (sb) /* beside the keeper's counters: one does not wait for the other */
-                egress_end(sb, &ex->observer);
+                egress_end(&sb->egress, &ex->observer);
         if (sb && sb->counted && counted_already(ex, sb))
                 return;
         if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
@@ -369,7 +369,7 @@ void execution_lost(struct task *task, struct box_sandbox *sb, const struct cell
         ex->ended_us = clock_us();
         execution_clock_stop(ex);
         execution_drain(ex);
-        egress_end(sb, &ex->observer);
+        egress_end(&sb->egress, &ex->observer);
         use_counters(ex, sb, &sb->counters);
         fill_result(ex);
         finish(ex);

@@ -218,8 +218,8 @@ static void on_channel(struct task *task)
         }
         if (sb->counted && !sb->one_shot)
                 sandbox_count(sb, on_before, ex);
-        observer_watch(&ex->observer, sb);
-        egress_begin(sb, &ex->observer);
+        observer_watch(&ex->observer, &sb->observers);
+        egress_begin(&sb->egress, &ex->observer);
         sb->executions++;
         execution_set_phase(ex, EXECUTION_ATTACHED);
         if (!ex->request.scan_first)

@@ -351,7 +351,7 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
         queue_hold(sb); /* if memory is short it counts for no caller, and the next allocation fails */
         sb->pool = pool;
         sb->ahead = false;
-        egress_attach(sb);
+        egress_attach(&sb->egress);
         return sb;
 }
 

@@ -94,6 +94,16 @@ static int find_image(struct box *box, const char *asked, bool direct, int engin
         return direct ? 0 : used_image_find(box, name, &spec->image, err);
 }
 
+/* What the request may reach.  A sandbox with a network needs the egress process. */
+static int narrow_network(const struct box *box, const struct caller *caller, const json_t *asked,
+                          struct network *ret, struct cella_err *err)
+{
+        int r = network_narrow(&box->settings, caller, asked, ret, err);
+        if (r == 0 && ret->tier != TIER_RESTRICTED && (r = egress_check(box, err)) < 0)
+                network_done(ret);
+        return r;
+}
+
 int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *r,
                          struct box_sandbox **ret, struct cella_err *err)
 {
@@ -105,7 +115,7 @@ int exec_request_sandbox(struct box *box, const struct caller *caller, const str
         spec.scope = exec_request_scope(box, r);
         spec.direct = r->direct;
         /* On the host it has the host's network, which is nothing that we give it. */
-        int e = r->direct ? 0 : network_narrow(box, caller, r->network, &spec.network, err);
+        int e = r->direct ? 0 : narrow_network(box, caller, r->network, &spec.network, err);
         if (e == 0)
                 e = check_workspace(box, spec.workspace, r->agent, err);
         if (e == 0)
@@ -165,7 +175,7 @@ int sandbox_request(struct box *box, const struct caller *caller, const json_t *
         spec.ttl_ms = (uint64_t)json_integer_value(json_object_get(document, "ttl_ms"));
         spec.idle_timeout_ms = (uint64_t)json_integer_value(json_object_get(document, "idle_timeout_ms"));
         spec.metadata = json_object_get(document, "metadata");
-        int e = network_narrow(box, caller, json_object_get(document, "network"), &spec.network, err);
+        int e = narrow_network(box, caller, json_object_get(document, "network"), &spec.network, err);
         if (e == 0)
                 e = check_workspace(box, spec.workspace, spec.agent, err);
         if (e == 0)

@@ -20,8 +20,8 @@ static struct box_sandbox *sandbox_new(struct box *box)
         if (!sb)
                 return NULL;
         sb->box = box;
-        sb->egress.tcp = sb->egress.udp = -1;
         list_init(&sb->observers);
+        sandbox_egress_init(&sb->egress, box->egress, &sb->network, &sb->observers);
         list_init(&sb->tasks);
         list_init(&sb->waiters);
         list_init(&sb->processes);

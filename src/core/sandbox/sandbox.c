@@ -181,7 +181,7 @@ static void end(struct box_sandbox *sb)
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 frozen(sb, &err);
         }
-        egress_detach(sb);
+        egress_detach(&sb->egress);
         sb->channel = channel_free(sb->channel);
         sandbox_lend(sb, NULL);
         uint32_t handle = sb->handle;
@@ -291,11 +291,11 @@ static bool take_network(struct box_sandbox *sb, struct message *m)
 {
         if (m->type != INIT_NETWORK || m->n_fds != 2 || !has_network(sb) || sb->ready || sb->network_came)
                 return false;
-        egress_keep(sb, m->fds[0], m->fds[1]);
+        egress_keep(&sb->egress, m->fds[0], m->fds[1]);
         m->n_fds = 0;
         sb->network_came = true;
         if (!sb->ahead)
-                egress_attach(sb);
+                egress_attach(&sb->egress);
         return true;
 }
 
@@ -306,7 +306,7 @@ static void hear_refused(struct box_sandbox *sb, const char *data)
         memcpy(&refused, data, sizeof refused);
         violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
                       sizeof refused.detail);
-        violation_tell(sb, &v);
+        violation_tell(&sb->observers, &v);
 }
 
 static void on_untagged_message(void *context, const struct message *message, const char *data)
