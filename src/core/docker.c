@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/image/policy.h"
-#include "core/sandbox/sandbox.h"
 #include "engine/isolation.h"
 
 #define KNOWN_US 10000000  /* how long we believe what we saw */
@@ -30,6 +29,7 @@ struct waiter {
 
 struct docker {
         struct box *box;
+        const struct docker_events *events;
         enum phase state;
         struct keeper_link *link;
         struct docker_opened found; /* valid if looked and no problem */
@@ -180,12 +180,12 @@ static void on_lost(void *userdata, const char *why)
         d->state = NONE;
         err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which had the sandbox, has ended");
         err_hint(&err, "try again: it is started anew, and removes what is left of the old one's");
-        sandbox_engine_lost(d->box, &err);
+        d->events->on_lost(d->box, &err);
         fail(d, &err);
         d->looked = false;
 }
 
-static const struct keeper_link_events events = {on_event, on_lost};
+static const struct keeper_link_events link_events = {on_event, on_lost};
 
 static void on_started(void *context, const union keeper_packet *packet, int fd)
 {
@@ -196,7 +196,7 @@ static void on_started(void *context, const union keeper_packet *packet, int fd)
                 err = packet->failed.err;
         else if (packet->type != KEEPER_DOCKER || fd < 0)
                 err_say(&err, CELLA_INTERNAL, -EPROTO, "the keeper started no cella-docker");
-        else if (keeper_link_new(d->box->loop, fd, &events, d, &d->link, &err) == 0)
+        else if (keeper_link_new(d->box->loop, fd, &link_events, d, &d->link, &err) == 0)
                 fd = -1;
         if (fd >= 0)
                 close(fd);
@@ -224,34 +224,26 @@ void docker_configure(struct docker *d)
                 open_engine(d);
 }
 
-static bool is_used(const struct box *box)
-{
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->engine == ENGINE_DOCKER && sandbox_alive(sb))
-                        return true;
-        }
-        return false;
-}
-
 void docker_tick(struct docker *d)
 {
         const int64_t now = clock_us();
         if (d->state != OPEN || now - d->used_us < UNUSED_US)
                 return;
         d->used_us = now; /* not to look again at once */
-        if (is_used(d->box) || !list_empty(&d->waiters))
+        if (d->events->is_used(d->box) || !list_empty(&d->waiters))
                 return;
         d->link = keeper_link_free(d->link);
         d->state = NONE;
 }
 
-int docker_new(struct box *box, struct docker **ret, struct cella_err *err)
+int docker_new(struct box *box, const struct docker_events *events, struct docker **ret,
+               struct cella_err *err)
 {
         struct docker *d = calloc(1, sizeof *d);
         if (!d)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
         d->box = box;
+        d->events = events;
         list_init(&d->waiters);
         *ret = d;
         return 0;

@@ -1,15 +1,23 @@
-/* core/docker.h -- the second engine: cella-docker, which the keeper starts when it is wanted.
+/* core/docker.h -- the second engine: cella-docker, which the keeper starts when it is needed.
  *
- * It speaks the keeper's protocol, so a sandbox is asked about in the same words whoever made it; which of
- * the two that is, sandbox_ask() knows.  It ends when nothing of it was used for a while. */
+ * It speaks the keeper's protocol, so the requests about a sandbox are the same for both engines;
+ * sandbox_ask() chooses between them.  It ends when it was not used for a while. */
 #pragma once
 #include "core/core.h"
 #include "wire/docker.h"
 
 struct docker;
-struct box_sandbox;
 
-int docker_new(struct box *box, struct docker **ret, struct cella_err *err);
+/* Calls to the owner of the sandboxes. */
+struct docker_events {
+        /* cella-docker has ended, and with it every sandbox of this engine. */
+        void (*on_lost)(struct box *box, const struct cella_err *err);
+        /* Whether a sandbox of this engine is alive. */
+        bool (*is_used)(const struct box *box);
+};
+
+int docker_new(struct box *box, const struct docker_events *events, struct docker **ret,
+               struct cella_err *err);
 struct docker *docker_free(struct docker *docker);
 
 /* As keeper_link_make(): the answer is DOCKER_MADE or KEEPER_FAILED, and comes later. */

@@ -311,7 +311,7 @@ void egress_configure(struct box *box)
         update_all(box->egress);
 }
 
-static struct box_sandbox *find(const struct egress *e, uint64_t number)
+static struct sandbox_egress *find(const struct egress *e, uint64_t number)
 {
         list_each (at, &e->attached, other) {
                 struct sandbox_egress *s = list_entry(at, struct sandbox_egress, link);

@@ -55,6 +55,7 @@ static void on_lost(void *userdata, const char *why)
 }
 
 static const struct keeper_link_events keeper_events = {on_event, on_lost};
+static const struct docker_events docker_events = {sandbox_engine_lost, sandbox_engine_used};
 
 static void on_cleanup(uv_timer_t *timer)
 {
@@ -167,7 +168,7 @@ static int open_stores(struct box *box, struct cella_err *err)
         if (r == 0)
                 r = sandbox_restore_all(box, err);
         if (r == 0)
-                workspace_sweep(box);
+                workspace_sweep(box, sandbox_has_workspace);
         box->metrics.executions[CELLA_INTERRUPTED] = box->interrupted;
         return r;
 }
@@ -224,7 +225,7 @@ int box_new(const struct box_options *options, struct box **ret, struct cella_er
         if (r == 0)
                 r = images_new(box, &box->images, err);
         if (r == 0)
-                r = docker_new(box, &box->docker, err);
+                r = docker_new(box, &docker_events, &box->docker, err);
         if (r == 0)
                 r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
         if (r == 0)

@@ -126,6 +126,14 @@ struct box_sandbox *sandbox_find(const struct box *box, const struct caller *cal
         return NULL;
 }
 
+bool sandbox_has_workspace(const struct box *box, const char *directory)
+{
+        list_each (at, &box->sandboxes, other)
+                if (!strcmp(list_entry(at, struct box_sandbox, link)->directory, directory))
+                        return true;
+        return false;
+}
+
 static bool is_of_scope(const struct box_sandbox *sb, const struct sandbox_spec *spec)
 {
         if (sb->scope != spec->scope || sb->removing || sb->one_shot ||

@@ -600,6 +600,16 @@ void sandbox_engine_lost(struct box *box, const struct cella_err *err)
         }
 }
 
+bool sandbox_engine_used(const struct box *box)
+{
+        list_each (at, &box->sandboxes, other) {
+                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+                if (sb->engine == ENGINE_DOCKER && sandbox_alive(sb))
+                        return true;
+        }
+        return false;
+}
+
 /* It may be one that is being removed.  Until the keeper has answered, no other may ask. */
 void sandbox_freeze_forget(struct box *box, const void *context)
 {

@@ -164,8 +164,9 @@ int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *conte
 int sandbox_ask(struct box_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
 /* No answer of the keeper or of the engine docker reaches this context any more. */
 void sandbox_ask_forget(struct box *box, const void *context);
-/* What the engine docker had is lost with it. */
+/* For struct docker_events: every sandbox of the engine docker is lost; whether one of them is alive. */
 void sandbox_engine_lost(struct box *box, const struct cella_err *err);
+bool sandbox_engine_used(const struct box *box);
 /* KEEPER_DIED. */
 void sandbox_hear_keeper(struct box *box, const struct keeper_about *about);
 
@@ -185,6 +186,8 @@ void sandbox_reclaim(struct box_sandbox *sandbox);
 /* Ends idle and expired ones; removes workspaces that were kept long enough.  Not all: only those
  * with a time of their own, which is meant to the moment. */
 void sandbox_cleanup(struct box *box, bool all);
+/* Whether a sandbox has this directory as its persistent workspace. */
+bool sandbox_has_workspace(const struct box *box, const char *directory);
 /* Brings back what was remembered, stopped. */
 int sandbox_restore_all(struct box *box, struct cella_err *err);
 /* Writes down what is needed to bring it back; nothing for one without a persistent workspace. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "core/sandbox/sandbox.h"
 
 #define DEPTH_MAX 128 /* deeper trees are brought up, see empty() */
 
@@ -116,15 +115,7 @@ void workspace_remove(struct box *box, const char *name)
         }
 }
 
-static bool is_used(const struct box *box, const char *name)
-{
-        list_each (at, &box->sandboxes, other)
-                if (!strcmp(list_entry(at, struct box_sandbox, link)->directory, name))
-                        return true;
-        return false;
-}
-
-void workspace_sweep(struct box *box)
+void workspace_sweep(struct box *box, bool (*is_used)(const struct box *box, const char *name))
 {
         int root = open_root(box);
         DIR *d = root < 0 ? NULL : fdopendir(root);

@@ -1,12 +1,12 @@
-/* core/sandbox/workspace.h -- directories of the state that sandboxes find at /workspace again.
+/* core/sandbox/workspace.h -- directories of the state that persistent sandboxes have at /workspace.
  *
- * They belong to the server's own, unprivileged user.  What is in them is hostile: it is looked
- * at only to remove it, without following anything. */
+ * They belong to the server's own, unprivileged user.  Their content is hostile: it is only ever removed,
+ * without following links. */
 #pragma once
 #include "core/core.h"
 
 int workspace_make(const struct box *box, const char *name, struct cella_err *err);
-/* Off the loop's thread; how it went does not matter to anybody. */
+/* Removes it in a worker thread.  Failures are ignored: the next sweep finds what is left. */
 void workspace_remove(struct box *box, const char *name);
-/* Those that no sandbox has: a crash, or a removal that did not end. */
-void workspace_sweep(struct box *box);
+/* Removes those that is_used() does not know: left by a crash, or by a removal that did not end. */
+void workspace_sweep(struct box *box, bool (*is_used)(const struct box *box, const char *name));
