@@ -18,6 +18,7 @@
 #define METRICS_BUCKETS 14
 #define METRICS_STATUSES (CELLA_INTERRUPTED + 1)
 
+struct box;
 struct box_sandbox;
 struct images;
 struct docker;
@@ -42,7 +43,16 @@ struct box_watch {
         void *context;
 };
 
+/* Calls from lower to higher parts of core; start.c fills them in. */
+struct box_hooks {
+        /* The sandbox is about to be freed: executions, contexts and pools forget it. */
+        void (*on_sandbox_gone)(struct box_sandbox *sandbox);
+        /* So many sandboxes need room: ends as many pooled ones as that takes.  Whether it ended any. */
+        bool (*free_pooled)(struct box *box, unsigned wanted);
+};
+
 struct box {
+        const struct box_hooks *hooks;
         uv_loop_t *loop;
         struct keeper_link *keeper;
         struct egress *egress;
@@ -67,7 +77,9 @@ struct box {
         int64_t images_stamp; /* as the store was then */
         struct list queue;    /* struct queue_key, those with somebody waiting */
         unsigned cores;       /* of this machine */
-        unsigned alive;       /* sandboxes that take up room */
+        struct list places;   /* struct place, of sandboxes that take up room */
+        unsigned alive;       /* how many these are */
+        unsigned ending;      /* and how many of them are being ended */
         unsigned waiting;     /* in the queue */
         uv_timer_t cleanup;   /* of sandboxes, every cleanup_interval_ms */
         uv_timer_t tick;      /* while somebody waits, or something is being made */

@@ -57,6 +57,16 @@ static void on_lost(void *userdata, const char *why)
 static const struct keeper_link_events keeper_events = {on_event, on_lost};
 static const struct docker_events docker_events = {sandbox_engine_lost, sandbox_engine_used};
 
+static void on_sandbox_gone(struct box_sandbox *sb)
+{
+        execution_forget_processes(sb);
+        context_remove_all(sb);
+        executions_forget_sandbox(sb);
+        pool_sandbox_gone(sb);
+}
+
+static const struct box_hooks hooks = {on_sandbox_gone, pools_give_way};
+
 static void on_cleanup(uv_timer_t *timer)
 {
         sandbox_cleanup(timer->data, true);
@@ -176,6 +186,7 @@ static int open_stores(struct box *box, struct cella_err *err)
 /* What cannot fail, so that all of it is there for what can. */
 static void set_up(struct box *box, const struct box_options *options)
 {
+        box->hooks = &hooks;
         box->loop = options->loop;
         box->state = options->state;
         box->secrets = options->secrets;
@@ -191,6 +202,7 @@ static void set_up(struct box *box, const struct box_options *options)
         list_init(&box->sandboxes);
         list_init(&box->executions);
         list_init(&box->queue);
+        list_init(&box->places);
         list_init(&box->pools);
         list_init(&box->used_images);
         list_init(&box->settling);

@@ -109,6 +109,7 @@ static void finish(struct execution *ex)
                 observer_conclude(&ex->observer, &ex->facts, &ex->limits);
         observer_leave(&ex->observer);
         execution_set_phase(ex, EXECUTION_DONE);
+        ex->process.ended = true;
         if (sb) {
                 if (ex->tag && sb->channel)
                         channel_forget(sb->channel, ex->tag);

@@ -313,7 +313,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         ex->tier = sb->network.tier;
         observer_init(&ex->observer, box, &observer_events, &ex->result);
         ex->observer.mask = exec_request_mask(&ex->request);
-        list_init(&ex->process_link);
+        list_init(&ex->process.link);
         list_init(&ex->followers);
         ex->task = (struct task){.on_channel = on_channel,
                                  .on_ready = on_ready,
@@ -402,24 +402,16 @@ struct execution *execution_find_process(const struct box_sandbox *sb, int pid)
 {
         struct execution *found = NULL;
         list_each (at, &sb->processes, other) {
-                struct execution *ex = list_entry(at, struct execution, process_link);
+                struct execution *ex = list_entry(at, struct execution, process.link);
                 if (ex->pid == pid) /* the newest, should a number have come again */
                         found = ex;
         }
         return found;
 }
 
-unsigned execution_processes_running(const struct box_sandbox *sb)
-{
-        unsigned n = 0;
-        list_each (at, &sb->processes, other)
-                n += !execution_is_done(list_entry(at, struct execution, process_link));
-        return n;
-}
-
 static void forget_process(struct box_sandbox *sb, struct execution *ex)
 {
-        list_remove(&ex->process_link);
+        list_remove(&ex->process.link);
         sb->n_processes--;
         execution_unref(ex);
 }
@@ -427,10 +419,10 @@ static void forget_process(struct box_sandbox *sb, struct execution *ex)
 void execution_keep_process(struct box_sandbox *sb, struct execution *ex)
 {
         execution_ref(ex);
-        list_add(&sb->processes, &ex->process_link);
+        list_add(&sb->processes, &ex->process.link);
         sb->n_processes++;
         list_each (at, &sb->processes, other) {
-                struct execution *old = list_entry(at, struct execution, process_link);
+                struct execution *old = list_entry(at, struct execution, process.link);
                 if (sb->n_processes <= PROCESSES_KEPT)
                         break;
                 if (execution_is_done(old))
@@ -441,7 +433,7 @@ void execution_keep_process(struct box_sandbox *sb, struct execution *ex)
 void execution_forget_processes(struct box_sandbox *sb)
 {
         while (!list_empty(&sb->processes))
-                forget_process(sb, list_entry(sb->processes.next, struct execution, process_link));
+                forget_process(sb, list_entry(sb->processes.next, struct execution, process.link));
 }
 
 json_t *execution_to_json(const struct execution *ex)

@@ -75,9 +75,9 @@ struct stream_out {
 };
 
 struct execution {
-        struct list link;         /* in the box, while it is under way; then until it is settled */
-        struct list process_link; /* in its sandbox, if it is in the background */
-        struct list followers;    /* struct follower */
+        struct list link;               /* in the box, while it is under way; then until it is settled */
+        struct sandbox_process process; /* in its sandbox, if it is in the background */
+        struct list followers;          /* struct follower */
         struct task task;
         struct box *box;
         struct box_sandbox *wanted; /* until it is attached */
@@ -174,7 +174,6 @@ static inline bool execution_is_done(const struct execution *ex)
 
 struct execution *execution_find(const struct box *box, const struct caller *caller, const char *id);
 struct execution *execution_find_process(const struct box_sandbox *sandbox, int pid);
-unsigned execution_processes_running(const struct box_sandbox *sandbox);
 /* Its sandbox shows it among its processes from now on. */
 void execution_keep_process(struct box_sandbox *sandbox, struct execution *ex);
 void execution_forget_processes(struct box_sandbox *sandbox);

@@ -186,7 +186,7 @@ int pool_add_member(struct pool *pool)
         list_init(&w->task.link);
         list_init(&w->link);
         sb->waiting = w;
-        sb->ahead = true;
+        sb->place.ahead = true;
         pool->n_making++;
         sandbox_attach(sb, &w->task);
         return 0;

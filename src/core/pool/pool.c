@@ -285,14 +285,10 @@ static struct pool *fullest(const struct box *box)
 bool pools_give_way(struct box *box, unsigned wanted)
 {
         bool gave = false;
-        unsigned ending = 0;
         struct pool *pool;
-        list_each (at, &box->sandboxes, other)
-                ending += list_entry(at, struct box_sandbox, link)->state == SANDBOX_ENDING;
-        while (box->alive + wanted > box->settings.sandboxes_max + ending && (pool = fullest(box))) {
+        while (box->alive + wanted > box->settings.sandboxes_max + box->ending && (pool = fullest(box))) {
                 gave = true;
-                pool_drop(list_entry(pool->ready.next, struct waiting, link));
-                ending++; /* its room comes back by queue_release() */
+                pool_drop(list_entry(pool->ready.next, struct waiting, link)); /* now it is ending */
         }
         return gave;
 }
@@ -348,9 +344,10 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
         pool->n_in_use++;
         sandbox_detach(&w->task);
         sandbox_adopt(sb, spec);
-        queue_hold(sb); /* if memory is short it counts for no caller, and the next allocation fails */
+        queue_hold(
+                &sb->place); /* if memory is short it counts for no caller, and the next allocation fails */
         sb->pool = pool;
-        sb->ahead = false;
+        sb->place.ahead = false;
         egress_attach(&sb->egress);
         return sb;
 }
@@ -412,8 +409,10 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, 
         return NULL;
 }
 
-void pool_left(struct box_sandbox *sb)
+void pool_sandbox_gone(struct box_sandbox *sb)
 {
+        if (sb->waiting) /* taken, but its execution did not begin */
+                waiting_free(sb->waiting);
         if (sb->pool)
                 sb->pool->n_in_use--;
         sb->pool = NULL;

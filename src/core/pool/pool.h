@@ -23,8 +23,8 @@ void pool_how(const struct box *box, const struct used_image *image, const struc
 /* So many want room, or there is less than there was: ends as many members as that takes.  Whether there
  * were any. */
 bool pools_give_way(struct box *box, unsigned wanted);
-/* A sandbox that was taken is gone. */
-void pool_left(struct box_sandbox *sandbox);
+/* The sandbox is about to be freed: the pool that it was taken from forgets it. */
+void pool_sandbox_gone(struct box_sandbox *sandbox);
 /* Fills up what is not full.  Called when there may be time or room. */
 void pools_refill(struct box *box);
 /* The same, now and then; and ends what takes too long. */

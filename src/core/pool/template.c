@@ -232,7 +232,7 @@ int template_make(struct box *box, struct used_image *image, const char *program
                 free(m);
                 return r < 0 ? r : -ENOMEM;
         }
-        sb->ahead = true;
+        sb->place.ahead = true;
         m->preload = json_deep_copy(preload);
         m->task = (struct task){.on_channel = on_channel, .on_lost = on_lost};
         list_init(&m->task.link);

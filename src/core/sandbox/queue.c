@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/pool/pool.h"
 
 #define GIVE_WAY_US 2000000 /* for a reclaimed sandbox to end, on however busy a machine */
 #define SHARE 4             /* a caller may hold this many times the room that is left for others */
@@ -79,19 +78,19 @@ bool queue_key_has_room(const struct box *box, const char *key, uint32_t key_max
         return share_allows(box, key, q ? q->alive : 0, key_max, 1) == 1;
 }
 
-static bool key_has_room(const struct box_sandbox *sb)
+static bool key_has_room(const struct place *p)
 {
-        return sb->ahead || queue_key_has_room(sb->box, sb->key, sb->key_sandboxes_max);
+        return p->ahead || queue_key_has_room(p->box, p->key, p->key_max);
 }
 
-static bool has_room(const struct box_sandbox *sb)
+static bool has_room(const struct place *p)
 {
-        return sb->box->alive < sb->box->settings.sandboxes_max && key_has_room(sb);
+        return p->box->alive < p->box->settings.sandboxes_max && key_has_room(p);
 }
 
-static struct box_sandbox *first_waiter(const struct queue_key *q)
+static struct place *first_waiter(const struct queue_key *q)
 {
-        return q->n == 0 ? NULL : list_entry(q->waiters.next, struct box_sandbox, waiters);
+        return q->n == 0 ? NULL : list_entry(q->waiters.next, struct place, link);
 }
 
 unsigned queue_wants(const struct box *box)
@@ -99,9 +98,9 @@ unsigned queue_wants(const struct box *box)
         unsigned n = 0;
         list_each (at, &box->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
-                const struct box_sandbox *sb = first_waiter(q);
-                if (sb)
-                        n += share_allows(box, q->key, q->alive, sb->key_sandboxes_max, q->n);
+                const struct place *p = first_waiter(q);
+                if (p)
+                        n += share_allows(box, q->key, q->alive, p->key_max, q->n);
         }
         return n;
 }
@@ -131,13 +130,13 @@ static void drop_unused(struct queue_key *q)
         free(q);
 }
 
-int queue_hold(struct box_sandbox *sb)
+int queue_hold(struct place *p)
 {
-        struct queue_key *q = find_key(sb->box, sb->key);
+        struct queue_key *q = find_key(p->box, p->key);
         if (!q)
                 return -ENOMEM;
         q->alive++;
-        sb->holder = q;
+        p->holder = q;
         return 0;
 }
 
@@ -145,54 +144,55 @@ int queue_hold(struct box_sandbox *sb)
 
 unsigned queue_retry_after_s(const struct box *box)
 {
-        /* Nobody knows when somebody else's code ends; this spreads those who ask again. */
+        /* It is not known when a sandbox ends; this spreads the requests that are repeated. */
         unsigned s = 1 + box->waiting / 64;
         return s < 30 ? s : 30;
 }
 
 /* Which bound keeps this sandbox waiting. */
-static const char *bound_of(const struct box_sandbox *sb, char *text, size_t size)
+static const char *bound_of(const struct place *p, char *text, size_t size)
 {
-        const struct queue_key *q = find_holder(sb->box, sb->key);
-        const unsigned alive = q ? q->alive : 0, max = sb->box->settings.sandboxes_max;
-        if (sb->key_sandboxes_max && alive >= sb->key_sandboxes_max)
+        const struct queue_key *q = find_holder(p->box, p->key);
+        const unsigned alive = q ? q->alive : 0, max = p->box->settings.sandboxes_max;
+        if (p->key_max && alive >= p->key_max)
                 snprintf(text, size, "this key has %u, its sandboxes_max", alive);
-        else if (!key_has_room(sb))
+        else if (!key_has_room(p))
                 snprintf(text, size, "this caller has %u of %u, its share", alive, max);
         else
                 snprintf(text, size, "all %u are in use", max);
         return text;
 }
 
-static void refuse(struct box_sandbox *sb, const char *why)
+static void refuse(struct place *p, const char *why)
 {
         struct cella_err err = {0};
         char bound[80];
-        sb->box->metrics.refused_capacity++;
+        p->box->metrics.refused_capacity++;
         err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "no room for another sandbox: %s; %s",
-                bound_of(sb, bound, sizeof bound), why);
+                bound_of(p, bound, sizeof bound), why);
         err_hint(&err,
                  "remove sandboxes that are not needed, or try again in %u s; sandboxes.max and "
                  "queue_timeout_ms, the caller's share and the key's sandboxes_max decide",
-                 queue_retry_after_s(sb->box));
-        sandbox_refused(sb, &err);
+                 queue_retry_after_s(p->box));
+        p->events->on_refused(p, &err);
 }
 
-static void grant(struct box_sandbox *sb)
+static void grant(struct place *p)
 {
-        if (!sb->ahead && queue_hold(sb) < 0) {
-                refuse(sb, "out of memory");
+        if (!p->ahead && queue_hold(p) < 0) {
+                refuse(p, "out of memory");
                 return;
         }
-        sb->box->alive++;
-        sandbox_granted(sb);
+        p->box->alive++;
+        list_add(&p->box->places, &p->held);
+        p->events->on_granted(p);
 }
 
-static void take_out(struct box_sandbox *sb)
+static void take_out(struct place *p)
 {
-        struct queue_key *q = find_key(sb->box, sb->key);
-        list_remove(&sb->waiters);
-        sb->box->waiting--;
+        struct queue_key *q = find_key(p->box, p->key);
+        list_remove(&p->link);
+        p->box->waiting--;
         q->n--;
         drop_unused(q);
 }
@@ -211,7 +211,7 @@ static bool make_place(struct box *box, const char *key)
         }
         if (!longest || longest->n <= own + 1)
                 return false;
-        struct box_sandbox *last = list_entry(longest->waiters.previous, struct box_sandbox, waiters);
+        struct place *last = list_entry(longest->waiters.previous, struct place, link);
         take_out(last);
         refuse(last, "too many of this key wait already");
         return true;
@@ -223,26 +223,30 @@ static void count_steady(struct box *box)
 {
         list_each (at, &box->queue, other)
                 list_entry(at, struct queue_key, link)->steady = 0;
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->holder && sb->state != SANDBOX_ENDING)
-                        sb->holder->steady++;
+        list_each (at, &box->places, other) {
+                const struct place *p = list_entry(at, struct place, held);
+                if (p->holder && !p->ending)
+                        p->holder->steady++;
         }
 }
 
-/* An idle sandbox of the caller that holds the most, the one that was not used for the longest time.  NULL if
- * no caller with more than `more_than` sandboxes has one. */
-static struct box_sandbox *find_reclaimable(struct box *box, unsigned more_than)
+/* The place of an idle sandbox of the caller that holds the most: the one that was not used for the longest
+ * time.  NULL if no caller with more than `more_than` sandboxes has one. */
+static struct place *find_reclaimable(struct box *box, unsigned more_than)
 {
-        struct box_sandbox *found = NULL;
+        struct place *found = NULL;
+        int64_t found_us = 0;
         count_steady(box);
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (!sb->holder || sb->holder->steady <= more_than || !sandbox_reclaimable(sb))
+        list_each (at, &box->places, other) {
+                struct place *p = list_entry(at, struct place, held);
+                int64_t used_us = 0;
+                if (!p->holder || p->holder->steady <= more_than || !p->events->is_reclaimable(p, &used_us))
                         continue;
-                if (!found || sb->holder->steady > found->holder->steady ||
-                    (sb->holder == found->holder && sb->used_us < found->used_us))
-                        found = sb;
+                if (!found || p->holder->steady > found->holder->steady ||
+                    (p->holder == found->holder && used_us < found_us)) {
+                        found = p;
+                        found_us = used_us;
+                }
         }
         return found;
 }
@@ -250,9 +254,7 @@ static struct box_sandbox *find_reclaimable(struct box *box, unsigned more_than)
 /* How many sandboxes must end so that `wanted` more fit, without those that are being ended. */
 static unsigned shortage(const struct box *box, unsigned wanted)
 {
-        unsigned room = box->settings.sandboxes_max;
-        list_each (at, &box->sandboxes, other)
-                room += list_entry(at, struct box_sandbox, link)->state == SANDBOX_ENDING;
+        const unsigned room = box->settings.sandboxes_max + box->ending;
         return box->alive + wanted > room ? box->alive + wanted - room : 0;
 }
 
@@ -261,18 +263,18 @@ static unsigned shortage(const struct box *box, unsigned wanted)
 static unsigned reclaim(struct box *box, unsigned alive, unsigned wanted)
 {
         unsigned n = 0;
-        struct box_sandbox *sb;
-        for (; n < wanted && (sb = find_reclaimable(box, alive + n + 1)); n++)
-                sandbox_reclaim(sb); /* queue_release() gives its place to a waiter */
+        struct place *p;
+        for (; n < wanted && (p = find_reclaimable(box, alive + n + 1)); n++)
+                p->events->reclaim(p); /* queue_release() gives its place to a waiter */
         return n;
 }
 
 /* Makes room for those that wait and for one that is about to (NULL: none): pooled sandboxes end first, then
  * idle ones.  Whether any was ended. */
-static bool make_room(struct box *box, const struct box_sandbox *next)
+static bool make_room(struct box *box, const struct place *next)
 {
         const unsigned wanted = queue_wants(box) + (next ? 1 : 0);
-        bool gave = pools_give_way(box, wanted);
+        bool gave = box->hooks->free_pooled(box, wanted);
         unsigned lacking = shortage(box, wanted);
         if (next && !next->ahead && lacking > 0) {
                 const struct queue_key *q = find_holder(box, next->key);
@@ -282,12 +284,12 @@ static bool make_room(struct box *box, const struct box_sandbox *next)
         }
         list_each (at, &box->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
-                const struct box_sandbox *sb = first_waiter(q);
+                const struct place *p = first_waiter(q);
                 if (lacking == 0)
                         break;
-                if (!sb || sb->ahead)
+                if (!p || p->ahead)
                         continue;
-                unsigned n = share_allows(box, q->key, q->alive, sb->key_sandboxes_max, q->n);
+                unsigned n = share_allows(box, q->key, q->alive, p->key_max, q->n);
                 n = reclaim(box, q->alive, n < lacking ? n : lacking);
                 gave |= n > 0;
                 lacking -= n;
@@ -302,34 +304,47 @@ void queue_make_room(struct box *box)
 
 /* ---- coming and going ---- */
 
-void queue_enter(struct box_sandbox *sb)
+void place_init(struct place *p, struct box *box, const char *key, const struct place_events *events)
 {
-        struct box *box = sb->box;
-        if (has_room(sb)) { /* those in the queue wait for their own keys' room: see queue_pump() */
-                grant(sb);
+        *p = (struct place){.box = box, .key = key, .events = events};
+        list_init(&p->link);
+        list_init(&p->held);
+}
+
+void queue_ending(struct place *p)
+{
+        p->box->ending += !p->ending;
+        p->ending = true;
+}
+
+void queue_enter(struct place *p)
+{
+        struct box *box = p->box;
+        if (has_room(p)) { /* those in the queue wait for their own keys' room: see queue_pump() */
+                grant(p);
                 return;
         }
-        const bool gave = key_has_room(sb) && make_room(box, sb);
-        if (!gave && box->waiting >= box->settings.queue_max && !make_place(box, sb->key)) {
-                refuse(sb, "too many wait already");
+        const bool gave = key_has_room(p) && make_room(box, p);
+        if (!gave && box->waiting >= box->settings.queue_max && !make_place(box, p->key)) {
+                refuse(p, "too many wait already");
                 return;
         }
-        struct queue_key *q = find_key(box, sb->key);
+        struct queue_key *q = find_key(box, p->key);
         if (!q) {
-                refuse(sb, "out of memory");
+                refuse(p, "out of memory");
                 return;
         }
         /* A waiter for which a sandbox is being ended is not refused before that has ended. */
-        sb->queued_us = clock_us() + (gave ? GIVE_WAY_US : 0);
-        list_add(&q->waiters, &sb->waiters);
+        p->queued_us = clock_us() + (gave ? GIVE_WAY_US : 0);
+        list_add(&q->waiters, &p->link);
         q->n++;
         box->waiting++;
 }
 
-void queue_leave(struct box_sandbox *sb)
+void queue_leave(struct place *p)
 {
-        if (!list_empty(&sb->waiters))
-                take_out(sb);
+        if (!list_empty(&p->link))
+                take_out(p);
 }
 
 /* The keys in turn: whoever was granted goes to the end of the line. */
@@ -342,29 +357,32 @@ void queue_pump(struct box *box)
                         struct queue_key *q = list_entry(at, struct queue_key, link);
                         if (box->alive >= box->settings.sandboxes_max)
                                 return;
-                        struct box_sandbox *sb = first_waiter(q);
-                        if (!sb || !has_room(sb))
+                        struct place *p = first_waiter(q);
+                        if (!p || !has_room(p))
                                 continue;
                         list_remove(&q->link);
                         list_add(&box->queue, &q->link);
-                        take_out(sb);
-                        grant(sb);
+                        take_out(p);
+                        grant(p);
                         granted = true;
                         break;
                 }
         }
 }
 
-void queue_release(struct box_sandbox *sb)
+void queue_release(struct place *p)
 {
-        struct queue_key *q = sb->holder;
-        sb->holder = NULL;
-        sb->box->alive--;
+        struct queue_key *q = p->holder;
+        p->holder = NULL;
+        list_remove(&p->held);
+        p->box->ending -= p->ending;
+        p->ending = false;
+        p->box->alive--;
         if (q) {
                 q->alive--;
                 drop_unused(q);
         }
-        queue_pump(sb->box);
+        queue_pump(p->box);
 }
 
 void queue_expire(struct box *box)
@@ -375,11 +393,11 @@ void queue_expire(struct box *box)
                 found = false;
                 list_each (at, &box->queue, other) {
                         struct queue_key *q = list_entry(at, struct queue_key, link);
-                        struct box_sandbox *sb = first_waiter(q);
-                        if (!sb || sb->queued_us > oldest)
+                        struct place *p = first_waiter(q);
+                        if (!p || p->queued_us > oldest)
                                 continue;
-                        take_out(sb);
-                        refuse(sb, "waited for as long as is allowed");
+                        take_out(p);
+                        refuse(p, "waited for as long as is allowed");
                         found = true;
                         break;
                 }

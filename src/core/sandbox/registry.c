@@ -5,29 +5,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/execution/execution.h"
 #include "core/sandbox/sandbox.h"
 #include "engine/isolation.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {
         snprintf(to, size, "%s", from ? from : "");
-}
-
-static struct box_sandbox *sandbox_new(struct box *box)
-{
-        struct box_sandbox *sb = calloc(1, sizeof *sb);
-        if (!sb)
-                return NULL;
-        sb->box = box;
-        list_init(&sb->observers);
-        sandbox_egress_init(&sb->egress, box->egress, &sb->network, &sb->observers);
-        list_init(&sb->tasks);
-        list_init(&sb->waiters);
-        list_init(&sb->processes);
-        list_init(&sb->link);
-        sandbox_touch(sb);
-        return sb;
 }
 
 static json_t *remembered(const struct box_sandbox *sb)
@@ -37,7 +20,7 @@ static json_t *remembered(const struct box_sandbox *sb)
                          sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
                          workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
                          (json_int_t)(box_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
-                         (json_int_t)sb->key_sandboxes_max, "network", network_to_state(&sb->network));
+                         (json_int_t)sb->place.key_max, "network", network_to_state(&sb->network));
 }
 
 int sandbox_remember(const struct box_sandbox *sb, struct cella_err *err)
@@ -53,7 +36,7 @@ void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
         copy_text(sb->key, sizeof sb->key, spec->caller->key);
         copy_text(sb->session, sizeof sb->session, spec->session);
         copy_text(sb->agent, sizeof sb->agent, spec->agent);
-        sb->key_sandboxes_max = spec->caller->sandboxes_max;
+        sb->place.key_max = spec->caller->sandboxes_max;
         sb->limits = spec->limits;
         network_copy(&spec->network, &sb->network);
         copy_text(sb->image_name, sizeof sb->image_name, used_image_name(spec->image));
@@ -63,7 +46,7 @@ void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
 int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
                 struct cella_err *err)
 {
-        struct box_sandbox *sb = sandbox_new(box);
+        struct box_sandbox *sb = sandbox_alloc(box);
         int r = sb ? id_make("sbx_", sb->id) : -ENOMEM;
         if (r < 0) {
                 free(sb);
@@ -99,7 +82,7 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
 
 int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err)
 {
-        struct caller caller = {.sandboxes_max = other->key_sandboxes_max};
+        struct caller caller = {.sandboxes_max = other->place.key_max};
         const struct sandbox_spec spec = {.caller = &caller,
                                           .scope = other->scope,
                                           .one_shot = other->one_shot,
@@ -243,7 +226,7 @@ static const char *text(const json_t *about, const char *name)
 
 static void restore(struct box *box, const json_t *about)
 {
-        struct box_sandbox *sb = sandbox_new(box);
+        struct box_sandbox *sb = sandbox_alloc(box);
         int scope = word_index(scope_words, text(about, "scope"));
         int workspace = word_index(workspace_words, text(about, "workspace"));
         if (!sb || scope < 0 || workspace < 0) {
@@ -258,7 +241,7 @@ static void restore(struct box *box, const json_t *about)
         copy_text(sb->key, sizeof sb->key, text(about, "key"));
         copy_text(sb->session, sizeof sb->session, text(about, "session"));
         copy_text(sb->agent, sizeof sb->agent, text(about, "agent"));
-        sb->key_sandboxes_max = (uint32_t)json_integer_value(json_object_get(about, "key_sandboxes_max"));
+        sb->place.key_max = (uint32_t)json_integer_value(json_object_get(about, "key_sandboxes_max"));
         sb->scope = (enum box_scope)scope;
         sb->workspace = (enum box_workspace)workspace;
         sb->created_ms = json_integer_value(json_object_get(about, "created_ms"));
@@ -281,6 +264,14 @@ int sandbox_restore_all(struct box *box, struct cella_err *err)
                 restore(box, about);
         json_decref(all);
         return 0;
+}
+
+unsigned sandbox_processes_running(const struct box_sandbox *sb)
+{
+        unsigned n = 0;
+        list_each (at, &sb->processes, other)
+                n += !list_entry(at, const struct sandbox_process, link)->ended;
+        return n;
 }
 
 void sandbox_isolation(const struct box_sandbox *sb, struct cella_isolation *ret)
@@ -328,7 +319,7 @@ json_t *sandbox_to_json(const struct box_sandbox *sb)
                 sb->metadata, "limits", limits_to_json(&sb->limits), "network",
                 network_to_json(&sb->box->settings, &sb->network), "workspace",
                 workspace_words[sb->workspace], "executions", (json_int_t)sb->executions, "processes",
-                (json_int_t)execution_processes_running(sb));
+                (json_int_t)sandbox_processes_running(sb));
         if (o && sandbox_alive(sb))
                 json_object_set_new(o, "isolation", isolation_to_json(sb->walls, sb->missing));
         return o;

@@ -9,11 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/states.h"
-#include "core/context/context.h"
 #include "core/docker.h"
-#include "core/execution/execution.h"
-#include "core/pool/pool.h"
-#include "core/sandbox/queue.h"
 #include "core/sandbox/workspace.h"
 #include "engine/isolation.h"
 
@@ -84,12 +80,7 @@ static void sandbox_free(struct box_sandbox *sb)
 {
         if (sb->box->watch.on_sandbox_gone)
                 sb->box->watch.on_sandbox_gone(sb, sb->box->watch.context);
-        execution_forget_processes(sb);
-        context_remove_all(sb);
-        executions_forget_sandbox(sb);
-        if (sb->waiting) /* taken, and nobody came for it */
-                waiting_free(sb->waiting);
-        pool_left(sb);
+        sb->box->hooks->on_sandbox_gone(sb);
         list_remove(&sb->link);
         json_decref(sb->metadata);
         network_done(&sb->network);
@@ -116,7 +107,7 @@ void sandbox_detach(struct task *task)
                 return;
         sandbox_touch(sb);
         if (sb->state == SANDBOX_WAITING && list_empty(&sb->tasks) && !sb->one_shot) {
-                queue_leave(sb); /* nobody wants it any more */
+                queue_leave(&sb->place); /* nobody wants it any more */
                 set_state(sb, SANDBOX_STOPPED);
         }
 }
@@ -163,7 +154,7 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 lose_tasks(sb, &err);
         }
-        queue_release(sb);
+        queue_release(&sb->place);
         if (sb->removing)
                 forget(sb);
         else if (!list_empty(&sb->tasks))
@@ -175,6 +166,7 @@ static void end(struct box_sandbox *sb)
         if (sb->state == SANDBOX_ENDING)
                 return;
         set_state(sb, SANDBOX_ENDING);
+        queue_ending(&sb->place);
         sandbox_ask_forget(sb->box, sb);
         if (sb->frozen) {
                 struct cella_err err = {0};
@@ -294,7 +286,7 @@ static bool take_network(struct box_sandbox *sb, struct message *m)
         egress_keep(&sb->egress, m->fds[0], m->fds[1]);
         m->n_fds = 0;
         sb->network_came = true;
-        if (!sb->ahead)
+        if (!sb->place.ahead)
                 egress_attach(&sb->egress);
         return true;
 }
@@ -423,8 +415,9 @@ static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct c
         return 0;
 }
 
-void sandbox_granted(struct box_sandbox *sb)
+static void on_granted(struct place *place)
 {
+        struct box_sandbox *sb = list_entry(place, struct box_sandbox, place);
         struct keeper_make make = {
                 .required = sb->required,
                 .terminals = !sb->one_shot,
@@ -452,8 +445,9 @@ void sandbox_granted(struct box_sandbox *sb)
                 fail(sb, &err);
 }
 
-void sandbox_refused(struct box_sandbox *sb, const struct cella_err *err)
+static void on_refused(struct place *place, const struct cella_err *err)
 {
+        struct box_sandbox *sb = list_entry(place, struct box_sandbox, place);
         set_state(sb, SANDBOX_STOPPED);
         lose_tasks(sb, err);
         if (sb->one_shot)
@@ -462,10 +456,40 @@ void sandbox_refused(struct box_sandbox *sb, const struct cella_err *err)
                 forget(sb);
 }
 
+static bool place_is_reclaimable(const struct place *place, int64_t *ret_used_us)
+{
+        const struct box_sandbox *sb = list_entry(place, const struct box_sandbox, place);
+        *ret_used_us = sb->used_us;
+        return sandbox_reclaimable(sb);
+}
+
+static void place_reclaim(struct place *place)
+{
+        sandbox_reclaim(list_entry(place, struct box_sandbox, place));
+}
+
+static const struct place_events place_events = {on_granted, on_refused, place_is_reclaimable, place_reclaim};
+
+struct box_sandbox *sandbox_alloc(struct box *box)
+{
+        struct box_sandbox *sb = calloc(1, sizeof *sb);
+        if (!sb)
+                return NULL;
+        sb->box = box;
+        list_init(&sb->observers);
+        sandbox_egress_init(&sb->egress, box->egress, &sb->network, &sb->observers);
+        place_init(&sb->place, box, sb->key, &place_events);
+        list_init(&sb->tasks);
+        list_init(&sb->processes);
+        list_init(&sb->link);
+        sandbox_touch(sb);
+        return sb;
+}
+
 static void start(struct box_sandbox *sb)
 {
         set_state(sb, SANDBOX_WAITING);
-        queue_enter(sb);
+        queue_enter(&sb->place);
 }
 
 void sandbox_attach(struct box_sandbox *sb, struct task *task)
@@ -484,7 +508,7 @@ void sandbox_stop(struct box_sandbox *sb)
 {
         switch (sb->state) {
         case SANDBOX_WAITING:
-                queue_leave(sb);
+                queue_leave(&sb->place);
                 set_state(sb, SANDBOX_STOPPED);
                 lose_tasks(sb, &(struct cella_err){.num = -ECANCELED,
                                                    .kind = CELLA_NOT_FOUND,

@@ -14,6 +14,7 @@
 #include "core/egress.h"
 #include "core/image/used_image.h"
 #include "core/network.h"
+#include "core/sandbox/queue.h"
 #include "engine/channel.h"
 #include "wire/keeper.h"
 
@@ -50,6 +51,12 @@ struct task {
 
 #define SANDBOX_CONTEXTS_MAX 16
 
+/* A process in the background: part of its execution. */
+struct sandbox_process {
+        struct list link; /* in its sandbox */
+        bool ended;
+};
+
 struct sandbox_spec {
         const struct caller *caller;
         enum box_scope scope;
@@ -74,7 +81,7 @@ struct box_sandbox {
         struct box *box;
         char id[ID_SIZE];
         char key[ID_SIZE];
-        uint32_t key_sandboxes_max;
+        struct place place; /* in the queue */
         enum sandbox_state state;
         enum box_scope scope;
         bool one_shot, direct;
@@ -110,24 +117,22 @@ struct box_sandbox {
         struct keeper_counted counters; /* as last read */
         struct counters files;          /* to read them from without asking, if the keeper lent any */
         bool has_files;
-        bool ahead;              /* made ahead, and nobody's yet */
         struct waiting *waiting; /* made ahead, not taken yet or not released yet */
         struct pool *pool;       /* that it was taken from */
         uint64_t slots[4];       /* numbers of commands that run, see sandbox_slot() */
         struct sandbox_egress egress;
         struct list observers; /* struct observer: what is under way */
         struct list tasks;
-        struct list waiters;      /* in its key's queue */
-        struct queue_key *holder; /* the caller that it is counted for; NULL: not alive, or in a pool */
-        int64_t queued_us;        /* when its time in the queue began */
         int64_t making_us;
         uint64_t executions;   /* so far */
         uint64_t told;         /* what watchers know of it, as a number: see front/rest/events.c */
-        struct list processes; /* struct execution, in the background; also some that ended */
+        struct list processes; /* struct sandbox_process; also some that ended */
         unsigned n_processes;
         struct context *contexts[SANDBOX_CONTEXTS_MAX]; /* NULL: none in this place */
 };
 
+/* Allocates one with nothing filled in; for registry.c. */
+struct box_sandbox *sandbox_alloc(struct box *box);
 /* A new one, stopped: the first task starts it. */
 int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
                 struct cella_err *err);
@@ -178,6 +183,8 @@ void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
 bool sandbox_alive(const struct box_sandbox *sandbox);
 /* Whether messages can be sent to its init, which lives as far as we know. */
 bool sandbox_takes_messages(const struct box_sandbox *sandbox);
+/* How many processes run in the background. */
+unsigned sandbox_processes_running(const struct box_sandbox *sandbox);
 /* Whether it may be ended because another caller needs the room: nothing runs in it, it has no context and no
  * process, and the next use of its session, agent or shared scope starts it again with its files.  Never one
  * that a caller has created by POST /v1/sandboxes. */

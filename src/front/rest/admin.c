@@ -63,7 +63,7 @@ static json_t *sandbox_counts(const struct box *box, const struct caller *caller
         unsigned states[SANDBOX_STATES] = {0};
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (!sb->ahead &&
+                if (!sb->place.ahead &&
                     (all || caller_sees(caller, sb->key))) /* sandboxes made ahead belong to pools */
                         states[sb->state]++;
         }

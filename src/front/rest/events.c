@@ -69,7 +69,7 @@ static void drop(struct watcher *w, bool in_order)
 static void on_sandbox_gone(const struct box_sandbox *sb, void *context)
 {
         struct events *e = context;
-        if (sb->one_shot || sb->ahead || sb->told == 0)
+        if (sb->one_shot || sb->place.ahead || sb->told == 0)
                 return;
         list_each (at, &e->watchers, other) {
                 struct watcher *w = list_entry(at, struct watcher, link);
@@ -119,7 +119,7 @@ static void ask_usage(struct events *e)
                 e->asked[i].known = false;
         list_each (at, &e->api->box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->one_shot || sb->ahead || sb->removing || !sb->handle || !sb->counted ||
+                if (sb->one_shot || sb->place.ahead || sb->removing || !sb->handle || !sb->counted ||
                     !sandbox_alive(sb))
                         continue;
                 all++;
@@ -152,7 +152,7 @@ static void tell_changes(struct events *e)
 {
         list_each (at, &e->api->box->sandboxes, other) {
                 struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->one_shot || sb->ahead)
+                if (sb->one_shot || sb->place.ahead)
                         continue;
                 uint64_t look = events_look_of(sb);
                 if (look == sb->told)

@@ -14,12 +14,12 @@
 
 bool events_shows(const struct box_sandbox *sb, const struct caller *caller)
 {
-        return !sb->one_shot && !sb->ahead && !sb->removing && caller_sees(caller, sb->key);
+        return !sb->one_shot && !sb->place.ahead && !sb->removing && caller_sees(caller, sb->key);
 }
 
 uint64_t events_look_of(const struct box_sandbox *sb)
 {
-        uint64_t parts[] = {(uint64_t)sb->state, sb->executions, execution_processes_running(sb),
+        uint64_t parts[] = {(uint64_t)sb->state, sb->executions, sandbox_processes_running(sb),
                             (uint64_t)sb->expires_ms, sb->removing},
                  look = UINT64_C(0xcbf29ce484222325);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -77,7 +77,7 @@ static void sandboxes(FILE *out, const struct box *box, const struct caller *cal
         unsigned states[SANDBOX_STATES] = {0}, pooled = 0;
         list_each (at, &box->sandboxes, other) {
                 const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
-                if (sb->ahead)
+                if (sb->place.ahead)
                         pooled++;
                 else if (all || caller_sees(caller, sb->key))
                         states[sb->state == SANDBOX_DYING || sb->state == SANDBOX_DEAD ? SANDBOX_ENDING

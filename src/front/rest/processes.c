@@ -143,7 +143,7 @@ void rest_process_list(struct call *call, json_t *body)
                 return;
         json_t *list = json_array();
         list_each (at, &sb->processes, other)
-                json_array_append_new(list, process_to_json(list_entry(at, struct execution, process_link)));
+                json_array_append_new(list, process_to_json(list_entry(at, struct execution, process.link)));
         api_reply(call, 200, json_pack("{s:o}", "processes", list));
 }
 
