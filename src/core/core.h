@@ -49,6 +49,8 @@ struct box_hooks {
         void (*on_sandbox_gone)(struct box_sandbox *sandbox);
         /* So many sandboxes need room: ends as many pooled ones as that takes.  Whether it ended any. */
         bool (*free_pooled)(struct box *box, unsigned wanted);
+        /* How many of the executions under way came after since_us; counts at most max. */
+        unsigned (*executions_since)(const struct box *box, int64_t since_us, unsigned max);
 };
 
 struct box {

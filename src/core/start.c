@@ -65,7 +65,7 @@ static void on_sandbox_gone(struct box_sandbox *sb)
         pool_sandbox_gone(sb);
 }
 
-static const struct box_hooks hooks = {on_sandbox_gone, pools_give_way};
+static const struct box_hooks hooks = {on_sandbox_gone, pools_give_way, executions_since};
 
 static void on_cleanup(uv_timer_t *timer)
 {

@@ -2,14 +2,14 @@
 #pragma once
 #include "core/context/context.h"
 
-/* context.c */
+/* life.c */
 void context_set_state(struct context *context, enum context_state state);
 /* Ends it for this reason. */
 void context_kill(struct context *context, const char *why);
 /* The run's paperwork is done; *run is not its any more. */
 void context_run_finished(struct context *context);
 
-/* context_run.c: what its context hears. */
+/* run.c: what its context hears. */
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len);
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len);
 void context_run_signalled(struct context_run *run);
@@ -17,7 +17,7 @@ void context_run_due(struct context_run *run, int timer); /* an enum deadline_ti
 void context_run_died(struct context_run *run, const struct init_exited *exited);
 void context_run_lost(struct context_run *run, const struct box_sandbox *sandbox);
 
-/* context_result.c */
+/* result.c */
 struct audit_begin context_run_log(const struct context_run *run);
 struct about context_run_about(const struct context_run *run);
 void context_run_count(struct context_run *run, const struct keeper_counted *now); /* its end's counters */

@@ -172,6 +172,8 @@ static inline bool execution_is_done(const struct execution *ex)
         return ex->phase == EXECUTION_DONE;
 }
 
+/* See struct box_hooks. */
+unsigned executions_since(const struct box *box, int64_t since_us, unsigned max);
 struct execution *execution_find(const struct box *box, const struct caller *caller, const char *id);
 struct execution *execution_find_process(const struct box_sandbox *sandbox, int pid);
 /* Its sandbox shows it among its processes from now on. */

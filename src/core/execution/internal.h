@@ -3,7 +3,7 @@
 #include "core/about.h"
 #include "core/execution/execution.h"
 
-/* execution_end.c */
+/* end.c */
 void execution_over(struct execution *ex);                              /* every process of it is gone */
 void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
 void execution_conclude(struct execution *ex);                          /* there is nothing to wait for */
@@ -17,7 +17,7 @@ void execution_counted(struct observer *observer); /* what it did on the network
 struct audit_begin execution_log(const struct execution *ex);
 struct about execution_about(const struct execution *ex);
 
-/* execution.c */
+/* life.c */
 void execution_set_phase(struct execution *ex, enum execution_phase phase);
 void execution_started(struct execution *ex, const struct message *message, int32_t pid);
 void execution_log_begin(struct execution *ex);
@@ -26,7 +26,7 @@ void execution_count_before(struct execution *ex);
 /* The sandbox's CPU counter when the code was released. */
 uint64_t execution_cpu_before_us(const struct execution *ex, const struct box_sandbox *sandbox);
 
-/* execution_start.c: the messages that start it. */
+/* start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox takes messages */
 void execution_spawn(struct execution *ex); /* its files are there */
 void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
@@ -39,18 +39,18 @@ bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *s
 bool execution_needs_deaths(const struct task *task);
 struct cella_command execution_command(const struct execution *ex);
 
-/* execution_scan.c */
+/* scan.c */
 void execution_scan_first(struct execution *ex);  /* execution_begin() comes when the scan has allowed it */
 void execution_scan_beside(struct execution *ex); /* its code has been released: scans for advice */
 
-/* execution_io.c */
+/* io.c */
 int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err);
 /* Makes what the next one needs, when nobody waits for it. */
 void execution_spare_pipes(void);
 void execution_drain(struct execution *ex); /* takes what is left in the pipes */
 void execution_close_io(struct execution *ex);
 
-/* execution_clock.c */
+/* clock.c */
 void execution_clock_init(struct execution *ex);
 void execution_clock_begin(struct execution *ex); /* what comes before the command must not take for ever */
 void execution_clock_start(struct execution *ex); /* the command runs */

@@ -10,23 +10,7 @@
 #include "base/auto.h"
 #include "core/core.h"
 #include "core/image/shelf.h"
-#include "wire/imager.h"
-
-#define IMAGES_WAITING_MAX 64 /* jobs, those under way (IMAGER_JOBS_MAX) included */
-#define IMAGES_OF_KEY_MAX 16  /* of those, one key's; the daemon's owner may have all */
-#define IMAGES_LONG_MAX 6     /* imports and gc under way: they depend on their client, or on each other */
-
-struct image_wait; /* opaque */
-
-struct image_events {
-        /* Any number of times, and never from within a call.  May be NULL. */
-        void (*on_progress)(struct image_wait *wait, const struct imager_event *event, void *context);
-        /* Of an import: image_feed() takes more.  May be NULL. */
-        void (*on_room)(struct image_wait *wait, void *context);
-        /* The last one; *wait is gone with it.  err NULL: done. */
-        void (*on_end)(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
-                       void *context);
-};
+#include "core/image/wait.h"
 
 int images_new(struct box *box, struct images **ret, struct cella_err *err);
 struct images *images_free(struct images *images);
@@ -58,9 +42,6 @@ void images_configure(struct box *box);
 size_t image_feed(struct image_wait *wait, const char *data, size_t len);
 void image_feed_end(struct image_wait *wait);
 
-/* No event follows.  The others who wait for the same go on. */
-void image_wait_cancel(struct image_wait *wait);
-
 /* ---- an image to be used ---- */
 
 /* 1: it is there, *ret_id is its id.  0: it is being pulled, and on_end comes with its id in end->images;
@@ -75,9 +56,4 @@ int box_image_want(struct box *box, const struct caller *caller, const char *nam
 /* All that are in the store; good until the next call. */
 int images_all(const struct box *box, const struct image_shelf **ret, struct cella_err *err);
 
-struct images_stat {
-        uint64_t images, bytes;       /* in the store; as of some seconds ago */
-        uint64_t pulls, pulls_failed; /* since the start */
-        unsigned jobs;                /* now */
-};
 void images_stat(const struct box *box, struct images_stat *ret);

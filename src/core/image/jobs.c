@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/image/feed.h"
-#include "core/image/internal.h"
+#include "core/image/jobs.h"
 #include "core/image/policy.h"
 #include "engine/imager_link.h"
 

@@ -1,4 +1,5 @@
-/* core/pool/member.c -- sandboxes that wait in a pool: made, come to wait, dropped. */
+#include "core/pool/member.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +7,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/pool/internal.h"
-#include "core/sandbox/queue.h"
 #include "snapshot/release.h"
 #include "sys/file.h"
 
@@ -79,8 +78,7 @@ static void waits_now(struct waiting *w)
         pool->failures = pool->unlucky = 0;
         pool->refill_us = clock_us() - w->begun_us;
         list_add(&pool->ready, &w->link);
-        pools_give_way(pool->box, queue_wants(pool->box)); /* who came meanwhile may need the room */
-        pools_refill(pool->box);
+        pool->on_ready(pool);
 }
 
 static void on_said(struct fd_poll *poll, int events)

@@ -1,4 +1,4 @@
-#include "core/pool/internal.h"
+#include "core/pool/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/limits.h"
-#include "core/execution/execution.h"
+#include "core/pool/member.h"
 #include "core/sandbox/queue.h"
 #include "engine/runtime.h"
 #include "sys/file.h"
@@ -114,6 +114,12 @@ static void look_for_image(struct pool *pool)
 
 /* ---- its beginning and its end ---- */
 
+static void on_member_ready(struct pool *pool)
+{
+        pools_give_way(pool->box, queue_wants(pool->box)); /* who came meanwhile may need the room */
+        pools_refill(pool->box);
+}
+
 static struct pool *pool_new(struct box *box, const char *runtime, const char *image, json_t *preload,
                              const struct cella_limits *limits)
 {
@@ -122,7 +128,7 @@ static struct pool *pool_new(struct box *box, const char *runtime, const char *i
                 json_decref(preload);
                 return NULL;
         }
-        *pool = (struct pool){.box = box, .preload = preload, .limits = *limits};
+        *pool = (struct pool){.box = box, .preload = preload, .limits = *limits, .on_ready = on_member_ready};
         snprintf(pool->runtime, sizeof pool->runtime, "%s", runtime);
         snprintf(pool->image_name, sizeof pool->image_name, "%s", image);
         waiting_how(runtime, &pool->how);
@@ -170,12 +176,7 @@ static bool wants_member(const struct pool *pool)
 static bool is_rushed(const struct box *box)
 {
         const int64_t since = clock_us() - RUSH_US;
-        unsigned n = 0;
-        for (const struct list *at = box->executions.previous; n < box->cores && at != &box->executions;
-             at = at->previous, n++)
-                if (list_entry(at, const struct execution, link)->come_us < since)
-                        break;
-        return n == box->cores;
+        return box->hooks->executions_since(box, since, box->cores) == box->cores;
 }
 
 /* Those that are taken next get ready in earnest, which takes memory; the others wait as they are.  One that

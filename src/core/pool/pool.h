@@ -5,7 +5,6 @@
  * when somebody needs the room. */
 #pragma once
 #include "core/pool/waiting.h"
-#include "engine/fd_poll.h"
 
 /* The settings have changed, or it begins. */
 int pools_configure(struct box *box, struct cella_err *err);
@@ -37,22 +36,3 @@ bool pool_template(const struct box *box, const struct used_image *image, const 
 /* For a caller that does not see the daemon's counters: only the pools of the settings, without counters but
  * the number of its own sandboxes in use. */
 json_t *pools_to_json(const struct box *box, const struct caller *caller);
-
-/* What waits in a sandbox; owned by it until it is taken. */
-struct waiting {
-        struct task task;
-        struct list link; /* in the pool, when it is ready */
-        struct pool *pool;
-        struct box_sandbox *sandbox;
-        struct waiting_how how;
-        uint32_t tag; /* 0: nothing was started */
-        int pid;
-        uint64_t cpu_us; /* that it took to get ready */
-        int control;
-        struct fd_poll poll;    /* of control */
-        bool said, ready, soon; /* said: that it waits */
-        int64_t begun_us;
-};
-
-/* The execution has taken over what it wants of it: the tag, the socket. */
-void waiting_free(struct waiting *waiting);

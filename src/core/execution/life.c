@@ -1,9 +1,8 @@
-/* core/execution/execution.c -- the life of an execution, from the request to the last event.
+/* core/execution/life.c -- the life of an execution, from the request to the last event.
  *
  *   new -> attached -> (files) -> (the code's file) -> spawned -> over -> counted -> (listed) -> done
  *
- * How it starts is in execution_start.c, how it ends in execution_end.c, its pipes are in execution_io.c,
- * its deadlines in execution_clock.c. */
+ * How it starts is in start.c, how it ends in end.c, its pipes are in io.c, its deadlines in clock.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/err.h"
 #include "base/states.h"
 #include "core/execution/internal.h"
+#include "core/pool/member.h"
 #include "core/pool/pool.h"
 #include "engine/command.h"
 #include "engine/isolation.h"
@@ -396,6 +396,16 @@ struct execution *execution_find(const struct box *box, const struct caller *cal
                         return ex;
         }
         return NULL;
+}
+
+unsigned executions_since(const struct box *box, int64_t since_us, unsigned max)
+{
+        unsigned n = 0;
+        for (const struct list *at = box->executions.previous; n < max && at != &box->executions;
+             at = at->previous, n++)
+                if (list_entry(at, const struct execution, link)->come_us < since_us)
+                        break;
+        return n;
 }
 
 struct execution *execution_find_process(const struct box_sandbox *sb, int pid)

@@ -1,4 +1,4 @@
-/* core/context/context.c -- the life of a context; its runs are in context_run.c, its process in driver.c. */
+/* core/context/life.c -- the life of a context; its runs are in run.c, its process in driver.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

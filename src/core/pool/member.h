@@ -1,9 +1,26 @@
-/* core/pool/internal.h -- for the files of pools only: what one is, and its members. */
+/* core/pool/member.h -- one pool and its members: sandboxes with an interpreter that waits for code. */
 #pragma once
-#include "core/pool/pool.h"
 #include "core/pool/template.h"
+#include "core/pool/waiting.h"
+#include "engine/fd_poll.h"
 
 #define RETRY_US INT64_C(60000000) /* a template that cannot be made */
+
+/* An interpreter that waits in a sandbox.  The sandbox owns it until an execution takes it over. */
+struct waiting {
+        struct task task;
+        struct list link; /* in the pool, when it is ready */
+        struct pool *pool;
+        struct box_sandbox *sandbox;
+        struct waiting_how how;
+        uint32_t tag; /* 0: nothing was started */
+        int pid;
+        uint64_t cpu_us; /* that it took to get ready */
+        int control;
+        struct fd_poll poll;    /* of control */
+        bool said, ready, soon; /* said: that it waits */
+        int64_t begun_us;
+};
 
 struct pool {
         struct list link; /* in the box */
@@ -18,6 +35,8 @@ struct pool {
         bool network; /* its members have one */
         bool lasting; /* it is in the settings; else it goes when nobody wants it any more: */
         int64_t wanted_us;
+        /* A member has become ready; there may be requests that need its room. */
+        void (*on_ready)(struct pool *pool);
         struct waiting_how how;
         struct template_maker *maker;
         struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */
@@ -31,11 +50,13 @@ struct pool {
         int64_t refill_us; /* of the last member, from asking for it to being ready */
 };
 
-/* Begins to make one more. */
+/* Starts to make one more member. */
 int pool_add_member(struct pool *pool);
-/* Ends one that nobody has taken. */
+/* Ends a member that was not taken. */
 void pool_drop(struct waiting *waiting);
-/* The same with all, those that are being made too. */
+/* Ends all members, also those that are being made. */
 void pool_drop_members(struct pool *pool);
-/* One could not be made: the next comes later. */
+/* A member could not be made: delays the next one. */
 void pool_failed(struct pool *pool);
+/* Frees it; its sandbox stays.  For an execution that has taken over the tag and the socket. */
+void waiting_free(struct waiting *waiting);

@@ -1,6 +1,7 @@
-/* core/image/internal.h -- the inside of images, for the files that are it: images.c, image_jobs.c. */
+/* core/image/jobs.h -- the jobs of cella-image, and who waits for them.  For images.c. */
 #pragma once
-#include "core/image/images.h"
+#include "core/image/shelf.h"
+#include "core/image/wait.h"
 
 enum job_type { JOB_PULL, JOB_IMPORT, JOB_REMOVE, JOB_COLLECT, JOB_BOUND };
 
@@ -40,9 +41,9 @@ struct images {
         int64_t stat_us; /* when the store was looked at */
 };
 
-/* One more job, or another who waits for the same.  wanted: what of it is asked for. */
+/* Adds a job, or one more wait for an equal job.  wanted: its type and arguments. */
 int image_job_add(struct box *box, const struct caller *caller, const struct job *wanted,
                   const struct image_events *events, void *context, struct image_wait **ret,
                   struct cella_err *err);
-/* Without a word to anybody. */
+/* Frees it; no event is called. */
 void image_job_free(struct images *images, struct job *job);
