@@ -368,6 +368,50 @@ def the_coverage_report_tells_what_ran_and_what_is_not_measured():
     assert "src/core/core.c: 4" in lines and "core 3 of 4 lines 75.0 %" in lines and "not measured: 1 files: base/other.c" in lines, out
 
 
+def layers(**files):
+    """(status, output) of tools/check-layers on a small tree; in the names __ stands for /, and the last _ for the dot."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name, includes in files.items():
+            path = pathlib.Path(directory, "src", name.replace("__", "/")[:-2] + "." + name[-1])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f'#include "{other}"\n' for other in includes))
+        words = [sys.executable, TEST.parent / "tools/check-layers", directory]
+        r = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        return r.returncode, r.stdout
+
+
+@test
+def includes_downward_are_allowed():
+    status, out = layers(base__a_h=(), sys__b_h=("base/a.h",), sys__b_c=("sys/b.h", "base/a.h"), sys__c_c=("sys/b.h",))
+    assert status == 0 and out == "", out
+
+
+@test
+def an_include_cycle_is_found_and_its_files_are_named():
+    status, out = layers(core__a_h=(), core__a_c=("core/a.h", "core/b.h"), core__b_h=("core/c.h",), core__c_h=("core/a.h",), core__d_c=("core/a.h",))
+    assert status == 1 and out.splitlines()[0] == "FAIL 3 modules include each other: src/core/a src/core/b src/core/c", out
+    assert "FAIL     src/core/a includes core/b" in out and "core/d" not in out, out
+
+
+@test
+def an_upward_include_is_found():
+    status, out = layers(base__a_h=("sys/b.h",), sys__b_h=(), keeper__k_c=("http/h.h",), http__h_h=(), other__o_c=())
+    assert status == 1 and "FAIL src/base/a.h includes from sys/, which is not below base/" in out, out
+    assert "FAIL src/keeper/k.c: keeper must not include from http" in out and "FAIL src/other/o.c: src/other has no rank" in out, out
+
+
+@test
+def a_folder_with_too_many_files_is_found():
+    status, out = layers(**{f"core__f{i}_c": () for i in range(41)}, **{f"core__sub__f{i}_c": () for i in range(40)})
+    assert status == 1 and out == "FAIL src/core has 41 files, at most 40 are allowed\n", out
+
+
+@test
+def a_tree_without_files_fails():
+    status, out = layers()
+    assert status == 1 and "FAIL no file found" in out, out
+
+
 def main():
     only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
     passed = failed = 0
