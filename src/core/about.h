@@ -17,8 +17,8 @@ struct about {
         const char *key_name;               /* "": none */
         /* Of the sandbox; image NULL: there is none, the request says what was asked for. */
         const char *image;
-        enum box_engine engine;
-        enum box_tier tier;
+        enum engine_choice engine;
+        enum tier tier;
         const struct cella_err *error; /* why it did not run; NULL: it did */
         uint64_t unrecorded;           /* refused requests of this caller that the log left out before it */
 };

@@ -78,7 +78,7 @@ void caller_from_key(const json_t *key, struct caller *ret)
                         ret->capabilities |= 1u << bit;
         }
         if (json_is_string(tier))
-                ret->tier_max = (enum box_tier)tier_from_word(json_string_value(tier));
+                ret->tier_max = (enum tier)tier_from_word(json_string_value(tier));
         limits_overlay(json_object_get(key, "limits"), &ret->limits_max, NULL);
         ret->sandboxes_max = (uint32_t)json_integer_value(json_object_get(key, "sandboxes_max"));
 }

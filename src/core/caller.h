@@ -26,7 +26,7 @@ struct caller {
         char key[ID_SIZE]; /* "" for the owner */
         char name[129];    /* of the key, for the log; "" for the owner */
         unsigned capabilities;
-        enum box_tier tier_max;
+        enum tier tier_max;
         struct cella_limits limits_max; /* 0: none of its own */
         uint32_t sandboxes_max;         /* 0: none of its own */
 };

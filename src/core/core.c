@@ -6,7 +6,7 @@ const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,    
                                                      25000,   50000,   100000,   250000,   500000,
                                                      1000000, 5000000, 30000000, 120000000};
 
-int64_t box_now_ms(void)
+int64_t core_now_ms(void)
 {
         struct timespec ts;
         clock_gettime(CLOCK_REALTIME, &ts);
@@ -14,7 +14,7 @@ int64_t box_now_ms(void)
 }
 
 /* Also of files: the code says when they changed, and may say before 1970. */
-json_t *box_time(int64_t ms)
+json_t *core_time(int64_t ms)
 {
         char text[40], whole[48];
         bool before = ms % 1000 < 0; /* C rounds towards 1970, calendars do not */

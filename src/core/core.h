@@ -18,8 +18,8 @@
 #define METRICS_BUCKETS 14
 #define METRICS_STATUSES (CELLA_INTERRUPTED + 1)
 
-struct box;
-struct box_sandbox;
+struct core;
+struct core_sandbox;
 struct images;
 struct docker;
 
@@ -37,24 +37,24 @@ struct metrics {
 extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
 
 /* Somebody who wants to know of everything, while there is one. */
-struct box_watch {
-        void (*on_sandbox_gone)(const struct box_sandbox *sandbox, void *context);
+struct core_watch {
+        void (*on_sandbox_gone)(const struct core_sandbox *sandbox, void *context);
         void (*on_recorded)(const struct audit_begin *begin, const struct audit_end *end, void *context);
         void *context;
 };
 
 /* Calls from lower to higher parts of core; start.c fills them in. */
-struct box_hooks {
+struct core_hooks {
         /* The sandbox is about to be freed: executions, contexts and pools forget it. */
-        void (*on_sandbox_gone)(struct box_sandbox *sandbox);
+        void (*on_sandbox_gone)(struct core_sandbox *sandbox);
         /* So many sandboxes need room: ends as many pooled ones as that takes.  Whether it ended any. */
-        bool (*free_pooled)(struct box *box, unsigned wanted);
+        bool (*free_pooled)(struct core *core, unsigned wanted);
         /* How many of the executions under way came after since_us; counts at most max. */
-        unsigned (*executions_since)(const struct box *box, int64_t since_us, unsigned max);
+        unsigned (*executions_since)(const struct core *core, int64_t since_us, unsigned max);
 };
 
-struct box {
-        const struct box_hooks *hooks;
+struct core {
+        const struct core_hooks *hooks;
         uv_loop_t *loop;
         struct keeper_link *keeper;
         struct egress *egress;
@@ -67,7 +67,7 @@ struct box {
         char directory[KEEPER_PATH_MAX]; /* of the state */
         char store[KEEPER_PATH_MAX];     /* of the images, see image/store/store.h */
         struct settings settings;
-        struct list sandboxes;  /* struct box_sandbox */
+        struct list sandboxes;  /* struct core_sandbox */
         struct list executions; /* struct execution, those that are under way */
         struct list scan_jobs;  /* struct scan_job, those that wait for a thread */
         unsigned scans_running;
@@ -88,12 +88,12 @@ struct box {
         uv_timer_t lull;      /* since nothing was under way, for the pools */
         struct metrics metrics;
         struct refusals refusals; /* how many more rows of refused requests the log takes */
-        struct box_watch watch;   /* zero: no watcher */
+        struct core_watch watch;  /* zero: no watcher */
         int64_t started_us;
         bool stopping;
-        int64_t stop_at_us;                       /* then what still runs is killed */
-        unsigned interrupted;                     /* executions that the last daemon left behind */
-        void (*on_drained)(struct box *, void *); /* box_stop() is done */
+        int64_t stop_at_us;                        /* then what still runs is killed */
+        unsigned interrupted;                      /* executions that the last daemon left behind */
+        void (*on_drained)(struct core *, void *); /* core_stop() is done */
         void *drained_context;
         /* What this host can give, found out by a sandbox made at start. */
         bool probed;
@@ -102,5 +102,5 @@ struct box {
 };
 
 /* Realtime, in milliseconds; and as RFC 3339. */
-int64_t box_now_ms(void);
-json_t *box_time(int64_t ms);
+int64_t core_now_ms(void);
+json_t *core_time(int64_t ms);

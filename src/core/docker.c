@@ -28,7 +28,7 @@ struct waiter {
 };
 
 struct docker {
-        struct box *box;
+        struct core *core;
         const struct docker_events *events;
         enum phase state;
         struct keeper_link *link;
@@ -146,7 +146,7 @@ static void copy(char *to, size_t size, const json_t *docker, const char *name)
 
 static void open_engine(struct docker *d)
 {
-        const json_t *settings = json_object_get(d->box->settings.document, "docker");
+        const json_t *settings = json_object_get(d->core->settings.document, "docker");
         struct docker_open open;
         struct cella_err err = {0};
         memset(&open, 0, sizeof open);
@@ -180,7 +180,7 @@ static void on_lost(void *userdata, const char *why)
         d->state = NONE;
         err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which had the sandbox, has ended");
         err_hint(&err, "try again: it is started anew, and removes what is left of the old one's");
-        d->events->on_lost(d->box, &err);
+        d->events->on_lost(d->core, &err);
         fail(d, &err);
         d->looked = false;
 }
@@ -196,7 +196,7 @@ static void on_started(void *context, const union keeper_packet *packet, int fd)
                 err = packet->failed.err;
         else if (packet->type != KEEPER_DOCKER || fd < 0)
                 err_say(&err, CELLA_INTERNAL, -EPROTO, "the keeper started no cella-docker");
-        else if (keeper_link_new(d->box->loop, fd, &link_events, d, &d->link, &err) == 0)
+        else if (keeper_link_new(d->core->loop, fd, &link_events, d, &d->link, &err) == 0)
                 fd = -1;
         if (fd >= 0)
                 close(fd);
@@ -210,7 +210,7 @@ static void start(struct docker *d)
 {
         struct cella_err err = {0};
         d->state = STARTING;
-        if (keeper_link_ask(d->box->keeper, KEEPER_DOCKER_WANTED, 0, on_started, d) == 0)
+        if (keeper_link_ask(d->core->keeper, KEEPER_DOCKER_WANTED, 0, on_started, d) == 0)
                 return;
         d->state = NONE;
         err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
@@ -230,19 +230,19 @@ void docker_tick(struct docker *d)
         if (d->state != OPEN || now - d->used_us < UNUSED_US)
                 return;
         d->used_us = now; /* not to look again at once */
-        if (d->events->is_used(d->box) || !list_empty(&d->waiters))
+        if (d->events->is_used(d->core) || !list_empty(&d->waiters))
                 return;
         d->link = keeper_link_free(d->link);
         d->state = NONE;
 }
 
-int docker_new(struct box *box, const struct docker_events *events, struct docker **ret,
+int docker_new(struct core *core, const struct docker_events *events, struct docker **ret,
                struct cella_err *err)
 {
         struct docker *d = calloc(1, sizeof *d);
         if (!d)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
-        d->box = box;
+        d->core = core;
         d->events = events;
         list_init(&d->waiters);
         *ret = d;

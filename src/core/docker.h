@@ -11,12 +11,12 @@ struct docker;
 /* Calls to the owner of the sandboxes. */
 struct docker_events {
         /* cella-docker has ended, and with it every sandbox of this engine. */
-        void (*on_lost)(struct box *box, const struct cella_err *err);
+        void (*on_lost)(struct core *core, const struct cella_err *err);
         /* Whether a sandbox of this engine is alive. */
-        bool (*is_used)(const struct box *box);
+        bool (*is_used)(const struct core *core);
 };
 
-int docker_new(struct box *box, const struct docker_events *events, struct docker **ret,
+int docker_new(struct core *core, const struct docker_events *events, struct docker **ret,
                struct cella_err *err);
 struct docker *docker_free(struct docker *docker);
 

@@ -39,7 +39,7 @@ struct file {
 };
 
 struct egress {
-        struct box *box;
+        struct core *core;
         struct egress_link *link; /* NULL: there is no egress process, */
         int64_t lost_us;          /* since then */
         uint64_t sandbox;         /* the last number given out */
@@ -112,7 +112,7 @@ static void arm(struct egress *e)
                 return;
         }
         int64_t left = e->due->until_us - clock_us();
-        uv_update_time(e->box->loop); /* its clock is that of the loop's last turn */
+        uv_update_time(e->core->loop); /* its clock is that of the loop's last turn */
         uv_timer_start(&e->patience, on_patience, left <= 0 ? 0 : (uint64_t)(left + 999) / 1000, 0);
 }
 
@@ -233,7 +233,7 @@ static void send_policy(struct egress *e, struct sandbox_egress *s, enum egress_
         struct egress_attach *message = NULL;
         const int fds[] = {s->tcp, s->udp};
         size_t len = 0;
-        int r = network_message(&e->box->settings, s->network, type, s->number, &message, &len);
+        int r = network_message(&e->core->settings, s->network, type, s->number, &message, &len);
         if (r == 0)
                 r = post(e, message, len, fds, type == EGRESS_ATTACH ? 2 : 0);
         free(message);
@@ -304,11 +304,11 @@ void egress_detach(struct sandbox_egress *s)
         let_go(s);
 }
 
-void egress_configure(struct box *box)
+void egress_configure(struct core *core)
 {
-        list_each (at, &box->egress->attached, other)
+        list_each (at, &core->egress->attached, other)
                 list_entry(at, struct sandbox_egress, link)->changed = true;
-        update_all(box->egress);
+        update_all(core->egress);
 }
 
 static struct sandbox_egress *find(const struct egress *e, uint64_t number)
@@ -395,7 +395,7 @@ void egress_end(struct sandbox_egress *s, struct observer *o)
 
 void egress_forget(struct observer *o)
 {
-        for (struct due *d = o->box->egress->due; d && o->counting; d = d->next)
+        for (struct due *d = o->core->egress->due; d && o->counting; d = d->next)
                 if (d->observer == o)
                         d->observer = NULL;
         o->counting = false;
@@ -440,42 +440,42 @@ static void on_lost(void *userdata)
 
 static const struct egress_link_events link_events = {on_packet, on_room, on_lost};
 
-void egress_connect(struct box *box, int fd)
+void egress_connect(struct core *core, int fd)
 {
-        struct egress *e = box->egress;
+        struct egress *e = core->egress;
         struct cella_err err = {0};
         lose(e); /* the keeper has not started another one for nothing */
-        if (fd < 0 || egress_link_new(box->loop, fd, &link_events, e, &e->link, &err) < 0)
+        if (fd < 0 || egress_link_new(core->loop, fd, &link_events, e, &e->link, &err) < 0)
                 return;
         check_config(e, true);
         update_all(e);
 }
 
-bool egress_is_connected(const struct box *box)
+bool egress_is_connected(const struct core *core)
 {
-        return box->egress->link != NULL;
+        return core->egress->link != NULL;
 }
 
-int egress_check(const struct box *box, struct cella_err *err)
+int egress_check(const struct core *core, struct cella_err *err)
 {
-        if (box->egress->link || clock_us() - box->egress->lost_us < RESTART_US)
+        if (core->egress->link || clock_us() - core->egress->lost_us < RESTART_US)
                 return 0;
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTCONN, "egress: the egress process does not run");
         return err_hint(err, "the daemon's log says why; tier restricted needs none");
 }
 
-int egress_new(struct box *box, struct egress **ret, struct cella_err *err)
+int egress_new(struct core *core, struct egress **ret, struct cella_err *err)
 {
         struct egress *e = calloc(1, sizeof *e);
         if (!e)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "egress");
-        e->box = box;
+        e->core = core;
         e->due_last = &e->due;
         list_init(&e->attached);
         e->lost_us = INT64_MIN / 2; /* the keeper sends one before all else, if it can */
         e->files[0].path = "/etc/resolv.conf";
         e->files[1].path = "/etc/hosts";
-        uv_timer_init(box->loop, &e->patience);
+        uv_timer_init(core->loop, &e->patience);
         e->patience.data = e;
         *ret = e;
         return 0;

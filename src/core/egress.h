@@ -11,7 +11,7 @@ struct egress;
 
 /* The part of one sandbox.  Without a network it stays as sandbox_egress_init() leaves it. */
 struct sandbox_egress {
-        struct list link; /* in the box's egress, while there are descriptors */
+        struct list link; /* in the core's egress, while there are descriptors */
         struct egress *egress;
         const struct network *network; /* of the sandbox; borrowed */
         struct list *observers;        /* of the sandbox; borrowed */
@@ -23,13 +23,13 @@ struct sandbox_egress {
         struct cella_network_usage total; /* what was counted before the last EGRESS_BEGIN */
 };
 
-int egress_new(struct box *box, struct egress **ret, struct cella_err *err);
+int egress_new(struct core *core, struct egress **ret, struct cella_err *err);
 struct egress *egress_free(struct egress *egress);
 /* KEEPER_EGRESS; takes fd. */
-void egress_connect(struct box *box, int fd);
-bool egress_is_connected(const struct box *box);
+void egress_connect(struct core *core, int fd);
+bool egress_is_connected(const struct core *core);
 /* Says so if there is no egress process, and has not been for a while. */
-int egress_check(const struct box *box, struct cella_err *err);
+int egress_check(const struct core *core, struct cella_err *err);
 
 void sandbox_egress_init(struct sandbox_egress *sandbox, struct egress *egress, const struct network *network,
                          struct list *observers);
@@ -40,7 +40,7 @@ void egress_attach(struct sandbox_egress *sandbox);
 /* Takes the network away and closes the descriptors.  Does nothing if there are none. */
 void egress_detach(struct sandbox_egress *sandbox);
 /* The settings have changed. */
-void egress_configure(struct box *box);
+void egress_configure(struct core *core);
 
 /* ---- what an execution did on the network ---- */
 

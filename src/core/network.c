@@ -14,8 +14,8 @@ static const json_t *list_of(const struct settings *s, const char *name)
 
 /* ---- narrowing ---- */
 
-static int check_tier(const struct settings *settings, const struct caller *caller, enum box_tier tier,
-                      bool said, struct cella_err *err)
+static int check_tier(const struct settings *settings, const struct caller *caller, enum tier tier, bool said,
+                      struct cella_err *err)
 {
         if (tier > caller->tier_max) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: network.tier %s",
@@ -30,7 +30,7 @@ static int check_tier(const struct settings *settings, const struct caller *call
 }
 
 /* A list is a wish, and one that is not granted must not look as if it were. */
-static int check_list(const struct settings *settings, enum box_tier tier, bool said, const json_t *list,
+static int check_list(const struct settings *settings, enum tier tier, bool said, const json_t *list,
                       struct cella_err *err)
 {
         if (json_array_size(list) == 0)
@@ -55,8 +55,8 @@ int network_narrow(const struct settings *settings, const struct caller *caller,
         const char *word = json_string_value(json_object_get(asked, "tier"));
         json_t *allowed_list = json_object_get(asked, "allowed_domains"),
                *blocked_list = json_object_get(asked, "blocked_domains");
-        const enum box_tier least = settings->tier < caller->tier_max ? settings->tier : caller->tier_max;
-        enum box_tier tier = word ? (enum box_tier)tier_from_word(word) : least;
+        const enum tier least = settings->tier < caller->tier_max ? settings->tier : caller->tier_max;
+        enum tier tier = word ? (enum tier)tier_from_word(word) : least;
         if (!word && allowed_list && tier == TIER_ELEVATED)
                 tier = TIER_STANDARD; /* that is what lists are for */
         int r = check_tier(settings, caller, tier, word != NULL, err);
@@ -105,7 +105,7 @@ int network_check_same(const struct network *have, const json_t *asked, struct c
         const json_t *allowed_list = json_object_get(asked, "allowed_domains"),
                      *blocked_list = json_object_get(asked, "blocked_domains");
         const bool none = have->tier == TIER_RESTRICTED; /* whatever the lists say */
-        if ((!word || (enum box_tier)tier_from_word(word) == have->tier) &&
+        if ((!word || (enum tier)tier_from_word(word) == have->tier) &&
             ((none && word) || (same_list(allowed_list, have->allowed, have->tier == TIER_STANDARD) &&
                                 same_list(blocked_list, have->blocked, false))))
                 return 0;
@@ -116,7 +116,7 @@ int network_check_same(const struct network *have, const json_t *asked, struct c
 
 /* ---- for the egress process ---- */
 
-enum box_tier network_tier(const struct settings *s, const struct network *n)
+enum tier network_tier(const struct settings *s, const struct network *n)
 {
         return n->tier < s->tier ? n->tier : s->tier;
 }
@@ -128,7 +128,7 @@ struct lists {
 
 static void choose(const struct settings *s, const struct network *n, struct lists *ret)
 {
-        const enum box_tier tier = network_tier(s, n);
+        const enum tier tier = network_tier(s, n);
         *ret = (struct lists){.blocked = {list_of(s, "blocked_domains"), n->blocked},
                               .private = list_of(s, "allowed_private")};
         if (tier != TIER_STANDARD)
@@ -213,14 +213,14 @@ void network_from_state(const json_t *object, struct network *ret)
 {
         const char *word = json_string_value(json_object_get(object, "tier"));
         int tier = word ? tier_from_word(word) : TIER_RESTRICTED;
-        *ret = (struct network){.tier = tier < 0 ? TIER_RESTRICTED : (enum box_tier)tier,
+        *ret = (struct network){.tier = tier < 0 ? TIER_RESTRICTED : (enum tier)tier,
                                 .allowed = list_from(object, "allowed_domains"),
                                 .blocked = list_from(object, "blocked_domains")};
 }
 
 json_t *network_to_json(const struct settings *s, const struct network *n)
 {
-        const enum box_tier tier = network_tier(s, n);
+        const enum tier tier = network_tier(s, n);
         json_t *o = json_pack("{s:s}", "tier", tier_words[tier]);
         if (n->allowed && tier == TIER_STANDARD)
                 json_object_set(o, "allowed_domains", n->allowed);

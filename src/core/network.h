@@ -12,7 +12,7 @@
 #include "wire/egress.h"
 
 struct network {
-        enum box_tier tier;
+        enum tier tier;
         json_t *allowed, *blocked; /* the request's own lists; NULL: it has none */
 };
 
@@ -25,7 +25,7 @@ void network_copy(const struct network *from, struct network *to); /* what *to h
 int network_check_same(const struct network *have, const json_t *asked, struct cella_err *err);
 
 /* Its tier under these settings. */
-enum box_tier network_tier(const struct settings *settings, const struct network *network);
+enum tier network_tier(const struct settings *settings, const struct network *network);
 
 /* EGRESS_ATTACH or EGRESS_CHANGE; the caller frees it.  Where the settings do not allow its tier any more,
  * one that allows nothing: who is refused is told so, and does not wait. */

@@ -8,7 +8,7 @@
 
 static char text[AUDIT_ABOUT_MAX]; /* one thread */
 
-void record_end(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
+void record_end(struct core *core, int slot, struct audit_begin *begin, const struct about *about,
                 const struct cella_result *r)
 {
         char *violations = violations_text(r), runtime[ABOUT_NAME_SIZE];
@@ -28,13 +28,13 @@ void record_end(struct box *box, int slot, struct audit_begin *begin, const stru
                 .output_total = {r->output_total[0], r->output_total[1]},
                 .violations = violations,
         };
-        audit_end(box->audit, slot, begin, &end);
-        if (box->watch.on_recorded)
-                box->watch.on_recorded(begin, &end, box->watch.context);
+        audit_end(core->audit, slot, begin, &end);
+        if (core->watch.on_recorded)
+                core->watch.on_recorded(begin, &end, core->watch.context);
         free(violations);
 }
 
-static void record_failed(struct box *box, int slot, struct audit_begin *begin, const struct about *about,
+static void record_failed(struct core *core, int slot, struct audit_begin *begin, const struct about *about,
                           const char *status)
 {
         const struct audit_end end = {.status = status};
@@ -43,26 +43,26 @@ static void record_failed(struct box *box, int slot, struct audit_begin *begin, 
                 begin->runtime = about_runtime(about->request, runtime);
         begin->about = text;
         begin->about_len = about_write(about, text);
-        audit_end(box->audit, slot, begin, &end);
-        if (box->watch.on_recorded)
-                box->watch.on_recorded(begin, &end, box->watch.context);
+        audit_end(core->audit, slot, begin, &end);
+        if (core->watch.on_recorded)
+                core->watch.on_recorded(begin, &end, core->watch.context);
 }
 
-void record_refused(struct box *box, int slot, struct audit_begin *begin, const struct about *about)
+void record_refused(struct core *core, int slot, struct audit_begin *begin, const struct about *about)
 {
         if (begin->input_len > REFUSALS_INPUT_MAX)
                 begin->input_len = REFUSALS_INPUT_MAX;
-        record_failed(box, slot, begin, about, "refused");
+        record_failed(core, slot, begin, about, "refused");
 }
 
-void record_lost(struct box *box, int slot, struct audit_begin *begin, const struct about *about)
+void record_lost(struct core *core, int slot, struct audit_begin *begin, const struct about *about)
 {
-        record_failed(box, slot, begin, about, "lost");
+        record_failed(core, slot, begin, about, "lost");
 }
 
-void record_count(struct box *box, const struct cella_result *r)
+void record_count(struct core *core, const struct cella_result *r)
 {
-        struct metrics *m = &box->metrics;
+        struct metrics *m = &core->metrics;
         size_t i = 0;
         m->executions[r->status]++;
         m->latency_sum_us += r->duration_us;
@@ -71,7 +71,7 @@ void record_count(struct box *box, const struct cella_result *r)
         m->latency[i]++;
 }
 
-void refusal_record(struct box *box, const struct caller *caller, const struct exec_request *request,
+void refusal_record(struct core *core, const struct caller *caller, const struct exec_request *request,
                     const struct cella_err *err)
 {
         char id[ID_SIZE];
@@ -80,11 +80,11 @@ void refusal_record(struct box *box, const struct caller *caller, const struct e
         if (request && json_object_size(request->secrets) > 0 && !request->grant)
                 request = NULL;
         struct about about = {.request = request, .key_name = caller->name, .error = err};
-        if (!refusals_take(&box->refusals, who, clock_us() / 1000 + 1, &about.unrecorded) ||
+        if (!refusals_take(&core->refusals, who, clock_us() / 1000 + 1, &about.unrecorded) ||
             id_make("exe_", id) < 0)
                 return;
         struct audit_begin begin = {
-                .id = id, .key = caller->key[0] ? caller->key : NULL, .started_ms = box_now_ms()};
+                .id = id, .key = caller->key[0] ? caller->key : NULL, .started_ms = core_now_ms()};
         if (request) {
                 begin.runtime = request->runtime;
                 begin.session = request->session;
@@ -92,5 +92,5 @@ void refusal_record(struct box *box, const struct caller *caller, const struct e
                 begin.input = request->log_input;
                 begin.input_len = request->log_input_len;
         }
-        record_refused(box, -1, &begin, &about);
+        record_refused(core, -1, &begin, &about);
 }

@@ -29,7 +29,7 @@ struct listener {
 };
 
 struct whole {
-        struct box box;
+        struct core core;
         struct listener listener;
 };
 
@@ -37,13 +37,13 @@ static void on_event(void *userdata, const union keeper_packet *packet, int fd)
 {
         struct whole *w = userdata;
         if (packet->type == KEEPER_EGRESS) {
-                egress_connect(&w->box, fd);
+                egress_connect(&w->core, fd);
                 return;
         }
         if (fd >= 0)
                 close(fd);
         if (packet->type == KEEPER_DIED)
-                sandbox_hear_keeper(&w->box, &packet->about);
+                sandbox_hear_keeper(&w->core, &packet->about);
         else
                 w->listener.on_keeper_event(w->listener.userdata, packet->type);
 }
@@ -57,7 +57,7 @@ static void on_lost(void *userdata, const char *why)
 static const struct keeper_link_events keeper_events = {on_event, on_lost};
 static const struct docker_events docker_events = {sandbox_engine_lost, sandbox_engine_used};
 
-static void on_sandbox_gone(struct box_sandbox *sb)
+static void on_sandbox_gone(struct core_sandbox *sb)
 {
         execution_forget_processes(sb);
         context_remove_all(sb);
@@ -65,7 +65,7 @@ static void on_sandbox_gone(struct box_sandbox *sb)
         pool_sandbox_gone(sb);
 }
 
-static const struct box_hooks hooks = {on_sandbox_gone, pools_give_way, executions_since};
+static const struct core_hooks hooks = {on_sandbox_gone, pools_give_way, executions_since};
 
 static void on_cleanup(uv_timer_t *timer)
 {
@@ -79,67 +79,67 @@ static void on_settle(uv_prepare_t *prepare)
         executions_settle(prepare->data);
 }
 
-static bool has_running(const struct box *box)
+static bool has_running(const struct core *core)
 {
-        return !list_empty(&box->executions) || box->alive > 0;
+        return !list_empty(&core->executions) || core->alive > 0;
 }
 
-/* Those that were told to stop: SIGTERM came first, see box_stop(). */
-static void check_stopping(struct box *box)
+/* Those that were told to stop: SIGTERM came first, see core_stop(). */
+static void check_stopping(struct core *core)
 {
         int64_t now = clock_us();
-        if (!box->stopping)
+        if (!core->stopping)
                 return;
-        executions_settle(box);
-        if (list_empty(&box->executions) && !context_run_cancel_all(box) && now < box->stop_at_us)
-                box->stop_at_us = now; /* nobody is left who could use the time */
-        if (now >= box->stop_at_us)
-                list_each (at, &box->sandboxes, other) {
-                        struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        executions_settle(core);
+        if (list_empty(&core->executions) && !context_run_cancel_all(core) && now < core->stop_at_us)
+                core->stop_at_us = now; /* nobody is left who could use the time */
+        if (now >= core->stop_at_us)
+                list_each (at, &core->sandboxes, other) {
+                        struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                         if (sb->one_shot)
                                 continue; /* goes with its execution */
                         sandbox_stop(sb);
                 }
-        if (now >= box->stop_at_us)
-                list_each (at, &box->executions, other)
+        if (now >= core->stop_at_us)
+                list_each (at, &core->executions, other)
                         execution_cancel(list_entry(at, struct execution, link));
-        if (has_running(box) && now < box->stop_at_us + 5000000)
+        if (has_running(core) && now < core->stop_at_us + 5000000)
                 return;
-        if (box->on_drained) {
-                void (*drained)(struct box *, void *) = box->on_drained;
-                box->on_drained = NULL;
-                drained(box, box->drained_context);
+        if (core->on_drained) {
+                void (*drained)(struct core *, void *) = core->on_drained;
+                core->on_drained = NULL;
+                drained(core, core->drained_context);
         }
 }
 
 static void on_tick(uv_timer_t *timer)
 {
-        struct box *box = timer->data;
+        struct core *core = timer->data;
         int64_t now = clock_us();
-        if (box->waiting > 0) {
-                queue_make_room(box); /* a sandbox may have become idle since */
-                queue_expire(box);
+        if (core->waiting > 0) {
+                queue_make_room(core); /* a sandbox may have become idle since */
+                queue_expire(core);
         }
-        sandbox_cleanup(box, false);
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        sandbox_cleanup(core, false);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->state == SANDBOX_MAKING && now - sb->making_us > MAKING_MAX_US && sb->handle)
                         sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         }
-        pools_tick(box);
-        docker_tick(box->docker);
-        check_stopping(box);
+        pools_tick(core);
+        docker_tick(core->docker);
+        check_stopping(core);
 }
 
-static void configure_audit(struct box *box)
+static void configure_audit(struct core *core)
 {
-        const struct settings *s = &box->settings;
-        audit_configure(box->audit, &(struct audit_options){.keep_days = s->audit_keep_days,
-                                                            .keep_bytes = s->audit_keep_bytes,
-                                                            .keep_output = s->audit_keep_output});
+        const struct settings *s = &core->settings;
+        audit_configure(core->audit, &(struct audit_options){.keep_days = s->audit_keep_days,
+                                                             .keep_bytes = s->audit_keep_bytes,
+                                                             .keep_output = s->audit_keep_output});
 }
 
-int box_configure(struct box *box, json_t *document, struct cella_err *err)
+int core_configure(struct core *core, json_t *document, struct cella_err *err)
 {
         struct settings settings;
         int r = settings_from(document, &settings, err);
@@ -147,127 +147,128 @@ int box_configure(struct box *box, json_t *document, struct cella_err *err)
                 json_decref(document);
                 return r;
         }
-        const bool other_network = !json_equal(json_object_get(box->settings.document, "network"),
+        const bool other_network = !json_equal(json_object_get(core->settings.document, "network"),
                                                json_object_get(settings.document, "network"));
-        const bool other_docker = !json_equal(json_object_get(box->settings.document, "docker"),
+        const bool other_docker = !json_equal(json_object_get(core->settings.document, "docker"),
                                               json_object_get(settings.document, "docker"));
-        settings_done(&box->settings);
-        box->settings = settings;
-        configure_audit(box);
+        settings_done(&core->settings);
+        core->settings = settings;
+        configure_audit(core);
         if (other_network)
-                egress_configure(box);
+                egress_configure(core);
         if (other_docker)
-                docker_configure(box->docker);
-        images_configure(box);
-        if ((r = pools_configure(box, err)) < 0)
+                docker_configure(core->docker);
+        images_configure(core);
+        if ((r = pools_configure(core, err)) < 0)
                 return r;
-        uv_timer_start(&box->cleanup, on_cleanup, settings.cleanup_interval_ms, settings.cleanup_interval_ms);
-        pools_give_way(box, queue_wants(box));
-        queue_pump(box);
+        uv_timer_start(&core->cleanup, on_cleanup, settings.cleanup_interval_ms,
+                       settings.cleanup_interval_ms);
+        pools_give_way(core, queue_wants(core));
+        queue_pump(core);
         return 0;
 }
 
-static int open_stores(struct box *box, struct cella_err *err)
+static int open_stores(struct core *core, struct cella_err *err)
 {
-        const struct settings *s = &box->settings;
-        const struct audit_options audit = {.directory = box->directory,
+        const struct settings *s = &core->settings;
+        const struct audit_options audit = {.directory = core->directory,
                                             .keep_days = s->audit_keep_days,
                                             .keep_bytes = s->audit_keep_bytes,
                                             .keep_output = s->audit_keep_output};
-        int r = audit_open(&audit, &box->audit, &box->interrupted, err);
+        int r = audit_open(&audit, &core->audit, &core->interrupted, err);
         if (r == 0)
-                r = sandbox_restore_all(box, err);
+                r = sandbox_restore_all(core, err);
         if (r == 0)
-                workspace_sweep(box, sandbox_has_workspace);
-        box->metrics.executions[CELLA_INTERRUPTED] = box->interrupted;
+                workspace_sweep(core, sandbox_has_workspace);
+        core->metrics.executions[CELLA_INTERRUPTED] = core->interrupted;
         return r;
 }
 
 /* What cannot fail, so that all of it is there for what can. */
-static void set_up(struct box *box, const struct box_options *options)
+static void set_up(struct core *core, const struct core_options *options)
 {
-        box->hooks = &hooks;
-        box->loop = options->loop;
-        box->state = options->state;
-        box->secrets = options->secrets;
-        box->no_secrets = options->no_secrets;
-        box->started_us = clock_us();
+        core->hooks = &hooks;
+        core->loop = options->loop;
+        core->state = options->state;
+        core->secrets = options->secrets;
+        core->no_secrets = options->no_secrets;
+        core->started_us = clock_us();
         const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        box->cores = cores < 1 ? 1 : (unsigned)cores;
-        snprintf(box->directory, sizeof box->directory, "%s", options->directory);
+        core->cores = cores < 1 ? 1 : (unsigned)cores;
+        snprintf(core->directory, sizeof core->directory, "%s", options->directory);
         if (options->store)
-                snprintf(box->store, sizeof box->store, "%s", options->store);
+                snprintf(core->store, sizeof core->store, "%s", options->store);
         else
-                image_store_path(options->directory, box->store, sizeof box->store, NULL);
-        list_init(&box->sandboxes);
-        list_init(&box->executions);
-        list_init(&box->queue);
-        list_init(&box->places);
-        list_init(&box->pools);
-        list_init(&box->used_images);
-        list_init(&box->settling);
-        list_init(&box->scan_jobs);
-        uv_prepare_init(box->loop, &box->settle);
-        uv_timer_init(box->loop, &box->cleanup);
-        uv_timer_init(box->loop, &box->tick);
-        uv_timer_init(box->loop, &box->lull);
-        box->cleanup.data = box->tick.data = box->lull.data = box->settle.data = box;
+                image_store_path(options->directory, core->store, sizeof core->store, NULL);
+        list_init(&core->sandboxes);
+        list_init(&core->executions);
+        list_init(&core->queue);
+        list_init(&core->places);
+        list_init(&core->pools);
+        list_init(&core->used_images);
+        list_init(&core->settling);
+        list_init(&core->scan_jobs);
+        uv_prepare_init(core->loop, &core->settle);
+        uv_timer_init(core->loop, &core->cleanup);
+        uv_timer_init(core->loop, &core->tick);
+        uv_timer_init(core->loop, &core->lull);
+        core->cleanup.data = core->tick.data = core->lull.data = core->settle.data = core;
 }
 
-static void start_clocks(struct box *box)
+static void start_clocks(struct core *core)
 {
-        uv_timer_start(&box->cleanup, on_cleanup, box->settings.cleanup_interval_ms,
-                       box->settings.cleanup_interval_ms);
-        uv_timer_start(&box->tick, on_tick, TICK_MS, TICK_MS);
-        uv_prepare_start(&box->settle, on_settle);
-        uv_unref((uv_handle_t *)&box->settle);
+        uv_timer_start(&core->cleanup, on_cleanup, core->settings.cleanup_interval_ms,
+                       core->settings.cleanup_interval_ms);
+        uv_timer_start(&core->tick, on_tick, TICK_MS, TICK_MS);
+        uv_prepare_start(&core->settle, on_settle);
+        uv_unref((uv_handle_t *)&core->settle);
 }
 
-int box_new(const struct box_options *options, struct box **ret, struct cella_err *err)
+int core_new(const struct core_options *options, struct core **ret, struct cella_err *err)
 {
         struct whole *w = calloc(1, sizeof *w);
-        struct box *box = &w->box;
+        struct core *core = &w->core;
         if (!w)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "box");
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "core");
         w->listener = (struct listener){options->on_keeper_lost, options->on_keeper_event, options->userdata};
-        set_up(box, options);
-        int r = settings_from(options->settings, &box->settings, err);
+        set_up(core, options);
+        int r = settings_from(options->settings, &core->settings, err);
         if (r == 0)
-                r = egress_new(box, &box->egress, err);
+                r = egress_new(core, &core->egress, err);
         if (r == 0)
-                r = images_new(box, &box->images, err);
+                r = images_new(core, &core->images, err);
         if (r == 0)
-                r = docker_new(box, &docker_events, &box->docker, err);
+                r = docker_new(core, &docker_events, &core->docker, err);
         if (r == 0)
-                r = keeper_link_new(box->loop, options->keeper_fd, &keeper_events, w, &box->keeper, err);
+                r = keeper_link_new(core->loop, options->keeper_fd, &keeper_events, w, &core->keeper, err);
         if (r == 0)
-                r = open_stores(box, err);
+                r = open_stores(core, err);
         if (r == 0)
-                r = pools_configure(box, err);
+                r = pools_configure(core, err);
         if (r < 0)
                 return r; /* the process ends with it */
-        images_configure(box);
-        start_clocks(box);
-        *ret = box;
+        images_configure(core);
+        start_clocks(core);
+        *ret = core;
         return 0;
 }
 
-struct box *box_free(struct box *box)
+struct core *core_free(struct core *core)
 {
-        if (!box)
+        if (!core)
                 return NULL;
-        executions_settle(box);
-        uv_prepare_stop(&box->settle);
-        audit_close(box->audit);
-        box->images = images_free(box->images);
-        box->docker = docker_free(box->docker);
-        keeper_link_free(box->keeper);
-        box->egress = egress_free(box->egress);
-        used_images_done(box);
-        settings_done(&box->settings);
-        uv_timer_stop(&box->cleanup);
-        uv_timer_stop(&box->tick);
-        uv_timer_stop(&box->lull);
+        executions_settle(core);
+        uv_prepare_stop(&core->settle);
+        audit_close(core->audit);
+        core->images = images_free(core->images);
+        core->docker = docker_free(core->docker);
+        keeper_link_free(core->keeper);
+        core->egress = egress_free(core->egress);
+        used_images_done(core);
+        settings_done(&core->settings);
+        uv_timer_stop(&core->cleanup);
+        uv_timer_stop(&core->tick);
+        uv_timer_stop(&core->lull);
         return NULL;
 }
 
@@ -275,71 +276,73 @@ struct box *box_free(struct box *box)
 
 struct probe {
         struct task task;
-        struct box *box;
-        void (*done)(struct box *, void *);
+        struct core *core;
+        void (*done)(struct core *, void *);
         void *context;
 };
 
 static void probed(struct probe *p)
 {
-        p->box->probed = true;
-        pools_refill(p->box);
+        p->core->probed = true;
+        pools_refill(p->core);
         if (p->done)
-                p->done(p->box, p->context);
+                p->done(p->core, p->context);
         free(p);
 }
 
 static void probe_ready(struct task *task)
 {
         struct probe *p = list_entry(task, struct probe, task);
-        struct box_sandbox *sb = task->sandbox;
-        p->box->walls = sb->walls;
-        p->box->missing = sb->missing;
-        p->box->unable = (struct cella_err){0};
+        struct core_sandbox *sb = task->sandbox;
+        p->core->walls = sb->walls;
+        p->core->missing = sb->missing;
+        p->core->unable = (struct cella_err){0};
         sandbox_detach(task);
         sandbox_remove(sb);
         probed(p);
 }
 
-static void probe_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+static void probe_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct probe *p = list_entry(task, struct probe, task);
         (void)sb;
         if (err)
-                p->box->unable = *err;
+                p->core->unable = *err;
         else
-                err_say(&p->box->unable, CELLA_INTERNAL, -EIO, "a sandbox died as soon as it was made");
+                err_say(&p->core->unable, CELLA_INTERNAL, -EIO, "a sandbox died as soon as it was made");
         probed(p);
 }
 
-void box_probe(struct box *box, void (*done)(struct box *, void *), void *context)
+void core_probe(struct core *core, void (*done)(struct core *, void *), void *context)
 {
         struct probe *p = calloc(1, sizeof *p);
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct caller owner;
         caller_owner(&owner);
-        const struct sandbox_spec spec = {
-                .caller = &owner, .scope = SCOPE_EXECUTION, .one_shot = true, .limits = box->settings.limits};
-        if (!p || sandbox_add(box, &spec, &sb, &box->unable) < 0) {
+        const struct sandbox_spec spec = {.caller = &owner,
+                                          .scope = SCOPE_EXECUTION,
+                                          .one_shot = true,
+                                          .limits = core->settings.limits};
+        if (!p || sandbox_add(core, &spec, &sb, &core->unable) < 0) {
                 free(p);
                 return;
         }
-        *p = (struct probe){.box = box, .done = done, .context = context};
+        *p = (struct probe){.core = core, .done = done, .context = context};
         p->task = (struct task){.on_ready = probe_ready, .on_lost = probe_lost};
         list_init(&p->task.link);
         sandbox_attach(sb, &p->task);
 }
 
-void box_stop(struct box *box, void (*drained)(struct box *, void *), void *context)
+void core_stop(struct core *core, void (*drained)(struct core *, void *), void *context)
 {
-        box->stopping = true;
-        pools_stop(box);
-        box->on_drained = drained;
-        box->drained_context = context;
-        box->stop_at_us = clock_us() + (int64_t)box->settings.limits.grace_ms * 1000;
-        list_each (at, &box->executions, other)
+        core->stopping = true;
+        pools_stop(core);
+        core->on_drained = drained;
+        core->drained_context = context;
+        core->stop_at_us = clock_us() + (int64_t)core->settings.limits.grace_ms * 1000;
+        list_each (at, &core->executions, other)
                 execution_terminate(list_entry(at, struct execution, link));
-        if (!context_run_cancel_all(box) && list_empty(&box->executions))
-                box->stop_at_us = clock_us();
-        check_stopping(box);
+        if (!context_run_cancel_all(core) && list_empty(&core->executions))
+                core->stop_at_us = clock_us();
+        check_stopping(core);
 }

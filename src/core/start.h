@@ -5,7 +5,7 @@
 #pragma once
 #include "core/core.h"
 
-struct box_options {
+struct core_options {
         uv_loop_t *loop;
         int keeper_fd;
         struct state *state;          /* borrowed */
@@ -19,14 +19,14 @@ struct box_options {
         void *userdata;
 };
 
-int box_new(const struct box_options *options, struct box **ret, struct cella_err *err);
-struct box *box_free(struct box *box);
+int core_new(const struct core_options *options, struct core **ret, struct cella_err *err);
+struct core *core_free(struct core *core);
 
-/* Makes one sandbox to see what this host can enforce; box->probed when it is known. */
-void box_probe(struct box *box, void (*done)(struct box *, void *), void *context);
+/* Makes one sandbox to see what this host can enforce; core->probed when it is known. */
+void core_probe(struct core *core, void (*done)(struct core *, void *), void *context);
 
 /* A checked document, taken over. */
-int box_configure(struct box *box, json_t *settings, struct cella_err *err);
+int core_configure(struct core *core, json_t *settings, struct cella_err *err);
 
 /* Nothing new; what runs gets SIGTERM and its grace time, then everything is ended. */
-void box_stop(struct box *box, void (*drained)(struct box *, void *), void *context);
+void core_stop(struct core *core, void (*drained)(struct core *, void *), void *context);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void observer_init(struct observer *o, struct box *box, const struct observer_events *events,
+void observer_init(struct observer *o, struct core *core, const struct observer_events *events,
                    struct cella_result *result)
 {
-        *o = (struct observer){.box = box, .events = events, .result = result};
+        *o = (struct observer){.core = core, .events = events, .result = result};
         list_init(&o->link);
 }
 
@@ -32,7 +32,7 @@ static void add(struct observer *o, const struct violation *v)
         const uint64_t more = o->all.more;
         violations_add(&o->all, v);
         if (o->all.n > n || o->all.more > more)
-                o->box->metrics.violations[v->kind]++;
+                o->core->metrics.violations[v->kind]++;
         if (o->all.n > n && o->all.n < VIOLATIONS_MAX)
                 o->events->on_violation(o, v);
 }

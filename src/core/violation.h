@@ -22,7 +22,7 @@ struct observer_events {
 /* Of one execution, or of a run in a context. */
 struct observer {
         struct list link; /* in its sandbox, while it is under way */
-        struct box *box;
+        struct core *core;
         const struct observer_events *events;
         struct cella_result *result;
         struct mask *mask; /* of its secrets; borrowed; NULL: it has none */
@@ -34,7 +34,7 @@ struct observer {
         bool counting;                     /* on_counted is yet to come */
 };
 
-void observer_init(struct observer *observer, struct box *box, const struct observer_events *events,
+void observer_init(struct observer *observer, struct core *core, const struct observer_events *events,
                    struct cella_result *result);
 void observer_done(struct observer *observer);
 /* Adds it to the observers of a sandbox: from now on it gets what is refused there. */

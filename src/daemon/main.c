@@ -41,7 +41,7 @@ struct server {
         uv_timer_t patience;
         struct state *state;
         struct secret_store *secrets;
-        struct box *box;
+        struct core *core;
         struct api *api;
         int status;
         bool stopping;
@@ -131,9 +131,9 @@ static void reload(struct server *s)
 {
         struct cella_err err = {0};
         json_t *document = NULL;
-        int r = load_settings(s, s->box->settings.document, &document, &err);
+        int r = load_settings(s, s->core->settings.document, &document, &err);
         if (r == 0)
-                r = box_configure(s->box, document, &err);
+                r = core_configure(s->core, document, &err);
         if (r < 0)
                 log_line("error", err.msg, "settings", "stay as they were");
         else
@@ -148,10 +148,10 @@ static void on_patience(uv_timer_t *timer)
 }
 
 /* Answers that are being sent get some time. */
-static void on_drained(struct box *box, void *context)
+static void on_drained(struct core *core, void *context)
 {
         struct server *s = context;
-        (void)box;
+        (void)core;
         uv_timer_start(&s->patience, on_patience, http_server_requests(s->api->http) > 0 ? 300 : 0, 0);
 }
 
@@ -162,7 +162,7 @@ static void stop(struct server *s, const char *why)
         s->stopping = true;
         log_line("info", "shutting down", "why", why);
         api_quiesce(s->api);
-        box_stop(s->box, on_drained, s);
+        core_stop(s->core, on_drained, s);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -194,13 +194,13 @@ static void on_keeper_event(void *userdata, uint32_t type)
 
 /* ---- starting ---- */
 
-static void on_probed(struct box *box, void *context)
+static void on_probed(struct core *core, void *context)
 {
         struct server *s = context;
-        if (box->unable.kind)
-                log_line("error", box->unable.msg, "hint", box->unable.hint);
+        if (core->unable.kind)
+                log_line("error", core->unable.msg, "hint", core->unable.hint);
         log_line("info", "ready", "listen", s->arguments.listen);
-        keeper_link_ask(box->keeper, KEEPER_READY, 0, NULL, NULL);
+        keeper_link_ask(core->keeper, KEEPER_READY, 0, NULL, NULL);
 }
 
 static void watch_signals(struct server *s)
@@ -254,7 +254,7 @@ static int start_box(struct server *s, struct cella_err *err)
         if (r < 0)
                 return r;
         open_secrets(s, &no_secrets);
-        const struct box_options options = {
+        const struct core_options options = {
                 .loop = &s->loop,
                 .keeper_fd = KEEPER_FD,
                 .state = s->state,
@@ -267,7 +267,7 @@ static int start_box(struct server *s, struct cella_err *err)
                 .on_keeper_event = on_keeper_event,
                 .userdata = s,
         };
-        return box_new(&options, &s->box, err);
+        return core_new(&options, &s->core, err);
 }
 
 static int start(struct server *s, struct cella_err *err)
@@ -277,18 +277,18 @@ static int start(struct server *s, struct cella_err *err)
         int r = start_box(s, err);
         if (r < 0)
                 return r;
-        if (s->box->interrupted > 0) {
-                snprintf(count, sizeof count, "%u", s->box->interrupted);
+        if (s->core->interrupted > 0) {
+                snprintf(count, sizeof count, "%u", s->core->interrupted);
                 log_line("warning", "executions were interrupted when the daemon last died", "executions",
                          count);
         }
-        if (s->box->settings.mode != MODE_ALL)
+        if (s->core->settings.mode != MODE_ALL)
                 log_line("warning", "code may run on the host, outside of a sandbox", "mode",
-                         s->box->settings.mode == MODE_OFF ? "off" : "selective");
+                         s->core->settings.mode == MODE_OFF ? "off" : "selective");
         for (size_t i = 0; i < s->arguments.listeners; i++)
                 listeners[i] = LISTENER_FD + (int)i;
         const struct api_options options = {
-                .box = s->box,
+                .core = s->core,
                 .listeners = listeners,
                 .n_listeners = (size_t)s->arguments.listeners,
                 .owner = (uid_t)s->arguments.owner,
@@ -337,10 +337,10 @@ int main(int argc, char **argv)
         uv_loop_init(&s.loop);
         if (start(&s, &err) < 0)
                 return fail(&err);
-        box_probe(s.box, on_probed, &s);
+        core_probe(s.core, on_probed, &s);
         uv_run(&s.loop, UV_RUN_DEFAULT);
         s.api = api_free(s.api);
-        s.box = box_free(s.box);
+        s.core = core_free(s.core);
         secret_store_close(s.secrets);
         state_close(s.state);
         log_line("info", "stopped", NULL, NULL);

@@ -80,7 +80,7 @@ void api_record_refusal(struct call *call, const struct exec_request *request, c
         if (call->logged || !route || !(route->flags & API_RUNS))
                 return;
         call->logged = true;
-        refusal_record(call->box, &call->caller, request, err);
+        refusal_record(call->core, &call->caller, request, err);
 }
 
 void api_reply_err(struct call *call, const struct cella_err *err)
@@ -89,7 +89,7 @@ void api_reply_err(struct call *call, const struct cella_err *err)
         char seconds[16];
         api_record_refusal(call, NULL, err);
         if (status == 429) {
-                snprintf(seconds, sizeof seconds, "%u", queue_retry_after_s(call->box));
+                snprintf(seconds, sizeof seconds, "%u", queue_retry_after_s(call->core));
                 http_add_header(call->request, "Retry-After", seconds);
         }
         if (status == 401)
@@ -107,10 +107,10 @@ void api_reply_refusal(struct call *call, const struct cella_err *err)
         api_reply_err(call, err);
 }
 
-struct box_sandbox *api_sandbox(struct call *call)
+struct core_sandbox *api_sandbox(struct call *call)
 {
         struct cella_err err = {0};
-        struct box_sandbox *sb = sandbox_find(call->box, &call->caller, http_param(call->request, 0));
+        struct core_sandbox *sb = sandbox_find(call->core, &call->caller, http_param(call->request, 0));
         if (sb)
                 return sb;
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no sandbox '%.40s'", http_param(call->request, 0));

@@ -41,7 +41,7 @@ struct api_route {
 /* One request, from its headers to its end. */
 struct call {
         struct api *api;
-        struct box *box;
+        struct core *core;
         struct http_request *request;
         struct caller caller;
         int64_t begun_us;
@@ -52,7 +52,7 @@ struct call {
 typedef void (*api_log)(const char *level, const char *message, const char *detail_name, const char *detail);
 
 struct api {
-        struct box *box;
+        struct core *core;
         struct http_server *http;
         uid_t owner;      /* besides root */
         char listen[128]; /* as given, for the check of Host */
@@ -89,7 +89,7 @@ json_t *api_error(struct call *call, const struct cella_err *err); /* the object
 int api_status(enum cella_kind kind);
 
 /* The sandbox in the path; answers 404 itself and returns NULL if there is none. */
-struct box_sandbox *api_sandbox(struct call *call);
+struct core_sandbox *api_sandbox(struct call *call);
 
 /* A stream or terminal was opened: it is closed when its key is removed. */
 void api_guard(struct api *api);

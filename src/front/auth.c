@@ -132,7 +132,7 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
         if (r < 0)
                 return -EACCES;
         if (secret) {
-                if (state_key_find(api->box->state, secret, &key) < 0)
+                if (state_key_find(api->core->state, secret, &key) < 0)
                         return err_say(err, CELLA_UNAUTHORIZED, -EACCES, "this key is not known");
                 caller_from_key(key, ret);
                 json_decref(key);
@@ -141,7 +141,7 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
         /* Without keys, every client that reaches loopback is the owner.  This never holds for other
          * addresses. */
         if (peer->local ? peer->uid == 0 || peer->uid == api->owner
-                        : state_key_count(api->box->state) == 0 && auth_is_loopback(api->listen)) {
+                        : state_key_count(api->core->state) == 0 && auth_is_loopback(api->listen)) {
                 caller_owner(ret);
                 return 0;
         }
@@ -157,9 +157,9 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
         return err_hint(err, "Authorization: Bearer KEY; cella key add NAME makes one");
 }
 
-bool auth_may_stay(const struct box *box, const struct caller *caller, bool local)
+bool auth_may_stay(const struct core *core, const struct caller *caller, bool local)
 {
         if (!caller->owner)
-                return state_key_known(box->state, caller->key);
-        return local || state_key_count(box->state) == 0;
+                return state_key_known(core->state, caller->key);
+        return local || state_key_count(core->state) == 0;
 }

@@ -8,4 +8,4 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
 /* Whether the address that the daemon listens on, "ADDRESS:PORT", is a loopback address. */
 bool auth_is_loopback(const char *listen);
 /* Whether a caller that was authorised before still is: its key exists, or no key is needed. */
-bool auth_may_stay(const struct box *box, const struct caller *caller, bool local);
+bool auth_may_stay(const struct core *core, const struct caller *caller, bool local);

@@ -41,7 +41,7 @@ static void start_next(struct api *api)
         job->begun = api->log_busy = true;
         job->work.data = job;
         api->queries++;
-        int r = uv_queue_work(api->box->loop, &job->work, work, on_worked);
+        int r = uv_queue_work(api->core->loop, &job->work, work, on_worked);
         if (r < 0)
                 on_worked(&job->work, r);
 }

@@ -28,7 +28,7 @@ static void on_headers(struct http_request *request, void *userdata)
                 http_reply(request, 500, "application/json", "{\"error\":{\"kind\":\"internal\"}}", 30);
                 return;
         }
-        *call = (struct call){.api = api, .box = api->box, .request = request, .begun_us = clock_us()};
+        *call = (struct call){.api = api, .core = api->core, .request = request, .begun_us = clock_us()};
         http_set_context(request, call);
         /* A browser must not run or embed the content of a sandbox's file. */
         http_add_header(request, "X-Content-Type-Options", "nosniff");
@@ -38,7 +38,7 @@ static void on_headers(struct http_request *request, void *userdata)
         if (r == 0 && route && route->may)
                 r = caller_may(&call->caller, (enum capability)route->may, &err);
         if (r < 0) {
-                api->box->metrics.refused_auth++;
+                api->core->metrics.refused_auth++;
                 api->log("warning", err.msg, "peer", http_peer(request)->address);
                 api_reply_err(call, &err);
         }
@@ -53,7 +53,7 @@ static void on_request(struct http_request *request, void *userdata)
         json_t *body = NULL;
         size_t len;
         const char *text;
-        if (api->box->stopping && !(route->flags & API_OPEN)) {
+        if (api->core->stopping && !(route->flags & API_OPEN)) {
                 err_say(&err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
                 api_reply_err(call, &err);
                 return;
@@ -71,7 +71,8 @@ static void on_request(struct http_request *request, void *userdata)
 static void on_error(struct http_request *request, int status, const char *why, void *userdata)
 {
         struct api *api = userdata;
-        struct call *call = http_context(request), spare = {.api = api, .box = api->box, .request = request};
+        struct call *call = http_context(request),
+                    spare = {.api = api, .core = api->core, .request = request};
         struct cella_err err = {0};
         enum cella_kind kind = status == 404                    ? CELLA_NOT_FOUND
                                : status == 413                  ? CELLA_TOO_LARGE
@@ -90,7 +91,7 @@ static void on_done(struct http_request *request, int status, uint64_t duration_
         struct call *call = http_context(request);
         (void)duration_us;
         if (status >= 100 && status < 600)
-                api->box->metrics.requests[status / 100]++;
+                api->core->metrics.requests[status / 100]++;
         free(call);
 }
 
@@ -132,7 +133,7 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
         struct api *api = calloc(1, sizeof *api);
         if (!api || make_routes(api) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "api");
-        api->box = options->box;
+        api->core = options->core;
         api->owner = options->owner;
         api->log = options->log;
         snprintf(api->listen, sizeof api->listen, "%s", options->listen);
@@ -140,14 +141,14 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
         list_init(&api->terminals);
         api->guard.data = api;
         api->on_guard = on_guard;
-        uv_timer_init(options->box->loop, &api->guard);
+        uv_timer_init(options->core->loop, &api->guard);
         list_init(&api->log_jobs);
         uv_mutex_init(&api->reader_lock);
-        int r = audit_reader_open(options->box->directory, &api->reader, err);
+        int r = audit_reader_open(options->core->directory, &api->reader, err);
         if (r < 0)
                 return r;
         const struct http_options http = {
-                .loop = options->box->loop,
+                .loop = options->core->loop,
                 .listeners = options->listeners,
                 .n_listeners = options->n_listeners,
                 .routes = api->http_routes,
@@ -165,7 +166,7 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
         if (options->stdio >= 0 && (r = mcp_stdio_start(api->mcp, options->stdio, err)) < 0)
                 return r;
         api->heartbeat.data = api;
-        uv_timer_init(options->box->loop, &api->heartbeat);
+        uv_timer_init(options->core->loop, &api->heartbeat);
         uv_timer_start(&api->heartbeat, on_heartbeat, HEARTBEAT_MS, HEARTBEAT_MS);
         *ret = api;
         return 0;
@@ -187,7 +188,7 @@ struct api *api_free(struct api *api)
         uv_timer_stop(&api->heartbeat);
         uv_timer_stop(&api->guard);
         while (api->queries > 0 && clock_us() < until)
-                uv_run(api->box->loop, UV_RUN_ONCE); /* a timer of core/ wakes it */
+                uv_run(api->core->loop, UV_RUN_ONCE); /* a timer of core/ wakes it */
         if (api->queries > 0)
                 return NULL; /* another thread still uses it; the process ends soon */
         events_free(api->events);

@@ -4,7 +4,7 @@
 #include "front/api.h"
 
 struct api_options {
-        struct box *box;
+        struct core *core;
         const int *listeners;
         size_t n_listeners;
         uid_t owner;

@@ -126,7 +126,7 @@ bool sse_guard_all(struct api *api)
                 if (!sse->on_refused)
                         continue;
                 any = true;
-                if (!auth_may_stay(call->box, &call->caller, http_peer(call->request)->local))
+                if (!auth_may_stay(call->core, &call->caller, http_peer(call->request)->local))
                         sse->on_refused(sse);
         }
         return any;

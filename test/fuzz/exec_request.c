@@ -1,4 +1,4 @@
-/* test/fuzz/exec_request.c -- a body for /v1/exec, from its bytes to what the box makes of it. */
+/* test/fuzz/exec_request.c -- a body for /v1/exec, from its bytes to what the core makes of it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct cella_err err = {0};
         struct cella_limits limits;
         struct exec_request request;
-        struct box_sandbox sandbox = {0};
+        struct core_sandbox sandbox = {0};
         json_t *body = NULL;
         if (size < 1)
                 return 0;

@@ -14,9 +14,9 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct box box;
-static struct api api = {.box = &box};
-static struct mcp mcp = {.api = &api, .box = &box};
+static struct core core;
+static struct api api = {.core = &core};
+static struct mcp mcp = {.api = &api, .core = &core};
 static unsigned answers;
 static char directory[] = "/tmp/cella-fuzz-mcp-XXXXXX";
 
@@ -28,7 +28,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static void remove_log(void)
 {
-        box.audit = audit_close(box.audit);
+        core.audit = audit_close(core.audit);
         nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -39,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         const struct audit_options options = {
                 .directory = directory, .keep_days = 1, .keep_bytes = 16u << 20};
         (void)argc, (void)argv;
-        if (!mkdtemp(directory) || audit_open(&options, &box.audit, &box.interrupted, &err) < 0) {
+        if (!mkdtemp(directory) || audit_open(&options, &core.audit, &core.interrupted, &err) < 0) {
                 fprintf(stderr, "cannot open a log: %s\n", err.msg);
                 abort();
         }
@@ -143,8 +143,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char why[240], header[64];
         if (size < 1)
                 return 0;
-        if (!box.sandboxes.next) {
-                list_init(&box.sandboxes);
+        if (!core.sandboxes.next) {
+                list_init(&core.sandboxes);
                 list_init(&mcp.sessions);
                 list_init(&mcp.listeners);
                 list_init(&mcp.exchanges);

@@ -111,7 +111,7 @@ static void play(struct mcp_request *request, bool progress)
         p->timer.data = p;
         request->data = p;
         request->cancel = cancel_play;
-        uv_timer_init(request->mcp->box->loop, &p->timer);
+        uv_timer_init(request->mcp->core->loop, &p->timer);
         uv_timer_start(&p->timer, act, 1, DELAY_MS);
 }
 

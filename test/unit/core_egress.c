@@ -13,7 +13,7 @@
 #include "test.h"
 
 static uv_loop_t loop;
-static struct box box;
+static struct core core;
 static int theirs = -1; /* the egress process's end */
 
 /* One packet as it sees it. */
@@ -67,7 +67,7 @@ static void connect_again(void)
         if (theirs >= 0)
                 close(theirs);
         theirs = pair[1];
-        egress_connect(&box, pair[0]);
+        egress_connect(&core, pair[0]);
 }
 
 static void set_network(const char *text)
@@ -76,8 +76,8 @@ static void set_network(const char *text)
         json_t *asked = json_pack("{s:o}", "network", json_loads(text, 0, NULL));
         CHECK_INT(schema_check(settings_fields(), asked, "", &err), 0);
         json_t *document = schema_fill(settings_fields(), asked);
-        settings_done(&box.settings);
-        CHECK_INT(settings_from(document, &box.settings, &err), 0);
+        settings_done(&core.settings);
+        CHECK_INT(settings_from(document, &core.settings, &err), 0);
         CHECK_STR(err.msg, "");
         json_decref(asked);
 }
@@ -85,36 +85,36 @@ static void set_network(const char *text)
 static void begin(const char *network)
 {
         struct cella_err err = {0};
-        box = (struct box){.loop = &loop};
+        core = (struct core){.loop = &loop};
         uv_loop_init(&loop);
-        list_init(&box.sandboxes);
+        list_init(&core.sandboxes);
         set_network(network);
-        CHECK_INT(egress_new(&box, &box.egress, &err), 0);
+        CHECK_INT(egress_new(&core, &core.egress, &err), 0);
 }
 
 static void end(void)
 {
-        box.egress = egress_free(box.egress);
+        core.egress = egress_free(core.egress);
         if (theirs >= 0)
                 close(theirs);
         theirs = -1;
         turn();
-        settings_done(&box.settings);
+        settings_done(&core.settings);
         CHECK_INT(uv_loop_close(&loop), 0);
 }
 
-static void make(struct box_sandbox *sb, enum box_tier tier)
+static void make(struct core_sandbox *sb, enum tier tier)
 {
-        *sb = (struct box_sandbox){.box = &box, .network.tier = tier};
+        *sb = (struct core_sandbox){.core = &core, .network.tier = tier};
         list_init(&sb->observers);
-        sandbox_egress_init(&sb->egress, box.egress, &sb->network, &sb->observers);
+        sandbox_egress_init(&sb->egress, core.egress, &sb->network, &sb->observers);
         list_init(&sb->link);
-        list_add(&box.sandboxes, &sb->link);
+        list_add(&core.sandboxes, &sb->link);
         if (tier != TIER_RESTRICTED)
                 egress_keep(&sb->egress, dup(0), dup(0));
 }
 
-static void unmake(struct box_sandbox *sb)
+static void unmake(struct core_sandbox *sb)
 {
         egress_detach(&sb->egress);
         network_done(&sb->network);
@@ -142,10 +142,10 @@ struct run {
         struct cella_result result;
 };
 
-static void run_begin(struct run *r, struct box_sandbox *sb)
+static void run_begin(struct run *r, struct core_sandbox *sb)
 {
         r->result = (struct cella_result){0};
-        observer_init(&r->observer, &box, &events, &r->result);
+        observer_init(&r->observer, &core, &events, &r->result);
         observer_watch(&r->observer, &sb->observers);
         egress_begin(&sb->egress, &r->observer);
 }
@@ -172,7 +172,7 @@ static void say_counted(uint32_t number, uint64_t sandbox, uint64_t n)
 
 TEST(what_a_sandbox_without_a_network_costs)
 {
-        struct box_sandbox sb;
+        struct core_sandbox sb;
         struct run run;
         begin("{}");
         connect_again();
@@ -182,7 +182,7 @@ TEST(what_a_sandbox_without_a_network_costs)
         run_begin(&run, &sb);
         egress_end(&sb.egress, &run.observer);
         CHECK(!run.observer.counting && !run.result.has_network);
-        egress_configure(&box);
+        egress_configure(&core);
         run_end(&run);
         unmake(&sb);
         CHECK(!hear()); /* nothing */
@@ -191,7 +191,7 @@ TEST(what_a_sandbox_without_a_network_costs)
 
 TEST(one_is_attached_with_its_descriptors_changed_and_detached)
 {
-        struct box_sandbox sb;
+        struct core_sandbox sb;
         begin("{\"tier\": \"standard\", \"allowed_domains\": [\"a.example\"]}");
         connect_again();
         CHECK(hear_type(EGRESS_CONFIG) && heard.len == sizeof(struct egress_config) +
@@ -207,7 +207,7 @@ TEST(one_is_attached_with_its_descriptors_changed_and_detached)
         CHECK_INT(heard.attach.n_allowed[1], EGRESS_ANY);
         set_network("{\"tier\": \"standard\", \"allowed_domains\": [\"a.example\", \"b.example\"], "
                     "\"connections\": 7}");
-        egress_configure(&box);
+        egress_configure(&core);
         CHECK(hear_type(EGRESS_CHANGE) && heard.n_fds == 0 && heard.attach.sandbox == number);
         CHECK_INT(heard.attach.n_allowed[0], 2);
         CHECK_INT(heard.attach.connections_max, 7);
@@ -222,16 +222,16 @@ TEST(one_is_attached_with_its_descriptors_changed_and_detached)
 
 TEST(after_a_death_all_that_live_are_attached_to_the_next)
 {
-        struct box_sandbox all[3], ahead;
+        struct core_sandbox all[3], ahead;
         struct cella_err err = {0};
         begin("{\"tier\": \"elevated\"}");
-        CHECK(egress_check(&box, &err) < 0 && err.kind == CELLA_ISOLATION_UNAVAILABLE);
+        CHECK(egress_check(&core, &err) < 0 && err.kind == CELLA_ISOLATION_UNAVAILABLE);
         for (int i = 0; i < 3; i++)
                 make(&all[i], i == 1 ? TIER_STANDARD : TIER_ELEVATED);
         make(&ahead, TIER_STANDARD);
         egress_attach(&all[0].egress); /* there is none yet */
         connect_again();
-        CHECK_INT(egress_check(&box, &err), 0);
+        CHECK_INT(egress_check(&core, &err), 0);
         CHECK(hear_type(EGRESS_CONFIG));
         CHECK(hear_type(EGRESS_ATTACH) && heard.attach.sandbox == all[0].egress.number);
         egress_attach(&all[1].egress);
@@ -240,8 +240,8 @@ TEST(after_a_death_all_that_live_are_attached_to_the_next)
         close(theirs);
         theirs = -1;
         turn();
-        CHECK(!egress_is_connected(&box));
-        CHECK_INT(egress_check(&box, &err), 0); /* it comes back */
+        CHECK(!egress_is_connected(&core));
+        CHECK_INT(egress_check(&core, &err), 0); /* it comes back */
         unmake(&all[2]);
         connect_again();
         CHECK(hear_type(EGRESS_CONFIG));
@@ -257,7 +257,7 @@ TEST(after_a_death_all_that_live_are_attached_to_the_next)
 
 TEST(each_execution_has_its_own_counts)
 {
-        struct box_sandbox sb;
+        struct core_sandbox sb;
         struct run a, b, c;
         begin("{\"tier\": \"elevated\"}");
         connect_again();
@@ -296,7 +296,7 @@ TEST(each_execution_has_its_own_counts)
 }
 
 /* Whether one that ends now is counted, by asking. */
-static bool is_asked_about(struct box_sandbox *sb)
+static bool is_asked_about(struct core_sandbox *sb)
 {
         struct run run;
         run_begin(&run, sb);
@@ -318,7 +318,7 @@ TEST(nobody_is_asked_about_what_used_no_network)
         struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t size = sizeof at;
         const int used = EGRESS_USED;
-        struct box_sandbox sb;
+        struct core_sandbox sb;
         int tcp = socket(AF_INET, SOCK_STREAM, 0), udp = socket(AF_INET, SOCK_DGRAM, 0),
             from = socket(AF_INET, SOCK_DGRAM, 0), to;
         begin("{\"tier\": \"elevated\"}");
@@ -351,7 +351,7 @@ TEST(nobody_is_asked_about_what_used_no_network)
 
 TEST(an_answer_that_does_not_come_is_not_waited_for)
 {
-        struct box_sandbox sb;
+        struct core_sandbox sb;
         struct run a, b;
         begin("{\"tier\": \"elevated\"}");
         connect_again();
@@ -401,7 +401,7 @@ static void say_refused(uint64_t sandbox, const char *target)
 
 TEST(refusals_reach_who_runs_there_and_are_bounded)
 {
-        struct box_sandbox sb, other;
+        struct core_sandbox sb, other;
         struct run a, b;
         struct verdict_facts facts = {
                 .reported = true, .exited.disk_bytes_free = 1 << 20, .exited.disk_inodes_free = 1};
@@ -466,14 +466,14 @@ TEST(one_that_talks_nonsense_is_let_go_of)
                         connect_again();
                         send(theirs, packet, len, MSG_NOSIGNAL);
                         turn();
-                        CHECK_INT(egress_is_connected(&box), good);
+                        CHECK_INT(egress_is_connected(&core), good);
                         end();
                 }
 }
 
 TEST(one_that_does_not_read_stops_nobody)
 {
-        static struct box_sandbox all[200];
+        static struct core_sandbox all[200];
         begin("{\"tier\": \"standard\", \"allowed_domains\": [\"a.example\"]}");
         connect_again();
         for (size_t i = 0; i < 200; i++) {
@@ -487,7 +487,7 @@ TEST(one_that_does_not_read_stops_nobody)
                 egress_forget(&run.observer);
                 run_end(&run);
         }
-        CHECK(egress_is_connected(&box));
+        CHECK(egress_is_connected(&core));
         unsigned attached = 0, counts = 0;
         for (int quiet = 0; quiet < 3;) {
                 if (hear()) {
@@ -514,7 +514,7 @@ static bool allows(const struct network *n, const char *name)
         struct policy *policy = NULL;
         struct destination to = {.port = 443};
         size_t len = 0;
-        CHECK_INT(network_message(&box.settings, n, EGRESS_ATTACH, 1, &message, &len), 0);
+        CHECK_INT(network_message(&core.settings, n, EGRESS_ATTACH, 1, &message, &len), 0);
         CHECK_INT(policy_get(message, len, &policy), 0);
         snprintf(to.name, sizeof to.name, "%s", name);
         bool yes = policy && !policy_refuses(policy, POLICY_SPOKEN, &to);
@@ -556,14 +556,14 @@ static const struct {
 TEST(a_request_narrows)
 {
         for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-                struct caller caller = {.tier_max = (enum box_tier)tier_from_word(table[i].key)};
+                struct caller caller = {.tier_max = (enum tier)tier_from_word(table[i].key)};
                 struct cella_err err = {0};
                 struct network n = {0};
                 char reaches[8] = "";
                 begin(table[i].settings);
                 connect_again();
                 json_t *asked = table[i].request ? json_loads(table[i].request, 0, NULL) : NULL;
-                int r = network_narrow(&box.settings, &caller, asked, &n, &err);
+                int r = network_narrow(&core.settings, &caller, asked, &n, &err);
                 if (r < 0)
                         strcpy(reaches, "!");
                 else if (n.tier == TIER_RESTRICTED)
@@ -616,7 +616,7 @@ TEST(the_longest_lists_fit_one_message)
         char *text = json_dumps(network, 0);
         begin(text);
         const struct network n = {TIER_STANDARD, own, NULL};
-        CHECK_INT(network_message(&box.settings, &n, EGRESS_ATTACH, 1, &message, &len), 0);
+        CHECK_INT(network_message(&core.settings, &n, EGRESS_ATTACH, 1, &message, &len), 0);
         CHECK_INT(policy_get(message, len, &policy), 0);
         CHECK(allows(&n, "name7.example") && !allows(&n, "name8.example"));
         policy_drop(policy);

@@ -47,8 +47,8 @@ struct context_run;
 
 struct context {
         struct task task;
-        struct box *box;
-        struct box_sandbox *home; /* whose it is; NULL: removed */
+        struct core *core;
+        struct core_sandbox *home; /* whose it is; NULL: removed */
         char id[ID_SIZE], sandbox_id[ID_SIZE];
         char runtime[65];
         char name[65]; /* whoever gave it one finds it again; "": none */
@@ -98,12 +98,12 @@ enum run_interrupt {
 
 struct context_run {
         struct context *context;
-        struct box *box;
+        struct core *core;
         char id[ID_SIZE], sandbox_id[ID_SIZE], context_id[ID_SIZE], key[ID_SIZE];
         /* For the log: the name of the key, and what its sandbox is. */
         char key_name[129], image_name[256];
-        enum box_engine engine;
-        enum box_tier tier;
+        enum engine_choice engine;
+        enum tier tier;
         struct exec_request request;
         struct cella_limits limits;
         int pid;
@@ -133,7 +133,7 @@ struct context_run {
 };
 
 /* A new one, not started.  Says why not: too many, a runtime without contexts, a paused sandbox. */
-int context_new(struct box_sandbox *sandbox, const char *runtime, struct context **ret,
+int context_new(struct core_sandbox *sandbox, const char *runtime, struct context **ret,
                 struct cella_err *err);
 /* Starts it, or again: what runs in it is cancelled.  on_ready comes once, unless context_let_be().
  * It may come from within.  On failure it does not come. */
@@ -145,8 +145,8 @@ void context_let_be(struct context *context); /* nobody waits for it any more */
 void context_interrupt(struct context *context);
 /* Kills it and all it started, and forgets it. */
 void context_remove(struct context *context);
-void context_remove_all(struct box_sandbox *sandbox);
-struct context *context_find(const struct box_sandbox *sandbox, const char *id);
+void context_remove_all(struct core_sandbox *sandbox);
+struct context *context_find(const struct core_sandbox *sandbox, const char *id);
 json_t *context_to_json(const struct context *context);
 
 /* Runs code in it.  Takes what *request holds, on failure too; then the log has the refusal.  Does not scan
@@ -158,10 +158,10 @@ void context_run_release(struct context_run *run); /* no more events */
 void context_run_wait(struct context_run *run, bool wait);
 /* SIGINT, and after the grace time the whole context is killed. */
 void context_run_cancel(struct context_run *run);
-bool context_run_cancel_all(const struct box *box); /* whether there are any */
-struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id);
+bool context_run_cancel_all(const struct core *core); /* whether there are any */
+struct context_run *context_run_find(const struct core *core, const struct caller *caller, const char *id);
 /* Calls each(run, …) for every run that is under way. */
-void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what);
+void context_run_each(const struct core *core, void (*each)(struct context_run *, void *), void *what);
 json_t *context_run_to_json(const struct context_run *run);
 /* What its result has beside an execution's; points into run. */
 struct result_run context_run_extra(const struct context_run *run);

@@ -31,7 +31,7 @@ struct end {
 };
 
 struct driver {
-        struct box_sandbox *sandbox;
+        struct core_sandbox *sandbox;
         const char *runtime;
         const struct driver_events *events; /* NULL: nobody listens */
         void *context;
@@ -336,7 +336,7 @@ static void on_message(void *context, const struct message *message, const char 
                 const struct image *image = used_image_get(d->sandbox->image);
                 command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
                 if (err.kind == CELLA_RUNTIME_NOT_FOUND)
-                        runtime_hint(d->sandbox->box->store, d->runtime, !image, &err);
+                        runtime_hint(d->sandbox->core->store, d->runtime, !image, &err);
                 if (d->events)
                         d->events->on_ended(d->context, NULL, &err);
         } else {
@@ -346,7 +346,7 @@ static void on_message(void *context, const struct message *message, const char 
 
 static int adopt(struct driver *d, struct end *end, int fd)
 {
-        int r = uv_poll_init(d->sandbox->box->loop, &end->poll, fd); /* makes it non-blocking */
+        int r = uv_poll_init(d->sandbox->core->loop, &end->poll, fd); /* makes it non-blocking */
         if (r < 0)
                 return r;
         end->poll.data = d;
@@ -413,13 +413,13 @@ static int send_spawn(struct driver *d, struct command_form *form, int theirs[4]
  * twentieth of the time. */
 static int start_driver(struct driver *d, struct cella_err *err)
 {
-        struct box_sandbox *sb = d->sandbox;
+        struct core_sandbox *sb = d->sandbox;
         const int program = find_program(d->runtime);
         static const char *const restored[] = {"python3", "-c", "", NULL};
         struct waiting_how how;
-        const char *own = runtime_program(sb->box, d->runtime, sb->image_name);
+        const char *own = runtime_program(sb->core, d->runtime, sb->image_name);
         const bool template =
-                programs[program].templated && !own && pool_template(sb->box, sb->image, d->runtime, &how);
+                programs[program].templated && !own && pool_template(sb->core, sb->image, d->runtime, &how);
         const struct cella_command command = {.runtime = template ? NULL : d->runtime,
                                               .program = own,
                                               .argv = template ? restored : NULL,
@@ -447,8 +447,8 @@ static int start_driver(struct driver *d, struct cella_err *err)
         return r;
 }
 
-int driver_new(struct box_sandbox *sb, const char *runtime, const struct driver_events *events, void *context,
-               struct driver **ret, struct cella_err *err)
+int driver_new(struct core_sandbox *sb, const char *runtime, const struct driver_events *events,
+               void *context, struct driver **ret, struct cella_err *err)
 {
         struct driver *d = calloc(1, sizeof *d);
         if (!d)

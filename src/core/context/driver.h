@@ -25,7 +25,7 @@ struct driver_events {
 bool driver_knows(const char *runtime);
 
 /* Starts one in a sandbox that takes messages.  Borrows runtime. */
-int driver_new(struct box_sandbox *sandbox, const char *runtime, const struct driver_events *events,
+int driver_new(struct core_sandbox *sandbox, const char *runtime, const struct driver_events *events,
                void *context, struct driver **ret, struct cella_err *err);
 /* Forgets it, and it is not heard any more; who wants it dead kills it and waits for on_ended. */
 struct driver *driver_free(struct driver *driver);

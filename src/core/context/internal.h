@@ -15,7 +15,7 @@ void context_run_output(struct context_run *run, enum cella_stream stream, const
 void context_run_signalled(struct context_run *run);
 void context_run_due(struct context_run *run, int timer); /* an enum deadline_timer or context_timer */
 void context_run_died(struct context_run *run, const struct init_exited *exited);
-void context_run_lost(struct context_run *run, const struct box_sandbox *sandbox);
+void context_run_lost(struct context_run *run, const struct core_sandbox *sandbox);
 
 /* result.c */
 struct audit_begin context_run_log(const struct context_run *run);

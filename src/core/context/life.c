@@ -121,7 +121,7 @@ static void begin(struct context *c);
 /* Of its process, and of what was asked when that was ready. */
 static void let_go(struct context *c)
 {
-        sandbox_ask_forget(c->box, c);
+        sandbox_ask_forget(c->core, c);
         c->driver = driver_free(c->driver);
 }
 
@@ -166,7 +166,7 @@ void context_kill(struct context *c, const char *why)
         timers_set_in(&c->timers, TIMER_KILLED, KILLED_US);
 }
 
-static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+static void on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct context *c = list_entry(task, struct context, task);
         struct cella_err gone = {0};
@@ -292,7 +292,7 @@ static const struct driver_events driver_events = {on_frame, on_output, on_signa
 
 static void begin(struct context *c)
 {
-        struct box_sandbox *sb = c->task.sandbox;
+        struct core_sandbox *sb = c->task.sandbox;
         struct cella_err err = {0};
         if (c->state != CONTEXT_STARTING)
                 context_set_state(c, CONTEXT_STARTING);
@@ -313,7 +313,7 @@ static void on_channel(struct task *task)
         begin(list_entry(task, struct context, task));
 }
 
-static int check_paused(const struct box_sandbox *sb, struct cella_err *err)
+static int check_paused(const struct core_sandbox *sb, struct cella_err *err)
 {
         if (sb->state != SANDBOX_PAUSED)
                 return 0;
@@ -321,7 +321,7 @@ static int check_paused(const struct box_sandbox *sb, struct cella_err *err)
         return err_hint(err, "POST /v1/sandboxes/%s/resume", sb->id);
 }
 
-int context_new(struct box_sandbox *sb, const char *runtime, struct context **ret, struct cella_err *err)
+int context_new(struct core_sandbox *sb, const char *runtime, struct context **ret, struct cella_err *err)
 {
         unsigned place = 0;
         while (place < SANDBOX_CONTEXTS_MAX && sb->contexts[place])
@@ -338,9 +338,9 @@ int context_new(struct box_sandbox *sb, const char *runtime, struct context **re
                 free(c);
                 return err_set(err, CELLA_INTERNAL, r, "context");
         }
-        c->box = sb->box;
+        c->core = sb->core;
         c->home = sb;
-        c->created_ms = box_now_ms();
+        c->created_ms = core_now_ms();
         memcpy(c->sandbox_id, sb->id, sizeof c->sandbox_id);
         snprintf(c->runtime, sizeof c->runtime, "%s", runtime);
         c->task = (struct task){.on_channel = on_channel,
@@ -348,7 +348,7 @@ int context_new(struct box_sandbox *sb, const char *runtime, struct context **re
                                 .on_paused = on_paused,
                                 .ignore_for_idle = true};
         list_init(&c->task.link);
-        timers_init(&c->timers, sb->box->loop, on_due);
+        timers_init(&c->timers, sb->core->loop, on_due);
         c->timers.timer.data = c;
         sb->contexts[place] = c;
         *ret = c;
@@ -403,7 +403,7 @@ void context_remove(struct context *c)
                 die(c, NULL);
 }
 
-void context_remove_all(struct box_sandbox *sb)
+void context_remove_all(struct core_sandbox *sb)
 {
         for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
                 if (sb->contexts[i])
@@ -412,7 +412,7 @@ void context_remove_all(struct box_sandbox *sb)
 
 /* ---- looking at it ---- */
 
-struct context *context_find(const struct box_sandbox *sb, const char *id)
+struct context *context_find(const struct core_sandbox *sb, const char *id)
 {
         for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
                 if (sb->contexts[i] && !strcmp(sb->contexts[i]->id, id))
@@ -428,5 +428,5 @@ json_t *context_to_json(const struct context *c)
                          c->sandbox_id, "runtime", c->runtime, "state", state, "reason",
                          !strcmp(state, "dead") ? c->why : NULL, "pid",
                          pid > 0 ? json_integer(pid) : json_null(), "execution", c->run ? c->run->id : NULL,
-                         "runs", (json_int_t)c->runs, "created", box_time(c->created_ms));
+                         "runs", (json_int_t)c->runs, "created", core_time(c->created_ms));
 }

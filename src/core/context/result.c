@@ -49,8 +49,8 @@ void context_run_record(const struct context_run *run)
 {
         const struct about about = context_run_about(run);
         struct audit_begin begin = context_run_log(run);
-        record_end(run->box, run->audit_slot, &begin, &about, &run->result);
-        record_count(run->box, &run->result);
+        record_end(run->core, run->audit_slot, &begin, &about, &run->result);
+        record_count(run->core, &run->result);
 }
 
 /* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
@@ -61,16 +61,16 @@ void context_run_count(struct context_run *run, const struct keeper_counted *now
                 return;
         verdict_count(&run->facts, &run->before, run->before.cpu_us, now);
         /* The counters were read after its end: others may have run meanwhile. */
-        if (run->result.duration_us > 0 && u->cpu_us > run->result.duration_us * run->box->cores)
-                u->cpu_us = run->result.duration_us * run->box->cores;
+        if (run->result.duration_us > 0 && u->cpu_us > run->result.duration_us * run->core->cores)
+                u->cpu_us = run->result.duration_us * run->core->cores;
 }
 
 /* ---- looking at it ---- */
 
-void context_run_each(const struct box *box, void (*each)(struct context_run *, void *), void *what)
+void context_run_each(const struct core *core, void (*each)(struct context_run *, void *), void *what)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
                         if (sb->contexts[i] && sb->contexts[i]->run)
                                 each(sb->contexts[i]->run, what);
@@ -91,10 +91,10 @@ static void compare(struct context_run *run, void *what)
                 s->found = run;
 }
 
-struct context_run *context_run_find(const struct box *box, const struct caller *caller, const char *id)
+struct context_run *context_run_find(const struct core *core, const struct caller *caller, const char *id)
 {
         struct search search = {.caller = caller, .id = id};
-        context_run_each(box, compare, &search);
+        context_run_each(core, compare, &search);
         return search.found;
 }
 
@@ -103,7 +103,7 @@ json_t *context_run_to_json(const struct context_run *run)
         return json_pack("{s:s, s:s, s:s, s:s?, s:n, s:s, s:n, s:n, s:s?, s:o}", "id", run->id, "sandbox",
                          run->sandbox_id, "context", run->context_id, "runtime", run->request.runtime,
                          "command", "status", "running", "session", "agent", "key",
-                         run->key[0] ? run->key : NULL, "started", box_time(run->started_ms));
+                         run->key[0] ? run->key : NULL, "started", core_time(run->started_ms));
 }
 
 struct result_run context_run_extra(const struct context_run *run)

@@ -63,7 +63,7 @@ static void run_free(struct context_run *run)
 /* The answer goes out first, the log is written behind it. */
 static void finish(struct context_run *run)
 {
-        sandbox_ask_forget(run->box, run);
+        sandbox_ask_forget(run->core, run);
         const bool advice = run->scan && run->facts.ending != END_CANCELLED;
         if (run->observer.counting || advice) { /* on_network() or on_advice() calls this again */
                 if (run->phase == RUN_ENDED)
@@ -118,7 +118,7 @@ static void stop_timers(struct context_run *run)
 static void over(struct context_run *run)
 {
         struct context *c = run->context;
-        struct box_sandbox *sb = c->task.sandbox;
+        struct core_sandbox *sb = c->task.sandbox;
         if (run->phase >= RUN_ENDED)
                 return;
         if (run->phase == RUN_RUNNING)
@@ -160,10 +160,10 @@ void context_run_died(struct context_run *run, const struct init_exited *exited)
         over(run);
 }
 
-void context_run_lost(struct context_run *run, const struct box_sandbox *sb)
+void context_run_lost(struct context_run *run, const struct core_sandbox *sb)
 {
         if (run->phase == RUN_RUNNING) {
-                if (sb->removing || run->box->stopping)
+                if (sb->removing || run->core->stopping)
                         verdict_end(&run->facts, END_CANCELLED);
                 explain_death(run);
         }
@@ -440,7 +440,7 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
         /* A short run may be over before the keeper has read the counters.  When it began, the CPU time was
          * that of the last reading, or more: at most all cores were busy since. */
         const int64_t late_us = now.read_us - run->started_us;
-        const uint64_t since = late_us > 0 ? (uint64_t)late_us * run->box->cores : 0;
+        const uint64_t since = late_us > 0 ? (uint64_t)late_us * run->core->cores : 0;
         now.cpu_us = now.cpu_us > since ? now.cpu_us - since : 0;
         if (late_us <= 0 || !run->before.known)
                 run->before = now;
@@ -460,7 +460,7 @@ static const struct observer_events observer_events = {on_violation, on_network}
 static int start(struct context_run *run, struct cella_err *err)
 {
         struct context *c = run->context;
-        struct box_sandbox *sb = c->task.sandbox;
+        struct core_sandbox *sb = c->task.sandbox;
         char text[AUDIT_ABOUT_SLOT_MAX];
         const struct about about = context_run_about(run);
         struct audit_begin begin = context_run_log(run);
@@ -474,11 +474,11 @@ static int start(struct context_run *run, struct cella_err *err)
         /* init tells of each refused call once after a spawn, and this is none. */
         channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
         egress_begin(&sb->egress, &run->observer);
-        run->audit_slot = audit_begin(run->box->audit, &begin);
+        run->audit_slot = audit_begin(run->core->audit, &begin);
         run->started_us = clock_us();
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
-                sandbox_ask_forget(run->box, run);
-                audit_cancel(run->box->audit, run->audit_slot);
+                sandbox_ask_forget(run->core, run);
+                audit_cancel(run->core->audit, run->audit_slot);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         }
         c->run = run;
@@ -519,12 +519,12 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
                 r = err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0 || !run) {
                 free(run);
-                refusal_record(c->box, caller, request, err);
+                refusal_record(c->core, caller, request, err);
                 exec_request_done(request);
                 return r;
         }
         run->context = c;
-        run->box = c->box;
+        run->core = c->core;
         run->request = *request;
         *request = (struct exec_request){0};
         run->limits = limits;
@@ -534,7 +534,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         run->missing = c->task.sandbox->missing;
         run->events = events;
         run->caller = who;
-        run->started_ms = box_now_ms();
+        run->started_ms = core_now_ms();
         memcpy(run->sandbox_id, c->sandbox_id, sizeof run->sandbox_id);
         memcpy(run->context_id, c->id, sizeof run->context_id);
         memcpy(run->key, caller->key, sizeof run->key);
@@ -542,15 +542,15 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         memcpy(run->image_name, c->home->image_name, sizeof run->image_name);
         run->engine = c->home->engine;
         run->tier = c->home->network.tier;
-        observer_init(&run->observer, c->box, &observer_events, &run->result);
+        observer_init(&run->observer, c->core, &observer_events, &run->result);
         for (int i = 0; i < 2; i++)
                 keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits.output_bytes);
         if ((r = start(run, err)) < 0) {
-                refusal_record(c->box, caller, &run->request, err);
+                refusal_record(c->core, caller, &run->request, err);
                 run_free(run);
         } else {
-                if (exec_request_warn(c->box, &run->request))
-                        scan_job_new(c->box, &run->request, SCAN_ADVICE_MS, on_advice, run, &run->scan);
+                if (exec_request_warn(c->core, &run->request))
+                        scan_job_new(c->core, &run->request, SCAN_ADVICE_MS, on_advice, run, &run->scan);
                 *ret = run;
         }
         return r;
@@ -580,9 +580,9 @@ static void cancel(struct context_run *run, void *what)
         context_run_cancel(run);
 }
 
-bool context_run_cancel_all(const struct box *box)
+bool context_run_cancel_all(const struct core *core)
 {
         bool any = false;
-        context_run_each(box, cancel, &any);
+        context_run_each(core, cancel, &any);
         return any;
 }

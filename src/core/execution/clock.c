@@ -15,7 +15,7 @@ enum { TIMER_SPAWN = DEADLINE_OWN, TIMER_GIVE_UP, TIMER_LIST };
 
 static void signal_tag(struct execution *ex, int signal, uint32_t target)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         const struct init_signal request = {.signal = signal, .target = target};
         if (sb && sb->channel)
                 channel_send(sb->channel, INIT_SIGNAL, 0, NULL, 0, &request, sizeof request, NULL, 0);
@@ -31,7 +31,7 @@ static void kill_sandbox(struct execution *ex)
  * the whole sandbox is killed. */
 void execution_end(struct execution *ex, enum ending why)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         if (ex->phase >= EXECUTION_ENDED || !sb)
                 return;
         verdict_end(&ex->facts, why);
@@ -67,7 +67,7 @@ static void on_cpu(void *context, const union keeper_packet *packet, int fd)
 
 static void throttle(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         if (sb && !sb->throttled) {
                 sandbox_ask(sb, KEEPER_THROTTLE, NULL, NULL);
                 sb->throttled = true;
@@ -105,14 +105,14 @@ static void on_due(struct timers *timers, int timer)
 
 void execution_clock_init(struct execution *ex)
 {
-        timers_init(&ex->timers, ex->box->loop, on_due);
+        timers_init(&ex->timers, ex->core->loop, on_due);
         ex->timers.timer.data = ex;
         execution_ref(ex);
 }
 
 void execution_clock_start(struct execution *ex)
 {
-        const struct box_sandbox *sb = ex->task.sandbox;
+        const struct core_sandbox *sb = ex->task.sandbox;
         if (ex->started_us || ex->phase >= EXECUTION_ENDED)
                 return;
         /* init starts the code when it has received it and the sandbox is ready.  The current time would be

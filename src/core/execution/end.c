@@ -46,12 +46,12 @@ static void record_failure(struct execution *ex)
         struct audit_begin begin = execution_log(ex);
         struct about about = execution_about(ex);
         if (ex->maybe_ran)
-                record_lost(ex->box, ex->audit_slot, &begin, &about);
-        else if (refusals_take(&ex->box->refusals, ex->key[0] ? ex->key : "owner", clock_us() / 1000 + 1,
+                record_lost(ex->core, ex->audit_slot, &begin, &about);
+        else if (refusals_take(&ex->core->refusals, ex->key[0] ? ex->key : "owner", clock_us() / 1000 + 1,
                                &about.unrecorded))
-                record_refused(ex->box, ex->audit_slot, &begin, &about);
+                record_refused(ex->core, ex->audit_slot, &begin, &about);
         else
-                audit_cancel(ex->box->audit, ex->audit_slot);
+                audit_cancel(ex->core->audit, ex->audit_slot);
 }
 
 /* What nobody waits for: the log, the end of a sandbox that was for this one only. */
@@ -63,39 +63,39 @@ static void settle(struct execution *ex)
         } else if (ex->logged) {
                 const struct about about = execution_about(ex);
                 struct audit_begin begin = execution_log(ex);
-                record_end(ex->box, ex->audit_slot, &begin, &about, &ex->result);
+                record_end(ex->core, ex->audit_slot, &begin, &about, &ex->result);
         }
         if (ex->leaves)
                 sandbox_remove(ex->leaves);
         execution_unref(ex);
 }
 
-void executions_settle(struct box *box)
+void executions_settle(struct core *core)
 {
-        if (list_empty(&box->settling))
+        if (list_empty(&core->settling))
                 return;
-        while (!list_empty(&box->settling))
-                settle(list_entry(box->settling.next, struct execution, link));
-        pools_refill(box);
+        while (!list_empty(&core->settling))
+                settle(list_entry(core->settling.next, struct execution, link));
+        pools_refill(core);
         execution_spare_pipes();
 }
 
-void executions_forget_sandbox(const struct box_sandbox *sb)
+void executions_forget_sandbox(const struct core_sandbox *sb)
 {
-        list_each (at, &sb->box->settling, other) {
+        list_each (at, &sb->core->settling, other) {
                 struct execution *ex = list_entry(at, struct execution, link);
                 if (ex->leaves == sb)
                         ex->leaves = NULL;
         }
 }
 
-/* The answer goes out when the loop has run through; the rest follows it: see box.c. */
+/* The answer goes out when the loop has run through; the rest follows it: see core.c. */
 static void finish(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         if (execution_is_done(ex))
                 return;
-        sandbox_ask_forget(ex->box, ex);
+        sandbox_ask_forget(ex->core, ex);
         /* execution_counted() goes on.  An execution that was cancelled does not wait for advice. */
         if (ex->observer.counting || (ex->scan && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
                 execution_clock_stop(ex);
@@ -126,9 +126,9 @@ static void finish(struct execution *ex)
         list_each (at, &ex->followers, other)
                 list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
         if (!ex->failure.kind)
-                record_count(ex->box, &ex->result);
+                record_count(ex->core, &ex->result);
         ex->leaves = sb && sb->one_shot ? sb : NULL;
-        list_add(&ex->box->settling, &ex->link);
+        list_add(&ex->core->settling, &ex->link);
 }
 
 void execution_fail(struct execution *ex, const struct cella_err *err)
@@ -162,14 +162,15 @@ static void fill_result(struct execution *ex)
 
 /* The sandbox's counter has what it took to make it and to have something wait in it, too: there init has the
  * code's own. */
-static bool wants_cpu(const struct execution *ex, const struct box_sandbox *sb)
+static bool wants_cpu(const struct execution *ex, const struct core_sandbox *sb)
 {
         return sb->one_shot && !(ex->control >= 0 && ex->facts.reported);
 }
 
 /* In a sandbox with several executions, a peak is known only if it rose while this one ran; otherwise init's
  * own figure is used. */
-static void use_counters(struct execution *ex, const struct box_sandbox *sb, const struct keeper_counted *now)
+static void use_counters(struct execution *ex, const struct core_sandbox *sb,
+                         const struct keeper_counted *now)
 {
         verdict_count(&ex->facts, &ex->before, execution_cpu_before_us(ex, sb), now);
         ex->facts.usage.cpu_known &= wants_cpu(ex, sb);
@@ -234,14 +235,14 @@ void execution_list_given_up(struct execution *ex)
 
 bool execution_had_nothing(const struct execution *ex)
 {
-        const struct box_sandbox *sb = ex->task.sandbox;
+        const struct core_sandbox *sb = ex->task.sandbox;
         return sb->one_shot && sb->workspace == WORKSPACE_NONE && ex->request.n_files == 0;
 }
 
 /* Which files changed, if that was asked for and there is still an init to ask. */
 static void list_or_finish(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         if (!ex->request.list_files || ex->file_list == LIST_RECEIVED || !sb || !sandbox_takes_messages(sb)) {
                 finish(ex);
                 return;
@@ -282,7 +283,7 @@ static void on_early(void *context, const union keeper_packet *packet, int fd)
 
 void execution_output_ended(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         if (ex->phase != EXECUTION_RUNNING || ex->early_count != EARLY_NONE || !sb || !sb->one_shot ||
             !sb->counted || !sandbox_takes_messages(sb) || sb->has_files)
                 return;
@@ -294,7 +295,7 @@ void execution_output_ended(struct execution *ex)
 
 /* Whether there are counters without asking: the keeper lent us their files; or what was asked for when the
  * output ended will do, and on_early() goes on if it has yet to come. */
-static bool counted_already(struct execution *ex, const struct box_sandbox *sb)
+static bool counted_already(struct execution *ex, const struct core_sandbox *sb)
 {
         struct keeper_counted now;
         if (sandbox_counted(sb, wants_cpu(ex, sb), &now)) {
@@ -319,7 +320,7 @@ static bool counted_already(struct execution *ex, const struct box_sandbox *sb)
 
 void execution_over(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         if (ex->phase >= EXECUTION_ENDED)
                 return;
         execution_set_phase(ex, EXECUTION_ENDED);
@@ -344,7 +345,7 @@ void execution_conclude(struct execution *ex)
         finish(ex);
 }
 
-void execution_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+void execution_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct execution *ex = list_entry(task, struct execution, task);
         struct cella_err gone = {0};

@@ -75,19 +75,19 @@ struct stream_out {
 };
 
 struct execution {
-        struct list link;               /* in the box, while it is under way; then until it is settled */
+        struct list link;               /* in the core, while it is under way; then until it is settled */
         struct sandbox_process process; /* in its sandbox, if it is in the background */
         struct list followers;          /* struct follower */
         struct task task;
-        struct box *box;
-        struct box_sandbox *wanted; /* until it is attached */
-        struct box_sandbox *leaves; /* to be removed behind the answer */
+        struct core *core;
+        struct core_sandbox *wanted; /* until it is attached */
+        struct core_sandbox *leaves; /* to be removed behind the answer */
         unsigned refs;
         char id[ID_SIZE], sandbox_id[ID_SIZE], key[ID_SIZE];
         /* For the log: the name of the key, and what its sandbox is. */
         char key_name[129], image_name[256];
-        enum box_engine engine;
-        enum box_tier tier;
+        enum engine_choice engine;
+        enum tier tier;
         enum execution_kind kind;
         struct exec_request request;
         struct cella_limits limits;
@@ -139,7 +139,7 @@ struct execution {
 
 /* Makes one; takes what *request holds, on failure too.  The caller holds it until
  * execution_release(). */
-int execution_new(struct box *box, const struct caller *caller, struct box_sandbox *sandbox,
+int execution_new(struct core *core, const struct caller *caller, struct core_sandbox *sandbox,
                   struct exec_request *request, const struct cella_limits *limits, enum execution_kind kind,
                   const struct execution_events *events, void *context, struct execution **ret,
                   struct cella_err *err);
@@ -147,9 +147,9 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
 void execution_start(struct execution *ex);
 
 /* Does what was put off until the answers are out: the log, the ends of sandboxes, new members of pools. */
-void executions_settle(struct box *box);
+void executions_settle(struct core *core);
 /* It is gone already. */
-void executions_forget_sandbox(const struct box_sandbox *sandbox);
+void executions_forget_sandbox(const struct core_sandbox *sandbox);
 
 /* The one who asked is gone or has what it wants: no more events. */
 void execution_release(struct execution *ex);
@@ -172,13 +172,13 @@ static inline bool execution_is_done(const struct execution *ex)
         return ex->phase == EXECUTION_DONE;
 }
 
-/* See struct box_hooks. */
-unsigned executions_since(const struct box *box, int64_t since_us, unsigned max);
-struct execution *execution_find(const struct box *box, const struct caller *caller, const char *id);
-struct execution *execution_find_process(const struct box_sandbox *sandbox, int pid);
+/* See struct core_hooks. */
+unsigned executions_since(const struct core *core, int64_t since_us, unsigned max);
+struct execution *execution_find(const struct core *core, const struct caller *caller, const char *id);
+struct execution *execution_find_process(const struct core_sandbox *sandbox, int pid);
 /* Its sandbox shows it among its processes from now on. */
-void execution_keep_process(struct box_sandbox *sandbox, struct execution *ex);
-void execution_forget_processes(struct box_sandbox *sandbox);
+void execution_keep_process(struct core_sandbox *sandbox, struct execution *ex);
+void execution_forget_processes(struct core_sandbox *sandbox);
 /* {"id", "sandbox", "status": "running", …} of one that is under way. */
 json_t *execution_to_json(const struct execution *ex);
 /* The result as JSON text; the caller frees it. */

@@ -7,7 +7,7 @@
 void execution_over(struct execution *ex);                              /* every process of it is gone */
 void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
 void execution_conclude(struct execution *ex);                          /* there is nothing to wait for */
-void execution_lost(struct task *task, struct box_sandbox *sandbox, const struct cella_err *err);
+void execution_lost(struct task *task, struct core_sandbox *sandbox, const struct cella_err *err);
 void execution_hear_file(struct execution *ex, const struct message *message, const char *data); /* unasked */
 void execution_output_ended(struct execution *ex);
 void execution_list_given_up(struct execution *ex);
@@ -24,7 +24,7 @@ void execution_log_begin(struct execution *ex);
 /* Reads the CPU time that its own sandbox has used so far, on files: it is not the code's. */
 void execution_count_before(struct execution *ex);
 /* The sandbox's CPU counter when the code was released. */
-uint64_t execution_cpu_before_us(const struct execution *ex, const struct box_sandbox *sandbox);
+uint64_t execution_cpu_before_us(const struct execution *ex, const struct core_sandbox *sandbox);
 
 /* start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox takes messages */
@@ -34,7 +34,7 @@ bool execution_start_again(struct execution *ex); /* its interpreter could not w
 /* The one that waited, while files were written: the code is started plainly then. */
 void execution_interpreter_died(struct execution *ex);
 /* Its sandbox has died.  If its code has provably not begun, it is started in another one: true. */
-bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *sandbox);
+bool execution_start_elsewhere(struct execution *ex, const struct core_sandbox *sandbox);
 /* Whether that cannot be told before the interpreter is dead. */
 bool execution_needs_deaths(const struct task *task);
 struct cella_command execution_command(const struct execution *ex);

@@ -36,7 +36,7 @@ static int watch_output(struct execution *ex)
                 if (ex->waits)
                         fd_poll_stop(&out->poll);
                 else if (out->fd >= 0)
-                        r = fd_poll_start(&out->poll, ex->box->loop, out->fd, UV_READABLE, callbacks[i]);
+                        r = fd_poll_start(&out->poll, ex->core->loop, out->fd, UV_READABLE, callbacks[i]);
         }
         return r;
 }
@@ -166,7 +166,7 @@ static void push_input(struct execution *ex)
                         continue;
                 if (n < 0 && errno == EAGAIN) {
                         /* Else it gets an end where more was to come, and does not wait for it. */
-                        if (fd_poll_start(&in->poll, ex->box->loop, in->fd, UV_WRITABLE, on_writable) < 0)
+                        if (fd_poll_start(&in->poll, ex->core->loop, in->fd, UV_WRITABLE, on_writable) < 0)
                                 close_input(ex);
                         return;
                 }

@@ -159,7 +159,7 @@ static void on_cpu_before(void *context, const union keeper_packet *packet, int 
 
 void execution_count_before(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         struct keeper_counted now;
         if (!sb->one_shot || !sb->counted)
                 return;
@@ -171,13 +171,13 @@ void execution_count_before(struct execution *ex)
         ex->cpu_counted = true;
 }
 
-uint64_t execution_cpu_before_us(const struct execution *ex, const struct box_sandbox *sb)
+uint64_t execution_cpu_before_us(const struct execution *ex, const struct core_sandbox *sb)
 {
         return sb->one_shot && !ex->cpu_counted ? sb->cpu_made_us + ex->cpu_before_us : ex->before.cpu_us;
 }
 
 /* What waits there is ours from now on. */
-static void take_over(struct execution *ex, struct box_sandbox *sb)
+static void take_over(struct execution *ex, struct core_sandbox *sb)
 {
         struct waiting *w = sb->waiting;
         ex->how = w->how;
@@ -197,7 +197,7 @@ static void take_over(struct execution *ex, struct box_sandbox *sb)
 static void on_channel(struct task *task)
 {
         struct execution *ex = list_entry(task, struct execution, task);
-        struct box_sandbox *sb = task->sandbox;
+        struct core_sandbox *sb = task->sandbox;
         struct cella_err err = {0};
         if (sb->waiting)
                 take_over(ex, sb);
@@ -258,7 +258,7 @@ void execution_log_begin(struct execution *ex)
         begin.runtime = about_runtime(&ex->request, runtime);
         begin.about = text;
         begin.about_len = about_write_short(&about, text);
-        ex->audit_slot = audit_begin(ex->box->audit, &begin);
+        ex->audit_slot = audit_begin(ex->core->audit, &begin);
         ex->logged = true;
 }
 
@@ -279,7 +279,7 @@ static int keep_output(struct execution *ex, struct cella_err *err)
         return r;
 }
 
-int execution_new(struct box *box, const struct caller *caller, struct box_sandbox *sb,
+int execution_new(struct core *core, const struct caller *caller, struct core_sandbox *sb,
                   struct exec_request *request, const struct cella_limits *limits, enum execution_kind kind,
                   const struct execution_events *events, void *context, struct execution **ret,
                   struct cella_err *err)
@@ -291,7 +291,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
                 exec_request_done(request);
                 return err_set(err, CELLA_INTERNAL, r, "execution");
         }
-        ex->box = box;
+        ex->core = core;
         ex->wanted = sb;
         ex->refs = 2; /* the caller's, and until it is done */
         ex->kind = kind;
@@ -304,14 +304,14 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
         ex->events = events;
         ex->context = context;
         ex->come_us = clock_us();
-        ex->started_ms = box_now_ms();
+        ex->started_ms = core_now_ms();
         memcpy(ex->sandbox_id, sb->id, sizeof ex->sandbox_id);
         memcpy(ex->key, caller->key, sizeof ex->key);
         memcpy(ex->key_name, caller->name, sizeof ex->key_name);
         memcpy(ex->image_name, sb->image_name, sizeof ex->image_name);
         ex->engine = sb->engine;
         ex->tier = sb->network.tier;
-        observer_init(&ex->observer, box, &observer_events, &ex->result);
+        observer_init(&ex->observer, core, &observer_events, &ex->result);
         ex->observer.mask = exec_request_mask(&ex->request);
         list_init(&ex->process.link);
         list_init(&ex->followers);
@@ -326,7 +326,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
                 execution_unref(ex);
                 return r;
         }
-        list_add(&box->executions, &ex->link);
+        list_add(&core->executions, &ex->link);
         execution_clock_init(ex);
         *ret = ex;
         return 0;
@@ -334,7 +334,7 @@ int execution_new(struct box *box, const struct caller *caller, struct box_sandb
 
 void execution_start(struct execution *ex)
 {
-        struct box_sandbox *sb = ex->wanted;
+        struct core_sandbox *sb = ex->wanted;
         ex->wanted = NULL;
         ex->walls = sb->walls;
         ex->missing = sb->missing;
@@ -378,7 +378,7 @@ void execution_terminate(struct execution *ex)
 
 int execution_signal(struct execution *ex, int signal)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         const struct init_signal request = {.signal = signal, .target = ex->tag};
         if (ex->phase != EXECUTION_RUNNING || !sb || !sb->channel)
                 return -ESRCH;
@@ -387,9 +387,9 @@ int execution_signal(struct execution *ex, int signal)
 
 /* ---- looking at them ---- */
 
-struct execution *execution_find(const struct box *box, const struct caller *caller, const char *id)
+struct execution *execution_find(const struct core *core, const struct caller *caller, const char *id)
 {
-        list_each (at, &box->executions, other) {
+        list_each (at, &core->executions, other) {
                 struct execution *ex = list_entry(at, struct execution, link);
                 if (!strcmp(ex->id, id) &&
                     (caller_sees(caller, ex->key) || (caller->capabilities & MAY_AUDIT)))
@@ -398,17 +398,17 @@ struct execution *execution_find(const struct box *box, const struct caller *cal
         return NULL;
 }
 
-unsigned executions_since(const struct box *box, int64_t since_us, unsigned max)
+unsigned executions_since(const struct core *core, int64_t since_us, unsigned max)
 {
         unsigned n = 0;
-        for (const struct list *at = box->executions.previous; n < max && at != &box->executions;
+        for (const struct list *at = core->executions.previous; n < max && at != &core->executions;
              at = at->previous, n++)
                 if (list_entry(at, const struct execution, link)->come_us < since_us)
                         break;
         return n;
 }
 
-struct execution *execution_find_process(const struct box_sandbox *sb, int pid)
+struct execution *execution_find_process(const struct core_sandbox *sb, int pid)
 {
         struct execution *found = NULL;
         list_each (at, &sb->processes, other) {
@@ -419,14 +419,14 @@ struct execution *execution_find_process(const struct box_sandbox *sb, int pid)
         return found;
 }
 
-static void forget_process(struct box_sandbox *sb, struct execution *ex)
+static void forget_process(struct core_sandbox *sb, struct execution *ex)
 {
         list_remove(&ex->process.link);
         sb->n_processes--;
         execution_unref(ex);
 }
 
-void execution_keep_process(struct box_sandbox *sb, struct execution *ex)
+void execution_keep_process(struct core_sandbox *sb, struct execution *ex)
 {
         execution_ref(ex);
         list_add(&sb->processes, &ex->process.link);
@@ -440,7 +440,7 @@ void execution_keep_process(struct box_sandbox *sb, struct execution *ex)
         }
 }
 
-void execution_forget_processes(struct box_sandbox *sb)
+void execution_forget_processes(struct core_sandbox *sb)
 {
         while (!list_empty(&sb->processes))
                 forget_process(sb, list_entry(sb->processes.next, struct execution, process.link));
@@ -454,7 +454,7 @@ json_t *execution_to_json(const struct execution *ex)
                          "runtime", ex->request.runtime, "command", exec_request_command(&ex->request),
                          "status", execution_is_done(ex) ? cella_status_name(ex->result.status) : "running",
                          "session", ex->request.session, "agent", ex->request.agent, "key",
-                         ex->key[0] ? ex->key : NULL, "started", box_time(ex->started_ms));
+                         ex->key[0] ? ex->key : NULL, "started", core_time(ex->started_ms));
 }
 
 char *execution_result_text(const struct execution *ex, unsigned flags, size_t *ret_len)

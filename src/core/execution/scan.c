@@ -14,7 +14,7 @@ static void on_decision(void *context, int r, const struct scan_report *report)
         struct cella_err err = {0};
         ex->scan = NULL;
         ex->request.scan_first = false;
-        if (exec_request_decide(ex->box, &ex->request, r, report, &err) < 0)
+        if (exec_request_decide(ex->core, &ex->request, r, report, &err) < 0)
                 execution_fail(ex, &err);
         else if (ex->phase == EXECUTION_ATTACHED)
                 execution_begin(ex);
@@ -22,7 +22,7 @@ static void on_decision(void *context, int r, const struct scan_report *report)
 
 void execution_scan_first(struct execution *ex)
 {
-        int r = scan_job_new(ex->box, &ex->request, SCAN_TIME_MS, on_decision, ex, &ex->scan);
+        int r = scan_job_new(ex->core, &ex->request, SCAN_TIME_MS, on_decision, ex, &ex->scan);
         if (r < 0)
                 on_decision(ex, r, NULL);
 }
@@ -40,6 +40,6 @@ void execution_scan_beside(struct execution *ex)
 {
         if (ex->kind == EXECUTION_BACKGROUND || ex->kind == EXECUTION_TERMINAL || ex->scan)
                 return; /* its result is not reported */
-        if (exec_request_warn(ex->box, &ex->request))
-                scan_job_new(ex->box, &ex->request, SCAN_ADVICE_MS, on_advice, ex, &ex->scan);
+        if (exec_request_warn(ex->core, &ex->request))
+                scan_job_new(ex->core, &ex->request, SCAN_ADVICE_MS, on_advice, ex, &ex->scan);
 }

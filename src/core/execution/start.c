@@ -28,7 +28,7 @@ struct cella_command execution_command(const struct execution *ex)
         return (struct cella_command){
                 .argv = (const char *const *)r->argv,
                 .runtime = r->runtime,
-                .program = runtime_program(ex->box, r->runtime, ex->task.sandbox->image_name),
+                .program = runtime_program(ex->core, r->runtime, ex->task.sandbox->image_name),
                 .code = r->code,
                 .code_len = r->code_len,
                 .env = (const char *const *)r->env,
@@ -46,14 +46,14 @@ static void fail(struct execution *ex, int r, const char *what)
 }
 
 /* Every file that is there in the end is the command's. */
-static bool lists_all(const struct execution *ex, const struct box_sandbox *sb)
+static bool lists_all(const struct execution *ex, const struct core_sandbox *sb)
 {
         return ex->request.list_files && ex->request.n_files == 0 && sb->workspace == WORKSPACE_NONE;
 }
 
 static int send_spawn(struct execution *ex, struct command_form *form, struct cella_err *err)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         int theirs[3];
         const bool lists = sb->one_shot && lists_all(ex, sb);
         ex->file_list = lists ? LIST_EXPECTED : LIST_ON_REQUEST;
@@ -93,7 +93,7 @@ static int send_file(struct execution *ex, const struct command_form *form)
 /* Whether the kernel stamps what is written there, and knows what was stamped before: a tmpfs of the
  * sandbox's own.  A directory of the host's may be of any kind: by the clock that goes in steps, or by that
  * of another. */
-static bool is_stamped_well(const struct box_sandbox *sb)
+static bool is_stamped_well(const struct core_sandbox *sb)
 {
         return sb->workspace == WORKSPACE_NONE && !sb->directory[0];
 }
@@ -110,7 +110,7 @@ static void mark_time(struct execution *ex)
 }
 
 /* A script of the request's own with that name stays what it is. */
-static bool own_workspace(const struct execution *ex, const struct box_sandbox *sb)
+static bool own_workspace(const struct execution *ex, const struct core_sandbox *sb)
 {
         for (size_t i = 0; i < ex->request.n_files; i++)
                 if (strstr(ex->request.files[i].path, "main."))
@@ -120,18 +120,18 @@ static bool own_workspace(const struct execution *ex, const struct box_sandbox *
 
 /* ---- an interpreter that waits already, or one that is to be restored ---- */
 
-static bool can_restore(struct execution *ex, const struct box_sandbox *sb)
+static bool can_restore(struct execution *ex, const struct core_sandbox *sb)
 {
         if (!sb->one_shot || sb->direct || sb->workspace != WORKSPACE_NONE ||
             ex->control == CONTROL_GIVEN_UP || ex->kind == EXECUTION_TERMINAL)
                 return false;
-        pool_how(ex->box, sb->image, &ex->request, &ex->how);
+        pool_how(ex->core, sb->image, &ex->request, &ex->how);
         return ex->how.kind == WAITING_TEMPLATE;
 }
 
 static void release(struct execution *ex, bool waited)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         const char *script = waiting_script(&ex->how);
         struct cella_err err = {0};
         int theirs[3];
@@ -221,23 +221,23 @@ bool execution_needs_deaths(const struct task *task)
         return ex->waited ? sys_poll(&control, 1, 0) == 0 : true;
 }
 
-static bool has_begun(struct execution *ex, const struct box_sandbox *sb)
+static bool has_begun(struct execution *ex, const struct core_sandbox *sb)
 {
         if (ex->phase < EXECUTION_RUNNING)
                 return false;
         return ex->control >= 0 ? took_release(ex) : !channel_unread(sb->channel, ex->spawn_number);
 }
 
-bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *sb)
+bool execution_start_elsewhere(struct execution *ex, const struct core_sandbox *sb)
 {
-        struct box_sandbox *next = NULL;
+        struct core_sandbox *next = NULL;
         struct cella_err err = {0};
-        if (!sb->one_shot || !sb->ready || sb->engine != ENGINE_NATIVE || ex->box->stopping ||
+        if (!sb->one_shot || !sb->ready || sb->engine != ENGINE_NATIVE || ex->core->stopping ||
             ex->facts.ending != END_BY_ITSELF || ex->moves == MOVES_MAX || has_begun(ex, sb) ||
             sandbox_add_like(sb, &next, &err) < 0)
                 return false;
         ex->moves++;
-        sandbox_ask_forget(ex->box, ex);
+        sandbox_ask_forget(ex->core, ex);
         execution_clock_stop(ex);
         forget_start(ex);
         ex->control = -1;
@@ -258,7 +258,7 @@ bool execution_start_elsewhere(struct execution *ex, const struct box_sandbox *s
 
 static void spawn(struct execution *ex, bool file_is_there)
 {
-        struct box_sandbox *sb = ex->task.sandbox;
+        struct core_sandbox *sb = ex->task.sandbox;
         const struct cella_command command = execution_command(ex);
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
                                             .network = sb->network.tier != TIER_RESTRICTED,
@@ -366,7 +366,7 @@ void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
                 const struct image *image = used_image_get(ex->task.sandbox->image);
                 command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
                 if (err.kind == CELLA_RUNTIME_NOT_FOUND)
-                        runtime_hint(ex->box->store, command.runtime, !image, &err);
+                        runtime_hint(ex->core->store, command.runtime, !image, &err);
                 execution_fail(ex, &err);
         }
 }

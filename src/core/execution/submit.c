@@ -9,7 +9,7 @@ int submission_read(struct submission *s, json_t *document, struct cella_err *er
 {
         int r = exec_request_from(document, &s->request, err);
         if (r < 0)
-                refusal_record(s->box, s->caller, NULL, err);
+                refusal_record(s->core, s->caller, NULL, err);
         return r;
 }
 
@@ -17,30 +17,30 @@ int submission_read(struct submission *s, json_t *document, struct cella_err *er
 static void submission_refuse(struct submission *s, const struct cella_err *err)
 {
         /* execution_new() takes the request even if it fails. */
-        refusal_record(s->box, s->caller, s->request.document ? &s->request : NULL, err);
+        refusal_record(s->core, s->caller, s->request.document ? &s->request : NULL, err);
         exec_request_done(&s->request);
         s->events->on_refused(s, err);
 }
 
-static int submission_find_sandbox(const struct submission *s, struct box_sandbox **ret,
+static int submission_find_sandbox(const struct submission *s, struct core_sandbox **ret,
                                    struct cella_err *err)
 {
         struct exec_request request = s->request; /* borrows what it holds */
         if (s->sandbox_ignores_timeout)
                 request.timeout_ms = 0;
-        return exec_request_sandbox(s->box, s->caller, &request, ret, err);
+        return exec_request_sandbox(s->core, s->caller, &request, ret, err);
 }
 
 static void submission_execute(struct submission *s)
 {
-        struct box_sandbox *sb = s->sandbox;
+        struct core_sandbox *sb = s->sandbox;
         struct cella_limits limits;
         struct cella_err err = {0};
         int r = sb ? 0 : submission_find_sandbox(s, &sb, &err);
         if (r == 0)
                 r = exec_request_limits(&s->request, sb, &limits, &err);
         if (r == 0)
-                r = execution_new(s->box, s->caller, sb, &s->request, &limits, s->kind, s->execution_events,
+                r = execution_new(s->core, s->caller, sb, &s->request, &limits, s->kind, s->execution_events,
                                   s->context, &s->execution, &err);
         if (r < 0) {
                 if (sb && sb->one_shot)
@@ -74,7 +74,7 @@ static void submission_continue(struct submission *s, int admitted, struct cella
         static const struct image_events events = {.on_end = submission_on_image};
         int r = admitted < 0 ? admitted : 1;
         if (r > 0 && !s->sandbox)
-                r = exec_request_image(s->box, s->caller, &s->request, &events, s, &s->image, err);
+                r = exec_request_image(s->core, s->caller, &s->request, &events, s, &s->image, err);
         if (r < 0)
                 submission_refuse(s, err);
         else if (r > 0)
@@ -86,18 +86,18 @@ static void submission_on_scanned(void *context, int r, const struct scan_report
         struct submission *s = context;
         struct cella_err err = {0};
         s->scan = NULL;
-        r = exec_request_decide(s->box, &s->request, r, report, &err);
+        r = exec_request_decide(s->core, &s->request, r, report, &err);
         if (r == 0)
-                r = exec_request_choose(s->box, s->caller, &s->request, &err);
+                r = exec_request_choose(s->core, s->caller, &s->request, &err);
         submission_continue(s, r, &err);
 }
 
 void submission_start(struct submission *s)
 {
         struct cella_err err = {0};
-        int r = exec_request_admit(s->box, s->caller, &s->request, !s->sandbox, &err);
+        int r = exec_request_admit(s->core, s->caller, &s->request, !s->sandbox, &err);
         if (r > 0) {
-                r = scan_job_new(s->box, &s->request, SCAN_TIME_MS, submission_on_scanned, s, &s->scan);
+                r = scan_job_new(s->core, &s->request, SCAN_TIME_MS, submission_on_scanned, s, &s->scan);
                 if (r == 0)
                         return;
                 err_set(&err, CELLA_INTERNAL, r, "scanner");

@@ -22,9 +22,9 @@ struct submission_events {
 /* Part of the front end's own object.  The front end fills in the first group; what it points to must live as
  * long as the submission. */
 struct submission {
-        struct box *box;
+        struct core *core;
         const struct caller *caller;
-        struct box_sandbox *sandbox;  /* NULL: the request says which, or a new one is made */
+        struct core_sandbox *sandbox; /* NULL: the request says which, or a new one is made */
         bool sandbox_ignores_timeout; /* timeout_ms of the request limits the execution only */
         enum execution_kind kind;
         const struct submission_events *events;

@@ -17,7 +17,7 @@
 
 /* ---- what can be asked for ---- */
 
-int image_pull(struct box *box, const struct caller *caller, const struct image_pull *pull,
+int image_pull(struct core *core, const struct caller *caller, const struct image_pull *pull,
                const struct image_events *events, void *context, struct image_wait **ret,
                struct cella_err *err)
 {
@@ -26,12 +26,12 @@ int image_pull(struct box *box, const struct caller *caller, const struct image_
         struct job wanted = {.type = JOB_PULL, .name = name, .platform = (char *)pull->platform};
         int r = reference_parse(pull->ref, &ref, err);
         if (r == 0)
-                r = image_policy_check(&box->settings, &ref, pull->insecure, &wanted.insecure, err);
+                r = image_policy_check(&core->settings, &ref, pull->insecure, &wanted.insecure, err);
         if (r < 0)
                 return r;
         reference_write(&ref, name);
-        images_configure(box);
-        return image_job_add(box, caller, &wanted, events, context, ret, err);
+        images_configure(core);
+        return image_job_add(core, caller, &wanted, events, context, ret, err);
 }
 
 static int check_name(const char *name, struct cella_err *err)
@@ -53,7 +53,7 @@ static void on_feed_room(void *context)
         }
 }
 
-int image_import(struct box *box, const struct caller *caller, const char *name,
+int image_import(struct core *core, const struct caller *caller, const char *name,
                  const struct image_events *events, void *context, struct image_wait **ret,
                  struct cella_err *err)
 {
@@ -61,12 +61,12 @@ int image_import(struct box *box, const struct caller *caller, const char *name,
         struct image_wait *w = NULL;
         int r = name ? check_name(name, err) : 0;
         if (r == 0) {
-                images_configure(box);
-                r = image_job_add(box, caller, &wanted, events, context, &w, err);
+                images_configure(core);
+                r = image_job_add(core, caller, &wanted, events, context, &w, err);
         }
         if (r < 0 || !w)
                 return r;
-        r = image_feed_new(box->loop, on_feed_room, w->job, &w->job->feed, &w->job->archive);
+        r = image_feed_new(core->loop, on_feed_room, w->job, &w->job->feed, &w->job->archive);
         if (r < 0) {
                 image_wait_cancel(w);
                 return err_set(err, CELLA_INTERNAL, r, "cannot make a pipe");
@@ -86,20 +86,20 @@ void image_feed_end(struct image_wait *w)
                 w->job->feed = image_feed_free(w->job->feed);
 }
 
-int image_remove(struct box *box, const struct caller *caller, const char *name,
+int image_remove(struct core *core, const struct caller *caller, const char *name,
                  const struct image_events *events, void *context, struct image_wait **ret,
                  struct cella_err *err)
 {
         const struct job wanted = {.type = JOB_REMOVE, .name = (char *)name};
         int r = check_name(name, err);
-        return r < 0 ? r : image_job_add(box, caller, &wanted, events, context, ret, err);
+        return r < 0 ? r : image_job_add(core, caller, &wanted, events, context, ret, err);
 }
 
-int image_collect(struct box *box, const struct caller *caller, const struct image_events *events,
+int image_collect(struct core *core, const struct caller *caller, const struct image_events *events,
                   void *context, struct image_wait **ret, struct cella_err *err)
 {
         const struct job wanted = {.type = JOB_COLLECT};
-        return image_job_add(box, caller, &wanted, events, context, ret, err);
+        return image_job_add(core, caller, &wanted, events, context, ret, err);
 }
 
 /* Looked at again before the next job that needs it. */
@@ -112,11 +112,11 @@ static void on_bound(struct image_wait *wait, const struct imager_event *end, co
         (void)context;
 }
 
-static uint64_t written_bound(const struct box *box)
+static uint64_t written_bound(const struct core *core)
 {
-        char path[sizeof box->store + 16];
+        char path[sizeof core->store + 16];
         unsigned long long bytes = 0;
-        snprintf(path, sizeof path, "%s/max_bytes", box->store);
+        snprintf(path, sizeof path, "%s/max_bytes", core->store);
         FILE *file = fopen(path, "re");
         if (file && fscanf(file, "%20llu", &bytes) != 1)
                 bytes = UINT64_MAX; /* to be written anew */
@@ -125,32 +125,32 @@ static uint64_t written_bound(const struct box *box)
         return bytes;
 }
 
-void images_configure(struct box *box)
+void images_configure(struct core *core)
 {
         static const struct image_events events = {.on_end = on_bound};
         const struct job wanted = {.type = JOB_BOUND};
         struct image_wait *wait;
         struct caller owner;
-        if (written_bound(box) == image_policy_max_bytes(&box->settings))
+        if (written_bound(core) == image_policy_max_bytes(&core->settings))
                 return;
         caller_owner(&owner);
-        (void)image_job_add(box, &owner, &wanted, &events, NULL, &wait, NULL);
+        (void)image_job_add(core, &owner, &wanted, &events, NULL, &wait, NULL);
 }
 
 /* ---- for people ---- */
 
-int images_all(const struct box *box, const struct image_shelf **ret, struct cella_err *err)
+int images_all(const struct core *core, const struct image_shelf **ret, struct cella_err *err)
 {
-        *ret = &box->images->shelf;
-        return image_shelf_read(&box->images->shelf, box->store, err);
+        *ret = &core->images->shelf;
+        return image_shelf_read(&core->images->shelf, core->store, err);
 }
 
-void images_stat(const struct box *box, struct images_stat *ret)
+void images_stat(const struct core *core, struct images_stat *ret)
 {
-        struct images *im = box->images;
+        struct images *im = core->images;
         const struct image_shelf *shelf;
         int64_t now = clock_us();
-        if ((im->stat_us == 0 || now - im->stat_us > STAT_US) && images_all(box, &shelf, NULL) == 0) {
+        if ((im->stat_us == 0 || now - im->stat_us > STAT_US) && images_all(core, &shelf, NULL) == 0) {
                 im->stat_us = now;
                 im->stat.images = shelf->n;
                 im->stat.bytes = 0;
@@ -163,14 +163,14 @@ void images_stat(const struct box *box, struct images_stat *ret)
 
 /* ---- its life ---- */
 
-int images_new(struct box *box, struct images **ret, struct cella_err *err)
+int images_new(struct core *core, struct images **ret, struct cella_err *err)
 {
         struct images *im = calloc(1, sizeof *im);
         if (!im)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "images");
-        im->box = box;
+        im->core = core;
         list_init(&im->jobs);
-        uv_timer_init(box->loop, &im->tick);
+        uv_timer_init(core->loop, &im->tick);
         im->tick.data = im;
         *ret = im;
         return 0;
@@ -185,7 +185,7 @@ struct images *images_free(struct images *im)
 {
         if (!im)
                 return NULL;
-        keeper_link_forget(im->box->keeper, im);
+        keeper_link_forget(im->core->keeper, im);
         im->link = imager_link_free(im->link);
         image_shelf_done(&im->shelf);
         list_each (at, &im->jobs, other) {

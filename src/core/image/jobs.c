@@ -146,7 +146,7 @@ static void on_started(void *context, const union keeper_packet *packet, int fd)
         struct cella_err err = {0};
         im->asked = false;
         if (packet->type == KEEPER_IMAGER && fd >= 0) {
-                if (imager_link_new(im->box->loop, fd, &link_events, im, &im->link, &err) == 0) {
+                if (imager_link_new(im->core->loop, fd, &link_events, im, &im->link, &err) == 0) {
                         pump(im);
                         return;
                 }
@@ -171,7 +171,7 @@ static int write_job(struct images *im, const struct job *j, char **ret, size_t 
         switch (j->type) {
         case JOB_PULL:
                 if ((r = reference_parse(j->name, &ref, err)) < 0 ||
-                    (r = image_policy_credentials(im->box, &ref, &credentials, err)) < 0)
+                    (r = image_policy_credentials(im->core, &ref, &credentials, err)) < 0)
                         return r;
                 pull.credentials = credentials;
                 r = imager_write_pull(j->id, &pull, ret, ret_len);
@@ -181,7 +181,7 @@ static int write_job(struct images *im, const struct job *j, char **ret, size_t 
                 r = imager_write_import(j->id, &import, ret, ret_len);
                 break;
         case JOB_BOUND:
-                r = imager_write_bound(j->id, image_policy_max_bytes(&im->box->settings), ret, ret_len);
+                r = imager_write_bound(j->id, image_policy_max_bytes(&im->core->settings), ret, ret_len);
                 break;
         case JOB_REMOVE:
                 r = imager_write_remove(j->id, j->name, ret, ret_len);
@@ -250,7 +250,7 @@ static void pump(struct images *im)
         struct job *j;
         if (!im->link) {
                 if (im->n_jobs > 0 && !im->asked)
-                        im->asked = keeper_link_ask(im->box->keeper, KEEPER_IMAGER_WANTED, 0, on_started,
+                        im->asked = keeper_link_ask(im->core->keeper, KEEPER_IMAGER_WANTED, 0, on_started,
                                                     im) == 0;
                 return;
         }
@@ -348,18 +348,18 @@ static int check_room(const struct images *im, const struct caller *caller, stru
         return 0;
 }
 
-int image_job_add(struct box *box, const struct caller *caller, const struct job *wanted,
+int image_job_add(struct core *core, const struct caller *caller, const struct job *wanted,
                   const struct image_events *events, void *context, struct image_wait **ret,
                   struct cella_err *err)
 {
-        struct images *im = box->images;
+        struct images *im = core->images;
         list_each (at, &im->jobs, other) {
                 struct job *j = list_entry(at, struct job, link);
                 /* A bound that is on its way may be the one before. */
                 if (is_same(j, wanted) && !j->cancelled_us && !(j->type == JOB_BOUND && j->id))
                         return join(im, j, events, context, ret, err);
         }
-        if (box->stopping)
+        if (core->stopping)
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
         int r = check_room(im, caller, err);
         if (r < 0)

@@ -28,7 +28,7 @@ struct image_wait {
 };
 
 struct images {
-        struct box *box;
+        struct core *core;
         struct imager_link *link; /* NULL: there is no cella-image */
         bool asked;               /* the keeper, for one */
         uint64_t last_id;
@@ -42,7 +42,7 @@ struct images {
 };
 
 /* Adds a job, or one more wait for an equal job.  wanted: its type and arguments. */
-int image_job_add(struct box *box, const struct caller *caller, const struct job *wanted,
+int image_job_add(struct core *core, const struct caller *caller, const struct job *wanted,
                   const struct image_events *events, void *context, struct image_wait **ret,
                   struct cella_err *err);
 /* Frees it; no event is called. */

@@ -87,9 +87,10 @@ static int write_credentials(const struct secret *secret, char *ret, size_t size
 
 #define CREDENTIALS_MAX 24576
 
-int image_policy_credentials(struct box *box, const struct reference *ref, char **ret, struct cella_err *err)
+int image_policy_credentials(struct core *core, const struct reference *ref, char **ret,
+                             struct cella_err *err)
 {
-        const json_t *handle = json_object_get(images(&box->settings, "credentials"), ref->registry);
+        const json_t *handle = json_object_get(images(&core->settings, "credentials"), ref->registry);
         AUTO(secret_free) struct secret *secret = NULL;
         char name[SECRET_NAME_SIZE];
         *ret = NULL;
@@ -97,11 +98,11 @@ int image_policy_credentials(struct box *box, const struct reference *ref, char 
                 return 0;
         if (secret_handle_parse(json_string_value(handle), json_string_length(handle), name) < 0)
                 return err_say(err, CELLA_INTERNAL, -EINVAL, "images.credentials names no secret");
-        if (!box->secrets) {
-                *err = box->no_secrets;
+        if (!core->secrets) {
+                *err = core->no_secrets;
                 return -ENOTSUP;
         }
-        int r = secret_store_get(box->secrets, name, &secret, err);
+        int r = secret_store_get(core->secrets, name, &secret, err);
         if (r < 0)
                 return r;
         char *text = calloc(1, CREDENTIALS_MAX);

@@ -19,5 +19,6 @@ int image_policy_check(const struct settings *settings, const struct reference *
 
 /* What the settings' secret for this registry says, as a JSON object in *ret, which is wiped and freed by
  * image_policy_forget(); NULL: nothing. */
-int image_policy_credentials(struct box *box, const struct reference *ref, char **ret, struct cella_err *err);
+int image_policy_credentials(struct core *core, const struct reference *ref, char **ret,
+                             struct cella_err *err);
 void image_policy_forget(char *credentials);

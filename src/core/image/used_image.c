@@ -51,18 +51,18 @@ void used_image_unref(struct used_image *used)
         free(used);
 }
 
-void used_images_done(struct box *box)
+void used_images_done(struct core *core)
 {
-        list_each (at, &box->used_images, other) {
+        list_each (at, &core->used_images, other) {
                 list_remove(at);
                 used_image_unref(list_entry(at, struct used_image, link));
         }
-        box->n_used_images = 0;
+        core->n_used_images = 0;
 }
 
-static struct used_image *find_kept(struct box *box, const char *name)
+static struct used_image *find_kept(struct core *core, const char *name)
 {
-        list_each (at, &box->used_images, other) {
+        list_each (at, &core->used_images, other) {
                 struct used_image *used = list_entry(at, struct used_image, link);
                 if (!strcmp(used->name, name))
                         return used_image_ref(used);
@@ -70,27 +70,27 @@ static struct used_image *find_kept(struct box *box, const char *name)
         return NULL;
 }
 
-static void keep(struct box *box, struct used_image *used)
+static void keep(struct core *core, struct used_image *used)
 {
-        if (box->n_used_images >= KEPT_MAX)
-                used_images_done(box);
-        list_add(&box->used_images, &used_image_ref(used)->link);
-        box->n_used_images++;
+        if (core->n_used_images >= KEPT_MAX)
+                used_images_done(core);
+        list_add(&core->used_images, &used_image_ref(used)->link);
+        core->n_used_images++;
 }
 
-int used_image_find(struct box *box, const char *name, struct used_image **ret, struct cella_err *err)
+int used_image_find(struct core *core, const char *name, struct used_image **ret, struct cella_err *err)
 {
-        const char *store = box->store;
+        const char *store = core->store;
         struct image *image = NULL;
         bool settled;
         *ret = NULL;
         if (!strcmp(name, IMAGE_HOST))
                 return 0;
         const int64_t now = used_images_stamp(store, &settled);
-        if (!settled || now != box->images_stamp)
-                used_images_done(box);
-        box->images_stamp = now;
-        if ((*ret = find_kept(box, name)))
+        if (!settled || now != core->images_stamp)
+                used_images_done(core);
+        core->images_stamp = now;
+        if ((*ret = find_kept(core, name)))
                 return 0;
         struct used_image *used = calloc(1, sizeof *used);
         int r = !used ? err_set(err, CELLA_INTERNAL, -ENOMEM, "image") : image_find(store, name, &image, err);
@@ -103,7 +103,7 @@ int used_image_find(struct box *box, const char *name, struct used_image **ret, 
         snprintf(used->name, sizeof used->name, "%s", name);
         list_init(&used->link);
         if (settled)
-                keep(box, used);
+                keep(core, used);
         *ret = used;
         return 0;
 }

@@ -7,7 +7,7 @@
 #include "image/store/store.h"
 
 struct used_image {
-        struct list link; /* in the box */
+        struct list link; /* in the core */
         unsigned refs;
         char name[256];            /* as it was asked for */
         const struct image *image; /* NULL: what the engine docker calls so, and has not told of yet */
@@ -16,7 +16,7 @@ struct used_image {
 
 /* What the name means now; *ret is NULL for "host".  To be given back.  CELLA_NOT_FOUND, with a hint, where
  * there is none. */
-int used_image_find(struct box *box, const char *name, struct used_image **ret, struct cella_err *err);
+int used_image_find(struct core *core, const char *name, struct used_image **ret, struct cella_err *err);
 
 /* One of the engine docker's, of which only it knows what it is; for one sandbox. */
 int used_image_remote(const char *name, bool pulls, struct used_image **ret, struct cella_err *err);
@@ -38,4 +38,4 @@ static inline const struct image *used_image_get(const struct used_image *used)
 int64_t used_images_stamp(const char *store, bool *ret_settled);
 
 /* Forgets what was looked up; at the end. */
-void used_images_done(struct box *box);
+void used_images_done(struct core *core);

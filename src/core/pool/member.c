@@ -16,7 +16,7 @@
 
 void waiting_free(struct waiting *w)
 {
-        struct box_sandbox *sb = w->sandbox;
+        struct core_sandbox *sb = w->sandbox;
         if (sb) {
                 sb->waiting = NULL;
                 w->sandbox = NULL;
@@ -37,7 +37,7 @@ void waiting_free(struct waiting *w)
 
 void pool_drop(struct waiting *w)
 {
-        struct box_sandbox *sb = w->sandbox;
+        struct core_sandbox *sb = w->sandbox;
         if (w->tag && sb->channel)
                 channel_forget(sb->channel, w->tag);
         waiting_free(w);
@@ -131,13 +131,13 @@ static void on_message(void *context, const struct message *message, const char 
 static void on_channel(struct task *task)
 {
         struct waiting *w = list_entry(task, struct waiting, task);
-        struct box_sandbox *sb = task->sandbox;
+        struct core_sandbox *sb = task->sandbox;
         struct cella_err err = {0};
         if (w->how.kind == WAITING_NOT)
                 return;
         w->tag = channel_open_tag(sb->channel, on_message, w);
         if (w->tag == 0 || waiting_spawn(sb, w->tag, &w->how, &w->control, &err) < 0 ||
-            fd_poll_start(&w->poll, sb->box->loop, w->control, UV_READABLE, on_said) < 0) {
+            fd_poll_start(&w->poll, sb->core->loop, w->control, UV_READABLE, on_said) < 0) {
                 pool_failed(w->pool);
                 pool_drop(w);
         }
@@ -150,7 +150,7 @@ static void on_ready(struct task *task)
                 waits_now(w);
 }
 
-static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+static void on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct waiting *w = list_entry(task, struct waiting, task);
         struct pool *pool = w->pool;
@@ -163,7 +163,7 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
 int pool_add_member(struct pool *pool)
 {
         struct waiting *w = calloc(1, sizeof *w);
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct cella_err err = {0};
         struct caller owner;
         caller_owner(&owner);
@@ -174,7 +174,7 @@ int pool_add_member(struct pool *pool)
                 .limits = pool->limits,
                 .image = pool->image,
                 .network.tier = pool->network ? TIER_STANDARD : TIER_RESTRICTED}; /* until it is taken */
-        if (!w || sandbox_add(pool->box, &spec, &sb, &err) < 0) {
+        if (!w || sandbox_add(pool->core, &spec, &sb, &err) < 0) {
                 free(w);
                 return -ENOMEM;
         }
@@ -192,8 +192,8 @@ int pool_add_member(struct pool *pool)
 
 void pool_drop_members(struct pool *pool)
 {
-        list_each (at, &pool->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &pool->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->waiting && sb->waiting->pool == pool && !sb->waiting->ready)
                         pool_drop(sb->waiting);
         }

@@ -11,7 +11,7 @@ struct waiting {
         struct task task;
         struct list link; /* in the pool, when it is ready */
         struct pool *pool;
-        struct box_sandbox *sandbox;
+        struct core_sandbox *sandbox;
         struct waiting_how how;
         uint32_t tag; /* 0: nothing was started */
         int pid;
@@ -23,8 +23,8 @@ struct waiting {
 };
 
 struct pool {
-        struct list link; /* in the box */
-        struct box *box;
+        struct list link; /* in the core */
+        struct core *core;
         char runtime[65];
         char image_name[256];
         struct used_image *image; /* what that means; NULL: host, or it means nothing: */

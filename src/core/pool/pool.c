@@ -37,7 +37,7 @@ static void on_template(void *context, int fd, char *modules, const struct cella
                 pool->how.template_fd = fd;
                 pool->how.modules = modules;
         }
-        pools_refill(pool->box);
+        pools_refill(pool->core);
 }
 
 static bool lacks_template(const struct pool *pool)
@@ -56,7 +56,7 @@ static void try_again(struct pool *pool)
 
 static void make_template(struct pool *pool)
 {
-        if (pool->maker || template_make(pool->box, pool->image, pool->how.program, pool->preload,
+        if (pool->maker || template_make(pool->core, pool->image, pool->how.program, pool->preload,
                                          on_template, pool, &pool->maker, &pool->problem) == 0)
                 return;
         pool->how.kind = WAITING_NOT;
@@ -102,7 +102,7 @@ static void look_for_image(struct pool *pool)
 {
         struct used_image *now = NULL;
         struct cella_err err = {0};
-        const bool missing = used_image_find(pool->box, pool->image_name, &now, &err) < 0;
+        const bool missing = used_image_find(pool->core, pool->image_name, &now, &err) < 0;
         if (missing != pool->no_image || !used_image_same(now, pool->image))
                 change_image(pool, now);
         else
@@ -116,11 +116,11 @@ static void look_for_image(struct pool *pool)
 
 static void on_member_ready(struct pool *pool)
 {
-        pools_give_way(pool->box, queue_wants(pool->box)); /* who came meanwhile may need the room */
-        pools_refill(pool->box);
+        pools_give_way(pool->core, queue_wants(pool->core)); /* who came meanwhile may need the room */
+        pools_refill(pool->core);
 }
 
-static struct pool *pool_new(struct box *box, const char *runtime, const char *image, json_t *preload,
+static struct pool *pool_new(struct core *core, const char *runtime, const char *image, json_t *preload,
                              const struct cella_limits *limits)
 {
         struct pool *pool = preload ? calloc(1, sizeof *pool) : NULL;
@@ -128,7 +128,8 @@ static struct pool *pool_new(struct box *box, const char *runtime, const char *i
                 json_decref(preload);
                 return NULL;
         }
-        *pool = (struct pool){.box = box, .preload = preload, .limits = *limits, .on_ready = on_member_ready};
+        *pool = (struct pool){
+                .core = core, .preload = preload, .limits = *limits, .on_ready = on_member_ready};
         snprintf(pool->runtime, sizeof pool->runtime, "%s", runtime);
         snprintf(pool->image_name, sizeof pool->image_name, "%s", image);
         waiting_how(runtime, &pool->how);
@@ -138,8 +139,8 @@ static struct pool *pool_new(struct box *box, const char *runtime, const char *i
 
 static void pool_free(struct pool *pool)
 {
-        list_each (at, &pool->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &pool->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->pool == pool)
                         sb->pool = NULL;
         }
@@ -154,36 +155,36 @@ static void pool_free(struct pool *pool)
 
 /* ---- filling up ---- */
 
-static unsigned making(const struct box *box)
+static unsigned making(const struct core *core)
 {
         unsigned n = 0;
-        list_each (at, &box->pools, other)
+        list_each (at, &core->pools, other)
                 n += list_entry(at, struct pool, link)->n_making;
         return n;
 }
 
 static bool wants_member(const struct pool *pool)
 {
-        const struct box *box = pool->box;
+        const struct core *core = pool->core;
         return pool->n_ready + pool->n_making < pool->size && !pool->no_image && !lacks_template(pool) &&
-               clock_us() >= pool->not_before_us && box->alive + 1 < box->settings.sandboxes_max &&
-               making(box) < MAKING_AT_ONCE;
+               clock_us() >= pool->not_before_us && core->alive + 1 < core->settings.sandboxes_max &&
+               making(core) < MAKING_AT_ONCE;
 }
 
 /* Whether what has just come has use for the whole machine.  To fill a pool then, and to take from it at
  * once, costs more than to make what each needs, and all of them wait for it.  Still, others may need what is
  * in another pool, and a rush may last: now and then one is made. */
-static bool is_rushed(const struct box *box)
+static bool is_rushed(const struct core *core)
 {
         const int64_t since = clock_us() - RUSH_US;
-        return box->hooks->executions_since(box, since, box->cores) == box->cores;
+        return core->hooks->executions_since(core, since, core->cores) == core->cores;
 }
 
 /* Those that are taken next get ready in earnest, which takes memory; the others wait as they are.  One that
  * has yet to; NULL: there is none. */
-static struct waiting *next_in_front(const struct box *box)
+static struct waiting *next_in_front(const struct core *core)
 {
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
                 unsigned n = pool->size < 32 ? 1 : pool->size / 16 < FRONT_MAX ? pool->size / 16 : FRONT_MAX;
                 for (struct list *l = pool->ready.next; n > 0 && l != &pool->ready; l = l->next, n--) {
@@ -197,22 +198,22 @@ static struct waiting *next_in_front(const struct box *box)
 
 static void on_lull(uv_timer_t *timer)
 {
-        struct box *box = timer->data;
+        struct core *core = timer->data;
         struct waiting *w;
-        if (!list_empty(&box->executions)) /* there is better use for the time */
+        if (!list_empty(&core->executions)) /* there is better use for the time */
                 return;
-        while ((w = next_in_front(box))) {
+        while ((w = next_in_front(core))) {
                 waiting_soon(w->control);
                 w->soon = true;
         }
 }
 
 /* One that never says that it waits must not keep the others from being made. */
-static void drop_overdue(struct box *box)
+static void drop_overdue(struct core *core)
 {
         const int64_t oldest = clock_us() - OVERDUE_US;
-        list_each (at, &box->sandboxes, other) {
-                struct waiting *w = list_entry(at, struct box_sandbox, link)->waiting;
+        list_each (at, &core->sandboxes, other) {
+                struct waiting *w = list_entry(at, struct core_sandbox, link)->waiting;
                 if (!w || w->ready || !w->pool || w->begun_us > oldest)
                         continue;
                 pool_failed(w->pool);
@@ -221,32 +222,32 @@ static void drop_overdue(struct box *box)
         }
 }
 
-static void drop_unwanted(struct box *box)
+static void drop_unwanted(struct core *core)
 {
         const int64_t since = clock_us() - WANTED_US;
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
                 if (!pool->lasting && pool->wanted_us < since)
                         pool_free(pool);
         }
 }
 
-void pools_tick(struct box *box)
+void pools_tick(struct core *core)
 {
-        drop_unwanted(box);
-        if (making(box) > 0)
-                drop_overdue(box);
-        pools_refill(box);
+        drop_unwanted(core);
+        if (making(core) > 0)
+                drop_overdue(core);
+        pools_refill(core);
 }
 
-void pools_refill(struct box *box)
+void pools_refill(struct core *core)
 {
         /* Who asks for one thing after the other has asked for the next before that would be done. */
-        if (list_empty(&box->executions) && !box->stopping && next_in_front(box))
-                uv_timer_start(&box->lull, on_lull, LULL_MS, 0);
-        bool more = !box->stopping && box->probed && !box->unable.kind;
+        if (list_empty(&core->executions) && !core->stopping && next_in_front(core))
+                uv_timer_start(&core->lull, on_lull, LULL_MS, 0);
+        bool more = !core->stopping && core->probed && !core->unable.kind;
         if (more)
-                list_each (at, &box->pools, other) {
+                list_each (at, &core->pools, other) {
                         struct pool *pool = list_entry(at, struct pool, link);
                         look_for_image(pool);
                         if (pool->no_image)
@@ -257,10 +258,10 @@ void pools_refill(struct box *box)
                                 make_template(pool);
                 }
         const int64_t now = clock_us();
-        const bool rushed = more && is_rushed(box);
+        const bool rushed = more && is_rushed(core);
         while (more) { /* one for each in turn */
                 more = false;
-                list_each (at, &box->pools, other) {
+                list_each (at, &core->pools, other) {
                         struct pool *pool = list_entry(at, struct pool, link);
                         if (rushed && now - pool->added_us < RUSHED_EACH_US)
                                 continue;
@@ -272,10 +273,10 @@ void pools_refill(struct box *box)
         }
 }
 
-static struct pool *fullest(const struct box *box)
+static struct pool *fullest(const struct core *core)
 {
         struct pool *found = NULL;
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
                 if (pool->n_ready > 0 && (!found || pool->n_ready > found->n_ready))
                         found = pool;
@@ -283,11 +284,11 @@ static struct pool *fullest(const struct box *box)
         return found;
 }
 
-bool pools_give_way(struct box *box, unsigned wanted)
+bool pools_give_way(struct core *core, unsigned wanted)
 {
         bool gave = false;
         struct pool *pool;
-        while (box->alive + wanted > box->settings.sandboxes_max + box->ending && (pool = fullest(box))) {
+        while (core->alive + wanted > core->settings.sandboxes_max + core->ending && (pool = fullest(core))) {
                 gave = true;
                 pool_drop(list_entry(pool->ready.next, struct waiting, link)); /* now it is ending */
         }
@@ -308,7 +309,7 @@ static bool serves_runtime(const struct pool *pool, const struct used_image *ima
         struct runtime runtime;
         return r->runtime && runtime_find(r->runtime, &runtime) == 0 &&
                !strcmp(runtime.program, pool->how.program) &&
-               !runtime_program(pool->box, r->runtime,
+               !runtime_program(pool->core, r->runtime,
                                 used_image_name(image)) && /* another than what waits */
                waiting_fits(&pool->how, r);
 }
@@ -319,7 +320,7 @@ static bool serves(const struct pool *pool, const struct used_image *image, cons
         if (pool->no_image || !used_image_same(pool->image, image))
                 return false;
         if (spec &&
-            (!limits_fit_sandbox(&pool->limits, &spec->limits) || (spec->required && pool->box->missing) ||
+            (!limits_fit_sandbox(&pool->limits, &spec->limits) || (spec->required && pool->core->missing) ||
              pool->network != (spec->network.tier != TIER_RESTRICTED)))
                 return false;
         return is_spare(pool) || serves_runtime(pool, image, r);
@@ -336,9 +337,9 @@ static struct waiting *first_alive(const struct pool *pool)
         return NULL;
 }
 
-static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const struct sandbox_spec *spec)
+static struct core_sandbox *take_from(struct pool *pool, struct waiting *w, const struct sandbox_spec *spec)
 {
-        struct box_sandbox *sb = w->sandbox;
+        struct core_sandbox *sb = w->sandbox;
         list_remove(&w->link);
         pool->n_ready--;
         pool->hits++;
@@ -355,15 +356,15 @@ static struct box_sandbox *take_from(struct pool *pool, struct waiting *w, const
 
 /* What was wanted twice within a while is going to be wanted again: so images and limits other than the
  * settings' have spare sandboxes, too.  The first time there is a pool, the second time it gets its size. */
-static void want_spare(struct box *box, const struct sandbox_spec *spec, struct pool *pool)
+static void want_spare(struct core *core, const struct sandbox_spec *spec, struct pool *pool)
 {
         struct pool *oldest = NULL;
         unsigned n = 0;
         if (pool)
-                pool->size = box->settings.spare;
-        if (pool || box->settings.spare == 0 || box->stopping || (spec->required && box->missing))
+                pool->size = core->settings.spare;
+        if (pool || core->settings.spare == 0 || core->stopping || (spec->required && core->missing))
                 return;
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 struct pool *p = list_entry(at, struct pool, link);
                 if (p->lasting)
                         continue;
@@ -373,22 +374,23 @@ static void want_spare(struct box *box, const struct sandbox_spec *spec, struct 
         }
         if (n >= SPARES_MAX)
                 pool_free(oldest);
-        pool = pool_new(box, "", used_image_name(spec->image), json_array(), &spec->limits);
+        pool = pool_new(core, "", used_image_name(spec->image), json_array(), &spec->limits);
         if (!pool)
                 return;
         pool->network = spec->network.tier != TIER_RESTRICTED;
         pool->wanted_us = clock_us();
-        list_add(&box->pools, &pool->link);
+        list_add(&core->pools, &pool->link);
         look_for_image(pool);
 }
 
-struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r)
+struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spec,
+                               const struct exec_request *r)
 {
         struct pool *missed = NULL, *spare = NULL;
         if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
-            !queue_key_has_room(box, spec->caller->key, spec->caller->sandboxes_max))
+            !queue_key_has_room(core, spec->caller->key, spec->caller->sandboxes_max))
                 return NULL;
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
                 if (!serves(pool, spec->image, spec, r))
                         continue;
@@ -406,11 +408,11 @@ struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec, 
         }
         if (missed)
                 missed->misses++;
-        want_spare(box, spec, spare);
+        want_spare(core, spec, spare);
         return NULL;
 }
 
-void pool_sandbox_gone(struct box_sandbox *sb)
+void pool_sandbox_gone(struct core_sandbox *sb)
 {
         if (sb->waiting) /* taken, but its execution did not begin */
                 waiting_free(sb->waiting);
@@ -419,11 +421,11 @@ void pool_sandbox_gone(struct box_sandbox *sb)
         sb->pool = NULL;
 }
 
-void pool_how(const struct box *box, const struct used_image *image, const struct exec_request *r,
+void pool_how(const struct core *core, const struct used_image *image, const struct exec_request *r,
               struct waiting_how *ret)
 {
         *ret = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
                 if (pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd >= 0 &&
                     serves(pool, image, NULL, r)) {
@@ -433,13 +435,13 @@ void pool_how(const struct box *box, const struct used_image *image, const struc
         }
 }
 
-bool pool_template(const struct box *box, const struct used_image *image, const char *name,
+bool pool_template(const struct core *core, const struct used_image *image, const char *name,
                    struct waiting_how *ret)
 {
         struct runtime runtime;
         if (runtime_find(name, &runtime) < 0)
                 return false;
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
                 if (pool->how.template_fd >= 0 && !strcmp(pool->how.program, runtime.program) &&
                     used_image_same(pool->image, image)) {
@@ -465,33 +467,33 @@ static struct pool *find_same(struct list *pools, const char *image, const char 
         return NULL;
 }
 
-static int add_pool(struct box *box, struct list *old, const json_t *entry)
+static int add_pool(struct core *core, struct list *old, const json_t *entry)
 {
         const char *runtime = json_string_value(json_object_get(entry, "runtime"));
         const char *image = json_string_value(json_object_get(entry, "image"));
         json_t *preload = json_object_get(entry, "preload");
         unsigned size = (unsigned)json_integer_value(json_object_get(entry, "size"));
-        struct cella_limits limits = box->settings.limits;
+        struct cella_limits limits = core->settings.limits;
         limits_overlay(json_object_get(entry, "limits"), &limits, NULL);
         preload = preload ? json_incref(preload) : json_array();
-        image = image ? image : box->settings.image;
+        image = image ? image : core->settings.image;
         struct pool *pool = find_same(old, image, runtime, preload, &limits);
         if (pool) {
                 list_remove(&pool->link);
                 json_decref(preload);
                 pool->limits = limits;
-        } else if (!(pool = pool_new(box, runtime, image, preload, &limits))) {
+        } else if (!(pool = pool_new(core, runtime, image, preload, &limits))) {
                 return -ENOMEM;
         }
         pool->lasting = true;
-        const bool network = box->settings.tier != TIER_RESTRICTED;
+        const bool network = core->settings.tier != TIER_RESTRICTED;
         if (pool->network != network)
                 pool_drop_members(pool); /* its template is as good as before */
         pool->network = network;
         pool->size = size;
         while (pool->n_ready > size)
                 pool_drop(list_entry(pool->ready.next, struct waiting, link));
-        list_add(&box->pools, &pool->link);
+        list_add(&core->pools, &pool->link);
         return 0;
 }
 
@@ -511,30 +513,30 @@ static void free_all(struct list *pools)
                 pool_free(list_entry(pools->next, struct pool, link));
 }
 
-int pools_configure(struct box *box, struct cella_err *err)
+int pools_configure(struct core *core, struct cella_err *err)
 {
-        const json_t *entries = json_object_get(box->settings.document, "pools");
+        const json_t *entries = json_object_get(core->settings.document, "pools");
         struct list old;
         size_t i;
         json_t *entry;
         int r = 0;
-        move(&old, &box->pools);
+        move(&old, &core->pools);
         json_array_foreach ((json_t *)entries, i, entry)
                 if (r == 0)
-                        r = add_pool(box, &old, entry);
-        if (r == 0 && box->settings.spare > 0) { /* the last: who has an own pool takes from that */
-                entry = json_pack("{s:s, s:i}", "runtime", "", "size", (int)box->settings.spare);
-                r = entry ? add_pool(box, &old, entry) : -ENOMEM;
+                        r = add_pool(core, &old, entry);
+        if (r == 0 && core->settings.spare > 0) { /* the last: who has an own pool takes from that */
+                entry = json_pack("{s:s, s:i}", "runtime", "", "size", (int)core->settings.spare);
+                r = entry ? add_pool(core, &old, entry) : -ENOMEM;
                 json_decref(entry);
         }
         free_all(&old);
-        pools_refill(box);
+        pools_refill(core);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "pools") : 0;
 }
 
-void pools_stop(struct box *box)
+void pools_stop(struct core *core)
 {
-        free_all(&box->pools);
+        free_all(&core->pools);
 }
 
 /* ---- telling ---- */
@@ -566,18 +568,18 @@ static json_t *pool_counters(const struct pool *p)
 static unsigned in_use_of(const struct pool *p, const struct caller *caller)
 {
         unsigned n = 0;
-        list_each (at, &p->box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &p->core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 n += sb->pool == p && caller_sees(caller, sb->key);
         }
         return n;
 }
 
-json_t *pools_to_json(const struct box *box, const struct caller *caller)
+json_t *pools_to_json(const struct core *core, const struct caller *caller)
 {
         const bool all = caller_sees_counters(caller);
         json_t *list = json_array();
-        list_each (at, &box->pools, other) {
+        list_each (at, &core->pools, other) {
                 const struct pool *p = list_entry(at, struct pool, link);
                 if (!p->lasting && (p->size == 0 || !all)) /* those have limits that a request asked for */
                         continue;

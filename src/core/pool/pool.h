@@ -7,32 +7,32 @@
 #include "core/pool/waiting.h"
 
 /* The settings have changed, or it begins. */
-int pools_configure(struct box *box, struct cella_err *err);
+int pools_configure(struct core *core, struct cella_err *err);
 /* Ends all of them. */
-void pools_stop(struct box *box);
+void pools_stop(struct core *core);
 
 /* A sandbox that is ready for this request, with an interpreter that waits in it (sandbox->waiting); NULL
  * if there is none.  It is the caller's from now on. */
-struct box_sandbox *pool_take(struct box *box, const struct sandbox_spec *spec,
-                              const struct exec_request *request);
+struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spec,
+                               const struct exec_request *request);
 /* How the interpreter of a fresh sandbox of that image is to be started for this request; kind WAITING_NOT:
  * plainly. */
-void pool_how(const struct box *box, const struct used_image *image, const struct exec_request *request,
+void pool_how(const struct core *core, const struct used_image *image, const struct exec_request *request,
               struct waiting_how *ret);
 /* So many want room, or there is less than there was: ends as many members as that takes.  Whether there
  * were any. */
-bool pools_give_way(struct box *box, unsigned wanted);
+bool pools_give_way(struct core *core, unsigned wanted);
 /* The sandbox is about to be freed: the pool that it was taken from forgets it. */
-void pool_sandbox_gone(struct box_sandbox *sandbox);
+void pool_sandbox_gone(struct core_sandbox *sandbox);
 /* Fills up what is not full.  Called when there may be time or room. */
-void pools_refill(struct box *box);
+void pools_refill(struct core *core);
 /* The same, now and then; and ends what takes too long. */
-void pools_tick(struct box *box);
+void pools_tick(struct core *core);
 
 /* The template of a runtime of that image, for contexts; false: there is none (yet). */
-bool pool_template(const struct box *box, const struct used_image *image, const char *runtime,
+bool pool_template(const struct core *core, const struct used_image *image, const char *runtime,
                    struct waiting_how *ret);
 
 /* For a caller that does not see the daemon's counters: only the pools of the settings, without counters but
  * the number of its own sandboxes in use. */
-json_t *pools_to_json(const struct box *box, const struct caller *caller);
+json_t *pools_to_json(const struct core *core, const struct caller *caller);

@@ -23,7 +23,7 @@
 
 struct template_maker {
         struct task task;
-        struct box *box;
+        struct core *core;
         char program[64];
         json_t *preload;
         template_made made;
@@ -56,7 +56,7 @@ static void close_handle(uv_handle_t *handle)
 
 static void finish(struct template_maker *m)
 {
-        struct box_sandbox *sb = m->task.sandbox;
+        struct core_sandbox *sb = m->task.sandbox;
         m->done = true;
         if (m->control >= 0) {
                 uv_poll_stop(&m->poll);
@@ -173,7 +173,7 @@ static void on_message(void *context, const struct message *message, const char 
 static void on_channel(struct task *task)
 {
         struct template_maker *m = list_entry(task, struct template_maker, task);
-        struct box_sandbox *sb = task->sandbox;
+        struct core_sandbox *sb = task->sandbox;
         struct cella_err err = {0};
         m->tag = channel_open_tag(sb->channel, on_message, m);
         int r = waiting_spawn_maker(sb, m->tag, m->program, m->fd, m->preload, &m->control, &err);
@@ -184,7 +184,7 @@ static void on_channel(struct task *task)
         }
         m->poll.data = m;
         m->handles++;
-        if ((r = uv_poll_init(m->box->loop, &m->poll, m->control)) < 0) {
+        if ((r = uv_poll_init(m->core->loop, &m->poll, m->control)) < 0) {
                 m->handles--;
                 close(m->control);
                 m->control = -1;
@@ -194,7 +194,7 @@ static void on_channel(struct task *task)
         uv_poll_start(&m->poll, UV_READABLE, on_readable);
 }
 
-static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+static void on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct template_maker *m = list_entry(task, struct template_maker, task);
         (void)sb;
@@ -204,17 +204,17 @@ static void on_lost(struct task *task, struct box_sandbox *sb, const struct cell
                 fail_saying(m, -EIO, "its sandbox died");
 }
 
-int template_make(struct box *box, struct used_image *image, const char *program, const json_t *preload,
+int template_make(struct core *core, struct used_image *image, const char *program, const json_t *preload,
                   template_made made, void *context, struct template_maker **ret, struct cella_err *err)
 {
         struct template_maker *m = calloc(1, sizeof *m);
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct caller owner;
         caller_owner(&owner);
         struct sandbox_spec spec = {.caller = &owner,
                                     .scope = SCOPE_EXECUTION,
                                     .one_shot = true,
-                                    .limits = box->settings.limits,
+                                    .limits = core->settings.limits,
                                     .image = image};
         if (spec.limits.memory_bytes && spec.limits.memory_bytes < MEMORY_BYTES)
                 spec.limits.memory_bytes = MEMORY_BYTES;
@@ -222,11 +222,11 @@ int template_make(struct box *box, struct used_image *image, const char *program
                 spec.limits.processes = PROCESSES;
         if (!m)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "template");
-        *m = (struct template_maker){.box = box, .made = made, .context = context, .control = -1};
+        *m = (struct template_maker){.core = core, .made = made, .context = context, .control = -1};
         snprintf(m->program, sizeof m->program, "%s", program);
         m->fd = sys_memfd_create("template", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         int r = m->fd < 0 ? err_set(err, CELLA_INTERNAL, m->fd, "template")
-                          : sandbox_add(box, &spec, &sb, err);
+                          : sandbox_add(core, &spec, &sb, err);
         if (r < 0 || !sb) {
                 sys_close(m->fd);
                 free(m);
@@ -236,7 +236,7 @@ int template_make(struct box *box, struct used_image *image, const char *program
         m->preload = json_deep_copy(preload);
         m->task = (struct task){.on_channel = on_channel, .on_lost = on_lost};
         list_init(&m->task.link);
-        uv_timer_init(box->loop, &m->timer);
+        uv_timer_init(core->loop, &m->timer);
         m->timer.data = m;
         m->handles = 1;
         uv_timer_start(&m->timer, on_timeout, MAKING_MS, 0);

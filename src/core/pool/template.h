@@ -12,6 +12,6 @@ struct template_maker;
 typedef void (*template_made)(void *context, int fd, char *modules, const struct cella_err *err);
 
 /* Calls made() once, from the loop; unless cancelled.  image: whose program it is; NULL: this machine's. */
-int template_make(struct box *box, struct used_image *image, const char *program, const json_t *preload,
+int template_make(struct core *core, struct used_image *image, const char *program, const json_t *preload,
                   template_made made, void *context, struct template_maker **ret, struct cella_err *err);
 void template_cancel(struct template_maker *maker);

@@ -232,7 +232,7 @@ static int make_control(int ret[2], struct cella_err *err)
 }
 
 /* Sends INIT_SPAWN with these descriptors, which stay the caller's. */
-static int send_spawn(struct box_sandbox *sb, uint32_t tag, const struct cella_command *command,
+static int send_spawn(struct core_sandbox *sb, uint32_t tag, const struct cella_command *command,
                       uint32_t flags, const int *given, unsigned n_given, struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form form = {0};
@@ -265,7 +265,7 @@ static const char *const *shell_environment(void)
 
 /* As plain code would have it: an image says where its runtimes are, and node22 is a file that is called
  * node. */
-static const char *program_in(const struct box_sandbox *sb, const char *name)
+static const char *program_in(const struct core_sandbox *sb, const char *name)
 {
         const struct image *image = used_image_get(sb->image);
         const char *known = image ? image_runtime(image, name) : NULL;
@@ -273,7 +273,7 @@ static const char *program_in(const struct box_sandbox *sb, const char *name)
 }
 
 /* What restores a template is a program of ours, in the place of the interpreter. */
-static int spawn_template(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how,
+static int spawn_template(struct core_sandbox *sb, uint32_t tag, const struct waiting_how *how,
                           const struct cella_command *command, uint32_t flags, const int standard[3],
                           int control, struct cella_err *err)
 {
@@ -282,13 +282,13 @@ static int spawn_template(struct box_sandbox *sb, uint32_t tag, const struct wai
         return send_spawn(sb, tag, command, flags | INIT_PROGRAM, given, ARRAY_LEN(given), err);
 }
 
-static uint32_t spawn_flags(const struct box_sandbox *sb, bool tell_started)
+static uint32_t spawn_flags(const struct core_sandbox *sb, bool tell_started)
 {
         return INIT_ALONE | INIT_LIST_ADDED | (tell_started ? INIT_TELL_STARTED : 0) |
                (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
 }
 
-int waiting_spawn(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
+int waiting_spawn(struct core_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err)
 {
         static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
@@ -344,7 +344,7 @@ static int boot_fd(struct cella_err *err)
         return TAKE_FD(boot);
 }
 
-int waiting_spawn_maker(struct box_sandbox *sb, uint32_t tag, const char *program, int template_fd,
+int waiting_spawn_maker(struct core_sandbox *sb, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err)
 {
         static const char *const env[] = {PRELOAD_PYTHON, NULL};
@@ -413,7 +413,7 @@ static size_t append(char *to, const char *const *list)
 }
 
 /* A shell gets all of what it is started with. */
-static int release_shell(int control, const struct exec_request *r, const struct box_sandbox *sb, int fds[3],
+static int release_shell(int control, const struct exec_request *r, const struct core_sandbox *sb, int fds[3],
                          struct cella_err *err)
 {
         AUTO(command_form_done) struct command_form form = {0};
@@ -482,7 +482,7 @@ static int release_code(int control, const struct exec_request *r, bool network,
 }
 
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *r,
-                    const struct box_sandbox *sb, int fds[3], struct cella_err *err)
+                    const struct core_sandbox *sb, int fds[3], struct cella_err *err)
 {
         const bool network = sb->network.tier != TIER_RESTRICTED;
         int e = how->kind == WAITING_SHELL
@@ -506,7 +506,7 @@ static int make_release(const struct exec_request *r, bool network)
         return TAKE_FD(fd);
 }
 
-int waiting_spawn_released(struct box_sandbox *sb, uint32_t tag, const struct waiting_how *how,
+int waiting_spawn_released(struct core_sandbox *sb, uint32_t tag, const struct waiting_how *how,
                            const struct exec_request *r, bool tell_started, int fds[3], int *ret_control,
                            struct cella_err *err)
 {

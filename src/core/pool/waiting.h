@@ -28,21 +28,21 @@ void waiting_how(const char *runtime, struct waiting_how *ret);
 bool waiting_fits(const struct waiting_how *how, const struct exec_request *request);
 
 /* Asks init to start it.  *ret_control is our end of its socket; the caller closes it. */
-int waiting_spawn(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how, int *ret_control,
+int waiting_spawn(struct core_sandbox *sandbox, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err);
 /* The same for one that becomes a template, written to template_fd. */
-int waiting_spawn_maker(struct box_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
+int waiting_spawn_maker(struct core_sandbox *sandbox, uint32_t tag, const char *program, int template_fd,
                         const json_t *preload, int *ret_control, struct cella_err *err);
 /* Restores one from its template for code that is there already, with these descriptors, which are taken also
  * when it fails.  *ret_control is a file then: see release.h.  Only where it is asked for, init tells that it
  * has started. */
-int waiting_spawn_released(struct box_sandbox *sandbox, uint32_t tag, const struct waiting_how *how,
+int waiting_spawn_released(struct core_sandbox *sandbox, uint32_t tag, const struct waiting_how *how,
                            const struct exec_request *request, bool tell_started, int fds[3],
                            int *ret_control, struct cella_err *err);
 
 /* Gives it its code and its descriptors, which are taken. */
 int waiting_release(int control, const struct waiting_how *how, const struct exec_request *request,
-                    const struct box_sandbox *sandbox, int fds[3], struct cella_err *err);
+                    const struct core_sandbox *sandbox, int fds[3], struct cella_err *err);
 /* Whether it has said that it waits (file: it was spawned released), and what CPU time it had used by then;
  * it may have said so again when it had got ready in earnest.  *ret_unread: it has ended without taking its
  * release, or not all of it. */

@@ -17,7 +17,7 @@ struct exec_request {
         json_t *document;
         const char *runtime, *code;
         const char *image; /* NULL: not said */
-        int engine;        /* enum box_engine; -1: not said */
+        int engine;        /* enum engine_choice; -1: not said */
         size_t code_len;
         const char **argv;     /* NULL-terminated; the command, or further arguments of the runtime */
         const char **env;      /* NULL-terminated NAME=value; those of secrets too, once they are granted */
@@ -39,8 +39,8 @@ struct exec_request {
         size_t n_files;
         bool base64, kill_on_output_limit, detach, list_files;
         const char *session, *agent;
-        int scope;     /* enum box_scope; -1: not said */
-        int workspace; /* enum box_workspace; -1: not said */
+        int scope;     /* enum sandbox_scope; -1: not said */
+        int workspace; /* enum workspace_access; -1: not said */
         const json_t *limits;
         uint64_t timeout_ms;   /* 0: not said */
         const json_t *network; /* NULL: not said */
@@ -64,22 +64,22 @@ void exec_request_done(struct exec_request *request);
  * one); asks the scanner where it may refuse.  The log gets no value of a secret from then on.
  * 1 (only with own): a worker must scan the code first (scan_job.h); then exec_request_decide() and
  * exec_request_choose() decide. */
-int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *request, bool own,
+int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *request, bool own,
                        struct cella_err *err);
 /* Host or sandbox, by the mode. */
-int exec_request_choose(const struct box *box, const struct caller *caller, struct exec_request *request,
+int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *request,
                         struct cella_err *err);
 /* Its part about the runtime: what the settings make of its name, and the image it is in. */
-int exec_request_runtime(const struct box *box, struct exec_request *request, bool own,
+int exec_request_runtime(const struct core *core, struct exec_request *request, bool own,
                          struct cella_err *err);
 /* What a runtime stands for by the settings; and the program that they name for it where this image is, or
  * NULL. Both are theirs, or the name itself. */
-const char *runtime_standard(const struct box *box, const char *name);
-const char *runtime_program(const struct box *box, const char *runtime, const char *image);
+const char *runtime_standard(const struct core *core, const char *name);
+const char *runtime_program(const struct core *core, const char *runtime, const char *image);
 /* Keeps data, which it frees in the end; or at once, with -ENOMEM.  NULL is -ENOMEM, too. */
 int exec_request_own(struct exec_request *request, char *data);
 /* Its part about secrets. */
-int exec_request_grant(struct box *box, const struct caller *caller, struct exec_request *request,
+int exec_request_grant(struct core *core, const struct caller *caller, struct exec_request *request,
                        struct cella_err *err);
 
 /* ---- the scanner, see request_scan.c ---- */
@@ -103,19 +103,19 @@ int scan_request_run(const struct scan_request *request, const struct scan_limit
 
 enum scan_language exec_request_language(const struct exec_request *request);
 /* Whether a scan may refuse this request. */
-bool exec_request_may_refuse(const struct box *box, const struct exec_request *request);
+bool exec_request_may_refuse(const struct core *core, const struct exec_request *request);
 /* Takes the result of a scan that decides: scanned is 0 or -errno.  The error if the request is refused. */
-int exec_request_decide(const struct box *box, struct exec_request *request, int scanned,
+int exec_request_decide(const struct core *core, struct exec_request *request, int scanned,
                         const struct scan_report *report, struct cella_err *err);
 /* For requests that become no execution.  1: it is allowed, or no scan may refuse it; negative: it is
  * refused; 0: a worker scans it.  done() then passes what it gets to exec_request_decide(). */
 struct scan_job;
-int exec_request_scan_first(struct box *box, struct exec_request *request,
+int exec_request_scan_first(struct core *core, struct exec_request *request,
                             void (*done)(void *context, int r, const struct scan_report *report),
                             void *context, struct scan_job **ret, struct cella_err *err);
 /* Its code runs now: scans it for advice if it is short, and reports that it is skipped if it is too long.
  * True: a worker must scan it. */
-bool exec_request_warn(const struct box *box, struct exec_request *request);
+bool exec_request_warn(const struct core *core, struct exec_request *request);
 /* For a result: its runtime, where it ran and why, what was found.  isolation is borrowed, as the request is.
  */
 struct result_about exec_request_about(const struct exec_request *request,
@@ -123,32 +123,32 @@ struct result_about exec_request_about(const struct exec_request *request,
 void exec_request_keep_report(struct exec_request *request, const struct scan_report *report);
 
 /* Which executions it shares a sandbox with. */
-enum box_scope exec_request_scope(const struct box *box, const struct exec_request *request);
+enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *request);
 /* The mask for what it says; NULL: there is nothing to hide. */
 struct mask *exec_request_mask(const struct exec_request *request);
 /* `command` as others may see it: a new reference; NULL: it has none. */
 json_t *exec_request_command(const struct exec_request *request);
 
-/* The image that its sandbox is going to be made of, see box_image_want(): 1 is there, 0 is on its way and
+/* The image that its sandbox is going to be made of, see image_want(): 1 is there, 0 is on its way and
  * events->on_end comes.  After exec_request_admit(). */
-enum box_engine exec_request_engine(const struct box *box, const struct exec_request *request);
+enum engine_choice exec_request_engine(const struct core *core, const struct exec_request *request);
 struct image_events;
 struct image_wait;
-int exec_request_image(struct box *box, const struct caller *caller, const struct exec_request *request,
+int exec_request_image(struct core *core, const struct caller *caller, const struct exec_request *request,
                        const struct image_events *events, void *context, struct image_wait **ret,
                        struct cella_err *err);
 
-int sandbox_request_image(struct box *box, const struct caller *caller, const json_t *document,
+int sandbox_request_image(struct core *core, const struct caller *caller, const json_t *document,
                           const struct image_events *events, void *context, struct image_wait **ret,
                           struct cella_err *err);
 
 /* The sandbox that this request is for: its scope's, or a fresh one. */
-int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *request,
-                         struct box_sandbox **ret, struct cella_err *err);
+int exec_request_sandbox(struct core *core, const struct caller *caller, const struct exec_request *request,
+                         struct core_sandbox **ret, struct cella_err *err);
 /* The limits of one execution in a sandbox: its own, narrowed.  What cannot be an execution's own, as the
  * network, has to be the sandbox's. */
-int exec_request_limits(const struct exec_request *request, const struct box_sandbox *sandbox,
+int exec_request_limits(const struct exec_request *request, const struct core_sandbox *sandbox,
                         struct cella_limits *ret, struct cella_err *err);
 /* POST /v1/sandboxes. */
-int sandbox_request(struct box *box, const struct caller *caller, const json_t *document,
-                    struct box_sandbox **ret, struct cella_err *err);
+int sandbox_request(struct core *core, const struct caller *caller, const json_t *document,
+                    struct core_sandbox **ret, struct cella_err *err);

@@ -20,9 +20,9 @@ static int keep(struct exec_request *r, const char *text, const char **ret, stru
         return 0;
 }
 
-static const json_t *entry_of(const struct box *box, const char *runtime)
+static const json_t *entry_of(const struct core *core, const char *runtime)
 {
-        return json_object_get(json_object_get(box->settings.document, "runtimes"), runtime);
+        return json_object_get(json_object_get(core->settings.document, "runtimes"), runtime);
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -30,42 +30,42 @@ static const char *text_of(const json_t *object, const char *name)
         return json_string_value(json_object_get(object, name));
 }
 
-const char *runtime_standard(const struct box *box, const char *name)
+const char *runtime_standard(const struct core *core, const char *name)
 {
-        const char *standard = text_of(json_object_get(box->settings.document, "default_runtimes"), name);
+        const char *standard = text_of(json_object_get(core->settings.document, "default_runtimes"), name);
         return standard ? standard : name;
 }
 
-int exec_request_runtime(const struct box *box, struct exec_request *r, bool own, struct cella_err *err)
+int exec_request_runtime(const struct core *core, struct exec_request *r, bool own, struct cella_err *err)
 {
         if (!r->runtime)
                 return 0;
-        const char *standard = runtime_standard(box, r->runtime);
+        const char *standard = runtime_standard(core, r->runtime);
         int e = standard != r->runtime ? keep(r, standard, &r->runtime, err) : 0;
-        const char *image = text_of(entry_of(box, r->runtime), "image");
+        const char *image = text_of(entry_of(core, r->runtime), "image");
         return e == 0 && own && image && !r->image ? keep(r, image, &r->image, err) : e;
 }
 
-const char *runtime_program(const struct box *box, const char *runtime, const char *image)
+const char *runtime_program(const struct core *core, const char *runtime, const char *image)
 {
-        const json_t *entry = runtime ? entry_of(box, runtime) : NULL;
+        const json_t *entry = runtime ? entry_of(core, runtime) : NULL;
         const char *of = text_of(entry, "image"), *program = text_of(entry, "program");
         return program && (!of || !strcmp(of, image)) ? program : NULL;
 }
 
-static int want_image(struct box *box, const struct caller *caller, const char *name,
+static int want_image(struct core *core, const struct caller *caller, const char *name,
                       const struct image_events *events, void *context, struct image_wait **ret,
                       struct cella_err *err)
 {
         struct used_image *used;
         struct cella_err ignored;
         char id[IMAGER_ID_SIZE];
-        if (used_image_find(box, name, &used, &ignored) == 0) { /* looked up before, mostly */
+        if (used_image_find(core, name, &used, &ignored) == 0) { /* looked up before, mostly */
                 used_image_unref(used);
                 return 1;
         }
-        int r = box_image_want(box, caller, name, events, context, id, ret, err);
-        if (r < 0 && err->kind == CELLA_NOT_FOUND && !image_policy_pulls(&box->settings))
+        int r = image_want(core, caller, name, events, context, id, ret, err);
+        if (r < 0 && err->kind == CELLA_NOT_FOUND && !image_policy_pulls(&core->settings))
                 err_hint(err,
                          "cella image pull %.80s; or set images.pull to \"missing\", and it is pulled when "
                          "it is "
@@ -74,22 +74,22 @@ static int want_image(struct box *box, const struct caller *caller, const char *
         return r;
 }
 
-int exec_request_image(struct box *box, const struct caller *caller, const struct exec_request *r,
+int exec_request_image(struct core *core, const struct caller *caller, const struct exec_request *r,
                        const struct image_events *events, void *context, struct image_wait **ret,
                        struct cella_err *err)
 {
-        const char *name = r->image ? r->image : box->settings.image;
-        if (r->direct || exec_request_engine(box, r) != ENGINE_NATIVE)
+        const char *name = r->image ? r->image : core->settings.image;
+        if (r->direct || exec_request_engine(core, r) != ENGINE_NATIVE)
                 return 1;
-        return want_image(box, caller, name, events, context, ret, err);
+        return want_image(core, caller, name, events, context, ret, err);
 }
 
-int sandbox_request_image(struct box *box, const struct caller *caller, const json_t *document,
+int sandbox_request_image(struct core *core, const struct caller *caller, const json_t *document,
                           const struct image_events *events, void *context, struct image_wait **ret,
                           struct cella_err *err)
 {
         const char *name = text_of(document, "image"), *engine = text_of(document, "engine");
-        if ((engine ? engine_from(engine) : (int)box->settings.engine) != ENGINE_NATIVE)
+        if ((engine ? engine_from(engine) : (int)core->settings.engine) != ENGINE_NATIVE)
                 return 1;
-        return want_image(box, caller, name ? name : box->settings.image, events, context, ret, err);
+        return want_image(core, caller, name ? name : core->settings.image, events, context, ret, err);
 }

@@ -15,7 +15,7 @@ static bool names_directory(const char *name)
         return len < KEEPER_NAME_MAX && name[0] != '.' && strspn(name, letters) == len;
 }
 
-static int check_workspace(const struct box *box, enum box_workspace workspace, const char *agent,
+static int check_workspace(const struct core *core, enum workspace_access workspace, const char *agent,
                            struct cella_err *err)
 {
         if (workspace == WORKSPACE_NONE)
@@ -29,7 +29,7 @@ static int check_workspace(const struct box *box, enum box_workspace workspace, 
                                "in front, "
                                "to have a workspace",
                                KEEPER_NAME_MAX - 1);
-        if (!box->settings.workspace_root) {
+        if (!core->settings.workspace_root) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                         "workspace '%s' needs the setting workspace_root", workspace_words[workspace]);
                 return err_hint(err,
@@ -39,10 +39,10 @@ static int check_workspace(const struct box *box, enum box_workspace workspace, 
 }
 
 /* The settings' defaults, as far as the key may have them, then what was asked for. */
-static int fill_limits(const struct box *box, const struct caller *caller, const json_t *asked,
+static int fill_limits(const struct core *core, const struct caller *caller, const json_t *asked,
                        uint64_t timeout_ms, struct sandbox_spec *spec, struct cella_err *err)
 {
-        spec->limits = box->settings.limits;
+        spec->limits = core->settings.limits;
         for (size_t i = 0; i < limits_table_len && !caller->owner; i++) {
                 const struct limit *l = &limits_table[i];
                 uint64_t max = limit_get(&caller->limits_max, l), have = limit_get(&spec->limits, l);
@@ -56,85 +56,89 @@ static int fill_limits(const struct box *box, const struct caller *caller, const
 }
 
 /* What was said; else the settings', if there is a name to share by; else what the names suggest. */
-enum box_scope exec_request_scope(const struct box *box, const struct exec_request *r)
+enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *r)
 {
-        enum box_scope standard = box->settings.scope;
+        enum sandbox_scope standard = core->settings.scope;
         if (r->scope >= 0)
-                return (enum box_scope)r->scope;
+                return (enum sandbox_scope)r->scope;
         if (standard == SCOPE_SHARED || (standard == SCOPE_SESSION && r->session) ||
             (standard == SCOPE_AGENT && r->agent))
                 return standard;
         return r->session ? SCOPE_SESSION : r->agent ? SCOPE_AGENT : SCOPE_EXECUTION;
 }
 
-static int find_or_make(struct box *box, const struct sandbox_spec *spec, const struct exec_request *r,
-                        struct box_sandbox **ret, struct cella_err *err)
+static int find_or_make(struct core *core, const struct sandbox_spec *spec, const struct exec_request *r,
+                        struct core_sandbox **ret, struct cella_err *err)
 {
         if (!spec->one_shot)
-                return sandbox_of_scope(box, spec, ret, err);
-        *ret = spec->direct || spec->engine != ENGINE_NATIVE ? NULL : pool_take(box, spec, r);
-        return *ret ? 0 : sandbox_add(box, spec, ret, err);
+                return sandbox_of_scope(core, spec, ret, err);
+        *ret = spec->direct || spec->engine != ENGINE_NATIVE ? NULL : pool_take(core, spec, r);
+        return *ret ? 0 : sandbox_add(core, spec, ret, err);
 }
 
-enum box_engine exec_request_engine(const struct box *box, const struct exec_request *r)
+enum engine_choice exec_request_engine(const struct core *core, const struct exec_request *r)
 {
-        return r->direct ? ENGINE_NATIVE : r->engine >= 0 ? (enum box_engine)r->engine : box->settings.engine;
+        return r->direct        ? ENGINE_NATIVE
+               : r->engine >= 0 ? (enum engine_choice)r->engine
+                                : core->settings.engine;
 }
 
 /* What was asked for, or the settings'; on the host there is nothing but the host. */
-static int find_image(struct box *box, const char *asked, bool direct, int engine, struct sandbox_spec *spec,
-                      struct cella_err *err)
+static int find_image(struct core *core, const char *asked, bool direct, int engine,
+                      struct sandbox_spec *spec, struct cella_err *err)
 {
         spec->image_asked = asked != NULL;
-        spec->engine = direct ? ENGINE_NATIVE : engine >= 0 ? (enum box_engine)engine : box->settings.engine;
-        const char *name = asked ? asked : box->settings.image;
+        spec->engine = direct        ? ENGINE_NATIVE
+                       : engine >= 0 ? (enum engine_choice)engine
+                                     : core->settings.engine;
+        const char *name = asked ? asked : core->settings.image;
         if (spec->engine == ENGINE_DOCKER)
-                return used_image_remote(name, docker_may_pull(&box->settings, spec->caller, name),
+                return used_image_remote(name, docker_may_pull(&core->settings, spec->caller, name),
                                          &spec->image, err);
-        return direct ? 0 : used_image_find(box, name, &spec->image, err);
+        return direct ? 0 : used_image_find(core, name, &spec->image, err);
 }
 
 /* What the request may reach.  A sandbox with a network needs the egress process. */
-static int narrow_network(const struct box *box, const struct caller *caller, const json_t *asked,
+static int narrow_network(const struct core *core, const struct caller *caller, const json_t *asked,
                           struct network *ret, struct cella_err *err)
 {
-        int r = network_narrow(&box->settings, caller, asked, ret, err);
-        if (r == 0 && ret->tier != TIER_RESTRICTED && (r = egress_check(box, err)) < 0)
+        int r = network_narrow(&core->settings, caller, asked, ret, err);
+        if (r == 0 && ret->tier != TIER_RESTRICTED && (r = egress_check(core, err)) < 0)
                 network_done(ret);
         return r;
 }
 
-int exec_request_sandbox(struct box *box, const struct caller *caller, const struct exec_request *r,
-                         struct box_sandbox **ret, struct cella_err *err)
+int exec_request_sandbox(struct core *core, const struct caller *caller, const struct exec_request *r,
+                         struct core_sandbox **ret, struct cella_err *err)
 {
         struct sandbox_spec spec = {
                 .caller = caller, .session = r->session, .agent = r->agent, .asked = r->network};
-        spec.workspace = r->workspace >= 0 ? (enum box_workspace)r->workspace
-                         : r->agent        ? box->settings.workspace
+        spec.workspace = r->workspace >= 0 ? (enum workspace_access)r->workspace
+                         : r->agent        ? core->settings.workspace
                                            : WORKSPACE_NONE;
-        spec.scope = exec_request_scope(box, r);
+        spec.scope = exec_request_scope(core, r);
         spec.direct = r->direct;
         /* On the host it has the host's network, which is nothing that we give it. */
-        int e = r->direct ? 0 : narrow_network(box, caller, r->network, &spec.network, err);
+        int e = r->direct ? 0 : narrow_network(core, caller, r->network, &spec.network, err);
         if (e == 0)
-                e = check_workspace(box, spec.workspace, r->agent, err);
+                e = check_workspace(core, spec.workspace, r->agent, err);
         if (e == 0)
-                e = fill_limits(box, caller, r->limits, r->timeout_ms, &spec, err);
+                e = fill_limits(core, caller, r->limits, r->timeout_ms, &spec, err);
         if (e == 0)
-                e = find_image(box, r->image, r->direct, r->engine, &spec, err);
+                e = find_image(core, r->image, r->direct, r->engine, &spec, err);
         if (e == 0 &&
             ((spec.scope == SCOPE_SESSION && !r->session) || (spec.scope == SCOPE_AGENT && !r->agent)))
                 e = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
                             scope_words[spec.scope], scope_words[spec.scope]);
         spec.one_shot = spec.scope == SCOPE_EXECUTION;
         if (e == 0)
-                e = find_or_make(box, &spec, r, ret, err);
+                e = find_or_make(core, &spec, r, ret, err);
         used_image_unref(spec.image);
         network_done(&spec.network);
         return e;
 }
 
-int exec_request_limits(const struct exec_request *r, const struct box_sandbox *sb, struct cella_limits *ret,
+int exec_request_limits(const struct exec_request *r, const struct core_sandbox *sb, struct cella_limits *ret,
                         struct cella_err *err)
 {
         struct cella_limits asked = sb->limits;
@@ -162,30 +166,30 @@ int exec_request_limits(const struct exec_request *r, const struct box_sandbox *
         return 0;
 }
 
-int sandbox_request(struct box *box, const struct caller *caller, const json_t *document,
-                    struct box_sandbox **ret, struct cella_err *err)
+int sandbox_request(struct core *core, const struct caller *caller, const json_t *document,
+                    struct core_sandbox **ret, struct cella_err *err)
 {
         struct sandbox_spec spec = {.caller = caller,
                                     .scope = SCOPE_EXECUTION,
                                     .agent = json_string_value(json_object_get(document, "agent"))};
         const char *word = json_string_value(json_object_get(document, "workspace"));
-        spec.workspace = word         ? (enum box_workspace)word_index(workspace_words, word)
-                         : spec.agent ? box->settings.workspace
+        spec.workspace = word         ? (enum workspace_access)word_index(workspace_words, word)
+                         : spec.agent ? core->settings.workspace
                                       : WORKSPACE_NONE;
         spec.ttl_ms = (uint64_t)json_integer_value(json_object_get(document, "ttl_ms"));
         spec.idle_timeout_ms = (uint64_t)json_integer_value(json_object_get(document, "idle_timeout_ms"));
         spec.metadata = json_object_get(document, "metadata");
-        int e = narrow_network(box, caller, json_object_get(document, "network"), &spec.network, err);
+        int e = narrow_network(core, caller, json_object_get(document, "network"), &spec.network, err);
         if (e == 0)
-                e = check_workspace(box, spec.workspace, spec.agent, err);
+                e = check_workspace(core, spec.workspace, spec.agent, err);
         if (e == 0)
-                e = fill_limits(box, caller, json_object_get(document, "limits"), 0, &spec, err);
+                e = fill_limits(core, caller, json_object_get(document, "limits"), 0, &spec, err);
         if (e == 0)
-                e = find_image(box, json_string_value(json_object_get(document, "image")), false,
+                e = find_image(core, json_string_value(json_object_get(document, "image")), false,
                                engine_from(json_string_value(json_object_get(document, "engine"))), &spec,
                                err);
         if (e == 0)
-                e = sandbox_add(box, &spec, ret, err);
+                e = sandbox_add(core, &spec, ret, err);
         used_image_unref(spec.image);
         network_done(&spec.network);
         return e;

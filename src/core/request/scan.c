@@ -93,10 +93,10 @@ static int scan_at_once(const struct exec_request *r, struct scan_report *ret)
         return e < 0 ? e : !ret->late;
 }
 
-bool exec_request_may_refuse(const struct box *box, const struct exec_request *r)
+bool exec_request_may_refuse(const struct core *core, const struct exec_request *r)
 {
         return r->allowed_imports ||
-               (box->settings.scan == ACTION_BLOCK && exec_request_language(r) != SCAN_UNKNOWN);
+               (core->settings.scan == ACTION_BLOCK && exec_request_language(r) != SCAN_UNKNOWN);
 }
 
 /* What cannot be read cannot be said to import only this or that. */
@@ -120,13 +120,13 @@ static const struct scan_finding *refused_finding(const struct scan_report *repo
 }
 
 /* The error if the report is a reason to refuse the request. */
-static int refuse(const struct box *box, const struct exec_request *r, const struct scan_report *report,
+static int refuse(const struct core *core, const struct exec_request *r, const struct scan_report *report,
                   struct cella_err *err)
 {
         const struct scan_finding *f = r->allowed_imports ? refused_import(report) : NULL;
         const bool imports = f != NULL;
         char text[sizeof f->text];
-        if (!f && box->settings.scan == ACTION_BLOCK)
+        if (!f && core->settings.scan == ACTION_BLOCK)
                 f = refused_finding(report);
         if (!f)
                 return 0;
@@ -148,7 +148,7 @@ void exec_request_keep_report(struct exec_request *r, const struct scan_report *
                 mask_string(exec_request_mask(r), r->report->findings[i].text);
 }
 
-int exec_request_decide(const struct box *box, struct exec_request *r, int scanned,
+int exec_request_decide(const struct core *core, struct exec_request *r, int scanned,
                         const struct scan_report *report, struct cella_err *err)
 {
         if (scanned < 0 || !report)
@@ -156,35 +156,35 @@ int exec_request_decide(const struct box *box, struct exec_request *r, int scann
         exec_request_keep_report(r, report);
         r->risky = report->verdict;
         r->unknown_command = report->unknown_command;
-        return refuse(box, r, report, err);
+        return refuse(core, r, report, err);
 }
 
 /* Scans it now if it is short.  1: it was scanned and is allowed; 0: a worker must scan it; or it is refused.
  */
-static int decide_at_once(const struct box *box, struct exec_request *r, struct cella_err *err)
+static int decide_at_once(const struct core *core, struct exec_request *r, struct cella_err *err)
 {
         static struct scan_report report; /* only the loop's thread uses it */
         int e = scan_at_once(r, &report);
         if (e == 0)
                 return 0;
-        e = exec_request_decide(box, r, e < 0 ? e : 0, &report, err);
+        e = exec_request_decide(core, r, e < 0 ? e : 0, &report, err);
         return e < 0 ? e : 1;
 }
 
-int exec_request_scan_first(struct box *box, struct exec_request *r, scan_job_done *done, void *context,
+int exec_request_scan_first(struct core *core, struct exec_request *r, scan_job_done *done, void *context,
                             struct scan_job **ret, struct cella_err *err)
 {
-        int e = r->scanned || !exec_request_may_refuse(box, r) ? 1 : decide_at_once(box, r, err);
-        if (e == 0 && (e = scan_job_new(box, r, SCAN_TIME_MS, done, context, ret)) < 0)
+        int e = r->scanned || !exec_request_may_refuse(core, r) ? 1 : decide_at_once(core, r, err);
+        if (e == 0 && (e = scan_job_new(core, r, SCAN_TIME_MS, done, context, ret)) < 0)
                 err_set(err, CELLA_INTERNAL, e, "scanner");
         return e;
 }
 
-bool exec_request_warn(const struct box *box, struct exec_request *r)
+bool exec_request_warn(const struct core *core, struct exec_request *r)
 {
         static struct scan_report report;
         const size_t len = scan_len(r);
-        if (r->scanned || box->settings.scan == ACTION_OFF || len == 0)
+        if (r->scanned || core->settings.scan == ACTION_OFF || len == 0)
                 return false;
         _Static_assert(SCAN_ADVICE_MAX == 262144, "the message below says so");
         if (len > SCAN_ADVICE_MAX) {
@@ -217,13 +217,13 @@ struct result_about exec_request_about(const struct exec_request *r, const struc
 /* ---- host or sandbox ---- */
 
 /* What only a sandbox has.  NULL: nothing of it was asked for. */
-static const char *wall_asked_for(const struct box *box, const struct exec_request *r)
+static const char *wall_asked_for(const struct core *core, const struct exec_request *r)
 {
         if (r->network)
                 return "network";
         if (r->image)
                 return "image";
-        if (r->workspace >= 0 || (r->agent && box->settings.workspace != WORKSPACE_NONE))
+        if (r->workspace >= 0 || (r->agent && core->settings.workspace != WORKSPACE_NONE))
                 return "workspace";
         return json_object_get(r->limits, "disk_bytes") ? "limits.disk_bytes" : NULL;
 }
@@ -265,7 +265,7 @@ static void select_by_scan(struct exec_request *r)
 }
 
 /* 0; 1: a worker must scan the code first. */
-static int select_mode(const struct box *box, struct exec_request *r, const char *asked,
+static int select_mode(const struct core *core, struct exec_request *r, const char *asked,
                        struct cella_err *err)
 {
         const char *other = asked ? asked : brought_along(r);
@@ -273,7 +273,7 @@ static int select_mode(const struct box *box, struct exec_request *r, const char
                 snprintf(r->reason, sizeof r->reason, "sandbox: %s", other ? other : "unknown_language");
                 return 0;
         }
-        int e = r->scanned ? 1 : decide_at_once(box, r, err);
+        int e = r->scanned ? 1 : decide_at_once(core, r, err);
         if (e == 0)
                 return 1;
         if (e > 0)
@@ -281,16 +281,16 @@ static int select_mode(const struct box *box, struct exec_request *r, const char
         return e < 0 ? e : 0;
 }
 
-int exec_request_choose(const struct box *box, const struct caller *caller, struct exec_request *r,
+int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *r,
                         struct cella_err *err)
 {
-        const enum box_mode mode = box->settings.mode;
+        const enum sandbox_mode mode = core->settings.mode;
         int e = 0;
-        if (mode == MODE_ALL || exec_request_scope(box, r) != SCOPE_EXECUTION)
+        if (mode == MODE_ALL || exec_request_scope(core, r) != SCOPE_EXECUTION)
                 return 0;
-        const char *asked = wall_asked_for(box, r);
+        const char *asked = wall_asked_for(core, r);
         if (mode == MODE_SELECTIVE) {
-                e = select_mode(box, r, asked, err);
+                e = select_mode(core, r, asked, err);
         } else if (asked) { /* never skipped in silence */
                 err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP,
                         "%s cannot be had: the mode is 'off', and this would run on the host", asked);
@@ -302,17 +302,17 @@ int exec_request_choose(const struct box *box, const struct caller *caller, stru
         return e == 0 && r->direct ? caller_may(caller, MAY_HOST, err) : e;
 }
 
-int exec_request_admit(struct box *box, const struct caller *caller, struct exec_request *r, bool own,
+int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *r, bool own,
                        struct cella_err *err)
 {
-        int e = exec_request_runtime(box, r, own, err);
+        int e = exec_request_runtime(core, r, own, err);
         if (e == 0)
-                e = exec_request_grant(box, caller, r, err);
+                e = exec_request_grant(core, caller, r, err);
         if (e == 0 && own)
-                e = exec_request_choose(box, caller, r, err);
-        if (e != 0 || r->scanned || !exec_request_may_refuse(box, r))
+                e = exec_request_choose(core, caller, r, err);
+        if (e != 0 || r->scanned || !exec_request_may_refuse(core, r))
                 return e;
-        e = decide_at_once(box, r, err);
+        e = decide_at_once(core, r, err);
         r->scan_first = e == 0; /* execution_start() sees to it */
         return e < 0 ? e : 0;
 }

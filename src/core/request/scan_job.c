@@ -11,8 +11,8 @@
 
 struct scan_job {
         uv_work_t work;
-        struct list link; /* in box->scan_jobs until it runs */
-        struct box *box;
+        struct list link; /* in core->scan_jobs until it runs */
+        struct core *core;
         struct scan_request request;
         char *text;
         json_t *allowed_imports; /* read by the worker; reference counts change in the loop only */
@@ -40,32 +40,32 @@ static void job_work(uv_work_t *work)
         job->r = scan_request_run(&job->request, &limits, &job->report);
 }
 
-static void start_next(struct box *box);
+static void start_next(struct core *core);
 
 static void job_ended(uv_work_t *work, int status)
 {
         struct scan_job *job = work->data;
-        struct box *box = job->box;
-        box->scans_running--;
+        struct core *core = job->core;
+        core->scans_running--;
         if (!job->cancelled)
                 job->done(job->context, status < 0 ? status : job->r, &job->report);
         job_free(job);
-        start_next(box);
+        start_next(core);
 }
 
-static void start_next(struct box *box)
+static void start_next(struct core *core)
 {
-        while (box->scans_running < RUNNING_MAX && !list_empty(&box->scan_jobs)) {
-                struct scan_job *job = list_entry(box->scan_jobs.next, struct scan_job, link);
+        while (core->scans_running < RUNNING_MAX && !list_empty(&core->scan_jobs)) {
+                struct scan_job *job = list_entry(core->scan_jobs.next, struct scan_job, link);
                 list_remove(&job->link);
                 job->running = true;
-                box->scans_running++;
+                core->scans_running++;
                 /* It fails only without a callback, which there is. */
-                uv_queue_work(box->loop, &job->work, job_work, job_ended);
+                uv_queue_work(core->loop, &job->work, job_work, job_ended);
         }
 }
 
-int scan_job_new(struct box *box, const struct exec_request *request, unsigned time_ms, scan_job_done *done,
+int scan_job_new(struct core *core, const struct exec_request *request, unsigned time_ms, scan_job_done *done,
                  void *context, struct scan_job **ret)
 {
         struct scan_job *job = calloc(1, sizeof *job);
@@ -81,12 +81,12 @@ int scan_job_new(struct box *box, const struct exec_request *request, unsigned t
         job->request.text = job->text;
         job->request.allowed_imports = job->allowed_imports = json_incref((json_t *)request->allowed_imports);
         job->work.data = job;
-        job->box = box;
+        job->core = core;
         job->time_ms = time_ms;
         job->done = done;
         job->context = context;
-        list_add(&box->scan_jobs, &job->link);
-        start_next(box);
+        list_add(&core->scan_jobs, &job->link);
+        start_next(core);
         *ret = job;
         return 0;
 }

@@ -11,7 +11,7 @@ typedef void scan_job_done(void *context, int r, const struct scan_report *repor
 /* Starts a scan, or queues it behind others.  time_ms is its limit of CPU time.  The job copies the code: the
  * request may go before it ends.  done() is called once, never from within this function, and *ret is invalid
  * after it. */
-int scan_job_new(struct box *box, const struct exec_request *request, unsigned time_ms, scan_job_done *done,
+int scan_job_new(struct core *core, const struct exec_request *request, unsigned time_ms, scan_job_done *done,
                  void *context, struct scan_job **ret);
 /* done() will not be called.  The worker stops within milliseconds and the job frees itself.  NULL is fine.
  */

@@ -34,20 +34,20 @@ static int add_variables(struct exec_request *r)
         return 0;
 }
 
-int exec_request_grant(struct box *box, const struct caller *caller, struct exec_request *r,
+int exec_request_grant(struct core *core, const struct caller *caller, struct exec_request *r,
                        struct cella_err *err)
 {
         json_t *allowed = NULL;
         if (json_object_size(r->secrets) == 0)
                 return 0;
-        if (!box->secrets) {
-                *err = box->no_secrets;
+        if (!core->secrets) {
+                *err = core->no_secrets;
                 return -ENOTSUP;
         }
         if (!caller->owner) /* a key of before there were secrets has none */
-                allowed = state_key_secrets(box->state, caller->key);
+                allowed = state_key_secrets(core->state, caller->key);
         int e = caller->owner || allowed
-                        ? secret_grant_new(box->secrets, r->secrets, allowed, "secrets", &r->grant, err)
+                        ? secret_grant_new(core->secrets, r->secrets, allowed, "secrets", &r->grant, err)
                         : err_set(err, CELLA_INTERNAL, -ENOMEM, "secrets");
         json_decref(allowed);
         if (e == 0 && add_variables(r) < 0)

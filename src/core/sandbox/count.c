@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "core/sandbox/sandbox.h"
 
-void sandbox_lend(struct box_sandbox *sb, struct keeper_link *link)
+void sandbox_lend(struct core_sandbox *sb, struct keeper_link *link)
 {
         for (int i = 0; i < N_COUNTERS && sb->has_files; i++)
                 if (sb->files.fd[i] >= 0)
@@ -22,7 +22,7 @@ void sandbox_lend(struct box_sandbox *sb, struct keeper_link *link)
                 sandbox_lend(sb, NULL);
 }
 
-bool sandbox_counted(const struct box_sandbox *sb, bool cpu, struct keeper_counted *ret)
+bool sandbox_counted(const struct core_sandbox *sb, bool cpu, struct keeper_counted *ret)
 {
         struct counters files = sb->files;
         struct cgroup_usage usage;
@@ -36,7 +36,7 @@ bool sandbox_counted(const struct box_sandbox *sb, bool cpu, struct keeper_count
         return true;
 }
 
-int sandbox_count(struct box_sandbox *sb, keeper_answer answer, void *context)
+int sandbox_count(struct core_sandbox *sb, keeper_answer answer, void *context)
 {
         return sandbox_ask(sb, KEEPER_COUNT, answer, context);
 }

@@ -70,7 +70,7 @@ static void close_pipe(struct operation *op)
 /* The last event; the memory goes when the loop has let go of it. */
 static void end(struct operation *op, const struct cella_err *err)
 {
-        struct box_sandbox *sb = op->task.sandbox;
+        struct core_sandbox *sb = op->task.sandbox;
         if (op->ended)
                 return;
         op->ended = true;
@@ -226,7 +226,7 @@ static void on_channel(struct task *task)
         }
 }
 
-static void on_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *why)
+static void on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *why)
 {
         struct operation *op = list_entry(task, struct operation, task);
         struct cella_err err = {0};
@@ -239,7 +239,7 @@ static bool goes_in(uint32_t operation)
         return operation == INIT_WRITE || operation == INIT_UNTAR;
 }
 
-int operation_new(struct box_sandbox *sb, const struct init_operate *what, const char *path,
+int operation_new(struct core_sandbox *sb, const struct init_operate *what, const char *path,
                   const char *path2, const struct operation_events *events, void *context,
                   struct operation **ret, struct cella_err *err)
 {
@@ -270,8 +270,8 @@ int operation_new(struct box_sandbox *sb, const struct init_operate *what, const
         op->events = events;
         op->context = context;
         op->poll.data = op;
-        uv_poll_init(sb->box->loop, &op->poll, op->fd);
-        uv_timer_init(sb->box->loop, &op->last);
+        uv_poll_init(sb->core->loop, &op->poll, op->fd);
+        uv_timer_init(sb->core->loop, &op->last);
         op->last.data = op;
         op->handles = 2;
         op->task = (struct task){.on_channel = on_channel, .on_lost = on_lost};
@@ -289,7 +289,7 @@ int operation_new(struct box_sandbox *sb, const struct init_operate *what, const
 
 void operation_cancel(struct operation *op)
 {
-        struct box_sandbox *sb = op->task.sandbox;
+        struct core_sandbox *sb = op->task.sandbox;
         const struct init_signal kill = {.signal = SIGKILL, .target = op->tag};
         op->events = NULL;
         if (op->ended)
@@ -336,7 +336,7 @@ void operation_feed_end(struct operation *op)
                 close_pipe(op);
 }
 
-int operation_put(struct box_sandbox *sb, uint32_t tag, const char *path, const char *data, size_t len)
+int operation_put(struct core_sandbox *sb, uint32_t tag, const char *path, const char *data, size_t len)
 {
         const struct init_operate what = {
                 .operation = INIT_WRITE, .flags = INIT_MAKE_PARENTS, .length = len, .mode = 0644};

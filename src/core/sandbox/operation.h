@@ -14,7 +14,7 @@ struct operation_events {
 };
 
 /* Begins.  Events come later, never from within.  path2 may be NULL. */
-int operation_new(struct box_sandbox *sandbox, const struct init_operate *what, const char *path,
+int operation_new(struct core_sandbox *sandbox, const struct init_operate *what, const char *path,
                   const char *path2, const struct operation_events *events, void *context,
                   struct operation **ret, struct cella_err *err);
 /* Nobody wants it any more: it is killed, and what it wrote has not happened.  No events. */
@@ -26,7 +26,7 @@ size_t operation_feed(struct operation *op, const char *data, size_t len);
 void operation_feed_end(struct operation *op);
 
 /* A whole file at once, under a tag of the caller's: INIT_EXITED comes there. */
-int operation_put(struct box_sandbox *sandbox, uint32_t tag, const char *path, const char *data, size_t len);
+int operation_put(struct core_sandbox *sandbox, uint32_t tag, const char *path, const char *data, size_t len);
 /* Words for how one ended. */
 int operation_explain(int wait_status, const char *path, struct cella_err *err);
 /* A path that may be asked for at all. */

@@ -13,7 +13,7 @@
 
 /* One caller (a key, or "" for the owner) that holds or waits for sandboxes. */
 struct queue_key {
-        struct list link; /* in the box */
+        struct list link; /* in the core */
         char key[ID_SIZE];
         struct list waiters;
         unsigned n;      /* waiters */
@@ -23,9 +23,9 @@ struct queue_key {
 
 /* ---- shares ---- */
 
-static const struct queue_key *find_holder(const struct box *box, const char *key)
+static const struct queue_key *find_holder(const struct core *core, const char *key)
 {
-        list_each (at, &box->queue, other) {
+        list_each (at, &core->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
                 if (!strcmp(q->key, key))
                         return q;
@@ -35,17 +35,17 @@ static const struct queue_key *find_holder(const struct box *box, const char *ke
 
 /* Places that no caller holds (a sandbox in a pool counts as free, because it gives way), and how many of
  * them are set aside: one for each other caller that has no sandbox. */
-static void count_room(const struct box *box, const char *key, int *ret_free, int *ret_reserved)
+static void count_room(const struct core *core, const char *key, int *ret_free, int *ret_reserved)
 {
-        const int max = (int)box->settings.sandboxes_max;
+        const int max = (int)core->settings.sandboxes_max;
         int held = 0, holders = 0;
-        list_each (at, &box->queue, other) {
+        list_each (at, &core->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
                 held += (int)q->alive;
                 holders += q->alive > 0 && strcmp(q->key, key) != 0;
         }
         /* All keys and the owner, without this caller. */
-        const int others = (int)state_key_count(box->state) - holders;
+        const int others = (int)state_key_count(core->state) - holders;
         const int most = (max + RESERVE_PART - 1) / RESERVE_PART;
         *ret_free = max - held;
         *ret_reserved = others < 0 ? 0 : others < most ? others : most;
@@ -53,14 +53,14 @@ static void count_room(const struct box *box, const char *key, int *ret_free, in
 
 /* Of `wanted` more sandboxes, how many a caller that holds `alive` may have.  Without keys the owner is the
  * only caller and has no share. */
-static unsigned share_allows(const struct box *box, const char *key, unsigned alive, unsigned key_max,
+static unsigned share_allows(const struct core *core, const char *key, unsigned alive, unsigned key_max,
                              unsigned wanted)
 {
-        const bool alone = state_key_count(box->state) == 0;
+        const bool alone = state_key_count(core->state) == 0;
         unsigned n = 0;
         int free_room = 0, reserved = 0;
         if (!alone)
-                count_room(box, key, &free_room, &reserved);
+                count_room(core, key, &free_room, &reserved);
         for (; n < wanted; n++, alive++) {
                 if (key_max && alive >= key_max)
                         break;
@@ -70,22 +70,22 @@ static unsigned share_allows(const struct box *box, const char *key, unsigned al
         return n;
 }
 
-bool queue_key_has_room(const struct box *box, const char *key, uint32_t key_max)
+bool queue_key_has_room(const struct core *core, const char *key, uint32_t key_max)
 {
-        if (key_max == 0 && state_key_count(box->state) == 0)
+        if (key_max == 0 && state_key_count(core->state) == 0)
                 return true;
-        const struct queue_key *q = find_holder(box, key);
-        return share_allows(box, key, q ? q->alive : 0, key_max, 1) == 1;
+        const struct queue_key *q = find_holder(core, key);
+        return share_allows(core, key, q ? q->alive : 0, key_max, 1) == 1;
 }
 
 static bool key_has_room(const struct place *p)
 {
-        return p->ahead || queue_key_has_room(p->box, p->key, p->key_max);
+        return p->ahead || queue_key_has_room(p->core, p->key, p->key_max);
 }
 
 static bool has_room(const struct place *p)
 {
-        return p->box->alive < p->box->settings.sandboxes_max && key_has_room(p);
+        return p->core->alive < p->core->settings.sandboxes_max && key_has_room(p);
 }
 
 static struct place *first_waiter(const struct queue_key *q)
@@ -93,32 +93,32 @@ static struct place *first_waiter(const struct queue_key *q)
         return q->n == 0 ? NULL : list_entry(q->waiters.next, struct place, link);
 }
 
-unsigned queue_wants(const struct box *box)
+unsigned queue_wants(const struct core *core)
 {
         unsigned n = 0;
-        list_each (at, &box->queue, other) {
+        list_each (at, &core->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
                 const struct place *p = first_waiter(q);
                 if (p)
-                        n += share_allows(box, q->key, q->alive, p->key_max, q->n);
+                        n += share_allows(core, q->key, q->alive, p->key_max, q->n);
         }
         return n;
 }
 
-unsigned queue_waiting_of(const struct box *box, const char *key)
+unsigned queue_waiting_of(const struct core *core, const char *key)
 {
-        const struct queue_key *q = find_holder(box, key);
+        const struct queue_key *q = find_holder(core, key);
         return q ? q->n : 0;
 }
 
-static struct queue_key *find_key(struct box *box, const char *key)
+static struct queue_key *find_key(struct core *core, const char *key)
 {
-        struct queue_key *q = (struct queue_key *)find_holder(box, key);
+        struct queue_key *q = (struct queue_key *)find_holder(core, key);
         if (q || !(q = calloc(1, sizeof *q)))
                 return q;
         memcpy(q->key, key, strnlen(key, sizeof q->key - 1));
         list_init(&q->waiters);
-        list_add(&box->queue, &q->link);
+        list_add(&core->queue, &q->link);
         return q;
 }
 
@@ -132,7 +132,7 @@ static void drop_unused(struct queue_key *q)
 
 int queue_hold(struct place *p)
 {
-        struct queue_key *q = find_key(p->box, p->key);
+        struct queue_key *q = find_key(p->core, p->key);
         if (!q)
                 return -ENOMEM;
         q->alive++;
@@ -142,18 +142,18 @@ int queue_hold(struct place *p)
 
 /* ---- refusing and granting ---- */
 
-unsigned queue_retry_after_s(const struct box *box)
+unsigned queue_retry_after_s(const struct core *core)
 {
         /* It is not known when a sandbox ends; this spreads the requests that are repeated. */
-        unsigned s = 1 + box->waiting / 64;
+        unsigned s = 1 + core->waiting / 64;
         return s < 30 ? s : 30;
 }
 
 /* Which bound keeps this sandbox waiting. */
 static const char *bound_of(const struct place *p, char *text, size_t size)
 {
-        const struct queue_key *q = find_holder(p->box, p->key);
-        const unsigned alive = q ? q->alive : 0, max = p->box->settings.sandboxes_max;
+        const struct queue_key *q = find_holder(p->core, p->key);
+        const unsigned alive = q ? q->alive : 0, max = p->core->settings.sandboxes_max;
         if (p->key_max && alive >= p->key_max)
                 snprintf(text, size, "this key has %u, its sandboxes_max", alive);
         else if (!key_has_room(p))
@@ -167,13 +167,13 @@ static void refuse(struct place *p, const char *why)
 {
         struct cella_err err = {0};
         char bound[80];
-        p->box->metrics.refused_capacity++;
+        p->core->metrics.refused_capacity++;
         err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "no room for another sandbox: %s; %s",
                 bound_of(p, bound, sizeof bound), why);
         err_hint(&err,
                  "remove sandboxes that are not needed, or try again in %u s; sandboxes.max and "
                  "queue_timeout_ms, the caller's share and the key's sandboxes_max decide",
-                 queue_retry_after_s(p->box));
+                 queue_retry_after_s(p->core));
         p->events->on_refused(p, &err);
 }
 
@@ -183,26 +183,26 @@ static void grant(struct place *p)
                 refuse(p, "out of memory");
                 return;
         }
-        p->box->alive++;
-        list_add(&p->box->places, &p->held);
+        p->core->alive++;
+        list_add(&p->core->places, &p->held);
         p->events->on_granted(p);
 }
 
 static void take_out(struct place *p)
 {
-        struct queue_key *q = find_key(p->box, p->key);
+        struct queue_key *q = find_key(p->core, p->key);
         list_remove(&p->link);
-        p->box->waiting--;
+        p->core->waiting--;
         q->n--;
         drop_unused(q);
 }
 
 /* The queue is full: the last of the key with the most in it gives way, if that is fairer. */
-static bool make_place(struct box *box, const char *key)
+static bool make_place(struct core *core, const char *key)
 {
         struct queue_key *longest = NULL;
         unsigned own = 0;
-        list_each (at, &box->queue, other) {
+        list_each (at, &core->queue, other) {
                 struct queue_key *q = list_entry(at, struct queue_key, link);
                 if (!strcmp(q->key, key))
                         own = q->n;
@@ -219,11 +219,11 @@ static bool make_place(struct box *box, const char *key)
 
 /* ---- reclaiming ---- */
 
-static void count_steady(struct box *box)
+static void count_steady(struct core *core)
 {
-        list_each (at, &box->queue, other)
+        list_each (at, &core->queue, other)
                 list_entry(at, struct queue_key, link)->steady = 0;
-        list_each (at, &box->places, other) {
+        list_each (at, &core->places, other) {
                 const struct place *p = list_entry(at, struct place, held);
                 if (p->holder && !p->ending)
                         p->holder->steady++;
@@ -232,12 +232,12 @@ static void count_steady(struct box *box)
 
 /* The place of an idle sandbox of the caller that holds the most: the one that was not used for the longest
  * time.  NULL if no caller with more than `more_than` sandboxes has one. */
-static struct place *find_reclaimable(struct box *box, unsigned more_than)
+static struct place *find_reclaimable(struct core *core, unsigned more_than)
 {
         struct place *found = NULL;
         int64_t found_us = 0;
-        count_steady(box);
-        list_each (at, &box->places, other) {
+        count_steady(core);
+        list_each (at, &core->places, other) {
                 struct place *p = list_entry(at, struct place, held);
                 int64_t used_us = 0;
                 if (!p->holder || p->holder->steady <= more_than || !p->events->is_reclaimable(p, &used_us))
@@ -252,84 +252,84 @@ static struct place *find_reclaimable(struct box *box, unsigned more_than)
 }
 
 /* How many sandboxes must end so that `wanted` more fit, without those that are being ended. */
-static unsigned shortage(const struct box *box, unsigned wanted)
+static unsigned shortage(const struct core *core, unsigned wanted)
 {
-        const unsigned room = box->settings.sandboxes_max + box->ending;
-        return box->alive + wanted > room ? box->alive + wanted - room : 0;
+        const unsigned room = core->settings.sandboxes_max + core->ending;
+        return core->alive + wanted > room ? core->alive + wanted - room : 0;
 }
 
 /* Ends idle sandboxes of others, at most `wanted`, for a caller that holds `alive`.  A caller that would be
  * left with fewer than this one gives up none. */
-static unsigned reclaim(struct box *box, unsigned alive, unsigned wanted)
+static unsigned reclaim(struct core *core, unsigned alive, unsigned wanted)
 {
         unsigned n = 0;
         struct place *p;
-        for (; n < wanted && (p = find_reclaimable(box, alive + n + 1)); n++)
+        for (; n < wanted && (p = find_reclaimable(core, alive + n + 1)); n++)
                 p->events->reclaim(p); /* queue_release() gives its place to a waiter */
         return n;
 }
 
 /* Makes room for those that wait and for one that is about to (NULL: none): pooled sandboxes end first, then
  * idle ones.  Whether any was ended. */
-static bool make_room(struct box *box, const struct place *next)
+static bool make_room(struct core *core, const struct place *next)
 {
-        const unsigned wanted = queue_wants(box) + (next ? 1 : 0);
-        bool gave = box->hooks->free_pooled(box, wanted);
-        unsigned lacking = shortage(box, wanted);
+        const unsigned wanted = queue_wants(core) + (next ? 1 : 0);
+        bool gave = core->hooks->free_pooled(core, wanted);
+        unsigned lacking = shortage(core, wanted);
         if (next && !next->ahead && lacking > 0) {
-                const struct queue_key *q = find_holder(box, next->key);
-                const unsigned n = reclaim(box, q ? q->alive : 0, 1);
+                const struct queue_key *q = find_holder(core, next->key);
+                const unsigned n = reclaim(core, q ? q->alive : 0, 1);
                 gave |= n > 0;
                 lacking -= n;
         }
-        list_each (at, &box->queue, other) {
+        list_each (at, &core->queue, other) {
                 const struct queue_key *q = list_entry(at, struct queue_key, link);
                 const struct place *p = first_waiter(q);
                 if (lacking == 0)
                         break;
                 if (!p || p->ahead)
                         continue;
-                unsigned n = share_allows(box, q->key, q->alive, p->key_max, q->n);
-                n = reclaim(box, q->alive, n < lacking ? n : lacking);
+                unsigned n = share_allows(core, q->key, q->alive, p->key_max, q->n);
+                n = reclaim(core, q->alive, n < lacking ? n : lacking);
                 gave |= n > 0;
                 lacking -= n;
         }
         return gave;
 }
 
-void queue_make_room(struct box *box)
+void queue_make_room(struct core *core)
 {
-        make_room(box, NULL);
+        make_room(core, NULL);
 }
 
 /* ---- coming and going ---- */
 
-void place_init(struct place *p, struct box *box, const char *key, const struct place_events *events)
+void place_init(struct place *p, struct core *core, const char *key, const struct place_events *events)
 {
-        *p = (struct place){.box = box, .key = key, .events = events};
+        *p = (struct place){.core = core, .key = key, .events = events};
         list_init(&p->link);
         list_init(&p->held);
 }
 
 void queue_ending(struct place *p)
 {
-        p->box->ending += !p->ending;
+        p->core->ending += !p->ending;
         p->ending = true;
 }
 
 void queue_enter(struct place *p)
 {
-        struct box *box = p->box;
+        struct core *core = p->core;
         if (has_room(p)) { /* those in the queue wait for their own keys' room: see queue_pump() */
                 grant(p);
                 return;
         }
-        const bool gave = key_has_room(p) && make_room(box, p);
-        if (!gave && box->waiting >= box->settings.queue_max && !make_place(box, p->key)) {
+        const bool gave = key_has_room(p) && make_room(core, p);
+        if (!gave && core->waiting >= core->settings.queue_max && !make_place(core, p->key)) {
                 refuse(p, "too many wait already");
                 return;
         }
-        struct queue_key *q = find_key(box, p->key);
+        struct queue_key *q = find_key(core, p->key);
         if (!q) {
                 refuse(p, "out of memory");
                 return;
@@ -338,7 +338,7 @@ void queue_enter(struct place *p)
         p->queued_us = clock_us() + (gave ? GIVE_WAY_US : 0);
         list_add(&q->waiters, &p->link);
         q->n++;
-        box->waiting++;
+        core->waiting++;
 }
 
 void queue_leave(struct place *p)
@@ -348,20 +348,20 @@ void queue_leave(struct place *p)
 }
 
 /* The keys in turn: whoever was granted goes to the end of the line. */
-void queue_pump(struct box *box)
+void queue_pump(struct core *core)
 {
         bool granted = true;
         while (granted) {
                 granted = false;
-                list_each (at, &box->queue, other) {
+                list_each (at, &core->queue, other) {
                         struct queue_key *q = list_entry(at, struct queue_key, link);
-                        if (box->alive >= box->settings.sandboxes_max)
+                        if (core->alive >= core->settings.sandboxes_max)
                                 return;
                         struct place *p = first_waiter(q);
                         if (!p || !has_room(p))
                                 continue;
                         list_remove(&q->link);
-                        list_add(&box->queue, &q->link);
+                        list_add(&core->queue, &q->link);
                         take_out(p);
                         grant(p);
                         granted = true;
@@ -375,23 +375,23 @@ void queue_release(struct place *p)
         struct queue_key *q = p->holder;
         p->holder = NULL;
         list_remove(&p->held);
-        p->box->ending -= p->ending;
+        p->core->ending -= p->ending;
         p->ending = false;
-        p->box->alive--;
+        p->core->alive--;
         if (q) {
                 q->alive--;
                 drop_unused(q);
         }
-        queue_pump(p->box);
+        queue_pump(p->core);
 }
 
-void queue_expire(struct box *box)
+void queue_expire(struct core *core)
 {
-        int64_t oldest = clock_us() - (int64_t)box->settings.queue_timeout_ms * 1000;
+        int64_t oldest = clock_us() - (int64_t)core->settings.queue_timeout_ms * 1000;
         bool found = true;
         while (found) {
                 found = false;
-                list_each (at, &box->queue, other) {
+                list_each (at, &core->queue, other) {
                         struct queue_key *q = list_entry(at, struct queue_key, link);
                         struct place *p = first_waiter(q);
                         if (!p || p->queued_us > oldest)

@@ -27,19 +27,19 @@ struct place_events {
 };
 
 struct place {
-        struct box *box;
+        struct core *core;
         const struct place_events *events;
         const char *key;  /* of the caller; borrowed */
         uint32_t key_max; /* the key's sandboxes_max; 0: none */
         bool ahead;       /* made ahead of time, and not taken by a caller yet */
         bool ending;
         struct list link;         /* in the queue of its key */
-        struct list held;         /* in box->places, while it takes up room */
+        struct list held;         /* in core->places, while it takes up room */
         struct queue_key *holder; /* the caller that it is counted for; NULL: not alive, or in a pool */
         int64_t queued_us;        /* when its time in the queue began */
 };
 
-void place_init(struct place *place, struct box *box, const char *key, const struct place_events *events);
+void place_init(struct place *place, struct core *core, const char *key, const struct place_events *events);
 
 /* Takes room at once, or puts the place in the queue.  on_granted() is called then, in the first case from
  * within; or on_refused() with CELLA_OVER_CAPACITY. */
@@ -53,15 +53,15 @@ void queue_release(struct place *place);
 /* A pooled place counts for the caller place->key from now on.  -ENOMEM. */
 int queue_hold(struct place *place);
 /* Whether this caller may hold one more.  key_max: its sandboxes_max, 0 if it has none. */
-bool queue_key_has_room(const struct box *box, const char *key, uint32_t key_max);
-unsigned queue_waiting_of(const struct box *box, const char *key);
+bool queue_key_has_room(const struct core *core, const char *key, uint32_t key_max);
+unsigned queue_waiting_of(const struct core *core, const char *key);
 /* Ends pooled and idle sandboxes for those that wait; to be called regularly while some do. */
-void queue_make_room(struct box *box);
+void queue_make_room(struct core *core);
 /* Settings may have made room. */
-void queue_pump(struct box *box);
+void queue_pump(struct core *core);
 /* How many waiters could be served if there were room: their callers are within their shares. */
-unsigned queue_wants(const struct box *box);
+unsigned queue_wants(const struct core *core);
 /* Refuses those that waited too long; to be called regularly. */
-void queue_expire(struct box *box);
+void queue_expire(struct core *core);
 /* For the header Retry-After. */
-unsigned queue_retry_after_s(const struct box *box);
+unsigned queue_retry_after_s(const struct core *core);

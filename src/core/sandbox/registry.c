@@ -13,25 +13,25 @@ static void copy_text(char *to, size_t size, const char *from)
         snprintf(to, size, "%s", from ? from : "");
 }
 
-static json_t *remembered(const struct box_sandbox *sb)
+static json_t *remembered(const struct core_sandbox *sb)
 {
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o}", "image", sb->image_name,
                          "key", sb->key, "scope", scope_words[sb->scope], "session", sb->session, "agent",
                          sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
                          workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
-                         (json_int_t)(box_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
+                         (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
                          (json_int_t)sb->place.key_max, "network", network_to_state(&sb->network));
 }
 
-int sandbox_remember(const struct box_sandbox *sb, struct cella_err *err)
+int sandbox_remember(const struct core_sandbox *sb, struct cella_err *err)
 {
         json_t *about = sb->directory[0] ? remembered(sb) : NULL;
-        int r = about ? state_sandbox_put(sb->box->state, sb->id, about, err) : 0;
+        int r = about ? state_sandbox_put(sb->core->state, sb->id, about, err) : 0;
         json_decref(about);
         return r;
 }
 
-void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
+void sandbox_adopt(struct core_sandbox *sb, const struct sandbox_spec *spec)
 {
         copy_text(sb->key, sizeof sb->key, spec->caller->key);
         copy_text(sb->session, sizeof sb->session, spec->session);
@@ -40,13 +40,13 @@ void sandbox_adopt(struct box_sandbox *sb, const struct sandbox_spec *spec)
         sb->limits = spec->limits;
         network_copy(&spec->network, &sb->network);
         copy_text(sb->image_name, sizeof sb->image_name, used_image_name(spec->image));
-        sb->created_ms = box_now_ms();
+        sb->created_ms = core_now_ms();
 }
 
-int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                 struct cella_err *err)
 {
-        struct box_sandbox *sb = sandbox_alloc(box);
+        struct core_sandbox *sb = sandbox_alloc(core);
         int r = sb ? id_make("sbx_", sb->id) : -ENOMEM;
         if (r < 0) {
                 free(sb);
@@ -75,12 +75,12 @@ int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_san
                 free(sb);
                 return r;
         }
-        list_add(&box->sandboxes, &sb->link);
+        list_add(&core->sandboxes, &sb->link);
         *ret = sb;
         return 0;
 }
 
-int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err)
+int sandbox_add_like(const struct core_sandbox *other, struct core_sandbox **ret, struct cella_err *err)
 {
         struct caller caller = {.sandboxes_max = other->place.key_max};
         const struct sandbox_spec spec = {.caller = &caller,
@@ -96,28 +96,28 @@ int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, 
                                           .engine = other->engine,
                                           .image = other->image};
         memcpy(caller.key, other->key, sizeof caller.key);
-        return sandbox_add(other->box, &spec, ret, err);
+        return sandbox_add(other->core, &spec, ret, err);
 }
 
-struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id)
+struct core_sandbox *sandbox_find(const struct core *core, const struct caller *caller, const char *id)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!strcmp(sb->id, id) && caller_sees(caller, sb->key) && !sb->one_shot && !sb->removing)
                         return sb;
         }
         return NULL;
 }
 
-bool sandbox_has_workspace(const struct box *box, const char *directory)
+bool sandbox_has_workspace(const struct core *core, const char *directory)
 {
-        list_each (at, &box->sandboxes, other)
-                if (!strcmp(list_entry(at, struct box_sandbox, link)->directory, directory))
+        list_each (at, &core->sandboxes, other)
+                if (!strcmp(list_entry(at, struct core_sandbox, link)->directory, directory))
                         return true;
         return false;
 }
 
-static bool is_of_scope(const struct box_sandbox *sb, const struct sandbox_spec *spec)
+static bool is_of_scope(const struct core_sandbox *sb, const struct sandbox_spec *spec)
 {
         if (sb->scope != spec->scope || sb->removing || sb->one_shot ||
             strcmp(sb->key, spec->caller->key) != 0)
@@ -135,11 +135,11 @@ static bool is_of_scope(const struct box_sandbox *sb, const struct sandbox_spec 
         return false;
 }
 
-int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                      struct cella_err *err)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!is_of_scope(sb, spec))
                         continue;
                 if (sb->workspace != spec->workspace) {
@@ -163,19 +163,19 @@ int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct bo
                 *ret = sb;
                 return network_check_same(&sb->network, spec->asked, err);
         }
-        return sandbox_add(box, spec, ret, err);
+        return sandbox_add(core, spec, ret, err);
 }
 
-static bool is_idle(const struct box_sandbox *sb, int64_t now)
+static bool is_idle(const struct core_sandbox *sb, int64_t now)
 {
-        uint64_t timeout = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
+        uint64_t timeout = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->core->settings.idle_timeout_ms;
         list_each (at, &sb->tasks, other)
                 if (!list_entry(at, struct task, link)->ignore_for_idle)
                         return false;
         return now - sb->used_us > (int64_t)timeout * 1000;
 }
 
-bool sandbox_reclaimable(const struct box_sandbox *sb)
+bool sandbox_reclaimable(const struct core_sandbox *sb)
 {
         const bool keeps_files = sb->directory[0] || sb->workspace != WORKSPACE_NONE;
         return sb->scope != SCOPE_EXECUTION && keeps_files && sb->state == SANDBOX_RUNNING &&
@@ -183,7 +183,7 @@ bool sandbox_reclaimable(const struct box_sandbox *sb)
 }
 
 /* Ends an idle one: the next use of its scope starts it again, if it has files to come back to. */
-void sandbox_reclaim(struct box_sandbox *sb)
+void sandbox_reclaim(struct core_sandbox *sb)
 {
         struct cella_err err = {0};
         if (sb->directory[0]) {
@@ -194,25 +194,25 @@ void sandbox_reclaim(struct box_sandbox *sb)
         }
 }
 
-static void cleanup_one(struct box_sandbox *sb, int64_t now)
+static void cleanup_one(struct core_sandbox *sb, int64_t now)
 {
         if (sb->one_shot || sb->removing)
                 return;
-        if (sb->expires_ms && box_now_ms() >= sb->expires_ms) {
+        if (sb->expires_ms && core_now_ms() >= sb->expires_ms) {
                 sandbox_remove(sb);
         } else if (sb->state == SANDBOX_STOPPED && sb->directory[0]) {
-                if (now - sb->used_us > (int64_t)sb->box->settings.workspace_keep_ms * 1000)
+                if (now - sb->used_us > (int64_t)sb->core->settings.workspace_keep_ms * 1000)
                         sandbox_remove(sb);
         } else if ((sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED) && is_idle(sb, now)) {
                 sandbox_reclaim(sb);
         }
 }
 
-void sandbox_cleanup(struct box *box, bool all)
+void sandbox_cleanup(struct core *core, bool all)
 {
         int64_t now = clock_us();
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (all || sb->expires_ms || sb->idle_timeout_ms)
                         cleanup_one(sb, now);
         }
@@ -224,9 +224,9 @@ static const char *text(const json_t *about, const char *name)
         return t ? t : "";
 }
 
-static void restore(struct box *box, const json_t *about)
+static void restore(struct core *core, const json_t *about)
 {
-        struct box_sandbox *sb = sandbox_alloc(box);
+        struct core_sandbox *sb = sandbox_alloc(core);
         int scope = word_index(scope_words, text(about, "scope"));
         int workspace = word_index(workspace_words, text(about, "workspace"));
         if (!sb || scope < 0 || workspace < 0) {
@@ -242,31 +242,31 @@ static void restore(struct box *box, const json_t *about)
         copy_text(sb->session, sizeof sb->session, text(about, "session"));
         copy_text(sb->agent, sizeof sb->agent, text(about, "agent"));
         sb->place.key_max = (uint32_t)json_integer_value(json_object_get(about, "key_sandboxes_max"));
-        sb->scope = (enum box_scope)scope;
-        sb->workspace = (enum box_workspace)workspace;
+        sb->scope = (enum sandbox_scope)scope;
+        sb->workspace = (enum workspace_access)workspace;
         sb->created_ms = json_integer_value(json_object_get(about, "created_ms"));
-        int64_t unused_ms = box_now_ms() - json_integer_value(json_object_get(about, "used_ms"));
+        int64_t unused_ms = core_now_ms() - json_integer_value(json_object_get(about, "used_ms"));
         sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
         cella_limits_default(&sb->limits);
         limits_overlay(json_object_get(about, "limits"), &sb->limits, NULL);
         network_from_state(json_object_get(about, "network"), &sb->network);
-        list_add(&box->sandboxes, &sb->link);
+        list_add(&core->sandboxes, &sb->link);
 }
 
-int sandbox_restore_all(struct box *box, struct cella_err *err)
+int sandbox_restore_all(struct core *core, struct cella_err *err)
 {
         json_t *all = NULL, *about;
         size_t i;
-        int r = state_sandbox_list(box->state, &all, err);
+        int r = state_sandbox_list(core->state, &all, err);
         if (r < 0)
                 return r;
         json_array_foreach (all, i, about)
-                restore(box, about);
+                restore(core, about);
         json_decref(all);
         return 0;
 }
 
-unsigned sandbox_processes_running(const struct box_sandbox *sb)
+unsigned sandbox_processes_running(const struct core_sandbox *sb)
 {
         unsigned n = 0;
         list_each (at, &sb->processes, other)
@@ -274,7 +274,7 @@ unsigned sandbox_processes_running(const struct box_sandbox *sb)
         return n;
 }
 
-void sandbox_isolation(const struct box_sandbox *sb, struct cella_isolation *ret)
+void sandbox_isolation(const struct core_sandbox *sb, struct cella_isolation *ret)
 {
         isolation_fill(sb->walls, sb->missing, ret);
 }
@@ -301,23 +301,23 @@ static json_t *text_or_null(const char *t)
         return t[0] ? json_string(t) : json_null();
 }
 
-json_t *sandbox_to_json(const struct box_sandbox *sb)
+json_t *sandbox_to_json(const struct core_sandbox *sb)
 {
         static const char *const states[] = {
                 [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "stopped", [SANDBOX_MAKING] = "running",
                 [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_DYING] = "running",
                 [SANDBOX_DEAD] = "running",    [SANDBOX_ENDING] = "stopped"};
-        uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->box->settings.idle_timeout_ms;
+        uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->core->settings.idle_timeout_ms;
         json_t *o = json_pack(
                 "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:I, s:I}", "id",
                 sb->id, "state", states[sb->state], "image", sb->image_name, "scope",
                 sb->scope == SCOPE_EXECUTION ? json_null() : json_string(scope_words[sb->scope]), "session",
                 text_or_null(sb->session), "agent", text_or_null(sb->agent), "key", text_or_null(sb->key),
-                "created", box_time(sb->created_ms), "expires",
-                sb->expires_ms ? box_time(sb->expires_ms) : json_null(), "idle_timeout_ms", (json_int_t)idle,
+                "created", core_time(sb->created_ms), "expires",
+                sb->expires_ms ? core_time(sb->expires_ms) : json_null(), "idle_timeout_ms", (json_int_t)idle,
                 "ttl_ms", sb->ttl_ms ? json_integer((json_int_t)sb->ttl_ms) : json_null(), "metadata",
                 sb->metadata, "limits", limits_to_json(&sb->limits), "network",
-                network_to_json(&sb->box->settings, &sb->network), "workspace",
+                network_to_json(&sb->core->settings, &sb->network), "workspace",
                 workspace_words[sb->workspace], "executions", (json_int_t)sb->executions, "processes",
                 (json_int_t)sandbox_processes_running(sb));
         if (o && sandbox_alive(sb))

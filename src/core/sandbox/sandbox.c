@@ -13,9 +13,9 @@
 #include "core/sandbox/workspace.h"
 #include "engine/isolation.h"
 
-static void start(struct box_sandbox *sb);
-static void end(struct box_sandbox *sb);
-static void frozen(struct box_sandbox *sb, const struct cella_err *err);
+static void start(struct core_sandbox *sb);
+static void end(struct core_sandbox *sb);
+static void frozen(struct core_sandbox *sb, const struct cella_err *err);
 
 static const uint32_t next_states[SANDBOX_STATES] = {
         [SANDBOX_STOPPED] = STATE(SANDBOX_WAITING),
@@ -37,50 +37,50 @@ static const char *const state_names[SANDBOX_STATES] = {
 
 static const struct states states = {"sandbox", state_names, next_states, SANDBOX_STATES};
 
-static void set_state(struct box_sandbox *sb, enum sandbox_state state)
+static void set_state(struct core_sandbox *sb, enum sandbox_state state)
 {
         if (states_may(&states, sb->state, state))
                 sb->state = state;
 }
 
-bool sandbox_takes_messages(const struct box_sandbox *sb)
+bool sandbox_takes_messages(const struct core_sandbox *sb)
 {
         return sb->channel && sb->state <= SANDBOX_PAUSED;
 }
 
-bool sandbox_alive(const struct box_sandbox *sb)
+bool sandbox_alive(const struct core_sandbox *sb)
 {
         return sb->state != SANDBOX_STOPPED && sb->state != SANDBOX_WAITING;
 }
 
 /* Who made it, and is asked about it. */
-static struct keeper_link *link_of(const struct box_sandbox *sb)
+static struct keeper_link *link_of(const struct core_sandbox *sb)
 {
-        return sb->engine == ENGINE_DOCKER ? docker_link(sb->box->docker) : sb->box->keeper;
+        return sb->engine == ENGINE_DOCKER ? docker_link(sb->core->docker) : sb->core->keeper;
 }
 
-int sandbox_ask(struct box_sandbox *sb, enum keeper_request type, keeper_answer answer, void *context)
+int sandbox_ask(struct core_sandbox *sb, enum keeper_request type, keeper_answer answer, void *context)
 {
         return keeper_link_ask(link_of(sb), type, sb->handle, answer, context);
 }
 
-void sandbox_ask_forget(struct box *box, const void *context)
+void sandbox_ask_forget(struct core *core, const void *context)
 {
-        keeper_link_forget(box->keeper, context);
-        docker_forget(box->docker, context);
+        keeper_link_forget(core->keeper, context);
+        docker_forget(core->docker, context);
 }
 
-void sandbox_touch(struct box_sandbox *sb)
+void sandbox_touch(struct core_sandbox *sb)
 {
         sb->used_us = clock_us();
 }
 
 /* Nothing refers to it any more. */
-static void sandbox_free(struct box_sandbox *sb)
+static void sandbox_free(struct core_sandbox *sb)
 {
-        if (sb->box->watch.on_sandbox_gone)
-                sb->box->watch.on_sandbox_gone(sb, sb->box->watch.context);
-        sb->box->hooks->on_sandbox_gone(sb);
+        if (sb->core->watch.on_sandbox_gone)
+                sb->core->watch.on_sandbox_gone(sb, sb->core->watch.context);
+        sb->core->hooks->on_sandbox_gone(sb);
         list_remove(&sb->link);
         json_decref(sb->metadata);
         network_done(&sb->network);
@@ -88,19 +88,19 @@ static void sandbox_free(struct box_sandbox *sb)
         free(sb);
 }
 
-static void forget(struct box_sandbox *sb)
+static void forget(struct core_sandbox *sb)
 {
         struct cella_err err = {0};
         if (sb->directory[0]) {
-                state_sandbox_remove(sb->box->state, sb->id, &err);
-                workspace_remove(sb->box, sb->directory);
+                state_sandbox_remove(sb->core->state, sb->id, &err);
+                workspace_remove(sb->core, sb->directory);
         }
         sandbox_free(sb);
 }
 
 void sandbox_detach(struct task *task)
 {
-        struct box_sandbox *sb = task->sandbox;
+        struct core_sandbox *sb = task->sandbox;
         list_remove(&task->link);
         task->sandbox = NULL;
         if (!sb)
@@ -118,7 +118,7 @@ static bool has_begun(const struct list *link)
 }
 
 /* Whoever is told may attach again, to this or another. */
-static void lose_some(struct box_sandbox *sb, const struct cella_err *err, bool begun_only)
+static void lose_some(struct core_sandbox *sb, const struct cella_err *err, bool begun_only)
 {
         struct list lost;
         list_init(&lost);
@@ -134,14 +134,14 @@ static void lose_some(struct box_sandbox *sb, const struct cella_err *err, bool 
         }
 }
 
-static void lose_tasks(struct box_sandbox *sb, const struct cella_err *err)
+static void lose_tasks(struct core_sandbox *sb, const struct cella_err *err)
 {
         lose_some(sb, err, false);
 }
 
 static void on_ended(void *context, const union keeper_packet *packet, int fd)
 {
-        struct box_sandbox *sb = context;
+        struct core_sandbox *sb = context;
         (void)packet;
         (void)fd;
         sb->handle = 0;
@@ -161,13 +161,13 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
                 start(sb);
 }
 
-static void end(struct box_sandbox *sb)
+static void end(struct core_sandbox *sb)
 {
         if (sb->state == SANDBOX_ENDING)
                 return;
         set_state(sb, SANDBOX_ENDING);
         queue_ending(&sb->place);
-        sandbox_ask_forget(sb->box, sb);
+        sandbox_ask_forget(sb->core, sb);
         if (sb->frozen) {
                 struct cella_err err = {0};
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
@@ -183,10 +183,10 @@ static void end(struct box_sandbox *sb)
 }
 
 /* It could not be made. */
-static void fail(struct box_sandbox *sb, const struct cella_err *err)
+static void fail(struct core_sandbox *sb, const struct cella_err *err)
 {
         const struct cella_err copy = *err;
-        sb->box->metrics.sandboxes_failed++;
+        sb->core->metrics.sandboxes_failed++;
         set_state(sb, SANDBOX_DEAD);
         lose_tasks(sb, &copy);
         end(sb);
@@ -194,7 +194,7 @@ static void fail(struct box_sandbox *sb, const struct cella_err *err)
 
 static void on_last_count(void *context, const union keeper_packet *packet, int fd)
 {
-        struct box_sandbox *sb = context;
+        struct core_sandbox *sb = context;
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
                 sb->counters = packet->counted;
@@ -202,7 +202,7 @@ static void on_last_count(void *context, const union keeper_packet *packet, int 
         end(sb);
 }
 
-static void count_last(struct box_sandbox *sb)
+static void count_last(struct core_sandbox *sb)
 {
         set_state(sb, SANDBOX_DEAD);
         if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
@@ -211,7 +211,7 @@ static void count_last(struct box_sandbox *sb)
         }
 }
 
-static bool needs_deaths(const struct box_sandbox *sb)
+static bool needs_deaths(const struct core_sandbox *sb)
 {
         list_each (at, &sb->tasks, other) {
                 const struct task *task = list_entry(at, struct task, link);
@@ -222,7 +222,7 @@ static bool needs_deaths(const struct box_sandbox *sb)
 }
 
 /* Init is gone, and the kernel ends everything with it. */
-static void died(struct box_sandbox *sb)
+static void died(struct core_sandbox *sb)
 {
         if (sb->state != SANDBOX_MAKING && sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED)
                 return;
@@ -251,7 +251,7 @@ static void begin(struct task *task)
                 task->on_channel(task);
 }
 
-static void on_ready(struct box_sandbox *sb, const char *data)
+static void on_ready(struct core_sandbox *sb, const char *data)
 {
         struct init_ready told;
         memcpy(&told, data, sizeof told);
@@ -260,7 +260,7 @@ static void on_ready(struct box_sandbox *sb, const char *data)
         sb->walls =
                 told.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN); /* that is not init's to say */
         if (sb->engine == ENGINE_DOCKER)
-                sb->walls |= docker_mark(sb->box->docker);
+                sb->walls |= docker_mark(sb->core->docker);
         sb->ready = true;
         set_state(sb, SANDBOX_RUNNING);
         list_each (at, &sb->tasks, other) {
@@ -272,14 +272,14 @@ static void on_ready(struct box_sandbox *sb, const char *data)
         }
 }
 
-static bool has_network(const struct box_sandbox *sb)
+static bool has_network(const struct core_sandbox *sb)
 {
         return sb->network.tier != TIER_RESTRICTED;
 }
 
 /* Before INIT_READY, so before any code of it runs.  One that was made ahead is attached when it is taken:
  * what it may reach is not known yet. */
-static bool take_network(struct box_sandbox *sb, struct message *m)
+static bool take_network(struct core_sandbox *sb, struct message *m)
 {
         if (m->type != INIT_NETWORK || m->n_fds != 2 || !has_network(sb) || sb->ready || sb->network_came)
                 return false;
@@ -291,7 +291,7 @@ static bool take_network(struct box_sandbox *sb, struct message *m)
         return true;
 }
 
-static void hear_refused(struct box_sandbox *sb, const char *data)
+static void hear_refused(struct core_sandbox *sb, const char *data)
 {
         struct init_refused refused;
         struct violation v;
@@ -303,7 +303,7 @@ static void hear_refused(struct box_sandbox *sb, const char *data)
 
 static void on_untagged_message(void *context, const struct message *message, const char *data)
 {
-        struct box_sandbox *sb = context;
+        struct core_sandbox *sb = context;
         struct message m = *message;
         if (take_network(sb, &m))
                 return;
@@ -330,7 +330,7 @@ static void on_channel_closed(void *context)
 
 static void on_made(void *context, const union keeper_packet *packet, int fd)
 {
-        struct box_sandbox *sb = context;
+        struct core_sandbox *sb = context;
         struct cella_err err = {0};
         if (packet->type != (sb->engine == ENGINE_DOCKER ? DOCKER_MADE : KEEPER_MADE)) {
                 err_say(&err, CELLA_INTERNAL, -EIO, "the keeper made no sandbox");
@@ -354,8 +354,8 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         if (sb->direct) /* but for its workspace */
                 sb->missing |= CELLA_LIMIT_DISK;
         sb->counted = packet->made.counted != 0;
-        sb->box->metrics.sandboxes_made++;
-        if (channel_new(sb->box->loop, fd, on_untagged_message, on_channel_closed, sb, &sb->channel, &err) <
+        sb->core->metrics.sandboxes_made++;
+        if (channel_new(sb->core->loop, fd, on_untagged_message, on_channel_closed, sb, &sb->channel, &err) <
             0) {
                 fail(sb, &err);
                 return;
@@ -373,9 +373,9 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         }
 }
 
-static int fill_workspace(const struct box_sandbox *sb, struct keeper_make *make, struct cella_err *err)
+static int fill_workspace(const struct core_sandbox *sb, struct keeper_make *make, struct cella_err *err)
 {
-        const char *root = sb->box->settings.workspace_root;
+        const char *root = sb->core->settings.workspace_root;
         if (sb->workspace != WORKSPACE_NONE) {
                 if (!root || strlen(root) >= sizeof make->root)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace_root is not set");
@@ -385,13 +385,13 @@ static int fill_workspace(const struct box_sandbox *sb, struct keeper_make *make
         } else if (sb->directory[0]) {
                 memcpy(make->name, sb->directory, sizeof make->name);
                 make->workspace = KEEPER_PERSISTENT;
-                return workspace_make(sb->box, sb->directory, err);
+                return workspace_make(sb->core, sb->directory, err);
         }
         return 0;
 }
 
 /* One that comes back after it was stopped has what its name means now. */
-static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct cella_err *err)
+static int fill_image(struct core_sandbox *sb, struct keeper_make *make, struct cella_err *err)
 {
         if (sb->engine == ENGINE_DOCKER) { /* which knows its own */
                 memcpy(make->image, sb->image_name, strlen(sb->image_name) + 1);
@@ -400,7 +400,7 @@ static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct c
         }
         if (sb->directory[0]) {
                 struct used_image *now;
-                int r = used_image_find(sb->box, sb->image_name, &now, err);
+                int r = used_image_find(sb->core, sb->image_name, &now, err);
                 if (r < 0)
                         return r;
                 used_image_unref(sb->image);
@@ -417,7 +417,7 @@ static int fill_image(struct box_sandbox *sb, struct keeper_make *make, struct c
 
 static void on_granted(struct place *place)
 {
-        struct box_sandbox *sb = list_entry(place, struct box_sandbox, place);
+        struct core_sandbox *sb = list_entry(place, struct core_sandbox, place);
         struct keeper_make make = {
                 .required = sb->required,
                 .terminals = !sb->one_shot,
@@ -437,8 +437,8 @@ static void on_granted(struct place *place)
         if (r == 0)
                 r = fill_workspace(sb, &make, &err);
         if (r == 0)
-                r = sb->engine == ENGINE_DOCKER ? docker_make(sb->box->docker, &make, on_made, sb)
-                                                : keeper_link_make(sb->box->keeper, &make, on_made, sb);
+                r = sb->engine == ENGINE_DOCKER ? docker_make(sb->core->docker, &make, on_made, sb)
+                                                : keeper_link_make(sb->core->keeper, &make, on_made, sb);
         if (r < 0 && err.kind == CELLA_OK)
                 err_set(&err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox");
         if (r < 0)
@@ -447,7 +447,7 @@ static void on_granted(struct place *place)
 
 static void on_refused(struct place *place, const struct cella_err *err)
 {
-        struct box_sandbox *sb = list_entry(place, struct box_sandbox, place);
+        struct core_sandbox *sb = list_entry(place, struct core_sandbox, place);
         set_state(sb, SANDBOX_STOPPED);
         lose_tasks(sb, err);
         if (sb->one_shot)
@@ -458,27 +458,27 @@ static void on_refused(struct place *place, const struct cella_err *err)
 
 static bool place_is_reclaimable(const struct place *place, int64_t *ret_used_us)
 {
-        const struct box_sandbox *sb = list_entry(place, const struct box_sandbox, place);
+        const struct core_sandbox *sb = list_entry(place, const struct core_sandbox, place);
         *ret_used_us = sb->used_us;
         return sandbox_reclaimable(sb);
 }
 
 static void place_reclaim(struct place *place)
 {
-        sandbox_reclaim(list_entry(place, struct box_sandbox, place));
+        sandbox_reclaim(list_entry(place, struct core_sandbox, place));
 }
 
 static const struct place_events place_events = {on_granted, on_refused, place_is_reclaimable, place_reclaim};
 
-struct box_sandbox *sandbox_alloc(struct box *box)
+struct core_sandbox *sandbox_alloc(struct core *core)
 {
-        struct box_sandbox *sb = calloc(1, sizeof *sb);
+        struct core_sandbox *sb = calloc(1, sizeof *sb);
         if (!sb)
                 return NULL;
-        sb->box = box;
+        sb->core = core;
         list_init(&sb->observers);
-        sandbox_egress_init(&sb->egress, box->egress, &sb->network, &sb->observers);
-        place_init(&sb->place, box, sb->key, &place_events);
+        sandbox_egress_init(&sb->egress, core->egress, &sb->network, &sb->observers);
+        place_init(&sb->place, core, sb->key, &place_events);
         list_init(&sb->tasks);
         list_init(&sb->processes);
         list_init(&sb->link);
@@ -486,13 +486,13 @@ struct box_sandbox *sandbox_alloc(struct box *box)
         return sb;
 }
 
-static void start(struct box_sandbox *sb)
+static void start(struct core_sandbox *sb)
 {
         set_state(sb, SANDBOX_WAITING);
         queue_enter(&sb->place);
 }
 
-void sandbox_attach(struct box_sandbox *sb, struct task *task)
+void sandbox_attach(struct core_sandbox *sb, struct task *task)
 {
         task->sandbox = sb;
         task->begun = false;
@@ -504,7 +504,7 @@ void sandbox_attach(struct box_sandbox *sb, struct task *task)
                 begin(task);
 }
 
-void sandbox_stop(struct box_sandbox *sb)
+void sandbox_stop(struct core_sandbox *sb)
 {
         switch (sb->state) {
         case SANDBOX_WAITING:
@@ -534,7 +534,7 @@ void sandbox_stop(struct box_sandbox *sb)
         }
 }
 
-void sandbox_remove(struct box_sandbox *sb)
+void sandbox_remove(struct core_sandbox *sb)
 {
         sb->removing = true;
         sandbox_stop(sb);
@@ -542,7 +542,7 @@ void sandbox_remove(struct box_sandbox *sb)
                 forget(sb);
 }
 
-static void frozen(struct box_sandbox *sb, const struct cella_err *err)
+static void frozen(struct core_sandbox *sb, const struct cella_err *err)
 {
         void (*done)(void *, const struct cella_err *) = sb->frozen;
         sb->frozen = NULL;
@@ -552,7 +552,7 @@ static void frozen(struct box_sandbox *sb, const struct cella_err *err)
 
 static void on_frozen(void *context, const union keeper_packet *packet, int fd)
 {
-        struct box_sandbox *sb = context;
+        struct core_sandbox *sb = context;
         (void)fd;
         if (packet->type == KEEPER_FAILED) {
                 frozen(sb, &packet->failed.err);
@@ -570,7 +570,7 @@ static void on_frozen(void *context, const union keeper_packet *packet, int fd)
         frozen(sb, NULL);
 }
 
-void sandbox_freeze(struct box_sandbox *sb, bool freeze, void (*done)(void *, const struct cella_err *),
+void sandbox_freeze(struct core_sandbox *sb, bool freeze, void (*done)(void *, const struct cella_err *),
                     void *context)
 {
         struct cella_err err = {0};
@@ -597,10 +597,10 @@ static void nobody(void *context, const struct cella_err *err)
         (void)err;
 }
 
-static struct box_sandbox *find_lost(struct box *box)
+static struct core_sandbox *find_lost(struct core *core)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->engine_lost)
                         return sb;
         }
@@ -608,14 +608,14 @@ static struct box_sandbox *find_lost(struct box *box)
 }
 
 /* Others may come and go with each of them. */
-void sandbox_engine_lost(struct box *box, const struct cella_err *err)
+void sandbox_engine_lost(struct core *core, const struct cella_err *err)
 {
-        struct box_sandbox *sb;
-        list_each (at, &box->sandboxes, other) {
-                sb = list_entry(at, struct box_sandbox, link);
+        struct core_sandbox *sb;
+        list_each (at, &core->sandboxes, other) {
+                sb = list_entry(at, struct core_sandbox, link);
                 sb->engine_lost = sb->engine == ENGINE_DOCKER && sandbox_alive(sb);
         }
-        while ((sb = find_lost(box))) {
+        while ((sb = find_lost(core))) {
                 sb->engine_lost = false;
                 if (sb->state == SANDBOX_ENDING)
                         on_ended(sb, NULL, -1);
@@ -624,10 +624,10 @@ void sandbox_engine_lost(struct box *box, const struct cella_err *err)
         }
 }
 
-bool sandbox_engine_used(const struct box *box)
+bool sandbox_engine_used(const struct core *core)
 {
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->engine == ENGINE_DOCKER && sandbox_alive(sb))
                         return true;
         }
@@ -635,10 +635,10 @@ bool sandbox_engine_used(const struct box *box)
 }
 
 /* It may be one that is being removed.  Until the keeper has answered, no other may ask. */
-void sandbox_freeze_forget(struct box *box, const void *context)
+void sandbox_freeze_forget(struct core *core, const void *context)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->frozen && sb->frozen_context == context)
                         sb->frozen = nobody;
         }
@@ -646,10 +646,10 @@ void sandbox_freeze_forget(struct box *box, const void *context)
 
 /* The channel closes too, behind what init still had to say: that is the better messenger.  But it closes
  * before the last process is dead, and this comes after. */
-void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
+void sandbox_hear_keeper(struct core *core, const struct keeper_about *about)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->handle != about->sandbox || sb->engine != ENGINE_NATIVE || !sandbox_alive(sb))
                         continue;
                 sb->all_dead = true;
@@ -662,7 +662,7 @@ void sandbox_hear_keeper(struct box *box, const struct keeper_about *about)
         }
 }
 
-int sandbox_slot_take(struct box_sandbox *sb)
+int sandbox_slot_take(struct core_sandbox *sb)
 {
         for (unsigned i = 0; i < 4; i++)
                 if (~sb->slots[i]) {
@@ -673,7 +673,7 @@ int sandbox_slot_take(struct box_sandbox *sb)
         return -1;
 }
 
-void sandbox_slot_give(struct box_sandbox *sb, int slot)
+void sandbox_slot_give(struct core_sandbox *sb, int slot)
 {
         if (slot >= 0)
                 sb->slots[slot / 64] &= ~(UINT64_C(1) << (slot % 64));

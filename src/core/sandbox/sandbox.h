@@ -32,14 +32,14 @@ enum sandbox_state {
 
 struct task {
         struct list link; /* in the sandbox */
-        struct box_sandbox *sandbox;
+        struct core_sandbox *sandbox;
         /* Messages may be sent (init takes them when its walls stand).  May be NULL. */
         void (*on_channel)(struct task *task);
         /* Every wall stands.  May be NULL. */
         void (*on_ready)(struct task *task);
         /* It could not be made (err says why), or it died (err is NULL; its counters are the last).
          * The task is detached already. */
-        void (*on_lost)(struct task *task, struct box_sandbox *sandbox, const struct cella_err *err);
+        void (*on_lost)(struct task *task, struct core_sandbox *sandbox, const struct cella_err *err);
         /* Whether on_lost() has to wait until every process of the sandbox is dead.  May be NULL: it has not.
          */
         bool (*needs_deaths)(const struct task *task);
@@ -59,16 +59,16 @@ struct sandbox_process {
 
 struct sandbox_spec {
         const struct caller *caller;
-        enum box_scope scope;
+        enum sandbox_scope scope;
         bool one_shot; /* for a single execution */
         bool direct;   /* no sandbox at all: limits only, see wire/keeper.h; one_shot too */
         const char *session, *agent;
         struct cella_limits limits;
         uint32_t required;
-        enum box_workspace workspace;
+        enum workspace_access workspace;
         struct network network; /* borrowed */
         const json_t *asked;    /* the network that was asked for; NULL: whatever there is */
-        enum box_engine engine;
+        enum engine_choice engine;
         struct used_image *image; /* borrowed; NULL: host */
         bool image_asked;         /* it was asked for; else whatever there is */
         uint64_t ttl_ms;          /* 0: none */
@@ -76,21 +76,21 @@ struct sandbox_spec {
         json_t *metadata;         /* borrowed; NULL: none */
 };
 
-struct box_sandbox {
-        struct list link; /* in the box */
-        struct box *box;
+struct core_sandbox {
+        struct list link; /* in the core */
+        struct core *core;
         char id[ID_SIZE];
         char key[ID_SIZE];
         struct place place; /* in the queue */
         enum sandbox_state state;
-        enum box_scope scope;
+        enum sandbox_scope scope;
         bool one_shot, direct;
-        enum box_engine engine;
+        enum engine_choice engine;
         bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
         char session[129], agent[129];
         struct cella_limits limits;
         uint32_t required;
-        enum box_workspace workspace;
+        enum workspace_access workspace;
         struct network network;          /* that it was made with */
         char directory[KEEPER_NAME_MAX]; /* of the persistent workspace; "": none */
         char image_name[256];            /* "host", or what it was asked for by */
@@ -132,73 +132,73 @@ struct box_sandbox {
 };
 
 /* Allocates one with nothing filled in; for registry.c. */
-struct box_sandbox *sandbox_alloc(struct box *box);
+struct core_sandbox *sandbox_alloc(struct core *core);
 /* A new one, stopped: the first task starts it. */
-int sandbox_add(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                 struct cella_err *err);
 /* A new one like another of one_shot, made for the same caller. */
-int sandbox_add_like(const struct box_sandbox *other, struct box_sandbox **ret, struct cella_err *err);
+int sandbox_add_like(const struct core_sandbox *other, struct core_sandbox **ret, struct cella_err *err);
 /* One that was made ahead becomes this caller's. */
-void sandbox_adopt(struct box_sandbox *sandbox, const struct sandbox_spec *spec);
+void sandbox_adopt(struct core_sandbox *sandbox, const struct sandbox_spec *spec);
 /* By id; NULL if there is none, or this caller does not see it. */
-struct box_sandbox *sandbox_find(const struct box *box, const struct caller *caller, const char *id);
+struct core_sandbox *sandbox_find(const struct core *core, const struct caller *caller, const char *id);
 /* The one of this scope, made if there is none yet. */
-int sandbox_of_scope(struct box *box, const struct sandbox_spec *spec, struct box_sandbox **ret,
+int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                      struct cella_err *err);
 
-void sandbox_attach(struct box_sandbox *sandbox, struct task *task);
+void sandbox_attach(struct core_sandbox *sandbox, struct task *task);
 void sandbox_detach(struct task *task);
-void sandbox_touch(struct box_sandbox *sandbox); /* it was used */
+void sandbox_touch(struct core_sandbox *sandbox); /* it was used */
 
 /* Ends everything in it, and forgets it with its workspace. */
-void sandbox_remove(struct box_sandbox *sandbox);
+void sandbox_remove(struct core_sandbox *sandbox);
 /* Ends everything in it; workspace and name stay. */
-void sandbox_stop(struct box_sandbox *sandbox);
+void sandbox_stop(struct core_sandbox *sandbox);
 /* done(…, NULL) or with what went wrong; once, unless forgotten. */
-void sandbox_freeze(struct box_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
+void sandbox_freeze(struct core_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
                     void *context);
-void sandbox_freeze_forget(struct box *box, const void *context); /* done is not called any more */
+void sandbox_freeze_forget(struct core *core, const void *context); /* done is not called any more */
 /* While KEEPER_MADE of it is being answered: the files that came with it are its own.  NULL: it has none any
  * more. */
-void sandbox_lend(struct box_sandbox *sandbox, struct keeper_link *link);
+void sandbox_lend(struct core_sandbox *sandbox, struct keeper_link *link);
 /* What it has counted so far, with its CPU time or without, if that can be told at once. */
-bool sandbox_counted(const struct box_sandbox *sandbox, bool cpu, struct keeper_counted *ret);
+bool sandbox_counted(const struct core_sandbox *sandbox, bool cpu, struct keeper_counted *ret);
 /* The keeper's counters. */
-int sandbox_count(struct box_sandbox *sandbox, keeper_answer answer, void *context);
+int sandbox_count(struct core_sandbox *sandbox, keeper_answer answer, void *context);
 /* Asks who made it about it; answer NULL: none comes, or it does not matter. */
-int sandbox_ask(struct box_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
+int sandbox_ask(struct core_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
 /* No answer of the keeper or of the engine docker reaches this context any more. */
-void sandbox_ask_forget(struct box *box, const void *context);
+void sandbox_ask_forget(struct core *core, const void *context);
 /* For struct docker_events: every sandbox of the engine docker is lost; whether one of them is alive. */
-void sandbox_engine_lost(struct box *box, const struct cella_err *err);
-bool sandbox_engine_used(const struct box *box);
+void sandbox_engine_lost(struct core *core, const struct cella_err *err);
+bool sandbox_engine_used(const struct core *core);
 /* KEEPER_DIED. */
-void sandbox_hear_keeper(struct box *box, const struct keeper_about *about);
+void sandbox_hear_keeper(struct core *core, const struct keeper_about *about);
 
 /* The lowest number that no command of this sandbox has; -1: too many.  Give it back. */
-int sandbox_slot_take(struct box_sandbox *sandbox);
-void sandbox_slot_give(struct box_sandbox *sandbox, int slot);
+int sandbox_slot_take(struct core_sandbox *sandbox);
+void sandbox_slot_give(struct core_sandbox *sandbox, int slot);
 
 /* Whether there are processes of it, or the keeper still removes it. */
-bool sandbox_alive(const struct box_sandbox *sandbox);
+bool sandbox_alive(const struct core_sandbox *sandbox);
 /* Whether messages can be sent to its init, which lives as far as we know. */
-bool sandbox_takes_messages(const struct box_sandbox *sandbox);
+bool sandbox_takes_messages(const struct core_sandbox *sandbox);
 /* How many processes run in the background. */
-unsigned sandbox_processes_running(const struct box_sandbox *sandbox);
+unsigned sandbox_processes_running(const struct core_sandbox *sandbox);
 /* Whether it may be ended because another caller needs the room: nothing runs in it, it has no context and no
  * process, and the next use of its session, agent or shared scope starts it again with its files.  Never one
  * that a caller has created by POST /v1/sandboxes. */
-bool sandbox_reclaimable(const struct box_sandbox *sandbox);
-void sandbox_reclaim(struct box_sandbox *sandbox);
+bool sandbox_reclaimable(const struct core_sandbox *sandbox);
+void sandbox_reclaim(struct core_sandbox *sandbox);
 /* Ends idle and expired ones; removes workspaces that were kept long enough.  Not all: only those
  * with a time of their own, which is meant to the moment. */
-void sandbox_cleanup(struct box *box, bool all);
+void sandbox_cleanup(struct core *core, bool all);
 /* Whether a sandbox has this directory as its persistent workspace. */
-bool sandbox_has_workspace(const struct box *box, const char *directory);
+bool sandbox_has_workspace(const struct core *core, const char *directory);
 /* Brings back what was remembered, stopped. */
-int sandbox_restore_all(struct box *box, struct cella_err *err);
+int sandbox_restore_all(struct core *core, struct cella_err *err);
 /* Writes down what is needed to bring it back; nothing for one without a persistent workspace. */
-int sandbox_remember(const struct box_sandbox *sandbox, struct cella_err *err);
-json_t *sandbox_to_json(const struct box_sandbox *sandbox);
+int sandbox_remember(const struct core_sandbox *sandbox, struct cella_err *err);
+json_t *sandbox_to_json(const struct core_sandbox *sandbox);
 json_t *isolation_to_json(uint32_t walls, uint32_t missing);
-void sandbox_isolation(const struct box_sandbox *sandbox, struct cella_isolation *ret);
+void sandbox_isolation(const struct core_sandbox *sandbox, struct cella_isolation *ret);

@@ -12,24 +12,24 @@
 
 #define DEPTH_MAX 128 /* deeper trees are brought up, see empty() */
 
-static int open_root(const struct box *box)
+static int open_root(const struct core *core)
 {
         char path[KEEPER_PATH_MAX + 16];
-        snprintf(path, sizeof path, "%s/workspaces", box->directory);
+        snprintf(path, sizeof path, "%s/workspaces", core->directory);
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && mkdir(path, 0700) == 0)
                 fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
 }
 
-int workspace_make(const struct box *box, const char *name, struct cella_err *err)
+int workspace_make(const struct core *core, const char *name, struct cella_err *err)
 {
-        int root = open_root(box);
+        int root = open_root(core);
         int r = root < 0 ? root : mkdirat(root, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
         if (root >= 0)
                 close(root);
         return r < 0 ? err_set(err, r == -ENOSPC || r == -EDQUOT ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
-                               "cannot make a workspace in %.100s", box->directory)
+                               "cannot make a workspace in %.100s", core->directory)
                      : 0;
 }
 
@@ -99,30 +99,30 @@ static void removed(uv_work_t *work, int status)
         free(r);
 }
 
-void workspace_remove(struct box *box, const char *name)
+void workspace_remove(struct core *core, const char *name)
 {
         struct removal *r = calloc(1, sizeof *r);
-        keeper_link_drop(box->keeper, name); /* where it is a volume, what we have is its mark only */
+        keeper_link_drop(core->keeper, name); /* where it is a volume, what we have is its mark only */
         if (!r)
                 return; /* the next start sweeps it */
-        r->root = open_root(box);
+        r->root = open_root(core);
         r->work.data = r;
         memcpy(r->name, name, strnlen(name, sizeof r->name - 1));
-        if (r->root < 0 || uv_queue_work(box->loop, &r->work, do_remove, removed) < 0) {
+        if (r->root < 0 || uv_queue_work(core->loop, &r->work, do_remove, removed) < 0) {
                 if (r->root >= 0)
                         close(r->root);
                 free(r);
         }
 }
 
-void workspace_sweep(struct box *box, bool (*is_used)(const struct box *box, const char *name))
+void workspace_sweep(struct core *core, bool (*is_used)(const struct core *core, const char *name))
 {
-        int root = open_root(box);
+        int root = open_root(core);
         DIR *d = root < 0 ? NULL : fdopendir(root);
         if (!d)
                 return;
         for (struct dirent *e; (e = readdir(d));)
-                if (e->d_name[0] != '.' && strlen(e->d_name) < KEEPER_NAME_MAX && !is_used(box, e->d_name))
-                        workspace_remove(box, e->d_name);
+                if (e->d_name[0] != '.' && strlen(e->d_name) < KEEPER_NAME_MAX && !is_used(core, e->d_name))
+                        workspace_remove(core, e->d_name);
         closedir(d);
 }

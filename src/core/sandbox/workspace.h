@@ -5,8 +5,8 @@
 #pragma once
 #include "core/core.h"
 
-int workspace_make(const struct box *box, const char *name, struct cella_err *err);
+int workspace_make(const struct core *core, const char *name, struct cella_err *err);
 /* Removes it in a worker thread.  Failures are ignored: the next sweep finds what is left. */
-void workspace_remove(struct box *box, const char *name);
+void workspace_remove(struct core *core, const char *name);
 /* Removes those that is_used() does not know: left by a crash, or by a removal that did not end. */
-void workspace_sweep(struct box *box, bool (*is_used)(const struct box *box, const char *name));
+void workspace_sweep(struct core *core, bool (*is_used)(const struct core *core, const char *name));

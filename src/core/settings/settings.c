@@ -13,8 +13,8 @@
 
 #define DAY_MS INT64_C(86400000)
 
-static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum box_mode */
-static const char *const scan_words[] = {"off", "warn", "block", NULL};    /* by enum box_scan */
+static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum sandbox_mode */
+static const char *const scan_words[] = {"off", "warn", "block", NULL};    /* by enum scan_action */
 
 static int check_cluster(const json_t *value, const char *path, struct cella_err *err)
 {
@@ -356,16 +356,16 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         int r = network_check_settings(document, err);
         if (r < 0)
                 return r;
-        s.mode = (enum box_mode)word_index(mode_words, text(document, "mode"));
+        s.mode = (enum sandbox_mode)word_index(mode_words, text(document, "mode"));
         s.scan = json_is_true(json_object_get(scan, "enabled"))
-                         ? (enum box_scan)word_index(scan_words, text(scan, "action"))
+                         ? (enum scan_action)word_index(scan_words, text(scan, "action"))
                          : ACTION_OFF;
-        s.engine = (enum box_engine)word_index(engine_words, text(document, "engine"));
-        s.scope = (enum box_scope)word_index(scope_words, text(document, "scope"));
-        s.workspace = (enum box_workspace)word_index(workspace_words, text(document, "workspace"));
+        s.engine = (enum engine_choice)word_index(engine_words, text(document, "engine"));
+        s.scope = (enum sandbox_scope)word_index(scope_words, text(document, "scope"));
+        s.workspace = (enum workspace_access)word_index(workspace_words, text(document, "workspace"));
         s.workspace_root = text(document, "workspace_root");
         s.image = text(document, "image");
-        s.tier = (enum box_tier)tier_from_word(text(json_object_get(document, "network"), "tier"));
+        s.tier = (enum tier)tier_from_word(text(json_object_get(document, "network"), "tier"));
         cella_limits_default(&s.limits);
         limits_overlay(json_object_get(document, "limits"), &s.limits, NULL);
         s.sandboxes_max = (uint32_t)number(sandboxes, "max");

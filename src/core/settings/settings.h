@@ -13,14 +13,14 @@
 struct settings {
         json_t *document; /* all of it, defaults filled in */
         /* What is looked at often; strings point into the document. */
-        enum box_mode mode;
-        enum box_scan scan;
-        enum box_engine engine;
-        enum box_scope scope;
-        enum box_workspace workspace;
+        enum sandbox_mode mode;
+        enum scan_action scan;
+        enum engine_choice engine;
+        enum sandbox_scope scope;
+        enum workspace_access workspace;
         const char *workspace_root; /* NULL: none */
         const char *image;          /* of sandboxes that ask for none */
-        enum box_tier tier;
+        enum tier tier;
         struct cella_limits limits;
         uint32_t sandboxes_max;
         uint64_t idle_timeout_ms, cleanup_interval_ms, queue_timeout_ms, workspace_keep_ms;

@@ -1,16 +1,16 @@
 /* core/settings/words.h -- choices that settings, requests and keys have in common, and their names. */
 #pragma once
 
-enum box_scope { SCOPE_EXECUTION, SCOPE_SESSION, SCOPE_AGENT, SCOPE_SHARED };
-enum box_workspace { WORKSPACE_NONE, WORKSPACE_READ_ONLY, WORKSPACE_READ_WRITE };
-enum box_mode { MODE_ALL, MODE_SELECTIVE, MODE_OFF }; /* what runs in a sandbox */
-enum box_scan { ACTION_OFF, ACTION_WARN, ACTION_BLOCK };
-enum box_engine { ENGINE_NATIVE, ENGINE_DOCKER };
-enum box_tier { TIER_RESTRICTED, TIER_STANDARD, TIER_ELEVATED };
+enum sandbox_scope { SCOPE_EXECUTION, SCOPE_SESSION, SCOPE_AGENT, SCOPE_SHARED };
+enum workspace_access { WORKSPACE_NONE, WORKSPACE_READ_ONLY, WORKSPACE_READ_WRITE };
+enum sandbox_mode { MODE_ALL, MODE_SELECTIVE, MODE_OFF }; /* what runs in a sandbox */
+enum scan_action { ACTION_OFF, ACTION_WARN, ACTION_BLOCK };
+enum engine_choice { ENGINE_NATIVE, ENGINE_DOCKER };
+enum tier { TIER_RESTRICTED, TIER_STANDARD, TIER_ELEVATED };
 
-extern const char *const scope_words[];     /* by enum box_scope, NULL at the end */
-extern const char *const workspace_words[]; /* by enum box_workspace */
-extern const char *const engine_words[];    /* by enum box_engine */
+extern const char *const scope_words[];     /* by enum sandbox_scope, NULL at the end */
+extern const char *const workspace_words[]; /* by enum workspace_access */
+extern const char *const engine_words[];    /* by enum engine_choice */
 extern const char *const transport_words[]; /* by enum docker_transport */
 extern const char *const tier_words[];      /* the last two are other names: see tier_from_word() */
 

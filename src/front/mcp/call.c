@@ -203,7 +203,7 @@ void mcp_tools_call(struct mcp_request *request)
         }
         c->request = request;
         c->token = token_of(request);
-        const struct tool_options options = {.box = request->mcp->box,
+        const struct tool_options options = {.core = request->mcp->core,
                                              .caller = &request->caller,
                                              .images_apart = true,
                                              .events = c->token ? &loud : &quiet,

@@ -42,7 +42,7 @@ static void refuse_err(struct call *call, const json_t *id, const struct cella_e
 {
         char seconds[16];
         if (err->kind == CELLA_OVER_CAPACITY) {
-                snprintf(seconds, sizeof seconds, "%u", queue_retry_after_s(call->box));
+                snprintf(seconds, sizeof seconds, "%u", queue_retry_after_s(call->core));
                 http_add_header(call->request, "Retry-After", seconds);
         }
         refuse(call, api_status(err->kind), id, RPC_INTERNAL,

@@ -288,11 +288,11 @@ int mcp_new(struct api *api, struct mcp **ret, struct cella_err *err)
         if (!mcp)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "mcp");
         mcp->api = api;
-        mcp->box = api->box;
+        mcp->core = api->core;
         list_init(&mcp->sessions);
         list_init(&mcp->exchanges);
         list_init(&mcp->listeners);
-        uv_timer_init(api->box->loop, &mcp->tick);
+        uv_timer_init(api->core->loop, &mcp->tick);
         mcp->tick.data = mcp;
         *ret = mcp;
         return 0;

@@ -41,7 +41,7 @@ int mcp_level_find(const char *name);
 
 struct mcp {
         struct api *api;
-        struct box *box;
+        struct core *core;
         struct list sessions, exchanges;
         unsigned n_sessions;
         struct list listeners; /* struct mcp_request of subscriptions/listen */

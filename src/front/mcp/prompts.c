@@ -45,8 +45,8 @@ static void add(json_t *values, const char *value, const char *begun)
 
 static void add_sandboxes(const struct mcp_request *request, json_t *values, const char *begun)
 {
-        list_each (at, &request->mcp->box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &request->mcp->core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!sb->one_shot && !sb->removing && caller_sees(&request->caller, sb->key))
                         add(values, sb->id, begun);
         }

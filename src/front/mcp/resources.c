@@ -27,7 +27,7 @@ struct lookup {
         char *uri;
         /* A file: */
         struct bytes *bytes;
-        struct box_sandbox *sandbox;
+        struct core_sandbox *sandbox;
         char *path;
         /* The log: */
         struct log_job job;
@@ -81,7 +81,7 @@ static void look(struct log_job *job)
         if (atomic_load(&l->api->ending)) {
                 l->r = err_say(&l->err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
         } else {
-                audit_flush(l->api->box->audit);
+                audit_flush(l->api->core->audit);
                 l->r = l->id[0] ? audit_get(l->api->reader, l->id, &l->found, &l->err)
                                 : audit_list(l->api->reader, &l->filter, &l->found, &l->err);
         }
@@ -143,8 +143,8 @@ static void add_sandboxes(const struct mcp_request *request, json_t *list)
 {
         if (!(request->caller.capabilities & MAY_FILES) && !request->caller.owner)
                 return;
-        list_each (at, &request->mcp->box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &request->mcp->core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->one_shot || sb->removing || !caller_sees(&request->caller, sb->key))
                         continue;
                 json_array_append_new(
@@ -345,7 +345,7 @@ static void on_file(void *context, struct bytes *b, const struct cella_err *err)
         struct cella_err large = {0};
         if (err && err->num == -EISDIR) {
                 /* By id: the sandbox may have been removed. */
-                l->sandbox = sandbox_find(l->request->mcp->box, &l->request->caller, l->id);
+                l->sandbox = sandbox_find(l->request->mcp->core, &l->request->caller, l->id);
                 if (l->sandbox)
                         read_directory(l);
                 else
@@ -417,7 +417,7 @@ static void read_sandbox(struct mcp_request *request, const char *uri)
         }
         if (len < sizeof name)
                 memcpy(name, id, len);
-        struct box_sandbox *sb = sandbox_find(request->mcp->box, &request->caller, name);
+        struct core_sandbox *sb = sandbox_find(request->mcp->core, &request->caller, name);
         const char *path = strncmp(id + len, "/files", 6) == 0 ? id + len + 6 : NULL;
         if (!sb || !path || (*path && *path != '/')) {
                 not_found(request, uri);

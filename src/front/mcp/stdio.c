@@ -324,7 +324,7 @@ int mcp_stdio_start(struct mcp *mcp, int fd, struct cella_err *err)
         s->mcp = mcp;
         session_init(&s->session, mcp);
         caller_owner(&s->caller);
-        uv_pipe_init(mcp->box->loop, &s->pipe, 0);
+        uv_pipe_init(mcp->core->loop, &s->pipe, 0);
         s->pipe.data = s;
         int r = uv_pipe_open(&s->pipe, fd);
         if (r == 0)

@@ -13,56 +13,56 @@
 #include "front/rest/rest.h"
 #include "front/routes.h"
 
-static bool can_run(const struct box *box)
+static bool can_run(const struct core *core)
 {
-        return box->probed && box->unable.kind == CELLA_OK && !box->stopping;
+        return core->probed && core->unable.kind == CELLA_OK && !core->stopping;
 }
 
 void rest_healthz(struct call *call, json_t *body)
 {
-        struct cella_err err = call->box->unable;
+        struct cella_err err = call->core->unable;
         (void)body;
-        if (can_run(call->box)) {
+        if (can_run(call->core)) {
                 api_reply(call, 200, json_pack("{s:s}", "status", "ok"));
                 return;
         }
-        if (call->box->stopping)
+        if (call->core->stopping)
                 err_say(&err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
-        else if (!call->box->probed)
+        else if (!call->core->probed)
                 err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EAGAIN, "the daemon is starting");
         json_t *o = api_error(call, &err);
         json_object_set_new(o, "status", json_string("unavailable"));
         api_reply(call, 503, o);
 }
 
-static json_t *native_engine(const struct box *box)
+static json_t *native_engine(const struct core *core)
 {
-        json_t *o = isolation_to_json(box->walls, box->missing);
+        json_t *o = isolation_to_json(core->walls, core->missing);
         json_object_del(o, "engine");
-        json_object_set_new(o, "available", json_boolean(can_run(box)));
-        if (!can_run(box)) {
-                json_object_set_new(o, "reason", json_string(box->unable.msg));
-                json_object_set_new(o, "hint", json_string(box->unable.hint));
+        json_object_set_new(o, "available", json_boolean(can_run(core)));
+        if (!can_run(core)) {
+                json_object_set_new(o, "reason", json_string(core->unable.msg));
+                json_object_set_new(o, "hint", json_string(core->unable.hint));
         }
         return o;
 }
 
-static json_t *disk(const struct box *box)
+static json_t *disk(const struct core *core)
 {
         struct statvfs fs;
-        if (statvfs(box->directory, &fs) < 0)
+        if (statvfs(core->directory, &fs) < 0)
                 return json_null();
         return json_pack("{s:I, s:I}", "free_bytes", (json_int_t)fs.f_bavail * (json_int_t)fs.f_frsize,
                          "total_bytes", (json_int_t)fs.f_blocks * (json_int_t)fs.f_frsize);
 }
 
-static json_t *sandbox_counts(const struct box *box, const struct caller *caller)
+static json_t *sandbox_counts(const struct core *core, const struct caller *caller)
 {
         const bool all = caller_sees_counters(caller);
-        const unsigned waiting = all ? box->waiting : queue_waiting_of(box, caller->key);
+        const unsigned waiting = all ? core->waiting : queue_waiting_of(core, caller->key);
         unsigned states[SANDBOX_STATES] = {0};
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!sb->place.ahead &&
                     (all || caller_sees(caller, sb->key))) /* sandboxes made ahead belong to pools */
                         states[sb->state]++;
@@ -70,20 +70,20 @@ static json_t *sandbox_counts(const struct box *box, const struct caller *caller
         return json_pack("{s:i, s:i, s:i, s:i, s:i}", "running",
                          (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
                          (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED], "waiting",
-                         (int)waiting, "max", (int)box->settings.sandboxes_max);
+                         (int)waiting, "max", (int)core->settings.sandboxes_max);
 }
 
-json_t *rest_health_json(const struct box *box, const struct caller *caller)
+json_t *rest_health_json(const struct core *core, const struct caller *caller)
 {
-        json_t *images = rest_images_json(box);
+        json_t *images = rest_images_json(core);
         json_t *o = json_pack("{s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:I}", "status",
-                              can_run(box) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
-                              "native", native_engine(box), "docker", docker_to_json(box->docker), "pools",
-                              pools_to_json(box, caller), "images", images, "sandboxes",
-                              sandbox_counts(box, caller), "uptime_ms",
-                              (json_int_t)((clock_us() - box->started_us) / 1000));
+                              can_run(core) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
+                              "native", native_engine(core), "docker", docker_to_json(core->docker), "pools",
+                              pools_to_json(core, caller), "images", images, "sandboxes",
+                              sandbox_counts(core, caller), "uptime_ms",
+                              (json_int_t)((clock_us() - core->started_us) / 1000));
         if (caller_sees_counters(caller))
-                json_object_set_new(o, "disk", disk(box));
+                json_object_set_new(o, "disk", disk(core));
         else
                 json_object_del(images, "jobs"); /* pulls of other keys */
         return o;
@@ -92,28 +92,28 @@ json_t *rest_health_json(const struct box *box, const struct caller *caller)
 static void docker_told(void *context)
 {
         struct call *call = context;
-        api_reply(call, 200, rest_health_json(call->box, &call->caller));
+        api_reply(call, 200, rest_health_json(call->core, &call->caller));
 }
 
 static void health_gone(struct http_request *request, void *context)
 {
         struct call *call = context;
         (void)request;
-        docker_forget(call->box->docker, call);
+        docker_forget(call->core->docker, call);
 }
 
 void rest_health(struct call *call, json_t *body)
 {
         (void)body;
         http_on_gone(call->request, health_gone, call);
-        if (docker_look(call->box->docker, docker_told, call) == 1)
+        if (docker_look(call->core->docker, docker_told, call) == 1)
                 docker_told(call);
 }
 
 void rest_pools(struct call *call, json_t *body)
 {
         (void)body;
-        api_reply(call, 200, json_pack("{s:o}", "pools", pools_to_json(call->box, &call->caller)));
+        api_reply(call, 200, json_pack("{s:o}", "pools", pools_to_json(call->core, &call->caller)));
 }
 
 void rest_openapi(struct call *call, json_t *body)
@@ -131,7 +131,7 @@ void rest_key_list(struct call *call, json_t *body)
         struct cella_err err = {0};
         json_t *list = NULL;
         (void)body;
-        if (state_key_list(call->box->state, &list, &err) < 0)
+        if (state_key_list(call->core->state, &list, &err) < 0)
                 api_reply_err(call, &err);
         else
                 api_reply(call, 200, json_pack("{s:o}", "keys", list));
@@ -140,7 +140,7 @@ void rest_key_list(struct call *call, json_t *body)
 /* NULL for the owner, who may use all of them. */
 static json_t *own_secrets(const struct call *call)
 {
-        return call->caller.owner ? NULL : state_key_secrets(call->box->state, call->caller.key);
+        return call->caller.owner ? NULL : state_key_secrets(call->core->state, call->caller.key);
 }
 
 void rest_key_add(struct call *call, json_t *body)
@@ -149,7 +149,7 @@ void rest_key_add(struct call *call, json_t *body)
         char id[ID_SIZE], secret[STATE_SECRET_SIZE];
         json_t *about = schema_fill(key_fields(), body), *secrets = own_secrets(call);
         if (grant_key(&call->caller, secrets, about, &err) < 0 ||
-            state_key_add(call->box->state, about, id, secret, &err) < 0) {
+            state_key_add(call->core->state, about, id, secret, &err) < 0) {
                 api_reply_err(call, &err);
         } else {
                 json_object_set_new(about, "id", json_string(id));
@@ -169,7 +169,7 @@ static json_t *key_about(struct call *call, const char *id)
         struct cella_err err = {0};
         json_t *list = NULL, *about = NULL, *key;
         size_t i;
-        if (state_key_list(call->box->state, &list, &err) < 0)
+        if (state_key_list(call->core->state, &list, &err) < 0)
                 return NULL;
         json_array_foreach (list, i, key) {
                 const char *its = json_string_value(json_object_get(key, "id"));
@@ -186,7 +186,7 @@ static int check_removal(struct call *call, const json_t *about, struct cella_er
         json_t *secrets = own_secrets(call);
         int r = grant_key_removal(&call->caller, secrets, about, err);
         json_decref(secrets);
-        if (r == 0 && !call->caller.owner && state_key_count(call->box->state) == 1) {
+        if (r == 0 && !call->caller.owner && state_key_count(call->core->state) == 1) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: this is the last key");
                 return err_hint(err, "without keys no request on loopback needs one: only the daemon's owner "
                                      "may remove the last, on the Unix socket");
@@ -202,7 +202,7 @@ void rest_key_remove(struct call *call, json_t *body)
         int r = about ? check_removal(call, about, &err) : -ENOENT;
         (void)body;
         if (r == 0)
-                r = state_key_remove(call->box->state, id, &err);
+                r = state_key_remove(call->core->state, id, &err);
         json_decref(about);
         if (r == -ENOENT)
                 err_say(&err, CELLA_NOT_FOUND, r, "no key '%.40s'", id);

@@ -82,7 +82,7 @@ const struct field *context_run_fields(void)
 /* The context in the path; answers 404 itself if there is none. */
 static struct context *find(struct call *call)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct context *c = sb ? context_find(sb, http_param(call->request, 1)) : NULL;
         struct cella_err err = {0};
         if (sb && !c) {
@@ -149,11 +149,11 @@ static void start(struct call *call, struct context *c, bool made)
 
 void rest_context_create(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct context *c = NULL;
         struct cella_err err = {0};
         const char *runtime =
-                runtime_standard(call->box, json_string_value(json_object_get(body, "runtime")));
+                runtime_standard(call->core, json_string_value(json_object_get(body, "runtime")));
         int r = sb ? context_new(sb, runtime, &c, &err) : 0;
         json_decref(body);
         if (!sb)
@@ -176,7 +176,7 @@ void rest_context_restart(struct call *call, json_t *body)
 
 void rest_context_list(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         (void)body;
         if (!sb)
                 return;
@@ -364,7 +364,7 @@ static void on_scanned(void *context, int r, const struct scan_report *report)
         struct cella_err err = {0};
         http_on_gone(running->call->request, NULL, NULL);
         running->scan = NULL;
-        r = exec_request_decide(running->call->box, &running->request, r, report, &err);
+        r = exec_request_decide(running->call->core, &running->request, r, report, &err);
         run_scanned(running, r, &err);
 }
 
@@ -392,7 +392,7 @@ void rest_context_run(struct call *call, json_t *body)
         r->streams = api_wants_events(call);
         r->detach = r->request.detach;
         r->base64 = r->request.base64;
-        e = exec_request_scan_first(call->box, &r->request, on_scanned, r, &r->scan, &err);
+        e = exec_request_scan_first(call->core, &r->request, on_scanned, r, &r->scan, &err);
         if (e == 0)
                 http_on_gone(call->request, run_gone, r);
         else

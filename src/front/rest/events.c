@@ -38,7 +38,7 @@ static void watcher_free(struct watcher *w)
         if (--e->n > 0)
                 return;
         uv_timer_stop(&e->timer);
-        e->api->box->watch = (struct box_watch){0};
+        e->api->core->watch = (struct core_watch){0};
         free(e->samples);
         e->samples = NULL;
         e->n_samples = 0;
@@ -66,7 +66,7 @@ static void drop(struct watcher *w, bool in_order)
 
 /* ---- what happens ---- */
 
-static void on_sandbox_gone(const struct box_sandbox *sb, void *context)
+static void on_sandbox_gone(const struct core_sandbox *sb, void *context)
 {
         struct events *e = context;
         if (sb->one_shot || sb->place.ahead || sb->told == 0)
@@ -117,8 +117,8 @@ static void ask_usage(struct events *e)
         unsigned at_one = 0, n = 0, all = 0;
         for (unsigned i = 0; i < USAGE_MAX; i++)
                 e->asked[i].known = false;
-        list_each (at, &e->api->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &e->api->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->one_shot || sb->place.ahead || sb->removing || !sb->handle || !sb->counted ||
                     !sandbox_alive(sb))
                         continue;
@@ -143,15 +143,15 @@ static void on_looked(void *context)
 static void look_for_docker(struct events *e)
 {
         if (!e->looking)
-                e->looking = docker_look(e->api->box->docker, on_looked, e) == 0;
+                e->looking = docker_look(e->api->core->docker, on_looked, e) == 0;
 }
 
 /* ---- the timer ---- */
 
 static void tell_changes(struct events *e)
 {
-        list_each (at, &e->api->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &e->api->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->one_shot || sb->place.ahead)
                         continue;
                 uint64_t look = events_look_of(sb);
@@ -187,7 +187,7 @@ static bool has_room(struct watcher *w)
 
 static bool may_stay(const struct watcher *w)
 {
-        return auth_may_stay(w->call->box, &w->call->caller, http_peer(w->call->request)->local);
+        return auth_may_stay(w->call->core, &w->call->caller, http_peer(w->call->request)->local);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -197,7 +197,7 @@ static void on_tick(uv_timer_t *timer)
         tell_changes(e);
         list_each (at, &e->watchers, other) {
                 struct watcher *w = list_entry(at, struct watcher, link);
-                if (e->api->box->stopping || (second && !may_stay(w))) {
+                if (e->api->core->stopping || (second && !may_stay(w))) {
                         drop(w, true);
                 } else if (has_room(w)) {
                         events_tell_executions(w);
@@ -261,7 +261,7 @@ static int events_make(struct api *api, struct cella_err *err)
                 e->api = api;
                 list_init(&e->watchers);
                 e->timer.data = e;
-                uv_timer_init(api->box->loop, &e->timer);
+                uv_timer_init(api->core->loop, &e->timer);
                 api->events = e;
         }
         if (!e->samples && !(e->samples = calloc(SAMPLES_MAX, sizeof *e->samples)))
@@ -275,9 +275,9 @@ static void begin_watching(struct events *e)
         e->second_us = clock_us();
         e->n_samples = 0;
         e->n_ended = 0;
-        e->api->box->watch = (struct box_watch){on_sandbox_gone, on_recorded, e};
-        list_each (at, &e->api->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        e->api->core->watch = (struct core_watch){on_sandbox_gone, on_recorded, e};
+        list_each (at, &e->api->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 sb->told = events_look_of(sb);
         }
         uv_timer_start(&e->timer, on_tick, TICK_MS, TICK_MS);
@@ -331,8 +331,8 @@ struct events *events_free(struct events *e)
         if (!e)
                 return NULL;
         for (unsigned i = 0; i < USAGE_MAX; i++)
-                sandbox_ask_forget(e->api->box, &e->asked[i]);
-        docker_forget(e->api->box->docker, e);
+                sandbox_ask_forget(e->api->core, &e->asked[i]);
+        docker_forget(e->api->core->docker, e);
         uv_timer_stop(&e->timer);
         free(e->samples);
         free(e);

@@ -50,10 +50,10 @@ struct events {
 };
 
 /* events_tell.c */
-bool events_shows(const struct box_sandbox *sb, const struct caller *caller);
+bool events_shows(const struct core_sandbox *sb, const struct caller *caller);
 /* Changes whenever something that is shown of the sandbox changes; never 0. */
-uint64_t events_look_of(const struct box_sandbox *sb);
-void events_tell_sandbox(struct watcher *w, const struct box_sandbox *sb);
+uint64_t events_look_of(const struct core_sandbox *sb);
+void events_tell_sandbox(struct watcher *w, const struct core_sandbox *sb);
 void events_tell_sandboxes(struct watcher *w);
 void events_tell_snapshot(const struct events *e, struct watcher *w);
 void events_tell_usage(const struct events *e, struct watcher *w);

@@ -12,12 +12,12 @@
 
 #define SHOWN_MAX 300 /* sandboxes in a list */
 
-bool events_shows(const struct box_sandbox *sb, const struct caller *caller)
+bool events_shows(const struct core_sandbox *sb, const struct caller *caller)
 {
         return !sb->one_shot && !sb->place.ahead && !sb->removing && caller_sees(caller, sb->key);
 }
 
-uint64_t events_look_of(const struct box_sandbox *sb)
+uint64_t events_look_of(const struct core_sandbox *sb)
 {
         uint64_t parts[] = {(uint64_t)sb->state, sb->executions, sandbox_processes_running(sb),
                             (uint64_t)sb->expires_ms, sb->removing},
@@ -27,7 +27,7 @@ uint64_t events_look_of(const struct box_sandbox *sb)
         return look | 1;
 }
 
-static json_t *sandbox_row(const struct box_sandbox *sb)
+static json_t *sandbox_row(const struct core_sandbox *sb)
 {
         json_t *o = sandbox_to_json(sb);
         json_object_del(o, "metadata"); /* text of any length */
@@ -36,7 +36,7 @@ static json_t *sandbox_row(const struct box_sandbox *sb)
         return o;
 }
 
-void events_tell_sandbox(struct watcher *w, const struct box_sandbox *sb)
+void events_tell_sandbox(struct watcher *w, const struct core_sandbox *sb)
 {
         sse_event(&w->sse, "sandbox", sandbox_row(sb));
 }
@@ -45,8 +45,8 @@ void events_tell_sandboxes(struct watcher *w)
 {
         json_t *list = json_array();
         unsigned left_out = 0;
-        list_each (at, &w->call->box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &w->call->core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!events_shows(sb, &w->call->caller))
                         continue;
                 if (json_array_size(list) < SHOWN_MAX)
@@ -88,7 +88,7 @@ static json_t *rates(const struct events *e, const struct watcher *w)
 static unsigned running(const struct watcher *w)
 {
         unsigned n = 0;
-        list_each (at, &w->call->box->executions, other) {
+        list_each (at, &w->call->core->executions, other) {
                 const struct execution *ex = list_entry(at, struct execution, link);
                 n += w->counts || !strcmp(ex->key, w->call->caller.key);
         }
@@ -128,19 +128,19 @@ void events_tell_snapshot(const struct events *e, struct watcher *w)
         json_int_t total, available;
         json_t *rate = rates(e, w);
         const struct caller *caller = &w->call->caller;
-        const struct box *box = w->call->box;
+        const struct core *core = w->call->core;
         const bool all = w->counts;
         host_memory(&total, &available);
         json_object_set_new(rate, "running", json_integer(running(w)));
         json_object_set_new(rate, "waiting",
-                            json_integer(all ? box->waiting : queue_waiting_of(box, caller->key)));
+                            json_integer(all ? core->waiting : queue_waiting_of(core, caller->key)));
         json_t *memory = json_pack("{s:o, s:o, s:o}", "server_bytes",
                                    all ? json_integer(resident_bytes()) : json_null(), "total_bytes",
                                    !all || total < 0 ? json_null() : json_integer(total), "available_bytes",
                                    !all || available < 0 ? json_null() : json_integer(available));
         sse_event(&w->sse, "snapshot",
-                  json_pack("{s:o, s:o, s:o, s:o}", "time", box_time(box_now_ms()), "health",
-                            rest_health_json(box, caller), "rates", rate, "memory", memory));
+                  json_pack("{s:o, s:o, s:o, s:o}", "time", core_time(core_now_ms()), "health",
+                            rest_health_json(core, caller), "rates", rate, "memory", memory));
 }
 
 void events_tell_usage(const struct events *e, struct watcher *w)

@@ -136,7 +136,7 @@ static void on_refused(struct submission *submission, const struct cella_err *er
 }
 
 /* sandbox: NULL if the request says which. */
-static void run(struct call *call, struct box_sandbox *sandbox, json_t *body)
+static void run(struct call *call, struct core_sandbox *sandbox, json_t *body)
 {
         static const struct submission_events events = {on_accepted, on_refused};
         struct cella_err err = {0};
@@ -150,7 +150,7 @@ static void run(struct call *call, struct box_sandbox *sandbox, json_t *body)
         struct submission *s = &r->submission;
         r->call = call;
         r->streams = api_wants_events(call);
-        *s = (struct submission){.box = call->box,
+        *s = (struct submission){.core = call->core,
                                  .caller = &call->caller,
                                  .sandbox = sandbox,
                                  .kind = r->streams ? EXECUTION_STREAMED : EXECUTION_PLAIN,
@@ -164,7 +164,7 @@ static void run(struct call *call, struct box_sandbox *sandbox, json_t *body)
         }
         r->detach = s->request.detach;
         r->base64 = s->request.base64;
-        s->request.list_files |= !sandbox && exec_request_scope(call->box, &s->request) == SCOPE_EXECUTION;
+        s->request.list_files |= !sandbox && exec_request_scope(call->core, &s->request) == SCOPE_EXECUTION;
         http_on_gone(call->request, on_gone, r);
         submission_start(s);
 }
@@ -176,7 +176,7 @@ void rest_exec(struct call *call, json_t *body)
 
 void rest_sandbox_exec(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         if (sb)
                 run(call, sb, body);
         else

@@ -32,7 +32,7 @@ struct query {
 /* 1: there is more to search, and other jobs go first. */
 static int verify_some(struct query *q)
 {
-        int r = q->verifier ? 0 : audit_verifier_new(q->api->box->directory, &q->verifier, &q->err);
+        int r = q->verifier ? 0 : audit_verifier_new(q->api->core->directory, &q->verifier, &q->err);
         return r < 0 ? r : audit_verifier_go_on(q->verifier, SLICE_US, &q->result, &q->err);
 }
 
@@ -45,7 +45,7 @@ static void look(struct log_job *job)
                 uv_mutex_unlock(&q->api->reader_lock);
                 return;
         }
-        audit_flush(q->api->box->audit); /* rows of executions that ended just now are still being written */
+        audit_flush(q->api->core->audit); /* rows of executions that ended just now are still being written */
         switch (q->kind) {
         case QUERY_LIST:
                 q->r = audit_list(q->api->reader, &q->filter.audit, &q->result, &q->err);
@@ -137,7 +137,7 @@ static void send_off(struct query *q)
 {
         struct call *call = q->call;
         struct cella_err err = {0};
-        executions_settle(q->api->box); /* an execution that was reported as ended must be found */
+        executions_settle(q->api->core); /* an execution that was reported as ended must be found */
         http_on_gone(call->request, on_gone, q);
         if (log_queue_add(q->api, &q->job, &err) < 0) {
                 http_on_gone(call->request, NULL, NULL);
@@ -182,13 +182,13 @@ static void add_context_run(struct context_run *run, void *what)
 static json_t *running_list(const struct call *call, const struct query *q)
 {
         json_t *list = json_array();
-        list_each (at, &call->box->executions, other) {
+        list_each (at, &call->core->executions, other) {
                 struct execution *ex = list_entry(at, struct execution, link);
                 if (is_wanted(q, ex))
                         json_array_insert_new(list, 0, execution_to_json(ex));
         }
         struct wanted wanted = {q, list};
-        context_run_each(call->box, add_context_run, &wanted);
+        context_run_each(call->core, add_context_run, &wanted);
         return list;
 }
 
@@ -226,8 +226,8 @@ static void look_up(struct call *call, int kind)
 
 void rest_execution_get(struct call *call, json_t *body)
 {
-        struct execution *ex = execution_find(call->box, &call->caller, http_param(call->request, 0));
-        struct context_run *run = context_run_find(call->box, &call->caller, http_param(call->request, 0));
+        struct execution *ex = execution_find(call->core, &call->caller, http_param(call->request, 0));
+        struct context_run *run = context_run_find(call->core, &call->caller, http_param(call->request, 0));
         (void)body;
         if (ex || run)
                 api_reply(call, 200, ex ? execution_to_json(ex) : context_run_to_json(run));
@@ -237,8 +237,8 @@ void rest_execution_get(struct call *call, json_t *body)
 
 void rest_execution_cancel(struct call *call, json_t *body)
 {
-        struct execution *ex = execution_find(call->box, &call->caller, http_param(call->request, 0));
-        struct context_run *run = context_run_find(call->box, &call->caller, http_param(call->request, 0));
+        struct execution *ex = execution_find(call->core, &call->caller, http_param(call->request, 0));
+        struct context_run *run = context_run_find(call->core, &call->caller, http_param(call->request, 0));
         (void)body;
         if (!ex && !run) {
                 look_up(call, QUERY_CANCELLED);

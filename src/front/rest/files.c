@@ -50,7 +50,7 @@ json_t *file_stat_to_json(const struct init_stat *st, const char *key, const cha
         snprintf(mode, sizeof mode, "%04o", st->mode & 07777);
         return json_pack("{s:o, s:s, s:I, s:s, s:o}", key, safe_string(name, name_len), "type",
                          file_type(st->mode), "bytes", (json_int_t)st->bytes, "mode", mode, "modified",
-                         box_time(st->modified_ns / 1000000));
+                         core_time(st->modified_ns / 1000000));
 }
 
 /* ---- operations that have one short result ---- */
@@ -117,8 +117,8 @@ static void on_end(struct operation *op, const struct cella_err *err, void *cont
 
 static const struct operation_events simple_events = {.on_data = on_data, .on_end = on_end};
 
-static void start(struct simple *s, struct box_sandbox *sb, const struct init_operate *what, const char *path,
-                  const char *path2)
+static void start(struct simple *s, struct core_sandbox *sb, const struct init_operate *what,
+                  const char *path, const char *path2)
 {
         struct cella_err err = {0};
         http_on_gone(s->call->request, on_gone, s);
@@ -188,7 +188,7 @@ static void stat_done(struct simple *s, const struct cella_err *err)
 void file_reply_stat(struct call *call, const char *path, int status)
 {
         const struct init_operate what = {.operation = INIT_STAT};
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct simple *s = sb ? simple_new(call, path, 8192, stat_done) : NULL;
         if (!s)
                 return;
@@ -242,7 +242,7 @@ static void changed(struct simple *s, const struct cella_err *err)
 static void change(struct call *call, const struct init_operate *what, const char *from, const char *to,
                    int status)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct simple *s = sb ? simple_new(call, to ? to : from, 0, changed) : NULL;
         if (!s)
                 return;
@@ -361,7 +361,7 @@ static void list_done(struct simple *s, const struct cella_err *err)
 void file_list(struct call *call, const char *path)
 {
         const struct init_operate what = {.operation = INIT_READ_DIR, .length = ENTRIES_MAX};
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct simple *s =
                 sb ? simple_new(call, path, ENTRIES_MAX * (sizeof(struct init_stat) + 256), list_done) : NULL;
         if (s)

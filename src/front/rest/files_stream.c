@@ -79,7 +79,7 @@ static struct transfer *transfer_new(struct call *call, const char *path)
 static void begin(struct transfer *t, const struct init_operate *what, const struct operation_events *events)
 {
         struct cella_err err = {0};
-        struct box_sandbox *sb = api_sandbox(t->call);
+        struct core_sandbox *sb = api_sandbox(t->call);
         if (!sb) {
                 transfer_free(t);
         } else if (operation_new(sb, what, t->path, NULL, events, t, &t->operation, &err) < 0) {
@@ -342,8 +342,8 @@ static void on_watched_end(struct operation *op, const struct cella_err *err, vo
         sse_begin(&t->sse, t->call, false);
         http_on_gone(t->call->request, on_watch_gone, t);
         http_on_room(t->call->request, on_room, t);
-        struct box_sandbox *sb =
-                sandbox_find(t->call->box, &t->call->caller, http_param(t->call->request, 0));
+        struct core_sandbox *sb =
+                sandbox_find(t->call->core, &t->call->caller, http_param(t->call->request, 0));
         struct cella_err bad = {0};
         if (!sb || operation_new(sb, &what, t->path, NULL, &watch_events, t, &t->operation, &bad) < 0) {
                 on_watch_end(NULL, &bad, t);
@@ -530,7 +530,7 @@ static void on_existed_end(struct operation *op, const struct cella_err *err, vo
         }
         what.length = http_body_length(t->call->request);
         struct http_request *request = t->call->request;
-        struct box_sandbox *sb = api_sandbox(t->call);
+        struct core_sandbox *sb = api_sandbox(t->call);
         struct cella_err bad = {0};
         if (!sb) {
                 transfer_free(t);
@@ -597,7 +597,7 @@ void rest_archive_put(struct call *call, json_t *body)
         const struct init_operate what = {.operation = INIT_UNTAR, .length = ~UINT64_C(0), .mode = 0755};
         const char *path = file_path(call, NULL, "path");
         struct transfer *t = path ? transfer_new(call, path) : NULL;
-        struct box_sandbox *sb = t ? api_sandbox(call) : NULL;
+        struct core_sandbox *sb = t ? api_sandbox(call) : NULL;
         struct cella_err err = {0};
         (void)body;
         if (!t)

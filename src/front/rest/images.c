@@ -62,7 +62,7 @@ void rest_image_list(struct call *call, json_t *body)
         const struct image_shelf *shelf;
         struct text t;
         (void)body;
-        if (images_all(call->box, &shelf, &err) < 0) {
+        if (images_all(call->core, &shelf, &err) < 0) {
                 api_reply_err(call, &err);
                 return;
         }
@@ -79,8 +79,8 @@ void rest_image_list(struct call *call, json_t *body)
 
 static int find(struct call *call, const char *name, struct image **ret, struct cella_err *err)
 {
-        int r = image_find(call->box->store, name, ret, err);
-        return r < 0 ? r : image_load_names(call->box->store, *ret, err);
+        int r = image_find(call->core->store, name, ret, err);
+        return r < 0 ? r : image_load_names(call->core->store, *ret, err);
 }
 
 void rest_image_get(struct call *call, json_t *body)
@@ -97,10 +97,10 @@ void rest_image_get(struct call *call, json_t *body)
         }
 }
 
-json_t *rest_images_json(const struct box *box)
+json_t *rest_images_json(const struct core *core)
 {
         struct images_stat stat;
-        images_stat(box, &stat);
+        images_stat(core, &stat);
         return json_pack("{s:I, s:I, s:i}", "images", (json_int_t)stat.images, "bytes",
                          (json_int_t)stat.bytes, "jobs", (int)stat.jobs);
 }
@@ -291,7 +291,7 @@ void rest_image_pull(struct call *call, json_t *body)
         struct cella_err err = {0};
         struct working *w = working_new(call);
         if (w)
-                go(w, image_pull(call->box, &call->caller, &pull, &made_events, w, &w->wait, &err), &err,
+                go(w, image_pull(call->core, &call->caller, &pull, &made_events, w, &w->wait, &err), &err,
                    true);
         json_decref(body);
 }
@@ -304,8 +304,8 @@ void rest_image_import(struct call *call, json_t *body)
         if (!w)
                 return;
         struct http_request *request = call->request;
-        int r = image_import(call->box, &call->caller, http_query(request, "name"), &made_events, w, &w->wait,
-                             &err);
+        int r = image_import(call->core, &call->caller, http_query(request, "name"), &made_events, w,
+                             &w->wait, &err);
         w->reads = true;
         go(w, r, &err, false);
         if (r == 0)
@@ -319,7 +319,7 @@ void rest_image_remove(struct call *call, json_t *body)
         (void)body;
         if (w)
                 go(w,
-                   image_remove(call->box, &call->caller, http_param(call->request, 0), &removed_events, w,
+                   image_remove(call->core, &call->caller, http_param(call->request, 0), &removed_events, w,
                                 &w->wait, &err),
                    &err, false);
 }
@@ -330,6 +330,6 @@ void rest_image_collect(struct call *call, json_t *body)
         struct working *w = working_new(call);
         (void)body;
         if (w)
-                go(w, image_collect(call->box, &call->caller, &collected_events, w, &w->wait, &err), &err,
+                go(w, image_collect(call->core, &call->caller, &collected_events, w, &w->wait, &err), &err,
                    false);
 }

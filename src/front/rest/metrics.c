@@ -44,19 +44,19 @@ static void executions(FILE *out, const struct metrics *m)
                 (unsigned long long)sum, (double)m->latency_sum_us / 1e6, (unsigned long long)sum);
 }
 
-static void violations(FILE *out, const struct box *box)
+static void violations(FILE *out, const struct core *core)
 {
         head(out, "violations_total", "counter", "What was refused, or limited and survived.");
         for (int i = 0; i < VIOLATION_KINDS; i++)
                 fprintf(out, "cella_violations_total{kind=\"%s\"} %llu\n", violation_words[i],
-                        (unsigned long long)box->metrics.violations[i]);
-        one(out, "egress_connected", "gauge", "Whether the egress process runs.", egress_is_connected(box));
+                        (unsigned long long)core->metrics.violations[i]);
+        one(out, "egress_connected", "gauge", "Whether the egress process runs.", egress_is_connected(core));
 }
 
-static void images(FILE *out, const struct box *box)
+static void images(FILE *out, const struct core *core)
 {
         struct images_stat stat;
-        images_stat(box, &stat);
+        images_stat(core, &stat);
         one(out, "images", "gauge", "Images in the store.", (double)stat.images);
         one(out, "images_bytes", "gauge", "Sizes of the images, what they share counted with each.",
             (double)stat.bytes);
@@ -68,15 +68,15 @@ static void images(FILE *out, const struct box *box)
 }
 
 /* Without the counters of the daemon: only the caller's own. */
-static void sandboxes(FILE *out, const struct box *box, const struct caller *caller, bool all)
+static void sandboxes(FILE *out, const struct core *core, const struct caller *caller, bool all)
 {
         static const char *const names[] = {
                 [SANDBOX_STOPPED] = "stopped", [SANDBOX_WAITING] = "waiting", [SANDBOX_MAKING] = "making",
                 [SANDBOX_RUNNING] = "running", [SANDBOX_PAUSED] = "paused",   [SANDBOX_DYING] = NULL,
                 [SANDBOX_DEAD] = NULL,         [SANDBOX_ENDING] = "ending"};
         unsigned states[SANDBOX_STATES] = {0}, pooled = 0;
-        list_each (at, &box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->place.ahead)
                         pooled++;
                 else if (all || caller_sees(caller, sb->key))
@@ -103,9 +103,9 @@ static void pools(FILE *out, const json_t *list, const char *field, const char *
                         json_number_value(json_object_get(pool, field)));
 }
 
-static void all_pools(FILE *out, const struct box *box, const struct caller *caller)
+static void all_pools(FILE *out, const struct core *core, const struct caller *caller)
 {
-        json_t *list = pools_to_json(box, caller);
+        json_t *list = pools_to_json(core, caller);
         pools(out, list, "available", "pool_available", "gauge", "Sandboxes that wait in a pool.");
         pools(out, list, "in_use", "pool_in_use", "gauge", "Sandboxes taken from a pool.");
         pools(out, list, "hits", "pool_hits_total", "counter", "Executions served from a pool.");
@@ -126,26 +126,27 @@ static double resident_bytes(void)
 }
 
 /* What runs and waits now: of the daemon, or of this caller. */
-static void current(FILE *out, const struct box *box, const struct caller *caller)
+static void current(FILE *out, const struct core *core, const struct caller *caller)
 {
         const bool all = caller_sees_counters(caller);
         unsigned running = 0;
-        list_each (at, &box->executions, other)
+        list_each (at, &core->executions, other)
                 running += all || caller_sees(caller, list_entry(at, struct execution, link)->key);
-        sandboxes(out, box, caller, all);
+        sandboxes(out, core, caller, all);
         one(out, "executions_running", "gauge", "Executions under way.", running);
         one(out, "queue_waiting", "gauge", "Requests that wait for room.",
-            all ? box->waiting : queue_waiting_of(box, caller->key));
-        one(out, "uptime_seconds", "gauge", "Since the start.", (double)(clock_us() - box->started_us) / 1e6);
+            all ? core->waiting : queue_waiting_of(core, caller->key));
+        one(out, "uptime_seconds", "gauge", "Since the start.",
+            (double)(clock_us() - core->started_us) / 1e6);
 }
 
 static void counters(FILE *out, const struct call *call)
 {
-        const struct box *box = call->box;
-        const struct metrics *m = &box->metrics;
+        const struct core *core = call->core;
+        const struct metrics *m = &core->metrics;
         executions(out, m);
-        all_pools(out, box, &call->caller);
-        violations(out, box);
+        all_pools(out, core, &call->caller);
+        violations(out, core);
         one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",
             (double)m->refused_capacity);
         one(out, "refused_auth_total", "counter", "Requests refused for their key, host or origin.",
@@ -153,10 +154,10 @@ static void counters(FILE *out, const struct call *call)
         one(out, "sandboxes_made_total", "counter", "Sandboxes made.", (double)m->sandboxes_made);
         one(out, "sandboxes_failed_total", "counter", "Sandboxes that could not be made.",
             (double)m->sandboxes_failed);
-        images(out, box);
-        one(out, "audit_waiting", "gauge", "Records not written to the log yet.", audit_waiting(box->audit));
+        images(out, core);
+        one(out, "audit_waiting", "gauge", "Records not written to the log yet.", audit_waiting(core->audit));
         one(out, "audit_lost_total", "counter", "Records that the log could not take.",
-            (double)audit_lost(box->audit));
+            (double)audit_lost(core->audit));
         one(out, "http_connections", "gauge", "Open connections.", http_server_connections(call->api->http));
         one(out, "process_resident_memory_bytes", "gauge", "Memory of the server.", resident_bytes());
         head(out, "http_requests_total", "counter", "Requests, by the first digit of the status.");
@@ -173,7 +174,7 @@ void rest_metrics(struct call *call, json_t *body)
         (void)body;
         if (!out)
                 return;
-        current(out, call->box, &call->caller);
+        current(out, call->core, &call->caller);
         if (caller_sees_counters(&call->caller))
                 counters(out, call);
         fclose(out);

@@ -18,7 +18,7 @@ static json_t *process_to_json(const struct execution *ex)
         json_t *command = exec_request_command(&ex->request);
         json_t *o = json_pack("{s:i, s:s, s:s, s:s?, s:o?, s:o}", "pid", ex->pid, "id", ex->id, "state",
                               execution_is_done(ex) ? "exited" : "running", "runtime", ex->request.runtime,
-                              "command", command, "started", box_time(ex->started_ms));
+                              "command", command, "started", core_time(ex->started_ms));
         if (o && execution_is_done(ex)) {
                 const struct cella_result *r = &ex->result;
                 json_object_set_new(o, "status", json_string(cella_status_name(r->status)));
@@ -31,7 +31,7 @@ static json_t *process_to_json(const struct execution *ex)
 /* The process in the path; answers 404 itself if there is none. */
 static struct execution *find(struct call *call)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         const char *text = http_param(call->request, 1);
         uint64_t pid = 0;
         struct cella_err err = {0};
@@ -108,7 +108,7 @@ void rest_process_start(struct call *call, json_t *body)
         static const struct submission_events events = {on_accepted, on_refused};
         static const struct execution_events execution_events = {.on_started = on_started, .on_end = on_end};
         struct cella_err err = {0};
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct starting *s = sb ? calloc(1, sizeof *s) : NULL;
         if (!s) {
                 json_decref(body);
@@ -119,7 +119,7 @@ void rest_process_start(struct call *call, json_t *body)
                 return;
         }
         s->call = call;
-        s->submission = (struct submission){.box = call->box,
+        s->submission = (struct submission){.core = call->core,
                                             .caller = &call->caller,
                                             .sandbox = sb,
                                             .kind = EXECUTION_BACKGROUND,
@@ -137,7 +137,7 @@ void rest_process_start(struct call *call, json_t *body)
 
 void rest_process_list(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         (void)body;
         if (!sb)
                 return;

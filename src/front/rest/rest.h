@@ -64,7 +64,7 @@ void rest_image_import(struct call *call, json_t *body);
 void rest_image_remove(struct call *call, json_t *body);
 void rest_image_collect(struct call *call, json_t *body);
 const struct field *image_pull_fields(void);
-json_t *rest_images_json(const struct box *box); /* for /v1/health */
+json_t *rest_images_json(const struct core *core); /* for /v1/health */
 /* terminal.c: closes the terminals of removed keys.  True if there are any terminals. */
 bool rest_terminals_guard(struct api *api);
 /* runtimes.c */
@@ -79,7 +79,7 @@ const struct field *secret_fields(void);
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);
 /* As this caller may see it: the counters of the daemon, or only its own sandboxes. */
-json_t *rest_health_json(const struct box *box, const struct caller *caller);
+json_t *rest_health_json(const struct core *core, const struct caller *caller);
 void rest_metrics(struct call *call, json_t *body);
 /* settings.c */
 void rest_settings_get(struct call *call, json_t *body);

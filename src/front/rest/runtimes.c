@@ -27,10 +27,10 @@ static void add_image(json_t *list, const struct image *image, const char *name)
                 add(list, image->runtimes[i].name, name, image->runtimes[i].value);
 }
 
-static int add_images(json_t *list, const struct box *box, struct cella_err *err)
+static int add_images(json_t *list, const struct core *core, struct cella_err *err)
 {
         const struct image_shelf *shelf;
-        int r = images_all(box, &shelf, err);
+        int r = images_all(core, &shelf, err);
         for (size_t i = 0; r == 0 && i < shelf->n; i++) {
                 const struct image *image = shelf->images[i];
                 add_image(list, image, image->names[0] ? image_name_short(image->names[0]) : image->id);
@@ -38,16 +38,16 @@ static int add_images(json_t *list, const struct box *box, struct cella_err *err
         return r;
 }
 
-static int fill(json_t *list, const struct box *box, const char *name, struct cella_err *err)
+static int fill(json_t *list, const struct core *core, const char *name, struct cella_err *err)
 {
         AUTO(image_free) struct image *image = NULL;
         if (!name || !strcmp(name, IMAGE_HOST))
                 add_host(list);
         if (!name)
-                return add_images(list, box, err);
+                return add_images(list, core, err);
         if (!strcmp(name, IMAGE_HOST))
                 return 0;
-        int r = image_find(box->store, name, &image, err);
+        int r = image_find(core->store, name, &image, err);
         if (r == 0)
                 add_image(list, image, name);
         return r;
@@ -55,10 +55,10 @@ static int fill(json_t *list, const struct box *box, const char *name, struct ce
 
 void rest_runtimes(struct call *call, json_t *body)
 {
-        json_t *list = json_array(), *settings = call->box->settings.document;
+        json_t *list = json_array(), *settings = call->core->settings.document;
         struct cella_err err = {0};
         (void)body;
-        if (fill(list, call->box, http_query(call->request, "image"), &err) < 0) {
+        if (fill(list, call->core, http_query(call->request, "image"), &err) < 0) {
                 json_decref(list);
                 api_reply_err(call, &err);
                 return;

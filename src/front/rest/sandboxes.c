@@ -23,7 +23,7 @@ static void making_ready(struct task *task)
         free(m);
 }
 
-static void making_lost(struct task *task, struct box_sandbox *sb, const struct cella_err *err)
+static void making_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct making *m = list_entry(task, struct making, task);
         struct cella_err gone = {0};
@@ -36,7 +36,7 @@ static void making_lost(struct task *task, struct box_sandbox *sb, const struct 
 static void making_gone(struct http_request *request, void *context)
 {
         struct making *m = context;
-        struct box_sandbox *sb = m->task.sandbox;
+        struct core_sandbox *sb = m->task.sandbox;
         (void)request;
         sandbox_detach(&m->task);
         free(m);
@@ -47,9 +47,9 @@ static void making_gone(struct http_request *request, void *context)
 static void make(struct call *call, const json_t *body)
 {
         struct cella_err err = {0};
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct making *m = calloc(1, sizeof *m);
-        int r = m ? sandbox_request(call->box, &call->caller, body, &sb, &err)
+        int r = m ? sandbox_request(call->core, &call->caller, body, &sb, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         if (r < 0 || !m) {
                 free(m);
@@ -97,7 +97,7 @@ void rest_sandbox_create(struct call *call, json_t *body)
         static const struct image_events events = {.on_end = on_image};
         struct cella_err err = {0};
         struct wanting *w = calloc(1, sizeof *w);
-        int r = w ? sandbox_request_image(call->box, &call->caller, body, &events, w, &w->wait, &err)
+        int r = w ? sandbox_request_image(call->core, &call->caller, body, &events, w, &w->wait, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         if (r == 0 && w) {
                 w->call = call;
@@ -114,7 +114,7 @@ void rest_sandbox_create(struct call *call, json_t *body)
 }
 
 struct filter {
-        const struct box_sandbox *sandbox;
+        const struct core_sandbox *sandbox;
         bool matches;
         const char *unknown;
 };
@@ -151,8 +151,8 @@ void rest_sandbox_list(struct call *call, json_t *body)
                 return;
         }
         json_t *list = json_array();
-        list_each (at, &call->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &call->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 filter = (struct filter){.sandbox = sb, .matches = true};
                 if (sb->one_shot || sb->removing || !caller_sees(&call->caller, sb->key))
                         continue;
@@ -167,7 +167,7 @@ static void get_gone(struct http_request *request, void *context)
 {
         struct call *call = context;
         (void)request;
-        sandbox_ask_forget(call->box, call);
+        sandbox_ask_forget(call->core, call);
 }
 
 /* A value that the kernel does not count is null, not 0. */
@@ -186,7 +186,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
         struct call *call = context;
         (void)fd;
         http_on_gone(call->request, NULL, NULL);
-        struct box_sandbox *sb = api_sandbox(call); /* the sandbox may have been removed */
+        struct core_sandbox *sb = api_sandbox(call); /* the sandbox may have been removed */
         if (!sb)
                 return;
         json_t *body = sandbox_to_json(sb);
@@ -197,7 +197,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
 
 void rest_sandbox_get(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         (void)body;
         if (!sb)
                 return;
@@ -209,7 +209,7 @@ void rest_sandbox_get(struct call *call, json_t *body)
 
 void rest_sandbox_delete(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         (void)body;
         if (!sb)
                 return;
@@ -221,7 +221,7 @@ static void freeze_gone(struct http_request *request, void *context)
 {
         struct call *call = context;
         (void)request;
-        sandbox_freeze_forget(call->box, call);
+        sandbox_freeze_forget(call->core, call);
 }
 
 static void on_frozen(void *context, const struct cella_err *err)
@@ -232,14 +232,14 @@ static void on_frozen(void *context, const struct cella_err *err)
                 api_reply_err(call, err);
                 return;
         }
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         if (sb)
                 api_reply(call, 200, sandbox_to_json(sb));
 }
 
 static void freeze(struct call *call, bool yes)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         if (!sb)
                 return;
         http_on_gone(call->request, freeze_gone, call);
@@ -273,13 +273,13 @@ const struct field *keepalive_fields(void)
 
 void rest_sandbox_keepalive(struct call *call, json_t *body)
 {
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         const json_t *ttl = json_object_get(body, "ttl_ms");
         if (sb) {
                 sandbox_touch(sb);
                 if (ttl) {
                         sb->ttl_ms = (uint64_t)json_integer_value(ttl);
-                        sb->expires_ms = sb->ttl_ms ? box_now_ms() + (int64_t)sb->ttl_ms : 0;
+                        sb->expires_ms = sb->ttl_ms ? core_now_ms() + (int64_t)sb->ttl_ms : 0;
                 }
                 api_reply(call, 200, sandbox_to_json(sb));
         }

@@ -23,21 +23,21 @@ const struct field *secret_fields(void)
 /* True if there is a store of secrets; else answers. */
 static bool can_have(struct call *call)
 {
-        if (call->box->secrets)
+        if (call->core->secrets)
                 return true;
-        api_reply_err(call, &call->box->no_secrets);
+        api_reply_err(call, &call->core->no_secrets);
         return false;
 }
 
 static json_t *about_to_json(const struct secret_about *about)
 {
-        return json_pack("{s:s, s:o, s:o}", "name", about->name, "created", box_time(about->created_ms),
-                         "changed", box_time(about->changed_ms));
+        return json_pack("{s:s, s:o, s:o}", "name", about->name, "created", core_time(about->created_ms),
+                         "changed", core_time(about->changed_ms));
 }
 
 void rest_secret_list(struct call *call, json_t *body)
 {
-        const struct secret_store *store = call->box->secrets;
+        const struct secret_store *store = call->core->secrets;
         (void)body;
         if (!can_have(call))
                 return;
@@ -49,7 +49,7 @@ void rest_secret_list(struct call *call, json_t *body)
 
 void rest_secret_get(struct call *call, json_t *body)
 {
-        const struct secret_store *store = call->box->secrets;
+        const struct secret_store *store = call->core->secrets;
         const char *name = http_param(call->request, 0);
         struct cella_err err = {0};
         (void)body;
@@ -87,7 +87,7 @@ void rest_secret_put(struct call *call, json_t *body)
                 wipe(call, body);
                 return;
         }
-        int r = secret_store_set(call->box->secrets, name, json_string_value(value),
+        int r = secret_store_set(call->core->secrets, name, json_string_value(value),
                                  json_string_length(value), &made, &err);
         wipe(call, body);
         if (r < 0) {
@@ -105,7 +105,7 @@ void rest_secret_remove(struct call *call, json_t *body)
         (void)body;
         if (!can_have(call))
                 return;
-        if (secret_store_remove(call->box->secrets, name, &err) < 0) {
+        if (secret_store_remove(call->core->secrets, name, &err) < 0) {
                 api_reply_err(call, &err);
                 return;
         }

@@ -42,7 +42,7 @@ static void reply(struct call *call, json_t *document)
 void rest_settings_get(struct call *call, json_t *body)
 {
         (void)body;
-        reply(call, json_incref(call->box->settings.document));
+        reply(call, json_incref(call->core->settings.document));
 }
 
 /* Checks If-Match.  Answers if the settings have changed. */
@@ -52,7 +52,7 @@ static bool unchanged(struct call *call)
         char etag[ETAG_SIZE];
         if (!seen || !strcmp(seen, "*"))
                 return true;
-        if (etag_of(call->box->settings.document, etag) == 0) {
+        if (etag_of(call->core->settings.document, etag) == 0) {
                 if (strstr(seen, etag))
                         return true;
                 http_add_header(call->request, "ETag", etag);
@@ -78,19 +78,19 @@ static void set(struct call *call, const json_t *wanted)
         if (r == 0)
                 r = settings_from(document, &trial, &err);
         if (r == 0)
-                r = grant_settings(&call->caller, call->box->settings.document, document, &err);
+                r = grant_settings(&call->caller, call->core->settings.document, document, &err);
         if (r == 0 && !unchanged(call)) {
                 json_decref(document);
                 return;
         }
         if (r == 0 && !check)
-                r = state_settings_put(call->box->state, document, &err);
+                r = state_settings_put(call->core->state, document, &err);
         if (r == 0 && !check)
-                r = box_configure(call->box, json_incref(document), &err);
+                r = core_configure(call->core, json_incref(document), &err);
         if (r < 0)
                 api_reply_err(call, &err);
         else
-                reply(call, json_incref(check ? document : call->box->settings.document));
+                reply(call, json_incref(check ? document : call->core->settings.document));
         json_decref(document);
 }
 
@@ -114,7 +114,7 @@ void rest_settings_patch(struct call *call, json_t *body)
                         patch ? "" : ": ", patch ? "" : where.text);
                 api_reply_err(call, &err);
         } else {
-                json_t *merged = schema_merge(call->box->settings.document, patch);
+                json_t *merged = schema_merge(call->core->settings.document, patch);
                 set(call, merged);
                 json_decref(merged);
         }

@@ -21,7 +21,7 @@ struct terminal {
         struct list link;  /* in api->terminals, while there is a WebSocket */
         struct call *call; /* NULL once it is a WebSocket */
         struct api *api;   /* valid while there is a WebSocket */
-        struct box *box;
+        struct core *core;
         struct caller caller;
         bool local; /* came over the Unix socket */
         struct submission submission;
@@ -151,7 +151,7 @@ static void hear(struct terminal *t, const char *data, size_t len)
 /* A terminal is closed when its key is removed. */
 static bool may_stay(struct terminal *t)
 {
-        if (auth_may_stay(t->box, &t->caller, t->local))
+        if (auth_may_stay(t->core, &t->caller, t->local))
                 return true;
         http_websocket_close(t->ws, 1008, "the key was removed");
         if (!t->ended)
@@ -232,7 +232,7 @@ static void on_started(struct execution *ex, int master, void *context)
         struct call *call = t->call;
         /* No call: the client left while the start was being reported. */
         if (!call || master < 0 || pty_check(master) < 0 ||
-            uv_poll_init(t->box->loop, &t->poll, master) < 0) {
+            uv_poll_init(t->core->loop, &t->poll, master) < 0) {
                 if (master >= 0)
                         close(master);
                 execution_cancel(ex);
@@ -324,7 +324,7 @@ void rest_terminal(struct call *call, json_t *body)
 {
         static const struct submission_events events = {on_accepted, on_refused};
         static const struct execution_events execution_events = {.on_started = on_started, .on_end = on_end};
-        struct box_sandbox *sb = api_sandbox(call);
+        struct core_sandbox *sb = api_sandbox(call);
         struct cella_err err = {0};
         uint64_t columns, rows;
         (void)body;
@@ -344,13 +344,13 @@ void rest_terminal(struct call *call, json_t *body)
         }
         *t = (struct terminal){.call = call,
                                .api = call->api,
-                               .box = call->box,
+                               .core = call->core,
                                .caller = call->caller,
                                .local = http_peer(call->request)->local,
                                .columns = (uint16_t)columns,
                                .rows = (uint16_t)rows,
                                .master = -1};
-        t->submission = (struct submission){.box = t->box,
+        t->submission = (struct submission){.core = t->core,
                                             .caller = &t->caller,
                                             .sandbox = sb,
                                             .kind = EXECUTION_TERMINAL,

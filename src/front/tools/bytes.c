@@ -63,7 +63,7 @@ static void on_end(struct operation *op, const struct cella_err *err, void *cont
         bytes_free(b);
 }
 
-static int begin(struct box_sandbox *sb, const struct init_operate *what, const char *path,
+static int begin(struct core_sandbox *sb, const struct init_operate *what, const char *path,
                  const struct bytes *how, struct bytes **ret, struct cella_err *err)
 {
         static const struct operation_events events = {on_data, on_room, on_end};
@@ -82,14 +82,14 @@ static int begin(struct box_sandbox *sb, const struct init_operate *what, const 
         return 0;
 }
 
-int bytes_read(struct box_sandbox *sb, const struct init_operate *what, const char *path, size_t max,
+int bytes_read(struct core_sandbox *sb, const struct init_operate *what, const char *path, size_t max,
                bytes_done done, void *context, struct bytes **ret, struct cella_err *err)
 {
         const struct bytes how = {.done = done, .context = context, .max = max};
         return begin(sb, what, path, &how, ret, err);
 }
 
-int bytes_write(struct box_sandbox *sb, const char *path, const char *data, size_t len, bytes_done done,
+int bytes_write(struct core_sandbox *sb, const char *path, const char *data, size_t len, bytes_done done,
                 void *context, struct bytes **ret, struct cella_err *err)
 {
         const struct init_operate what = {

@@ -45,7 +45,7 @@ void tool_end(struct tool_call *call, const struct tool_result *result)
 void tool_fail(struct tool_call *call, const struct cella_err *err)
 {
         if (call->tool->may == MAY_EXEC && !call->logged)
-                refusal_record(call->box, &call->caller, NULL, err);
+                refusal_record(call->core, &call->caller, NULL, err);
         const struct tool_result result = {.err = *err};
         tool_end(call, &result);
 }
@@ -78,7 +78,7 @@ struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const s
                 if (!call)
                         err_set(&err, CELLA_INTERNAL, -ENOMEM, "tool");
                 if (tool->may == MAY_EXEC)
-                        refusal_record(options->box, options->caller, NULL, &err);
+                        refusal_record(options->core, options->caller, NULL, &err);
                 json_decref(arguments);
                 free(call);
                 refused.err = err;
@@ -88,7 +88,7 @@ struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const s
         *call = (struct tool_call){.tool = tool,
                                    .options = *options,
                                    .caller = *options->caller,
-                                   .box = options->box,
+                                   .core = options->core,
                                    .arguments = arguments,
                                    .beginning = true};
         tool->begin(call);

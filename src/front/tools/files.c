@@ -37,7 +37,7 @@ static void cancel(struct tool_call *call)
 }
 
 /* The sandbox was found and there is memory; otherwise the call has ended. */
-static struct transfer *transfer_new(struct tool_call *call, bool make, struct box_sandbox **ret_sandbox)
+static struct transfer *transfer_new(struct tool_call *call, bool make, struct core_sandbox **ret_sandbox)
 {
         struct cella_err err = {0};
         struct transfer *t = calloc(1, sizeof *t);
@@ -181,7 +181,7 @@ void read_tool_begin(struct tool_call *call)
                                           .offset = (uint64_t)number(call, "offset", 0),
                                           .length = (uint64_t)max};
         struct cella_err err = {0};
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct transfer *t = transfer_new(call, false, &sb);
         if (t)
                 transfer_begun(t,
@@ -243,7 +243,7 @@ void write_tool_begin(struct tool_call *call)
         json_t *content = json_object_get(call->arguments, "content");
         const bool encoded = encoding && !strcmp(encoding, "base64");
         struct cella_err err = {0};
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct transfer *t = transfer_new(call, true, &sb);
         const char *data = NULL;
         size_t len = 0;
@@ -309,7 +309,7 @@ void list_tool_begin(struct tool_call *call)
 {
         const struct init_operate what = {.operation = INIT_READ_DIR, .length = BYTES_ENTRIES_MAX};
         struct cella_err err = {0};
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         struct transfer *t = transfer_new(call, false, &sb);
         if (t)
                 transfer_begun(t,

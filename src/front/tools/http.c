@@ -101,13 +101,13 @@ void tools_http_call(struct call *call, json_t *body)
         if (r < 0 || !c) {
                 free(c);
                 if (tool && tool->may == MAY_EXEC)
-                        refusal_record(call->box, &call->caller, NULL, &err);
+                        refusal_record(call->core, &call->caller, NULL, &err);
                 api_reply_err(call, &err);
                 return;
         }
         c->call = call;
         const struct tool_options options = {
-                .box = call->box, .caller = &call->caller, .events = &events, .context = c};
+                .core = call->core, .caller = &call->caller, .events = &events, .context = c};
         http_on_gone(call->request, on_gone, c);
         struct tool_call *begun = tool_begin(tool, arguments, &options);
         if (begun)

@@ -9,7 +9,7 @@ struct tool_call {
         const struct tool *tool;
         struct tool_options options;
         struct caller caller;
-        struct box *box;
+        struct core *core;
         json_t *arguments; /* checked */
         /* The current operation, and how to end it without a result. */
         void *data;
@@ -77,10 +77,10 @@ int result_make(const struct tool_call *call, const struct cella_result *result,
                 .help = "Or the sandbox itself, by its id (sbx_...)."                                        \
         }
 /* By session or id.  make: makes a sandbox for a session that has none. */
-int target_find(const struct tool_call *call, bool make, struct box_sandbox **ret, struct cella_err *err);
-struct box_sandbox *target_of_session(struct box *box, const struct caller *caller, const char *session);
+int target_find(const struct tool_call *call, bool make, struct core_sandbox **ret, struct cella_err *err);
+struct core_sandbox *target_of_session(struct core *core, const struct caller *caller, const char *session);
 /* Removes the sandbox, or only this context if it is not "", in the next turn of the event loop. */
-void target_leave(struct box *box, const char *sandbox, const char *context);
+void target_leave(struct core *core, const char *sandbox, const char *context);
 
 /* ---- bytes.c: whole files out of and into a sandbox ---- */
 struct bytes;
@@ -96,9 +96,9 @@ struct bytes {
         bool more; /* there was more */
 };
 /* done() is called once, never from within, and not after bytes_cancel().  Both free *bytes. */
-int bytes_read(struct box_sandbox *sandbox, const struct init_operate *what, const char *path, size_t max,
+int bytes_read(struct core_sandbox *sandbox, const struct init_operate *what, const char *path, size_t max,
                bytes_done done, void *context, struct bytes **ret, struct cella_err *err);
-int bytes_write(struct box_sandbox *sandbox, const char *path, const char *data, size_t len, bytes_done done,
+int bytes_write(struct core_sandbox *sandbox, const char *path, const char *data, size_t len, bytes_done done,
                 void *context, struct bytes **ret, struct cella_err *err);
 void bytes_cancel(struct bytes *bytes);
 bool bytes_are_text(const char *data, size_t len);

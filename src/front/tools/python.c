@@ -97,7 +97,7 @@ const struct field *python_tool_input(void)
 
 struct python {
         struct tool_call *call;
-        struct box_sandbox *sandbox; /* until the context has it */
+        struct core_sandbox *sandbox; /* until the context has it */
         char sandbox_id[ID_SIZE], context_id[ID_SIZE];
         bool own_sandbox, own_context; /* made for this call, removed after it */
         void *file;                    /* iterator over the arguments' files */
@@ -118,9 +118,9 @@ static void go_on(struct python *p);
 static void leave(struct python *p)
 {
         if (p->own_sandbox && p->sandbox_id[0])
-                target_leave(p->call->box, p->sandbox_id, "");
+                target_leave(p->call->core, p->sandbox_id, "");
         else if (p->own_context && p->context_id[0])
-                target_leave(p->call->box, p->sandbox_id, p->context_id);
+                target_leave(p->call->core, p->sandbox_id, p->context_id);
         free(p->content);
         free(p->report);
         free(p);
@@ -165,8 +165,8 @@ static json_t *limits_of(const struct tool_call *call, bool timeout_too)
 
 static struct context *find_by_id(const struct tool_call *call, const char *id)
 {
-        list_each (at, &call->box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &call->core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 struct context *c =
                         caller_sees(&call->caller, sb->key) && !sb->removing ? context_find(sb, id) : NULL;
                 if (c)
@@ -194,7 +194,7 @@ static int find_sandbox(struct python *p, struct cella_err *err)
         if (context && !strncmp(context, "ctx_", 4))
                 return find_context_by_id(p, context, err);
         session = session ? session : context;
-        p->own_sandbox = !session && call->box->settings.scope != SCOPE_SHARED;
+        p->own_sandbox = !session && call->core->settings.scope != SCOPE_SHARED;
         p->own_context = !context;
         json_t *document = json_pack("{s:o}", "limits", limits_of(call, p->own_sandbox));
         if (!p->own_sandbox) {
@@ -202,9 +202,9 @@ static int find_sandbox(struct python *p, struct cella_err *err)
                                                      .scope = -1,
                                                      .workspace = -1,
                                                      .limits = json_object_get(document, "limits")};
-                r = exec_request_sandbox(call->box, &call->caller, &request, &p->sandbox, err);
+                r = exec_request_sandbox(call->core, &call->caller, &request, &p->sandbox, err);
         } else if ((r = schema_check(sandbox_fields(), document, "", err)) == 0) {
-                r = sandbox_request(call->box, &call->caller, document, &p->sandbox, err);
+                r = sandbox_request(call->core, &call->caller, document, &p->sandbox, err);
         }
         json_decref(document);
         return r;
@@ -250,7 +250,7 @@ static void on_ready(struct context *c, const struct cella_err *err, void *waite
                 go_on(p);
 }
 
-static struct context *find_by_name(const struct box_sandbox *sb, const char *name)
+static struct context *find_by_name(const struct core_sandbox *sb, const char *name)
 {
         for (unsigned i = 0; i < SANDBOX_CONTEXTS_MAX; i++)
                 if (sb->contexts[i] && !strcmp(sb->contexts[i]->name, name))
@@ -452,7 +452,7 @@ static void on_scanned(void *context, int r, const struct scan_report *report)
         struct cella_err err = {0};
         struct exec_request request = scan_request(p->call);
         p->scan = NULL;
-        r = exec_request_decide(p->call->box, &request, r, report, &err);
+        r = exec_request_decide(p->call->core, &request, r, report, &err);
         begin(p, r, &request, &err);
 }
 
@@ -469,7 +469,7 @@ void python_tool_begin(struct tool_call *call)
         call->data = p;
         call->cancel = cancel;
         struct exec_request request = scan_request(call);
-        int r = exec_request_scan_first(call->box, &request, on_scanned, p, &p->scan, &err);
+        int r = exec_request_scan_first(call->core, &request, on_scanned, p, &p->scan, &err);
         if (r != 0)
                 begin(p, r, &request, &err);
 }

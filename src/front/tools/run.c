@@ -211,7 +211,7 @@ static void run(struct tool_call *call, json_t *document, bool bare)
         struct submission *s = &run->submission;
         run->call = call;
         run->bare = bare;
-        *s = (struct submission){.box = call->box,
+        *s = (struct submission){.core = call->core,
                                  .caller = &call->caller,
                                  .kind = EXECUTION_PLAIN,
                                  .events = &events,

@@ -29,8 +29,8 @@ void sandboxes_tool_begin(struct tool_call *call)
 {
         const struct field *shown = sandboxes_tool_output()->item->fields;
         json_t *list = json_array();
-        list_each (at, &call->box->sandboxes, other) {
-                const struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &call->core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->one_shot || sb->removing || !caller_sees(&call->caller, sb->key))
                         continue;
                 json_t *whole = sandbox_to_json(sb), *one = json_object();
@@ -58,7 +58,7 @@ const struct field *kill_tool_output(void)
 void kill_tool_begin(struct tool_call *call)
 {
         struct cella_err err = {0};
-        struct box_sandbox *sb = NULL;
+        struct core_sandbox *sb = NULL;
         if (target_find(call, false, &sb, &err) < 0) {
                 tool_fail(call, &err);
                 return;

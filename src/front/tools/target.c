@@ -8,10 +8,10 @@
 #include "core/request/request.h"
 #include "front/tools/internal.h"
 
-struct box_sandbox *target_of_session(struct box *box, const struct caller *caller, const char *session)
+struct core_sandbox *target_of_session(struct core *core, const struct caller *caller, const char *session)
 {
-        list_each (at, &box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->scope == SCOPE_SESSION && !sb->removing && !sb->one_shot &&
                     !strcmp(sb->session, session) && !strcmp(sb->key, caller->key))
                         return sb;
@@ -19,7 +19,7 @@ struct box_sandbox *target_of_session(struct box *box, const struct caller *call
         return NULL;
 }
 
-int target_find(const struct tool_call *call, bool make, struct box_sandbox **ret, struct cella_err *err)
+int target_find(const struct tool_call *call, bool make, struct core_sandbox **ret, struct cella_err *err)
 {
         const char *id = tool_text(call, "sandbox"), *session = tool_text(call, "session");
         const struct exec_request request = {
@@ -28,9 +28,9 @@ int target_find(const struct tool_call *call, bool make, struct box_sandbox **re
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                id ? "session and sandbox cannot be combined" : "session is required");
         if (make && session)
-                return exec_request_sandbox(call->box, &call->caller, &request, ret, err);
-        *ret = id ? sandbox_find(call->box, &call->caller, id)
-                  : target_of_session(call->box, &call->caller, session);
+                return exec_request_sandbox(call->core, &call->caller, &request, ret, err);
+        *ret = id ? sandbox_find(call->core, &call->caller, id)
+                  : target_of_session(call->core, &call->caller, session);
         if (*ret)
                 return 0;
         err_say(err, CELLA_NOT_FOUND, -ENOENT, "no %s '%.60s'", id ? "sandbox" : "session",
@@ -42,7 +42,7 @@ int target_find(const struct tool_call *call, bool make, struct box_sandbox **re
 
 struct leaving {
         uv_timer_t timer;
-        struct box *box;
+        struct core *core;
         char sandbox[ID_SIZE], context[ID_SIZE];
 };
 
@@ -54,8 +54,8 @@ static void on_closed(uv_handle_t *handle)
 static void leave(uv_timer_t *timer)
 {
         struct leaving *l = timer->data;
-        list_each (at, &l->box->sandboxes, other) {
-                struct box_sandbox *sb = list_entry(at, struct box_sandbox, link);
+        list_each (at, &l->core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (strcmp(sb->id, l->sandbox) != 0 || sb->removing)
                         continue;
                 struct context *c = l->context[0] ? context_find(sb, l->context) : NULL;
@@ -68,15 +68,15 @@ static void leave(uv_timer_t *timer)
         uv_close((uv_handle_t *)timer, on_closed);
 }
 
-void target_leave(struct box *box, const char *sandbox, const char *context)
+void target_leave(struct core *core, const char *sandbox, const char *context)
 {
         struct leaving *l = calloc(1, sizeof *l);
         if (!l)
                 return; /* it is removed by its idle timeout */
-        l->box = box;
+        l->core = core;
         snprintf(l->sandbox, sizeof l->sandbox, "%s", sandbox);
         snprintf(l->context, sizeof l->context, "%s", context);
-        uv_timer_init(box->loop, &l->timer);
+        uv_timer_init(core->loop, &l->timer);
         l->timer.data = l;
         uv_timer_start(&l->timer, leave, 0, 0);
 }

@@ -68,7 +68,7 @@ struct tool_events {
 };
 
 struct tool_options {
-        struct box *box;
+        struct core *core;
         const struct caller *caller;
         bool images_apart; /* in result.images, instead of in the JSON */
         const struct tool_events *events;
