@@ -52,6 +52,8 @@ static const char *const steps[] = {
         "CREATE TABLE keys (id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE,"
         " created_ms INTEGER NOT NULL, about TEXT NOT NULL) STRICT;"
         "CREATE TABLE sandboxes (id TEXT PRIMARY KEY, about TEXT NOT NULL) STRICT;",
+        /* The setting `cluster` accepted any value and had no effect.  Now it must be null. */
+        "UPDATE settings SET document = json_set(document, '$.cluster', NULL) WHERE json_valid(document);",
 };
 static const struct sqlite_schema schema = {
         .application = 0x43656c53 /* "CelS" */, .version = sizeof steps / sizeof *steps, .steps = steps};

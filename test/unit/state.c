@@ -265,7 +265,7 @@ TEST(a_newer_file_is_refused)
 {
         state_close(fresh());
         run_sql("PRAGMA user_version = 99");
-        check_refused(-EPROTO, "state.db is of version 99, this program knows up to 1", "newer");
+        check_refused(-EPROTO, "state.db is of version 99, this program knows up to 2", "newer");
         gone(NULL);
 }
 
@@ -290,6 +290,20 @@ TEST(the_state_of_an_older_version_is_read)
         json_decref(settings);
         json_decref(key);
         json_decref(list);
+        gone(state);
+}
+
+TEST(a_cluster_of_an_older_version_is_removed)
+{
+        json_t *settings = NULL;
+        state_close(fresh());
+        run_sql("INSERT INTO settings VALUES (1, '{\"cluster\": {\"a\": 1}, \"mode\": \"all\"}');"
+                "PRAGMA user_version = 1");
+        struct state *state = opened();
+        CHECK_INT(state_settings_get(state, &settings, &err), 0);
+        CHECK(json_is_null(json_object_get(settings, "cluster")));
+        CHECK_STR(json_string_value(json_object_get(settings, "mode")), "all");
+        json_decref(settings);
         gone(state);
 }
 
