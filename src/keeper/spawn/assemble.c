@@ -120,8 +120,9 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
         }
         if (!(sb->missing & required))
                 return 0;
-        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP, "cgroup: the limit on %s cannot be enforced here",
-                limit_of_bits(sb->missing & required)->name);
+        const struct limit *limit = limit_of_bits(sb->missing & required);
+        err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                "cgroup: the limit %s (%s) cannot be enforced here", limit->name, limit->title);
         if (m->spec.privileged)
                 return err_hint(err, "a group above this one must hand down the controller: "
                                      "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control");
