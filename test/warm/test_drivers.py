@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The programs that are a context's interpreter (src/warm/context.*), each started as the daemon does, but
+"""The programs that are a context's interpreter (src/snapshot/context.*), each started as the daemon does, but
 without a sandbox, and spoken to over its socket.
 
 One line a test, then the count.  Most tests are tables: a run, and what must come of it.  With --only TEXT only
@@ -22,7 +22,7 @@ import time
 import traceback
 
 sys.dont_write_bytecode = True
-SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src/warm"
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src/snapshot"
 TIMEOUT = 60
 LIMIT = 240  # seconds for one test
 PROGRAMS = {"python": ["/usr/bin/python3", "-c"], "node": ["node", "-e"], "bash": ["bash", "-c"]}
