@@ -102,7 +102,7 @@ def check(schema, value, root, path="body"):
     """As much of JSON Schema as the description uses; anything else is an error here."""
     known = {"type", "enum", "properties", "required", "additionalProperties", "items", "minimum", "maximum", "minLength", "maxLength",
              "minItems", "maxItems", "minProperties", "maxProperties", "description", "default", "anyOf", "oneOf", "$ref", "const",
-             "propertyNames", "format", "examples", "pattern", "contentEncoding"}  # fmt: skip
+             "propertyNames", "format", "title", "examples", "pattern", "contentEncoding"}  # fmt: skip
     ensure(set(schema) <= known, f"{path}: unknown words {set(schema) - known}")
     if "$ref" in schema:
         target = root

@@ -121,8 +121,6 @@ SHELL = [
     Case("$$ is its own pid", 'read -r pid rest < /proc/self/stat; [ -d /proc/$$ ] && echo $(( $$ > 1 )); sh -c "[ \\$PPID = $$ ] && echo parent"; :'),
     Case("PPID", 'echo $PPID'),
     Case("$? and $! at the start", 'echo "$?" "[$!]" "[$_]"', normal=[(r"\[/\S*\]", "[_]")]),
-    Case("command line", "tr '\\0' '|' < /proc/$$/cmdline", args=["a", "b c"]),
-    Case("command line without arguments", "tr '\\0' '|' < /proc/$$/cmdline"),
     Case("the kernel's name and program", "cat /proc/$$/comm; readlink /proc/$$/exe"),
     Case("exit status", "exit 7", exit=7),
     Case("exit status beyond a byte", "exit 300", exit=44),
