@@ -16,6 +16,7 @@ import subprocess
 import urllib.parse
 
 import support
+from ports import free_port
 from support import ensure, fail, late, same, shorten
 
 PATIENCE = 30  # seconds for one answer; what takes longer on an idle machine has a test of its own
@@ -25,14 +26,6 @@ STATUS = {
     "runtime_not_found": 422, "scan_refused": 422, "over_capacity": 429, "internal": 500, "engine_unavailable": 503,
     "isolation_unavailable": 503,
 }  # fmt: skip
-
-
-def free_port():
-    """Of the kernel's choice; another test gets another one, as long as this one lives."""
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class UnixConnection(http.client.HTTPConnection):

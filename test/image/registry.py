@@ -16,6 +16,7 @@ import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.dirname(sys.path[0]))
 import registry_imager  # noqa: E402
 
 TESTS = []

@@ -10,6 +10,7 @@ import time
 import warnings
 
 import registry_oci as oci
+from ports import free_port
 from registry import Skip, test
 
 CONFIGURATION = """version: 0.1
@@ -23,9 +24,7 @@ class Registry:
     def __init__(self, t, user=None):
         if not shutil.which("docker-registry") or not shutil.which("skopeo"):
             raise Skip("no docker-registry or no skopeo")
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port = free_port()
         self.host, self.user, self.directory = f"127.0.0.1:{self.port}", user, t.directory
         self.log_path = t.directory + "/registry.log"
         text = CONFIGURATION.format(directory=t.directory + "/registry", port=self.port)

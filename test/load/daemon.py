@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from ports import free_port  # noqa: E402
 
 # As in jail/cgroup.c and keeper/spawn/sandbox.c.
 NUMBERS = 1 << 22
@@ -39,12 +41,6 @@ def cella_groups():
                 else:
                     deeper.append(f"{path}/{name}")
         look = deeper
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def read(path):

@@ -23,6 +23,9 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from ports import free_port  # noqa: E402
+
 EXAMPLES = HERE.parent.parent / "examples"
 REVISIONS = ("2025-11-25", "2026-07-28")
 
@@ -32,12 +35,6 @@ NEEDS_FIXTURES = re.compile(r"^(tools-call-|resources-read-|resources-templates-
                             r"|http-custom-header-server-validation$)")  # fmt: skip
 # Tasks are an extension of the protocol that we do not have, as the suite can see.
 NOT_OURS = re.compile(r"^tasks-")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager
