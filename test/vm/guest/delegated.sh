@@ -11,7 +11,7 @@ want_code 137
 want_field status memory_limit
 want_in_out '"missing": ["limit:cpus"]'
 cella run --cpus 0.5 sh -c 'echo it ran'
-want_refused 'limit on CPU cores cannot be enforced' 'delegated cgroup'
+want_refused 'limit cpus (CPU cores) cannot be enforced' 'delegated cgroup'
 want_out ''
 end
 
