@@ -208,7 +208,9 @@ class Daemon:
 
     # ---- looking ----
 
-    def memory(self, pid=None, field="Pss"):
+    def memory(self, pid=None, field="Pss_Anon"):
+        """Of a process, in bytes.  Anonymous memory is where a leak shows.  Pss as a whole also has its part of the
+        pages of program files, which grows when another daemon on the machine ends."""
         for line in read(f"/proc/{pid or self.server}/smaps_rollup").splitlines():
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024
