@@ -60,8 +60,8 @@ def main():
         t.check(not left, "nothing is under way any more", left or "")
         for name, what in (((("server_kb"),), "server"), (("server_kb", "keeper_kb"), "daemon (server and keeper)")):
             was, now = sum(before[n] for n in name), sum(after[n] for n in name)
-            t.check(not options.memory or now <= was * (1 + options.memory),
-                    f"memory of the {what} within {options.memory:.0%}", f"{was} -> {now} kB, {now / was - 1:+.1%}")
+            t.check(not options.memory or now <= was * (1 + options.memory) + 1536,
+                    f"memory of the {what} within {options.memory:.0%} and 1536 kB", f"{was} -> {now} kB, {now / was - 1:+.1%}")
         # A bound in bytes: what its allocator holds differs by how many sandboxes there were at once, 1160 to 1576 kB in nine runs of
         # 2 to 28 s, longer ones no more than short ones.  That it does not go on is the soak's to show.
         t.check(not options.memory or after["keeper_kb"] - before["keeper_kb"] < 512, "memory of the keeper within +512 kB",
