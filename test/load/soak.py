@@ -148,6 +148,7 @@ def main():
         warm = min(2000, options.executions // 2)  # its threads have their share of memory only after a while
         intervals = 10 if options.executions >= 10000 else 5
         parts = [warm] + [(options.executions - warm) // intervals] * intervals
+        d.call("GET", "/v1/executions?limit=1")  # the server starts its worker threads when the first of them has work
         for part in parts:
             at = part // CLIENTS * CLIENTS
             before = rows(d, at, trouble, before)
