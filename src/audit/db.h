@@ -23,7 +23,7 @@ struct db {
 int db_open(struct db *db, const char *directory, struct cella_err *err);
 void db_close(struct db *db);
 
-/* Appends all records in one transaction, or none.  Skips records whose id exists already.  Returns 0 or an
+/* Appends all records in one transaction, or none.  Skips a record if its id exists already.  Returns 0 or an
  * SQLite code. */
 int db_write(struct db *db, struct record *records);
 

@@ -1,4 +1,4 @@
-/* core/caller.h -- who asks, and what they may. */
+/* core/caller.h -- who sent a request, and what this caller may do. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

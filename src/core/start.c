@@ -84,7 +84,7 @@ static bool has_running(const struct core *core)
         return !list_empty(&core->executions) || core->alive > 0;
 }
 
-/* Those that were told to stop: SIGTERM came first, see core_stop(). */
+/* Kills the executions that did not end after the SIGTERM of core_stop(). */
 static void check_stopping(struct core *core)
 {
         int64_t now = clock_us();
@@ -92,7 +92,7 @@ static void check_stopping(struct core *core)
                 return;
         executions_settle(core);
         if (list_empty(&core->executions) && !context_run_cancel_all(core) && now < core->stop_at_us)
-                core->stop_at_us = now; /* nobody is left who could use the time */
+                core->stop_at_us = now; /* nothing runs that could use the grace time */
         if (now >= core->stop_at_us)
                 list_each (at, &core->sandboxes, other) {
                         struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);

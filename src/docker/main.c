@@ -3,8 +3,8 @@
  * Who may use an engine's socket is root on this machine, or next to it; so that is given to this process,
  * which takes fixed-size packets and makes containers of one kind, and not to the server.  It is started with
  * no capability (keeper/spawn/child.h) but those for a container's way out, and these are not in use
- * (network.h). It does not die with who started it, but when nobody is at the other end of its socket any
- * more: then it removes what it made. */
+ * (network.h). It ends when the other end of its socket is closed, and then removes the containers that
+ * it made. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -25,7 +25,7 @@
 #include "sys/raw.h"
 
 /* Memory of supervisor and command; the strings of the request and pointers to them follow. */
-struct nursery {
+struct supervisor_memory {
         char command_stack[12288] __attribute__((aligned(16)));
         char stack[8192] __attribute__((aligned(16)));
         char first_stack[8192] __attribute__((aligned(16)));
@@ -37,7 +37,7 @@ struct nursery {
 };
 
 /* Once the compiler runs, the command can be reported as started. */
-static int run_first(struct nursery *n, pid_t self)
+static int run_first(struct supervisor_memory *n, pid_t self)
 {
         pid_t pid = first_start(&n->start, n->first_stack + sizeof n->first_stack);
         if (pid < 0)
@@ -50,7 +50,7 @@ static int run_first(struct nursery *n, pid_t self)
 /* The process that becomes the command. */
 static void run_command(void *arg)
 {
-        struct nursery *n = arg;
+        struct supervisor_memory *n = arg;
         pid_t self = (pid_t)sys_call0(SYS_getpid);
         int program = -1;
         n->task->command = self;
@@ -66,7 +66,7 @@ static void run_command(void *arg)
         sys_exit(127);
 }
 
-static pid_t start_command(struct nursery *n)
+static pid_t start_command(struct supervisor_memory *n)
 {
         int slave = -1;
         n->master = -1;
@@ -83,7 +83,7 @@ static pid_t start_command(struct nursery *n)
 
 static void supervise(void *arg)
 {
-        struct nursery *n = arg;
+        struct supervisor_memory *n = arg;
         struct task *task = n->task;
         int status;
         sys_prctl(PR_SET_CHILD_SUBREAPER, 1, 0);
@@ -108,12 +108,13 @@ static void supervise(void *arg)
         sys_exit(0);
 }
 
-static struct nursery *nursery_new(const struct request_spawn *start, const char *data, size_t data_len,
-                                   size_t *ret_len)
+static struct supervisor_memory *supervisor_memory_new(const struct request_spawn *start, const char *data,
+                                                       size_t data_len, size_t *ret_len)
 {
         size_t pointers = start->n_strings * sizeof(char *),
-               len = sizeof(struct nursery) + pointers + data_len;
-        struct nursery *n = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+               len = sizeof(struct supervisor_memory) + pointers + data_len;
+        struct supervisor_memory *n =
+                mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (n == MAP_FAILED)
                 return NULL;
         char *copy = (char *)n->strings + pointers;
@@ -128,7 +129,7 @@ static struct nursery *nursery_new(const struct request_spawn *start, const char
 int spawn_supervised(struct task *task, const struct request_spawn *start, const char *data, size_t len)
 {
         uint64_t signals;
-        struct nursery *n = nursery_new(start, data, len, &task->memory_len);
+        struct supervisor_memory *n = supervisor_memory_new(start, data, len, &task->memory_len);
         if (!n)
                 return -ENOMEM;
         task->memory = n;

@@ -6,9 +6,9 @@
 struct seccomp_data;
 
 /* Loads the filter that the table in syscalls.def makes.  Needs CAP_SYS_ADMIN, or
- * no_new_privs.  Refused calls that matter (TELL) wait for who reads seccomp_listener(): from
- * here on the caller must make none.  Where the kernel cannot do that (before 5.0), or who is
- * around us listens already, they are refused like the rest, and nobody is told. */
+ * no_new_privs.  A refused call that is reported (TELL) waits for the reader of seccomp_listener(), so
+ * from here on the caller must make none.  Before Linux 5.0, or if an outer filter has a listener already,
+ * such calls are refused without a report. */
 int seccomp_load(void);
 
 /* Where such calls are heard of; -1: nowhere.  Close-on-exec: whoever else had it could answer in

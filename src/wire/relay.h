@@ -59,7 +59,7 @@ struct relay_stream {
         uint32_t id, tag;
         enum relay_kind kind; /* kind of the descriptor.  RELAY_NONE: the entry is free */
         bool open;            /* the far side knows the stream */
-        bool open_due;        /* the far side must be told that we know it */
+        bool open_due;        /* an acknowledgement must be sent to the other side */
         int fd;
         /* From fd to the far side: */
         bool reads, end_due;

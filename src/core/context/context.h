@@ -48,7 +48,7 @@ struct context_run;
 struct context {
         struct task task;
         struct core *core;
-        struct core_sandbox *home; /* whose it is; NULL: removed */
+        struct core_sandbox *home; /* the sandbox it runs in; NULL: removed */
         char id[ID_SIZE], sandbox_id[ID_SIZE];
         char runtime[65];
         char name[65]; /* whoever gave it one finds it again; "": none */

@@ -1,4 +1,4 @@
-/* core/context/result.c -- what is told of a run in a context: its result, the log, the metrics. */
+/* core/context/result.c -- reports a run in a context: its result, its row in the log, the metrics. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,11 +1,10 @@
 /* core/image/images.h -- the daemon's images: who waits for one, and the jobs of cella-image.
  *
- * What there is, everyone reads from the store (image/store/store.h).  What changes it is a job of
- * cella-image, which the keeper starts when there is one to do and which ends some time after the last.  It
- * unpacks what strangers packed: what it says is only believed to be its opinion.  When it dies, its jobs
- * fail, and the next one starts another.
+ * Images are read from the store (image/store/store.h).  Only cella-image changes the store.  The keeper
+ * starts it for the first job; it ends some time after the last one.  It unpacks untrusted archives, so its
+ * answers are untrusted, too.  If it dies, its jobs fail, and the next job starts a new process.
  *
- * Two who want the same image wait for one job.  A job that nobody waits for any more is cancelled. */
+ * Requests for the same image wait for one job.  A job is cancelled when no request waits for it. */
 #pragma once
 #include "base/auto.h"
 #include "core/core.h"

@@ -33,7 +33,7 @@ struct pool {
         struct cella_limits limits;
         unsigned size;
         bool network; /* its members have one */
-        bool lasting; /* it is in the settings; else it goes when nobody wants it any more: */
+        bool lasting; /* it is in the settings; otherwise it ends when it has not been used for a while: */
         int64_t wanted_us;
         /* A member has become ready; there may be requests that need its room. */
         void (*on_ready)(struct pool *pool);

@@ -24,9 +24,9 @@ void pool_how(const struct core *core, const struct used_image *image, const str
 bool pools_give_way(struct core *core, unsigned wanted);
 /* The sandbox is about to be freed: the pool that it was taken from forgets it. */
 void pool_sandbox_gone(struct core_sandbox *sandbox);
-/* Fills up what is not full.  Called when there may be time or room. */
+/* Starts members of pools that have too few.  Called when the machine may be idle or a sandbox has ended. */
 void pools_refill(struct core *core);
-/* The same, now and then; and ends what takes too long. */
+/* Called by a timer: also ends members that take too long to start. */
 void pools_tick(struct core *core);
 
 /* The template of a runtime of that image, for contexts; false: there is none (yet). */

@@ -107,7 +107,7 @@ void sandbox_detach(struct task *task)
                 return;
         sandbox_touch(sb);
         if (sb->state == SANDBOX_WAITING && list_empty(&sb->tasks) && !sb->one_shot) {
-                queue_leave(&sb->place); /* nobody wants it any more */
+                queue_leave(&sb->place); /* no task waits for it */
                 set_state(sb, SANDBOX_STOPPED);
         }
 }

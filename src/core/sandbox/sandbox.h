@@ -86,7 +86,7 @@ struct core_sandbox {
         enum sandbox_scope scope;
         bool one_shot, direct;
         enum engine_choice engine;
-        bool engine_lost; /* and it has to be told, see sandbox_engine_lost() */
+        bool engine_lost; /* the engine has ended, and the tasks get that error: see sandbox_engine_lost() */
         char session[129], agent[129];
         struct cella_limits limits;
         uint32_t required;
@@ -161,7 +161,7 @@ void sandbox_freeze_forget(struct core *core, const void *context); /* done is n
 /* While KEEPER_MADE of it is being answered: the files that came with it are its own.  NULL: it has none any
  * more. */
 void sandbox_lend(struct core_sandbox *sandbox, struct keeper_link *link);
-/* What it has counted so far, with its CPU time or without, if that can be told at once. */
+/* Reads its counters now, with or without CPU time.  False if that needs an answer of the keeper. */
 bool sandbox_counted(const struct core_sandbox *sandbox, bool cpu, struct keeper_counted *ret);
 /* The keeper's counters. */
 int sandbox_count(struct core_sandbox *sandbox, keeper_answer answer, void *context);

@@ -11,7 +11,7 @@ struct sandbox_entry *sandbox_table_add(struct sandbox_table *table, struct sand
                         continue;
                 uint32_t turn = entry->handle / KEEPER_SANDBOXES_MAX + 1;
                 if (turn > UINT32_MAX / KEEPER_SANDBOXES_MAX)
-                        turn = 1; /* 0 is nobody's handle */
+                        turn = 1; /* 0 is not a handle */
                 *entry = (struct sandbox_entry){.handle = turn * KEEPER_SANDBOXES_MAX + place,
                                                 .state = SANDBOX_LIVE,
                                                 .sandbox = sandbox};

@@ -18,7 +18,7 @@
         3000000 /* how long a view is copied: the host may have changed since, ldconfig makes a new file */
 #define VIEW_OLD_US 2500000     /* from then on the next sandbox leaves a new one */
 #define VIEW_PATIENCE_US 100000 /* with who was to leave one */
-#define UNUSED_US 3000000       /* what nobody needed for so long goes */
+#define UNUSED_US 3000000       /* a spare part that was not needed for so long is removed */
 /* A group has twenty at most, its user namespace one, a network namespace seven; and most descriptors are for
  * sandboxes that live. */
 #define DESCRIPTORS_EACH 60
