@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,24 +12,28 @@
 #include "sys/raw.h"
 
 /* The caller's pipe or terminal must not be made non-blocking for all who share it; opened
- * again, it is ours alone.  A socket has a flag for each call, a file never blocks. */
+ * again, it is ours alone.  One that another user made cannot be opened again: then only small pieces
+ * are written.  A socket has a flag for each call, a file never blocks. */
 static void open_target(struct pump_out *p, int fd)
 {
         struct stat st;
         char path[32];
         p->to = fd;
         p->own = p->is_socket = false;
+        p->write_max = PUMP_BYTES;
         if (fd < 0 || fstat(fd, &st) < 0)
                 return;
         p->is_socket = S_ISSOCK(st.st_mode);
         if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
                 return;
+        p->write_max = PIPE_BUF; /* a pipe that poll() calls writable takes this much without blocking */
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         int again = sys_openat(AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (again < 0)
                 return;
         p->to = again;
         p->own = true;
+        p->write_max = PUMP_BYTES;
 }
 
 void pump_out_init(struct pump_out *p, int from, enum cella_stream stream,
@@ -74,6 +79,8 @@ static void write_some(struct pump_out *p)
 {
         const char *data = p->pending + p->at;
         size_t n = p->len - p->at;
+        if (n > p->write_max)
+                n = p->write_max;
         ssize_t done = p->is_socket ? sys_call6(SYS_sendto, p->to, (long)data, (long)n,
                                                 MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0)
                                     : sys_write(p->to, data, n);

@@ -18,6 +18,7 @@ struct pump_out {
         int to;   /* where it is streamed to; -1: not at all */
         bool own; /* `to` is ours, and never blocks: the caller's pipe or terminal, opened again */
         bool is_socket;
+        size_t write_max; /* bytes that one write may take */
         enum cella_stream stream;
         const struct cella_command *command;
         struct keep keep;

@@ -242,7 +242,7 @@ static void loop(struct run *r)
                                 hear_init(r);
                         if (fds[ON_NETWORK].revents)
                                 outlet_hear(r->outlet);
-                        if (fds[ON_CANCEL].revents)
+                        if (fds[ON_CANCEL].revents && !r->over) /* code that ended by itself was not cancelled */
                                 end(r, END_CANCELLED);
                 }
                 if (!r->over)

@@ -11,7 +11,7 @@ import time
 
 import support
 from support import ensure, nonce_seconds, reap, run_json, same, spawn, test, until, with_argument, within
-from test_leftovers import groups, lost_groups
+from test_leftovers import groups, lost_groups, stat_of
 
 
 def ends_in_time(seconds, *words, **popen):
@@ -40,19 +40,34 @@ def terminal_that_nobody_reads_holds_no_deadline_up():
     os.close(slave)
 
 
+@test(users=["root"])
+def pipe_of_another_user_that_nobody_reads_holds_no_deadline_up():
+    r, w = os.pipe()  # cella may not open it again, so that writes to it can block
+    code = "head -c 40000 /dev/zero; sleep 0.1; head -c 60000 /dev/zero >&2; sleep 100"
+    rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", code, stdout=w, stderr=w, user="user")
+    same(rc, 124, "exit status")
+    os.close(r)
+    os.close(w)
+
+
 def waiting_in(pipe):
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def stopped_after_its_code(*words):
+def living_children(pid):
+    children = support.read(f"/proc/{pid}/task/{pid}/children").split()
+    return [c for c in children if stat_of(c)[0] not in "ZX"]
+
+
+def stopped_after_its_code(*words, user=None):
     """The code has ended, the reader takes nothing: a signal must still end cella."""
     r, w = os.pipe()
     nonce = nonce_seconds()
-    p = spawn("run", *words, nonce, stdin=subprocess.DEVNULL, stdout=w)
+    p = spawn("run", *words, nonce, stdin=subprocess.DEVNULL, stdout=w, user=user)
     os.close(w)
     until(lambda: waiting_in(r) > 32768, 10, "output that nobody reads")
-    # A signal before the end of the code would be its end.
-    until(lambda: with_argument(nonce) == [p.pid], 10, "the end of the code")
+    # A signal that cella sees before the end of the code would cancel the code.  Init exits after it reported that end.
+    until(lambda: with_argument(nonce) == [p.pid] and not living_children(p.pid), 10, "the end of the code")
     p.send_signal(signal.SIGTERM)
     begun = time.monotonic()
     rc = reap(p, 20)
@@ -69,6 +84,11 @@ def signal_ends_cella_while_it_flushes():
 @test
 def signal_ends_cella_while_it_writes_a_limited_stream():
     stopped_after_its_code("--output", "100K", "sh", "-c", "head -c 300000 /dev/zero")
+
+
+@test(users=["root"])
+def signal_ends_cella_while_it_writes_to_a_pipe_of_another_user():
+    stopped_after_its_code("--output", "100K", "sh", "-c", "head -c 300000 /dev/zero", user="user")
 
 
 @test
