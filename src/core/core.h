@@ -10,7 +10,7 @@
 #include "core/caller.h"
 #include "core/refusal.h"
 #include "core/settings/settings.h"
-#include "engine/keeper_link.h"
+#include "engine/link/keeper_link.h"
 #include "engine/violation.h"
 #include "secret/store.h"
 #include "state/state.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "engine/egress_config.h"
-#include "engine/egress_link.h"
+#include "engine/link/egress_link.h"
 #include "sys/file.h"
 #include "sys/socket.h"
 

@@ -23,7 +23,7 @@ static const char *const calls[] = {
         "epoll_pwait2",
         "timerfd_create",
         "timerfd_settime",
-        "timer_create", /* engine/pty.c */
+        "timer_create", /* engine/link/pty.c */
         "timer_settime",
         /* incoming connections */
         "accept",

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "egress/hash.h"
+#include "egress/policy/hash.h"
 
 #define SETS 512u
 #define WAYS 4u

@@ -17,7 +17,7 @@
 #include "egress/dns_stub.h"
 #include "egress/http1.h"
 #include "egress/loop.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 #include "egress/resolver.h"
 #include "egress/sandbox.h"
 #include "egress/stock.h"

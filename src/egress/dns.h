@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "egress/address.h"
-#include "egress/name.h"
+#include "egress/policy/address.h"
+#include "egress/policy/name.h"
 
 #define DNS_MESSAGE_MAX 1232u /* sent and received over UDP */
 #define DNS_ADDRESSES_MAX 16u

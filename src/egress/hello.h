@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "egress/name.h"
+#include "egress/policy/name.h"
 
 #define HELLO_MAX 32768u /* bytes; longer messages are refused */
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "egress/name.h"
-#include "egress/policy.h"
+#include "egress/policy/name.h"
+#include "egress/policy/policy.h"
 
 #define HTTP1_HEAD_MAX 65536u
 

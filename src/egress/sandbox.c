@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egress/hash.h"
+#include "egress/policy/hash.h"
 #include "egress/stock.h"
 #include "sys/file.h"
 #include "sys/socket.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "egress/loop.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 #include "egress/synthetic.h"
 #include "wire/egress.h"
 

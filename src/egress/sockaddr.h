@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "egress/address.h"
+#include "egress/policy/address.h"
 
 union sockaddr_any {
         struct sockaddr any;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egress/hash.h"
+#include "egress/policy/hash.h"
 
 #define NAMES SYNTHETIC_NAMES_MAX
 #define FIRST NAMES             /* addresses below are reserved, for example for the proxy */

@@ -7,8 +7,8 @@
 #pragma once
 #include <stdbool.h>
 
-#include "egress/address.h"
-#include "egress/name.h"
+#include "egress/policy/address.h"
+#include "egress/policy/name.h"
 
 #define SYNTHETIC_NAMES_MAX 512u
 

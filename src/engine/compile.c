@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "init/temporary.h"
+#include "init/files/temporary.h"
 
 static int too_long(struct cella_err *err)
 {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 #include "engine/egress_config.h"
 #include "keeper/spawn/egress_process.h"
 #include "sys/file.h"

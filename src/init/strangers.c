@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "init/directory.h"
+#include "init/files/directory.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "engine/channel.h"
+#include "engine/link/channel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 
 #include "core/network.h"
 #include "core/settings/settings.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "init/tar.h"
+#include "init/files/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

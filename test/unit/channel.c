@@ -1,4 +1,4 @@
-#include "engine/channel.h"
+#include "engine/link/channel.h"
 
 #include <errno.h>
 

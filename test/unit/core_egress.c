@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/sandbox/sandbox.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 #include "test.h"
 
 static uv_loop_t loop;

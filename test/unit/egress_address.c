@@ -1,5 +1,5 @@
 /* Addresses: one text each, and every range that is not public, in every form. */
-#include "egress/address.h"
+#include "egress/policy/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

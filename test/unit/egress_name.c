@@ -1,5 +1,5 @@
 /* Every way to write a host's name such that a list and a resolver read it differently. */
-#include "egress/name.h"
+#include "egress/policy/name.h"
 
 #include <errno.h>
 

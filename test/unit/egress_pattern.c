@@ -1,5 +1,5 @@
 /* What may be written in lists, and what its author hears otherwise. */
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 #include "test.h"
 
 TEST(patterns_that_are_fine)

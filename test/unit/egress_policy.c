@@ -1,5 +1,5 @@
 /* What follows from lists of patterns. */
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 
 #include <errno.h>
 #include <malloc.h>

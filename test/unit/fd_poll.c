@@ -1,4 +1,4 @@
-#include "engine/fd_poll.h"
+#include "engine/link/fd_poll.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* A descriptor that a hostile init sends as a terminal: what it may be, and that it never blocks the server.
  */
-#include "../../src/engine/pty.c"
+#include "../../src/engine/link/pty.c"
 
 #include <pthread.h>
 #include <stdatomic.h>

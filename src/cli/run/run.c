@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/run/report.h"
 #include "cli/run/words.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 #include "engine/runtime.h"
 #include "image/store/store.h"
 #include "sys/file.h"

@@ -11,7 +11,7 @@
 #include "core/sandbox/sandbox.h"
 #include "core/timers.h"
 #include "core/violation.h"
-#include "engine/fd_poll.h"
+#include "engine/link/fd_poll.h"
 #include "engine/verdict.h"
 
 struct execution;

@@ -10,7 +10,7 @@
 #include "core/image/feed.h"
 #include "core/image/jobs.h"
 #include "core/image/policy.h"
-#include "engine/imager_link.h"
+#include "engine/link/imager_link.h"
 
 #define STAT_US 5000000
 #define NAME_MAX_BYTES 512

@@ -9,7 +9,7 @@
 #include "core/image/feed.h"
 #include "core/image/jobs.h"
 #include "core/image/policy.h"
-#include "engine/imager_link.h"
+#include "engine/link/imager_link.h"
 
 #define TICK_MS 1000
 #define IDLE_US 20000000   /* without a job, then cella-image goes */

@@ -2,7 +2,7 @@
 #pragma once
 #include "core/pool/template.h"
 #include "core/pool/waiting.h"
-#include "engine/fd_poll.h"
+#include "engine/link/fd_poll.h"
 
 #define RETRY_US INT64_C(60000000) /* a template that cannot be made */
 

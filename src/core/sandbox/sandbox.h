@@ -15,7 +15,7 @@
 #include "core/image/used_image.h"
 #include "core/network.h"
 #include "core/sandbox/queue.h"
-#include "engine/channel.h"
+#include "engine/link/channel.h"
 #include "wire/keeper.h"
 
 enum sandbox_state {

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "core/settings/words.h"
-#include "egress/policy.h"
+#include "egress/policy/policy.h"
 
 static int check_pattern(enum policy_list list, const json_t *value, const char *path, struct cella_err *err)
 {

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "core/execution/submit.h"
-#include "engine/pty.h"
+#include "engine/link/pty.h"
 #include "front/auth.h"
 #include "front/rest/rest.h"
 

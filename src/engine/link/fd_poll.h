@@ -1,0 +1,30 @@
+/* engine/link/fd_poll.h -- waits for one descriptor in libuv's event loop.
+ *
+ * A uv_poll_t must stay in memory until libuv has closed it.  So it is allocated here, and struct fd_poll can
+ * be embedded in an object that is freed at any time: after fd_poll_stop() there is no callback.  One thread.
+ */
+#pragma once
+#include <uv.h>
+
+struct fd_poll;
+
+/* events: UV_READABLE and UV_WRITABLE, only those that were asked for; a hangup counts as both.  0: an error
+ * on the descriptor; there are no more callbacks until fd_poll_start() is called again. */
+typedef void (*fd_poll_callback)(struct fd_poll *poll, int events);
+
+/* All zero: not started. */
+struct fd_poll {
+        uv_poll_t *handle; /* owned; NULL: not started */
+        fd_poll_callback callback;
+};
+
+/* Calls back as long as one of the events is true.  If it is started already, only the events are changed.
+ * Borrows fd, and makes it non-blocking; it must not be closed before fd_poll_stop().  Returns 0 or -errno;
+ * then nothing has changed. */
+int fd_poll_start(struct fd_poll *poll, uv_loop_t *loop, int fd, int events, fd_poll_callback callback);
+
+/* May be called if it is not started, and in its own callback. */
+void fd_poll_stop(struct fd_poll *poll);
+
+/* The same, and closes the descriptor. */
+void fd_poll_close(struct fd_poll *poll, int fd);

@@ -1,0 +1,3 @@
+/* init/files/temporary.h -- prefix of temporary files of init, which are not reported. */
+#pragma once
+#define TEMPORARY_PREFIX ".cella-tmp-"
