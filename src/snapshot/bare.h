@@ -47,7 +47,7 @@ static inline uint64_t bare_hex(const char **at)
         }
 }
 
-/* The file with the code, where tracebacks and child processes expect it. */
+/* Writes the code to `path`, where tracebacks and child processes expect it. */
 static inline int bare_write_script(const char *path, const char *code, size_t length)
 {
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, path, BARE_NEW, 0644);
@@ -61,8 +61,8 @@ static inline int bare_write_script(const char *path, const char *code, size_t l
         return fd < 0 ? -1 : (int)sys_call1(SYS_close, fd);
 }
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): names.  For an open() of ours. */
-#define BARE_TAKES_MODE 020000100 /* O_CREAT, or O_TMPFILE's own bit */
+/* NOLINTBEGIN(bugprone-macro-parentheses): names. Reads the optional `mode` argument of an open() wrapper. */
+#define BARE_TAKES_MODE 020000100 /* O_CREAT, or the bit that only O_TMPFILE has */
 #define BARE_MODE(flags, mode)                                                                               \
         __builtin_va_list arguments;                                                                         \
         __builtin_va_start(arguments, flags);                                                                \
@@ -76,7 +76,7 @@ static inline uint64_t bare_stat_field(const char *stat, int n)
         const char *p = stat;
         uint64_t value = 0;
         for (const char *q = stat; *q; q++)
-                if (*q == ')') /* the last one, because the name before it may contain any */
+                if (*q == ')') /* the last parenthesis: the name before it may contain others */
                         p = q;
         for (int field = 2; field < n && *p; p++)
                 field += *p == ' ';
@@ -89,7 +89,7 @@ static inline uint64_t bare_stat_field(const char *stat, int n)
 struct bare_map {
         uint64_t start, end, offset;
         int readable, writable, executable, shared;
-        const char *name; /* "" if it has none; ends in NUL, for which the line is changed */
+        const char *name; /* "" if it has none; bare_next_map() ends it with a NUL in the text */
 };
 
 /* Parses the line at *at of a text that ends in NUL; returns 0 at its end. */

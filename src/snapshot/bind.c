@@ -1,10 +1,9 @@
-/* snapshot/bind.c -- functions of other libraries are looked up now, and not when they are called first.
+/* snapshot/bind.c -- resolves functions of other libraries before they are called.
  *
- * Most builds of Python leave that to the first call.  It costs a microsecond there; in a process that was
- * restored it costs twenty, because the tables of every library in turn are mapped for it, and each such
- * process would do it again.  So it is done for all of them before the template is written.  The whole
- * interpreter could be started with LD_BIND_NOW instead, but then libraries that the code loads later would
- * be bound like that, too, and some cannot be. */
+ * Most builds of Python resolve a function at its first call. That takes a microsecond in an ordinary
+ * process, but twenty in each restored process, because the symbol tables of all libraries are mapped for it.
+ * So all functions are resolved before the template is written. LD_BIND_NOW would do the same, but it would
+ * also apply to libraries that the code loads later, and some of those cannot be bound at once. */
 #include "snapshot/bind.h"
 
 #include <elf.h>
@@ -15,14 +14,14 @@
 #define EVERYWHERE ((void *)0)  /* RTLD_DEFAULT */
 #define BEHIND_US ((void *)-1l) /* RTLD_NEXT */
 #define VERSION_MASK 0x7fff
-#define VERSION_FIRST 2 /* 0 and 1 say that there is none */
+#define VERSION_FIRST 2 /* 0 and 1 mean: no version */
 #if defined __x86_64__
 #define JUMP_SLOT R_X86_64_JUMP_SLOT
 #elif defined __aarch64__
 #define JUMP_SLOT R_AARCH64_JUMP_SLOT
 #endif
 
-/* A libc that has not got these binds everything at once. */
+/* A libc without these functions binds everything at once. */
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 extern void *dlvsym(void *, const char *, const char *) __attribute__((weak));
 extern void *dlsym(void *, const char *) __attribute__((weak));
@@ -38,7 +37,7 @@ struct object {
         int is_bound;
 };
 
-/* The linker has added the base where it can write to the table; not everywhere. */
+/* The linker has added the base to the address if the table is writable, which depends on the platform. */
 static const void *at(const struct object *o, Elf64_Addr address)
 {
         return (const void *)(address < o->base ? o->base + address : address);
@@ -77,7 +76,7 @@ static void read_dynamic(struct object *o, const Elf64_Dyn *d)
                 }
 }
 
-/* Which version of the symbol is meant; NULL: any. */
+/* Returns the version that the reference to the symbol names; NULL: any version. */
 static const char *version_of(const struct object *o, size_t symbol)
 {
         const unsigned index = o->versions && o->needed ? o->versions[symbol] & VERSION_MASK : 0;
@@ -106,7 +105,8 @@ static Elf64_Addr look_up(void *where, const char *name, const char *version)
         return (Elf64_Addr)(version ? dlvsym(where, name, version) : dlsym(where, name));
 }
 
-/* A function that was not called yet leads back into the object, to where it asks for the linker. */
+/* Resolves one call. The slot of a function that was not called yet points into the object's own text, to the
+ * code that calls the linker. */
 static void bind_call(const struct object *o, const Elf64_Rela *call)
 {
         const size_t index = ELF64_R_SYM(call->r_info);
@@ -117,7 +117,7 @@ static void bind_call(const struct object *o, const Elf64_Rela *call)
                 return;
         const char *name = o->strings + symbol->st_name, *version = version_of(o, index);
         Elf64_Addr function = look_up(EVERYWHERE, name, version);
-        /* A program that compares addresses of functions has one of its own for each of those. */
+        /* A program that compares addresses of functions has its own entry for each of them. */
         if (is_own_text(o, function))
                 function = look_up(BEHIND_US, name, version);
         if (function && !is_own_text(o, function))

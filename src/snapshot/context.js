@@ -1,17 +1,18 @@
-/* context.js -- the stateful Node of a context: takes code on a socket, runs it, and keeps what it made.
+/* context.js -- the driver of a Node context: receives code on a socket, runs it, keeps its variables.
  *
- * Runs inside the sandbox as `node -e`.  The code shares the process and its globals with this file, so
- * this file keeps what it uses of the language in constants of its own and touches no prototype that the code can change
- * (no array methods, no for-of; what a method is needed for is bound below).
+ * It runs inside the sandbox as `node -e`. The code shares the process and its globals with this file. So
+ * this file keeps the functions that it uses in its own constants and uses no prototype that the code can
+ * change (no array methods, no for-of; the methods that it needs are bound below).
  *
- * Code is evaluated by V8's own REPL mode (what the console of a browser's developer tools uses), through
- * an inspector session to this same thread: only there may `let`, `const` and `class` be declared
- * again in a later run, `await` stand at the top, and the value of the last statement be had, all with no rewriting.  What
- * it lacks is import, so `import(...)` and import statements are rewritten: see rewrite_imports().
+ * Code is evaluated in V8's REPL mode (as in the console of a browser's developer tools), through an
+ * inspector session to the same thread. Only this mode allows `let`, `const` and `class` to be declared again
+ * in a later run, `await` at the top level, and access to the value of the last statement, without rewriting
+ * the code. It does not support import, so `import(...)` and import statements are rewritten: see
+ * rewrite_imports().
  *
  * SIGINT: while the code runs synchronously, vm's breakOnSigint stops it, even in `while (true) {}`; while it
- * awaits, a timer looks for it (was_interrupted()).  A loop without end that begins after the code came back from a timer
- * or from I/O cannot be stopped but by ending the process: Node has nothing for that. */
+ * awaits, a timer checks for the signal (was_interrupted()). An endless loop that begins in a callback of a
+ * timer or of I/O can be stopped only by ending the process: Node has no function for that. */
 (() => {
 'use strict';
 
@@ -45,10 +46,10 @@ const listeners = process.listeners.bind(process);
 const fatal = typeof process._fatalException === 'function' ? process._fatalException.bind(process) : null;
 const tick = fatal && typeof process._tickCallback === 'function' ? process._tickCallback : () => {};
 
-/* The run that is going on, or null. */
+/* The current run, or null. */
 let run = null;
 let number = 0;
-let poll; /* for SIGINT, while the run awaits something */
+let poll; /* checks for SIGINT while the run awaits something */
 
 // Messages
 
@@ -63,12 +64,13 @@ function write_all(fd, data) {
                         if (e.code !== 'EAGAIN' && e.code !== 'EINTR')
                                 throw e;
                         if (e.code === 'EAGAIN')
-                                wait(nap, 0, 0, 1); /* the socket does not block, as libuv reads from it */
+                                /* the socket is non-blocking, because libuv reads from it */
+                                wait(nap, 0, 0, 1);
                 }
         }
 }
 
-/* Never go on with a descriptor that the code closed and that may be something else by now. */
+/* The code may close the descriptor and open another file with the same number: never write to that. */
 const socket_inode = fstatSync(SOCKET).ino;
 
 function check_socket() {
@@ -90,8 +92,8 @@ function send(type, payload) {
         }
 }
 
-/* JSON.stringify() writes lone surrogates as escapes, which the daemon refuses; toBuffer() would have
- * made them U+FFFD. */
+/* JSON.stringify() writes lone surrogates as escapes, which the daemon rejects; toBuffer() replaces them by
+ * U+FFFD. */
 function quote(text) {
         return stringify(decode(toBuffer(text, 'utf8'), 'utf8'));
 }
@@ -125,8 +127,8 @@ function own(object, name) {
         return object !== undefined && hasOwn(object, name) ? object[name] : undefined;
 }
 
-let calls = 0, waiting = { __proto__: null }; /* callbacks by number */
-const promises = { __proto__: null }; /* the same, of runs that have not come to their end */
+let calls = 0, waiting = { __proto__: null }; /* callbacks by call number */
+const promises = { __proto__: null }; /* promises of unfinished runs by call number */
 
 function heard(message) {
         const answer = fromJson(message), id = own(answer, 'id'), callback = waiting[id];
@@ -135,7 +137,7 @@ function heard(message) {
         callback?.(own(own(answer, 'error'), 'message'), own(answer, 'result'));
 }
 
-/* inspector.Session makes its messages of objects that have a prototype, which the code can have changed. */
+/* inspector.Session builds its messages from objects with a prototype, which the code may have changed. */
 const dispatch = (() => {
         try {
                 const { Connection } = process.binding('inspector');
@@ -153,7 +155,7 @@ const dispatch = (() => {
         }
 })();
 
-/* The parameters are JSON. */
+/* The parameters are JSON text. */
 function call(method, params, callback) {
         const id = ++calls;
         if (callback)
@@ -161,9 +163,9 @@ function call(method, params, callback) {
         dispatch('{"id":' + id + ',"method":"' + method + '","params":{' + params + '}}');
 }
 
-/* To run code is to make a promise of its end, which the inspector waits for, but does not keep: of one that nothing can
- * fulfil any more it wants to tell us, from within a collection of garbage, and from Node 22 on the process dies of that.
- * It is the first that is made. */
+/* Keeps the promise of a run alive. The inspector waits for this promise but does not reference it. If
+ * nothing can resolve it any more, the inspector reports that during garbage collection, and from Node 22 on
+ * this ends the process. The run's promise is the first one that is created. */
 function keep_promise(id) {
         let stop = onPromise?.((promise) => {
                 forget();
@@ -184,10 +186,10 @@ const script = new vm.Script('globalThis[Symbol.for("cella")].step()', { filenam
 const runScript = script.runInThisContext.bind(script);
 const BREAK = { __proto__: null, breakOnSigint: true };
 let inside = false;
-let torn = false; /* something was cut off since the last run ended */
+let torn = false; /* a run was interrupted since the last one ended */
 
-/* Calls f() so that SIGINT ends it, whatever it does, and says whether that happened.  f() may be
- * cut off at any point, so it sends nothing.  What it throws goes to failed(). */
+/* Calls f() so that SIGINT can stop it at any point, and returns whether that happened. Because of that f()
+ * sends nothing. Exceptions of f() are passed to failed(). */
 function interruptible(f, failed) {
         let error, threw = false;
         hub.step = f;
@@ -209,10 +211,10 @@ function interruptible(f, failed) {
         return false;
 }
 
-/* vm takes SIGINT over when it runs something and gives it back afterwards, and in between the signal would
- * kill the process.  Not if vm's own watchdog runs all the time: then SIGINT is noted between runs, and vm
- * changes nothing.  Node does not document that, so there is a way without: a listener, and those moments.  Where the
- * code has listeners of its own for SIGINT, they are what is called while nothing runs. */
+/* vm handles SIGINT only while it runs something; at other times the signal would kill the process. If vm's
+ * own watchdog runs permanently, SIGINT is recorded between runs, and vm changes nothing. Node does not
+ * document the watchdog. Without it a listener is used, and the signal can kill the process for short
+ * moments. If the code has its own listeners for SIGINT, those are called while nothing runs. */
 const watchdog = (() => {
         try {
                 const found = process.binding('contextify');
@@ -226,7 +228,7 @@ let watching = false, touched = false;
 
 function on_new_listener(name) {
         if (name === 'SIGINT')
-                touched = true; /* Node has set its own handler, or is about to */
+                touched = true; /* Node has set its own handler, or will soon */
 }
 
 function on_interrupt() {
@@ -236,7 +238,7 @@ function on_interrupt() {
                 settle(run, 'interrupted');
 }
 
-/* Whether SIGINT came since somebody asked. */
+/* Returns whether SIGINT arrived since the last call. */
 function was_interrupted() {
         if (!watching)
                 return false;
@@ -262,9 +264,9 @@ function keep_watching() {
         touched = false;
 }
 
-/* A signal goes through a thread of the watchdog, which may be late.  To stop that thread is to wait until it runs, but it
- * leaves what it has not taken yet to the next, which gets a moment for it, three times.  In between SIGINT kills;
- * the daemon sends none then. */
+/* Waits for a signal that the watchdog's thread has not handled yet. Stopping the thread waits until it runs,
+ * but leaves unhandled signals to the next thread, which gets some time for them; this is done three times.
+ * Between two threads SIGINT kills the process; the daemon sends none then. */
 function catch_up() {
         if (!watching || listenerCount('SIGINT') > 0)
                 return;
@@ -277,23 +279,24 @@ function catch_up() {
 
 const pid = process.pid, sendSignal = process._kill, { SIGINT } = require('os').constants.signals;
 
-/* The number of another thread of this process, which means the same to kill(2); 0 if there is none to be found. */
+/* Returns the ID of another thread of this process, which kill(2) treats like the process ID; 0: none
+ * found. */
 function other_thread() {
         const threads = attempt(() => readdirSync('/proc/self/task'), []);
-        if (includes(threads, toText(pid))) /* else the numbers are those of another namespace */
+        if (includes(threads, toText(pid))) /* otherwise the IDs belong to another namespace */
                 for (let i = 0; i < threads.length; i++)
                         if (toNumber(threads[i]) !== pid)
                                 return toNumber(threads[i]);
         return 0;
 }
 
-/* Node closes the inspector when the process sends itself what it has no listener for, as it will hardly survive that; but
- * SIGINT it does survive here. */
+/* Node closes the inspector when the process sends itself a signal without a listener, because the process
+ * will probably not survive; but here it survives SIGINT. */
 function kill(target, number) {
         const thread = toNumber(target) === pid && number > 0 ? other_thread() : 0;
         const failed = sendSignal(thread || target, number);
         if (thread && number === SIGINT && inside)
-                wait(nap, 0, 0, 100); /* ends the code here, not somewhere behind */
+                wait(nap, 0, 0, 100); /* the signal stops the code here, not in a later statement */
         return failed;
 }
 
@@ -308,8 +311,9 @@ function options_of(stream) {
 
 const stdout_options = options_of(stdout), stderr_options = options_of(stderr);
 
-/* Whether nothing is left in it.  Both write at once: so what is left is corked, or (for a turn or two, where the pipe does
- * not block) on its way, or was cut off in the middle of a write: that never ends, and all later ones would wait for it. */
+/* Returns whether the stream has no pending output. Both streams write synchronously, so pending output is
+ * corked, or is being written (for a turn or two, if the pipe does not block), or a write was interrupted:
+ * such a write never ends, and all later ones would wait for it. */
 function is_flushed(stream, options, turns) {
         const state = stream._writableState;
         if (stream.destroyed || state.ending)
@@ -343,14 +347,16 @@ function finish(mine, payload) {
                 if (mine.empty)
                         catch_up();
                 check_socket();
-                charge(); /* by asking; else the next run might be charged for what this one used */
+                /* updates the CPU time in the kernel, so that it is charged to this run and not to the
+                 * next */
+                charge();
                 send('done', payload);
                 next_message();
         };
         flush(stdout, stdout_options, 3, () => flush(stderr, stderr_options, 3, done));
 }
 
-/* The first that comes is how the run ended; told as soon as we are not inside the code. */
+/* Records how the run ended; only the first call counts. It is sent as soon as no code is on the stack. */
 function settle(mine, how, value, place) {
         if (run !== mine || mine.how)
                 return;
@@ -375,7 +381,7 @@ function conclude(mine) {
         }
 }
 
-/* process.exit() in code that goes on all the same, because it caught what is thrown here, still counts. */
+/* process.exit() counts even if the code catches this exception and continues. */
 class Exit extends Error {
         #code;
 
@@ -384,7 +390,7 @@ class Exit extends Error {
                 this.#code = code;
         }
 
-        /* `instanceof` would call a proxy's code. */
+        /* `instanceof` would call the code of a proxy. */
         static is(error) {
                 return error !== null && typeof error === 'object' && #code in error;
         }
@@ -411,12 +417,12 @@ function tell_error(error, place) {
 const STRAY_MAX = 1000;
 let stray = 0; /* errors since the last run */
 
-/* From a timer, a callback, a promise that nobody looks at. */
+/* Handles an error of a timer, a callback or an unhandled promise. */
 function uncaught(error) {
         if (run && run.code !== undefined && !run.how) {
                 settle(run, 'error', error);
         } else if (++stray > STRAY_MAX) {
-                reallyExit(1); /* the code has broken something that Node needs, and it will not end */
+                reallyExit(1); /* the code has changed something that Node needs, and Node would not end */
         } else if (!Exit.is(error)) {
                 const told = { __proto__: null, traceback: 'Error' };
                 interruptible(() => describe(error, undefined, told));
@@ -424,8 +430,8 @@ function uncaught(error) {
         }
 }
 
-/* What left tick() by force did not restore what Node knows of asynchronous calls, and Node would end the
- * process over that.  It tidies up where it handles what nobody caught. */
+/* An interrupted tick() did not restore Node's state of asynchronous calls, and Node would end the process
+ * because of that. Node's handler for uncaught exceptions cleans this state up. */
 const STOPPED = new Error('interrupted');
 
 function unwind(error) {
@@ -438,17 +444,19 @@ function unwind(error) {
 function on_uncaught(error) {
         if (error === STOPPED)
                 return;
-        if (listenerCount('uncaughtException') <= 1 || Exit.is(error)) /* else the code has its own */
+        /* otherwise the code has its own listener */
+        if (listenerCount('uncaughtException') <= 1 || Exit.is(error))
                 uncaught(error);
 }
 
 // Errors
 
-const CALLER = /^ *at (?:call \(\[eval\]:|.* \(node:inspector:)/; /* of the code: no frame below it is the code's */
+/* the caller of the code: no frame below it belongs to the code */
+const CALLER = /^ *at (?:call \(\[eval\]:|.* \(node:inspector:)/;
 const OWN_FRAME = /^ *at (?:.* \()?\[eval\]:\d+:\d+\)?(?: \{)?$/;
 
-/* Without the frames of this file and of the inspector that called the code; what comes before and in the message
- * is the code's own. */
+/* Removes the frames of this file and of the inspector that called the code. The frames above them and the
+ * message belong to the code. */
 function clean(stack, message) {
         if (indexOf(stack, '[eval]:') < 0)
                 return stack;
@@ -469,7 +477,7 @@ function clean(stack, message) {
         return text;
 }
 
-/* As Node prints it: where the parser stopped, and the line. */
+/* The line and the position of a syntax error, in the form that Node prints. */
 function mark(place, code, name) {
         const line = split(code, '\n')[place.line];
         if (line === undefined || line.length > 1000)
@@ -480,7 +488,7 @@ function mark(place, code, name) {
         return name + ':' + (place.line + 1) + '\n' + line + '\n' + pointer + '^\n\n';
 }
 
-/* Into `told`, bit by bit: all of this is code of the error's, too, and may fail or be interrupted. */
+/* Fills `told` step by step: every step may call code of the error object, and may fail or be interrupted. */
 function describe(error, place, told) {
         const native = types.isNativeError(error);
         if (!native && !attempt(() => error instanceof Error, false)) {
@@ -508,7 +516,7 @@ function result(mime, data) {
         send('result', '{"mime":"' + mime + '","data":' + quote(data) + ',"main":true,"value":0}');
 }
 
-/* What JSON would lose silently (a Map becomes {}) is left to the text. */
+/* Returns false for values that JSON would lose silently (a Map becomes {}): they are shown as text only. */
 function is_json(value) {
         switch (typeof value) {
         case 'number':
@@ -541,7 +549,8 @@ function represent(value) {
         let text, json;
         try {
                 text = inspect(value, SHOW);
-                if (typeof value === 'object' || typeof value === 'function') /* it may have an error in it */
+                /* the text may contain a stack trace */
+                if (typeof value === 'object' || typeof value === 'function')
                         text = clean(text);
         } catch {
                 text = '[object whose inspection failed]';
@@ -557,7 +566,7 @@ function represent(value) {
         return { __proto__: null, text, json };
 }
 
-/* False if interrupted: a toJSON(), a getter or a proxy is code, too. */
+/* Returns false if interrupted: a toJSON(), a getter or a proxy is code, too. */
 function show(value) {
         let found;
         if (value === null || (typeof value !== 'object' && typeof value !== 'function'))
@@ -574,7 +583,7 @@ function show(value) {
 
 // Evaluation
 
-/* The inspector gives descriptions of objects; this is how the object itself gets here. */
+/* The inspector returns descriptions of objects; this passes the object itself. */
 const holder = { __proto__: null, value: undefined };
 let holder_id;
 
@@ -599,7 +608,7 @@ function real(remote) {
         return odd[odd.length - 1] === 'n' ? toBig(slice(odd, 0, -1)) : toNumber(odd);
 }
 
-/* The code made Node close the inspector. */
+/* The code has made Node close the inspector. */
 function lost() {
         say('this context can run no more code: it must be restarted\n');
         reallyExit(1);
@@ -624,12 +633,12 @@ function evaluated(mine, error, answer) {
 
 const EVALUATE = '"replMode":true,"objectGroup":"run","silent":true,"expression":';
 
-/* With a timeout, the inspector takes an interrupt back that comes when the code has just ended by itself; else that would
- * reach the inspector's own work, which ends the process then.  It is longer than any run.  Each takes some hundred
- * bytes until it is due, so not every run of very many has one. */
+/* With a timeout, the inspector cancels an interrupt that arrives just after the code has ended. Otherwise
+ * the interrupt would hit the inspector's own work, which would end the process. The timeout is longer than
+ * any run. Each one uses some hundred bytes until it expires, so only the first runs have one. */
 const TIMEOUT = '"timeout":2000000000,', TIMEOUTS_MAX = 50000;
 
-/* Braces at the start are a block; as a value an object is meant, as in Node's own REPL. */
+/* Braces at the start would be a block; as in Node's own REPL they are treated as an object. */
 function is_object(code) {
         if (!startsWith(trim(code), '{'))
                 return false;
@@ -642,9 +651,9 @@ function new_run(code, empty) {
 }
 
 function start(code) {
-        if (globalThis.module === Module) /* Node did that after `-e` had run */
+        if (globalThis.module === Module) /* Node sets this after `-e` has run */
                 globalThis.module = here;
-        if (run.how || was_interrupted()) { /* before it began */
+        if (run.how || was_interrupted()) { /* before the code began */
                 run.how = 'interrupted';
                 conclude(run);
                 return;
@@ -658,7 +667,8 @@ function start(code) {
         const stopped = interruptible(() => {
                 call('Runtime.evaluate', (number <= TIMEOUTS_MAX ? TIMEOUT : '') + EVALUATE + quote(text + '\n//# sourceURL=' + mine.name),
                         (error, answer) => evaluated(mine, error, answer));
-                tick(); /* what the code awaits may be there already: go on where SIGINT can stop it */
+                /* if the awaited value is already available, continue here, where SIGINT can stop the code */
+                tick();
         }, unwind);
         forget();
         if (stopped) {
@@ -688,7 +698,7 @@ function match(pattern, text, at) {
         return test(pattern, text);
 }
 
-/* What `import ... from 'x'` does, said otherwise; as many lines as before. */
+/* Returns code with the effect of `import ... from 'x'` and the same number of lines. */
 function import_statement(found) {
         const first = found[1], all = found[2], some = found[3];
         const call = 'await ' + IMPORT + '(' + stringify(found[4] ?? found[5]) + (found[6] ? ', {with: ' + found[6] + '}' : '') + ')';
@@ -701,12 +711,12 @@ function import_statement(found) {
         return first || some !== undefined ? 'const {' + names + '} = ' + call + ';' + lines : call + ';' + lines;
 }
 
-/* Goes through the tokens of the code, as far as needed to tell an import from one in a string, a comment,
- * a template or a regular expression.  Whether a slash divides is guessed from the token before it.  A call that is
+/* Scans the tokens of the code, as far as needed to distinguish imports from text in a string, a comment, a
+ * template or a regular expression. The token before a slash decides whether it divides. A call that is
  * followed by a body is a method of that name. */
 function rewrite_imports(code) {
         let i = 0, before = '', fresh = true;
-        const open = []; /* brackets; a template's own is '`', that of a call the number of its edit */
+        const open = []; /* brackets; '`' for a template; the index of its edit for a call */
         const edits = []; /* [from, to, text] */
         const push = (item) => { open[open.length] = item; };
         const pop = () => {
@@ -806,7 +816,7 @@ function rewrite_imports(code) {
 
 let last_directory = cwd();
 
-/* Code that has no file is where the process is. */
+/* Code without a file is treated as if it were in the current directory. */
 function directory() {
         try {
                 last_directory = cwd();
@@ -828,15 +838,15 @@ hub.import = function (name, options) {
 function prepare() {
         Object.defineProperty(globalThis, HUB, { value: hub, enumerable: false });
         find_holder();
-        /* Else a pipe's output waits in libuv, and is late or out of order. */
+        /* Otherwise libuv buffers output to a pipe, and it is late or out of order. */
         stdout._handle?.setBlocking?.(true);
         stderr._handle?.setBlocking?.(true);
         process.exit = exit;
         process._kill = kill;
-        delete process._eval; /* this file */
+        delete process._eval; /* the text of this file */
         process.argv.length = 1;
         process.execArgv.length = 0;
-        /* `node -e` made these; they follow the process from directory to directory. */
+        /* `node -e` has created these properties; here they follow the current directory. */
         const follow = (name, get) => Object.defineProperty(here, name, { get, set() {}, configurable: true, enumerable: true });
         follow('filename', () => path.join(directory(), '[eval]'));
         follow('path', directory);
@@ -851,9 +861,9 @@ function includes(list, item) {
         return false;
 }
 
-/* Code that removes all listeners would otherwise die of its next mistake. */
+/* Without our listener the next error of the code would end the process. Code may remove all listeners. */
 function keep_listening() {
-        if (inside) /* vm may have taken listeners away for the time being */
+        if (inside) /* vm may have removed listeners temporarily */
                 return;
         if (!includes(listeners('uncaughtException'), on_uncaught))
                 on('uncaughtException', on_uncaught);
@@ -866,7 +876,7 @@ function keep_listening() {
 
 let input = alloc(0);
 
-/* One run at a time; the next waits in `input`. */
+/* Starts the next run, unless one is active; further messages wait in `input`. */
 function next_message() {
         if (run)
                 return;
@@ -887,13 +897,15 @@ function next_message() {
         const code = decode(input, 'utf8', end + 1, end + 1 + length);
         input = toBuffer(bytes(input, end + 1 + length));
         stray = 0;
-        was_interrupted(); /* between runs it does not count */
-        run = new_run(undefined, length === 0); /* the place is taken; from now on it does */
-        later(() => start(code)); /* with arguments Node would spread them, by what the code may have replaced */
+        was_interrupted(); /* discards a signal from between two runs */
+        run = new_run(undefined, length === 0); /* `run` is set; from now on a signal counts */
+        /* not later(start, code): Node would spread the arguments with functions that the code may have
+         * replaced */
+        later(() => start(code));
 }
 
 prepare();
-/* With a buffer of our own nothing of what Node's streams need of the language lies between. */
+/* With a buffer of its own, reading uses no function of Node's streams that the code can change. */
 function arrived(n, buffer) {
         input = concat([input, bytes(buffer, 0, n)]);
         next_message();

@@ -1,17 +1,18 @@
-"""context.py -- the stateful Python of a context: takes code on a socket, runs it, and keeps what it made.
+"""context.py -- the driver of a Python context: receives code on a socket, runs it, keeps its variables.
 
-It runs inside the sandbox, as `python3 -c`, or exec'd in an interpreter that was forked from a warm one, which
-then calls serve().  The code that it runs may do anything, and shares the interpreter with it.  Hence:
+It runs inside the sandbox, as `python3 -c` or exec'd in an interpreter that was restored from a template, and then
+calls serve(). The code that it runs may do anything, and shares the interpreter with it. Hence:
 
-- It looks up no name that the code can change: builtins are a private copy, what is needed of modules was bound
-  at the start.  What is imported later (traceback, asyncio) may have been replaced, and then has a substitute.
-- SIGINT raises KeyboardInterrupt only where the code (or a repr of its making) runs, see interruptible().
-- A message is never cut: see Channel.
-- Nothing that it keeps or sends is without a bound.
+- It looks up no name that the code can change: builtins are a private copy, and the functions that it needs from
+  modules are bound at the start. Modules that are imported later (traceback, asyncio) may have been replaced; there is
+  a substitute for that case.
+- SIGINT raises KeyboardInterrupt only while the code (or a repr() that it defines) runs, see interruptible().
+- A message is always sent completely: see Channel.
+- Everything that it stores or sends has a maximum size.
 
-Start-up time is the point of all this.  So the imports at the top are of what an interpreter has loaded anyway or
-has built in, and half of the file is a string, LATE, that is compiled when it is first needed or when nothing is to
-be done: compiling all of it at once would take as long as half the start of the interpreter."""
+The structure serves a short start-up time. The imports at the top are modules that an interpreter has already loaded or
+built in. Half of the file is a string, LATE, which is compiled when it is first needed or while the driver is idle:
+compiling everything at once would take half as long as starting the interpreter."""
 
 import builtins
 import sys
@@ -33,55 +34,56 @@ except ImportError:  # an interpreter without the accelerator
         return dumps(text, ensure_ascii=False)
 
 
-# Functions defined from here on find these, whatever the code does to the real ones.
+# Functions that are defined below use these, even if the code changes the real builtins.
 __builtins__ = dict(vars(builtins))
 
-# These are in LATE.
+# Defined in LATE.
 after_inspect = after_pyplot = before_matplotlib = display_values = exit_code_of = report = represent = None
 show_figures = None
 
-DATA_MAX = 4 << 20  # of one representation
-PAYLOAD_MAX = 8 << 20  # the same as JSON, where a control character becomes six
-TEXT_MAX = 64 << 10  # of text/plain, and of an error's message
+DATA_MAX = 4 << 20  # bytes of one representation
+PAYLOAD_MAX = 8 << 20  # the same as JSON, where a control character takes six bytes
+TEXT_MAX = 64 << 10  # bytes of text/plain, and of an error message
 TRACEBACK_MAX = 256 << 10
-FRAMES_MAX = 2000  # of a traceback
-RESULTS_MAX = 64  # a run; the last are kept for the value of the run
+FRAMES_MAX = 2000  # frames of a traceback
+RESULTS_MAX = 64  # results of a run; the last ones are reserved for the value of the run
 RESULTS_FOR_MAIN = 8
-SOURCES_MAX = 16 << 20  # of earlier runs, for tracebacks
-SOCKET_FROM = 100  # away from what code that tidies up descriptors closes
+SOURCES_MAX = 16 << 20  # total of earlier runs, for tracebacks
+SOCKET_FROM = 100  # above the descriptors that code closes to clean up
 
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
 PLAIN_TYPES = (int, str, float, bool, list, tuple, dict, set, frozenset, bytes, complex)
 BRACKETS = {list: "[]", tuple: "()", set: "{}", dict: "{}", frozenset: ("frozenset({", "})")}
 ORIGINAL_HOOK = sys.__excepthook__
 INTERRUPTED = '{"status":"interrupted"}'
-# Of an exception and of its class, whatever that does to attributes.
+# Attributes of an exception and of its class, even if the class overrides attribute access.
 get_traceback, set_traceback = BaseException.__traceback__.__get__, BaseException.__traceback__.__set__
 get_class_name = type.__dict__["__name__"].__get__
 WATCHED = ("inspect", "linecache", "matplotlib.pyplot")  # see after_import()
 
 
 class State:
-    """Of the context, and of the run that is going on."""
+    """State of the context and of the current run."""
 
     channel = None
     namespace = None
     late = False  # LATE was compiled
     forked = False  # this is a child that the code forked
-    running = False  # from the message to the answer
-    due = False  # results may be sent: from the beginning of the code to the answer
-    lock = RLock()  # held to send a message, and to change `due` and what is counted; a handler may come in between
-    code = None  # that was received, and not yet run
-    owed = None  # the answer that is to be sent
-    interrupted = False  # SIGINT came where it could not be raised
-    on_interrupt = default_int_handler  # the code's own, while it is not installed
-    tracers = (None, None)  # the same
+    running = False  # from the request to the answer
+    due = False  # results may be sent: from the start of the code to the answer
+    # held while a message is sent and while `due` and the counters change; a signal handler may interrupt
+    lock = RLock()
+    code = None  # received, not run yet
+    owed = None  # the answer to send
+    interrupted = False  # SIGINT arrived where it could not be raised
+    on_interrupt = default_int_handler  # the code's handler, while it is not installed
+    tracers = (None, None)  # the code's functions, while they are not installed
     number = 0
     values = 0
     sent = 0
     full = False
-    shown = None  # figures that were sent in this run
-    future = 0  # compiler flags of `from __future__`, which hold from there on
+    shown = None  # figures already sent in this run
+    future = 0  # compiler flags of `from __future__`, for all later runs
     sources = {}  # file name -> code
     sources_size = 0
     loop = None
@@ -89,16 +91,16 @@ class State:
 
 
 class Channel:
-    """The control socket.  A signal handler of the code's may raise in the middle of anything, so what was taken
-    from a buffer but not yet sent must be known at all times: BufferedWriter does that in C.  A message is copied
-    to its buffer, which is large enough for any (and costs no memory before it is used), in one step, and what an
-    interrupted flush left goes out with the next."""
+    """The control socket. A signal handler of the code may raise an exception at any point, so it must always be known
+    which bytes were taken from a buffer but not sent: BufferedWriter does that in C. A message is copied in one step to
+    its buffer, which is large enough for any message (and uses no memory until then). Bytes that an interrupted flush
+    left are sent with the next one."""
 
     def __init__(self, fd):
         self.fd = move_up(fd)
         self.inode = fstat(self.fd).st_ino
-        self.waiting = True  # for a message, and has none yet
-        self.read_ahead = False  # the reader has more than it gave
+        self.waiting = True  # for a message that has not arrived
+        self.read_ahead = False  # the reader has buffered more than it returned
         self.reader = BufferedReader(FileIO(self.fd, "rb", closefd=False))
         self.writer = BufferedWriter(FileIO(self.fd, "wb", closefd=False), 2 * PAYLOAD_MAX + (64 << 10))
 
@@ -115,14 +117,15 @@ class Channel:
             raise
 
     def send_owed(self):
-        """The end of the run: exactly once, whatever handlers raise.  They run at calls and jumps, so not between
-        the three lines below, and after the copy if in the last of them.  Threads that have something to show see
-        under the lock that it is too late."""
+        """Sends the answer of the run exactly once, even if signal handlers raise exceptions. Handlers run at calls and
+        jumps, therefore not between the three assignments below, and in write() only after the copy. Other threads that
+        have results check `due` under the lock."""
         while State.owed is not None:
             try:
                 data = State.owed.encode()
                 message = b"done %d\n%s" % (len(data), data)
-                process_time()  # the kernel charges us for what we used until here, and so this run and not the next
+                # updates the CPU time in the kernel, so that it is charged to this run and not to the next
+                process_time()
                 with State.lock:
                     self.writer.flush()
                     State.owed = None
@@ -132,13 +135,13 @@ class Channel:
                 self.end_if_gone()
 
     def receive(self):
-        """Puts the code of the next run into State.  Without the daemon there is nothing left to do.  What
-        a handler raises here loses nothing: bytes are taken in one step with the note that they were."""
+        """Stores the code of the next run in State; exits if the daemon has closed the socket. An exception of a signal
+        handler loses no data: bytes are consumed in the same step in which State records them."""
         self.waiting = True
         while True:
             try:
                 self.writer.flush()
-                if not self.read_ahead:  # wait with the message still in the socket, where pending() sees it
+                if not self.read_ahead:  # wait while the message is still in the socket, where pending() sees it
                     select([self.fd], [], [])
                 self.waiting = False
                 self.read_ahead = True
@@ -161,7 +164,7 @@ class Channel:
         self.reader.read(whole)
 
     def receive_long(self):
-        """The same, of what is not all there yet."""
+        """The same for a message that has not arrived completely."""
         try:
             kind, length = self.reader.readline(64).split()
             data = self.reader.read(int(length))
@@ -169,11 +172,12 @@ class Channel:
                 _exit(0)
             State.code = data
             State.running = True
-        except BaseException:  # out of step
+        except BaseException:  # the position in the stream is lost
             _exit(1)
 
     def end_if_gone(self):
-        """Something was raised: by the socket, or by a handler of the code's, which may be an OSError, too."""
+        """Called after an exception: of the socket, or of a handler of the code, which may be an OSError, too. Exits if
+        the socket is gone."""
         self.check()
         hangup = poll()
         hangup.register(self.fd, 0)
@@ -184,14 +188,15 @@ class Channel:
         return not self.waiting or bool(select([self.fd], [], [], 0)[0])
 
     def check(self):
-        """That the descriptor is still the socket: never wait for an answer from something else."""
+        """Checks that the descriptor is still the socket, so that the driver never waits for an answer from another
+        file."""
         while True:
             try:
                 if fstat(self.fd).st_ino != self.inode:
                     _exit(1)
                 return
             except OSError as e:
-                if get_traceback(e).tb_next is None:  # of fstat() itself, not of a handler
+                if get_traceback(e).tb_next is None:  # from fstat() itself, not from a handler
                     _exit(1)
 
 
@@ -214,7 +219,7 @@ def move_up(fd):
 
 
 def hold_interrupt(signum, frame):
-    """SIGINT where no code runs: for a run that was sent already it counts, between runs it does not."""
+    """Handles SIGINT while no code runs: it counts for a run that was already sent, but not between runs."""
     try:
         if not State.forked and State.channel.pending():
             State.interrupted = True
@@ -223,7 +228,7 @@ def hold_interrupt(signum, frame):
 
 
 def is_a(failure, kind):
-    """isinstance() asks the exception, too, which may raise another."""
+    """Like isinstance(), which would also ask the exception object, and that may raise another exception."""
     return issubclass(type(failure), kind)
 
 
@@ -241,14 +246,15 @@ def keep_interrupts_out():
             if before is not hold_interrupt:
                 State.on_interrupt = default_int_handler if before is None else before
             return
-        except KeyboardInterrupt:  # signal() first runs the handler of a signal that has come
+        except KeyboardInterrupt:  # signal() first runs the handler of a pending signal
             State.interrupted = True
         except BaseException:
             pass
 
 
 def interruptible(function, *arguments):
-    """(value, None) or (None, exception).  Around all that runs the code or something that it made."""
+    """Calls the function and returns (value, None) or (None, exception). Used for every call that runs the code or a
+    function that it defined."""
     value = failure = None
     try:
         try:
@@ -257,7 +263,7 @@ def interruptible(function, *arguments):
         finally:
             keep_interrupts_out()
     except BaseException as e:
-        keep_interrupts_out()  # a second signal may have come before the first call was through
+        keep_interrupts_out()  # a second signal may have arrived during the first call
         failure = e
     if State.interrupted:
         State.interrupted = False
@@ -270,7 +276,7 @@ def interruptible(function, *arguments):
 
 
 def split_last(text, tree):
-    """Takes the last statement off, if it is an expression whose value is wanted."""
+    """Removes the last statement from the tree and returns it, if it is an expression with a value to show."""
     if not tree.body or type(tree.body[-1]) is not State.Expr:
         return None
     last = tree.body[-1]
@@ -282,14 +288,14 @@ def split_last(text, tree):
 
 
 def execute(text, name):
-    """Runs the code; the value of its last expression or None."""
+    """Runs the code and returns the value of its last expression, or None."""
     flags = TOP_LEVEL_AWAIT | State.future
     tree = compile(text, name, "exec", flags | ONLY_AST, True)
     last = split_last(text, tree)
     code = compile(tree, name, "exec", flags, True) if tree.body else None
     if code and "__future__" in text:
         State.future |= future_flags(code)
-    if last:  # before the rest runs: an error in it stops all
+    if last:  # before the rest runs: an error in it prevents the whole run
         last = compile(last, name, "eval", flags | State.future, True)
     if code:
         perform(code)
@@ -337,12 +343,12 @@ def await_here(coroutine):
             except BaseException:
                 pass
         if task.done() and not task.cancelled():
-            task.exception()  # or the loop complains that nobody looked
+            task.exception()  # otherwise the loop reports that the exception was never retrieved
         raise
 
 
 def keep_source(name, text):
-    """For linecache, which is filled when somebody imports it."""
+    """Keeps the source for linecache, which is filled when the code imports it."""
     State.sources[name] = text
     State.sources_size += len(text)
     linecache = modules.get("linecache")
@@ -364,7 +370,7 @@ def fill_linecache(linecache, *names):
                 text = State.sources[name]
                 lines = [line + "\n" for line in text.split("\n")]
                 linecache.cache[name] = (len(text), None, lines, name)
-    except Exception:  # not itself any more
+    except Exception:  # the code has changed the module
         pass
 
 
@@ -372,12 +378,12 @@ def fill_linecache(linecache, *names):
 
 
 def exact(text):
-    """A str, not a subclass of the code's making."""
+    """Converts an instance of a subclass of str, which the code may define, to str."""
     return str.__add__("", text)
 
 
 def plain(value, room, above=()):
-    """repr(), but of something long no more than about `room` characters are made."""
+    """repr(), but for long values it creates only about `room` characters."""
     kind = type(value)
     if kind in (str, bytes) and len(value) > room:
         return repr(value[: room + 1])
@@ -425,7 +431,7 @@ def text_of(value):
 
 
 def send_result(mime, data, main, value):
-    """With the lock held."""
+    """Called with the lock held."""
     State.sent += 1
     State.channel.send(
         b"result",
@@ -435,7 +441,7 @@ def send_result(mime, data, main, value):
 
 
 def send_value(value):
-    """The value of the run."""
+    """Sends the value of the run."""
     if type(value) in PLAIN_TYPES:
         text = text_of(value)
         with State.lock:
@@ -463,11 +469,11 @@ def print_to_stderr(text):
             pass
 
 
-# What is done when the code imports something
+# Hooks for imports of the code
 
 
 class Watcher:
-    """A finder that finds nothing itself."""
+    """An import finder that only observes and finds nothing itself."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "matplotlib":
@@ -493,7 +499,7 @@ def watch_loader(loader, name):
 
     try:
         loader.exec_module = exec_module
-    except Exception:  # a loader that is no plain object
+    except Exception:  # a loader that does not allow new attributes
         pass
 
 
@@ -512,7 +518,8 @@ def after_import(name, module):
 
 
 def repair_streams():
-    """exit() closes stdin, and some code closes the others; their descriptors are still there."""
+    """Creates closed standard streams again: exit() closes stdin, and some code closes the others. Their descriptors
+    are still open."""
     for name, fd in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name, None)
         if stream is None or getattr(stream, "closed", False) is not True:
@@ -535,7 +542,7 @@ def flush_streams():
             stream.flush()
         except Exception:
             pass
-    if "ctypes" in modules:  # code that has it may have printed by libc
+    if "ctypes" in modules:  # code that has it may have printed with libc
         try:
             import ctypes
 
@@ -550,7 +557,7 @@ def run_and_show(text, name):
     value = execute(text, name)
     if value is not None:
         State.namespace["_"] = value
-        if not State.forked:  # a child that the code forked has nobody to tell
+        if not State.forked:  # a child that the code forked sends no results
             send_value(value)
     del value
     send_figures(True)
@@ -563,19 +570,19 @@ def send_figures(send):
 
 
 def answer(failure):
-    """Tells what escaped the code; the payload of `done`."""
+    """Reports an exception that the code did not catch. Returns the payload of `done`."""
     late()
     if is_a(failure, SystemExit):
         code, second = interruptible(exit_code_of, failure)
         return '{"status":"exit","exit_code":%d}' % (1 if second else code)
     told = report(failure)
     State.channel.send(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, told)))
-    # The code may have raised it itself.  Only the daemon knows whether it sent a signal.
+    # The code may have raised it itself. Only the daemon knows whether it has sent a signal.
     return INTERRUPTED if is_a(failure, KeyboardInterrupt) else '{"status":"error"}'
 
 
 def end_child(failure):
-    """The code forked, and this is the child at the end of the script."""
+    """Ends a child that the code forked, when it reaches the end of the script."""
     if failure is None:
         raise SystemExit(0)
     if is_a(failure, SystemExit):
@@ -586,13 +593,13 @@ def end_child(failure):
 
 
 def run(data):
-    """The payload of `done`."""
+    """Runs the code and returns the payload of `done`."""
     State.number += 1
     with State.lock:
         State.values = State.sent = 0
         State.full = False
         State.shown = set()
-        State.due = bool(data)  # an empty run follows an interrupt, and nobody looks at it
+        State.due = bool(data)  # an empty run follows an interrupt, and its results are discarded
     name = "<run %d>" % State.number
     text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     keep_source(name, text)
@@ -610,7 +617,7 @@ def run(data):
 
 
 def after_fork():
-    """The child's copy of the socket would hide from the daemon that the context died."""
+    """Closes the socket in a child: while a copy is open, the daemon cannot see that the context has died."""
     State.lock = RLock()  # another thread may have held the old one
     State.due = False
     if not State.forked:
@@ -622,7 +629,7 @@ def after_fork():
 
 
 def prepare():
-    """The interpreter as the code expects it."""
+    """Prepares the interpreter as the code expects it."""
     State.old_main = modules.get("__main__")
     module = type(sys)("__main__")
     module.__builtins__ = builtins
@@ -638,7 +645,7 @@ def prepare():
         except Exception:
             pass
     sys.meta_path.insert(0, Watcher())
-    if "linecache" in modules:  # 3.13 keeps this file there, as the text of all that is called <string>
+    if "linecache" in modules:  # 3.13 stores this file there, as the source of everything named <string>
         getattr(modules["linecache"], "cache", {}).pop("<string>", None)
     for name in WATCHED:
         if name in modules:
@@ -647,19 +654,19 @@ def prepare():
 
 
 def serve(fd):
-    """Never returns, but raises SystemExit in a child that the code forked."""
+    """Serves runs. Never returns, but raises SystemExit in a child that the code forked."""
     signal(SIGINT, hold_interrupt)
     State.channel = Channel(fd)
     prepare()
     State.channel.send(b"ready")
     if not State.channel.pending():
         late()
-    import _ast  # while nobody waits: it makes all classes of the syntax tree
+    import _ast  # while idle: it creates all classes of the syntax tree
 
     State.Expr, State.Expression = _ast.Expr, _ast.Expression
     while True:
         try:
-            while True:  # in here: a handler may run at the jump back, too
+            while True:  # inside the try: a signal handler may also run at the jump back
                 serve_one()
         except BaseException:
             if State.forked:
@@ -667,7 +674,7 @@ def serve(fd):
 
 
 def serve_one():
-    """May be left at any point by what a signal handler raises, and then goes on where it was."""
+    """Runs one step. A signal handler may raise an exception at any point; the next call continues there."""
     if not State.running:
         State.channel.receive()
     if State.owed is None:
@@ -720,7 +727,7 @@ def is_loop(frame):
 
 
 def users_traceback(tb):
-    """Without the frames of this file, and of the event loop that it started."""
+    """Removes the frames of this file and of the event loop that it started."""
     while tb is not None and (is_ours(tb.tb_frame) or is_loop(tb.tb_frame)):
         tb = tb.tb_next
     kept, depth = tb, 0
@@ -728,7 +735,7 @@ def users_traceback(tb):
         while tb.tb_next is not None and is_ours(tb.tb_next.tb_frame):
             tb.tb_next = tb.tb_next.tb_next
         tb, depth = tb.tb_next, depth + 1
-    if depth > FRAMES_MAX:  # what a recursion limit of a million leaves
+    if depth > FRAMES_MAX:  # possible with a recursion limit of a million
         tb = kept
         for _ in range(FRAMES_MAX // 2):
             tb = tb.tb_next
@@ -740,7 +747,7 @@ def users_traceback(tb):
 
 
 def cut(text, room):
-    """Head and tail of what is too long."""
+    """Keeps the beginning and the end of a text that is too long."""
     if len(text) <= room:
         return text
     return text[: room // 2] + "\n[%d characters left out]\n" % (len(text) - room) + text[-(room // 2) :]
@@ -780,37 +787,38 @@ def format_failure(failure, tb, message):
 
 
 def add_line(failure):
-    """To a SyntaxError: the compiler looked for a file."""
+    """Adds the source line to a SyntaxError: the compiler looked for a file."""
     try:
         if failure.text is None and failure.filename in State.sources:
             lines = State.sources[failure.filename].split("\n")
             if failure.lineno and failure.lineno <= len(lines):
                 failure.text = lines[failure.lineno - 1] + "\n"
-    except Exception:  # of a class of the code's
+    except Exception:  # raised by a class that the code defined
         pass
 
 
 def describe(failure):
-    """(name, message, traceback) of what escaped the code."""
+    """Returns (name, message, traceback) of an exception that the code did not catch."""
     tb = users_traceback(get_traceback(failure))
     set_traceback(failure, tb)
     if is_a(failure, SyntaxError):
         add_line(failure)
-    message = cut(message_of(failure), TEXT_MAX)  # first: an interrupt here gets through, in traceback it does not
+    message = cut(message_of(failure), TEXT_MAX)  # first: KeyboardInterrupt is raised here, but traceback catches it
     return name_of(failure), message, cut(format_failure(failure, tb, message), TRACEBACK_MAX)
 
 
 def report(failure):
-    """What describe() gives, and to stderr.  That goes through what the code may have replaced, and may fail."""
+    """Returns the result of describe() and prints it to stderr. Both use functions that the code may have replaced, and
+    may fail."""
     told = interruptible(describe, failure)[0]
-    if told is None:  # somebody lost patience
+    if told is None:  # interrupted
         told = (name_of(failure), "", name_of(failure) + "\n")
     interruptible(complain, failure, told[2])
     return told
 
 
 def complain(failure, text):
-    """To stderr, as the interpreter does at the end of a script."""
+    """Prints the exception to stderr, as the interpreter does at the end of a script."""
     tb = get_traceback(failure)
     sys.last_type, sys.last_value, sys.last_traceback = type(failure), failure, tb
     if sys.version_info >= (3, 12):
@@ -826,7 +834,7 @@ def complain(failure, text):
 
 
 def exit_code_of(failure):
-    """What `python3 main.py` would exit with.  Prints what it would print."""
+    """Returns the exit code that `python3 main.py` would have, and prints what it would print."""
     code = failure.code
     if code is None:
         return 0
@@ -840,7 +848,7 @@ def exit_code_of(failure):
 
 
 class TooMuch(Exception):
-    """A representation outgrew DATA_MAX."""
+    """A representation is larger than DATA_MAX."""
 
 
 class Bounded(BytesIO):
@@ -877,16 +885,16 @@ def refuse(constant):
 
 
 def checked_json(text):
-    """Of what says that it is JSON already."""
+    """Checks and returns data that is declared as JSON."""
     from json import loads
 
-    if len(text) <= DATA_MAX:  # or it is left out anyway
+    if len(text) <= DATA_MAX:  # otherwise it is left out anyway
         loads(text, parse_constant=refuse)
     return text
 
 
 def as_text(mime, data):
-    """The representation as it is sent, or None."""
+    """Returns the representation as it is sent, or None."""
     if isinstance(data, tuple) and len(data) == 2:  # with metadata
         data = data[0]
     if data is None:
@@ -907,7 +915,7 @@ class Bundle:
         self.left_out = []
 
     def add(self, mime, make, *arguments):
-        """What make() returns, or nothing, if it cannot be had."""
+        """Returns the result of make(), or None if it fails."""
         try:
             data = as_text(mime, make(*arguments))
             if data is None:
@@ -925,7 +933,7 @@ class Bundle:
             pass
 
     def send(self, main):
-        """text/plain last: it tells what is missing."""
+        """text/plain comes last: it says which representations are missing."""
         text = self.parts.pop("text/plain")
         if self.left_out:
             text += "\n[" + "; ".join(self.left_out) + "]"
@@ -937,8 +945,8 @@ class Bundle:
                 self.send_parts(main, room)
             elif due:
                 State.full = True
-        # Not with the lock held: what prints may be the code's.
-        if not due:  # the run came to its end meanwhile, or this is a child since
+        # Without the lock: the function that prints may belong to the code.
+        if not due:  # the run has ended meanwhile, or this is now a child
             print(text)
         elif not fits and not told:
             print_to_stderr("display: more than %d results in a run, the rest is left out\n" % room)
@@ -952,7 +960,7 @@ class Bundle:
 
 
 def is_instance(value, module, name):
-    """isinstance() of a class in a module that may not have been imported."""
+    """isinstance() for a class of a module that may not be imported."""
     try:
         return isinstance(value, getattr(modules[module], name))
     except Exception:
@@ -975,22 +983,22 @@ def figure_as(figure, format):
 
 def add_figure(bundle, figure):
     try:
-        png = figure_as(figure, "png")  # may raise what is wrong with the figure: that is the code's error
+        png = figure_as(figure, "png")  # raises the error of an invalid figure, which is an error of the code
         bundle.add("image/png", lambda: png)
     except TooMuch:
         bundle.left_out.append("image/png of more than %d MB left out" % (DATA_MAX >> 20))
     bundle.add("image/svg+xml", figure_as, figure, "svg")
     State.shown.add(id(figure))
-    figure.stale = False  # savefig() leaves it as if it had changed
+    figure.stale = False  # savefig() marks it as changed
 
 
 def is_mime(text):
-    """The daemon takes no other."""
+    """The daemon accepts no other type."""
     return "/" in text and " " not in text and len(text) <= 100 and text.isascii() and text.isprintable()
 
 
 def add_parts(bundle, parts):
-    """Of a dict from MIME type to data."""
+    """Returns the representations in a dict from MIME type to data."""
     for mime, data in list(parts.items())[:16]:
         if isinstance(mime, str) and is_mime(exact(mime)):
             bundle.add(exact(mime), lambda: data)
@@ -1029,7 +1037,7 @@ def represent(value):
 
 def display_values(values, raw):
     for value in values:
-        if not State.due:  # a thread between runs, a child
+        if not State.due:  # a thread between runs, or a child
             print(text_of(value))
             continue
         if raw and isinstance(value, dict):
@@ -1041,7 +1049,7 @@ def display_values(values, raw):
         bundle.send(False)
 
 
-# matplotlib, which this file never imports itself
+# matplotlib, which this file never imports
 
 
 def open_figures():
@@ -1053,8 +1061,8 @@ def open_figures():
 
 
 def show_figures(send):
-    """Sends the open ones, unless they were shown and did not change since, and closes all.  Then raises what the
-    first bad one raised."""
+    """Sends the open figures, except those that were shown and have not changed since, and closes all of them. Then
+    raises the first exception that a figure has raised."""
     failure = None
     for figure in open_figures():
         try:
@@ -1071,7 +1079,7 @@ def show_figures(send):
 
 
 def before_matplotlib():
-    """There is no window to draw in, and without a place for its font cache it prints a warning."""
+    """Selects a backend without a window, and a directory for the font cache (else matplotlib warns)."""
     try:
         from os import environ
 
@@ -1091,7 +1099,7 @@ def before_matplotlib():
 
 
 def have_directory(path):
-    """Makes it, as matplotlib would."""
+    """Creates the directory, as matplotlib would."""
     from os import makedirs
 
     try:
@@ -1112,7 +1120,7 @@ def after_pyplot(pyplot):
     show.__module__, show.__doc__, show.__wrapped__ = original.__module__, original.__doc__, original
     pyplot.show = show
     settings = modules["matplotlib"].rcParams
-    if not isinstance(dict.__getitem__(settings, "backend"), str):  # imported before serve(), and none chosen
+    if not isinstance(dict.__getitem__(settings, "backend"), str):  # imported before serve(), with no backend chosen
         settings["backend"] = "agg"
 
 
@@ -1120,7 +1128,7 @@ def after_pyplot(pyplot):
 
 
 def after_inspect(inspect):
-    """inspect.getsource() of a class looks for the file of its module, and __main__ has none."""
+    """inspect.getsource() of a class needs the file of its module, and __main__ has none."""
     original = inspect.getfile
     if getattr(original, "__globals__", None) is OUR_GLOBALS:
         return
@@ -1152,5 +1160,5 @@ def source_of_class(cls):
 '''
 
 if __name__ == "__main__":
-    # Python 3.9 gives a call the builtins of its caller if both have the same globals: this caller has its own.
+    # Python 3.9 uses the builtins of the caller if both functions have the same globals: this caller has its own.
     eval("serve(3)", {"serve": serve, "__builtins__": __builtins__})

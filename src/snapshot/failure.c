@@ -1,4 +1,4 @@
-/* snapshot/failure.c -- as the interpreter's own pythonrun.c does it. */
+/* snapshot/failure.c -- reports errors as pythonrun.c of the interpreter does. */
 #include "snapshot/failure.h"
 
 #include "snapshot/interpreter.h"
@@ -38,8 +38,8 @@ static unsigned long version(void)
         return number ? (unsigned long)PyLong_AsLong(number) : 0;
 }
 
-/* Whether the interpreter forgets an error of its own while it handles the exit: a number that is too large,
- * a text that cannot be made or written. */
+/* Whether this version discards an error that occurs while it handles the exit: the number is too large, or
+ * the text cannot be created or written. */
 static int forgets_errors(unsigned long v)
 {
         return v < 0x030c0000 || (v >= 0x030c0800 && v < 0x030d0000) || v >= 0x030d0100;
@@ -50,16 +50,16 @@ int failure_exit_code(int *ret_error)
         PyObject *type, *value, *traceback, *code;
         const unsigned long v = version();
         int r = 0;
-        PyErr_Fetch(&type, &value, &traceback); /* its value may be anything yet */
+        PyErr_Fetch(&type, &value, &traceback); /* the value may not be an exception object yet */
         fflush(0);
         if (value && is(value, IS_EXCEPTION) && (code = PyObject_GetAttrString(value, "code"))) {
-                if (v >= 0x030c0000) { /* it frees the frames first, and what is in them */
+                if (v >= 0x030c0000) { /* these versions free the frames and their variables first */
                         Py_DecRef(traceback);
                         traceback = 0;
                 }
                 Py_DecRef(value);
                 value = code;
-        } /* else it is told of as it is */
+        } /* otherwise the value itself is printed */
         if (!is_none(value) && is(value, IS_INT)) {
                 r = (int)PyLong_AsLong(value);
         } else if (!is_none(value)) {
@@ -71,7 +71,7 @@ int failure_exit_code(int *ret_error)
                 PyErr_Clear();
         Py_DecRef(type);
         Py_DecRef(value);
-        Py_DecRef(traceback); /* with every frame on the way, and what is in them */
+        Py_DecRef(traceback); /* frees the frames and their variables */
         return r;
 }
 
@@ -90,7 +90,7 @@ int failure_is_at_the_end(const char *code)
         const int yes = line && PyLong_AsLong(line) >= lines;
         if (line)
                 Py_DecRef(line);
-        PyErr_Restore(type, value, traceback); /* in the place of whatever went wrong here */
+        PyErr_Restore(type, value, traceback); /* replaces any error that occurred here */
         return yes;
 }
 

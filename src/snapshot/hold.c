@@ -1,10 +1,10 @@
-/* snapshot/hold.c -- a program that was started ahead, and waits for what it is to do.
+/* snapshot/hold.c -- makes a program that was started in advance wait for its task.
  *
- * Loaded into it by LD_PRELOAD.  A shell waits before its main(): the dynamic linker calls us when all
- * libraries are there, we put the arguments and the environment where the program is about to look for
- * them, and return.  With HOLD_AT in the environment it is an interpreter that waits when it opens its
- * script, which is written then.  Either goes on as if it had been executed just now: no flag, no
- * strange descriptor, nothing in its environment. */
+ * It is loaded by LD_PRELOAD. A shell waits before its main(): the dynamic linker calls loaded() when all
+ * libraries are loaded; loaded() stores the arguments and the environment where the program will read them,
+ * and returns. If HOLD_AT is in the environment, the program is an interpreter. It waits when it opens its
+ * script, and the script is written then. In both cases the program continues as if it had just been
+ * executed: it has no additional flag, descriptor or environment variable. */
 #include "snapshot/receive.h"
 #include "sys/ending.h"
 
@@ -12,10 +12,10 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
-#define POPULATE_READ 22 /* madvise(), from Linux 5.14 on */
+#define POPULATE_READ 22 /* for madvise(), since Linux 5.14 */
 #define POPULATE_WRITE 23
 #define PAGE_BYTES 4096u
-#define PROGRAM_BYTES (256u << 10) /* all of a small shell */
+#define PROGRAM_BYTES (256u << 10) /* a small shell completely */
 #define DATA_BYTES (32u << 10)
 #define ROOM_BYTES 4096u
 #define NEXT_LIBRARY ((void *)-1l)
@@ -34,11 +34,11 @@ extern long long strtoll(const char *, char **, int);
 extern int fflush(void *);
 extern int on_exit(void (*)(int, void *), void *) WEAK;
 
-static char script[256]; /* "": waits before main() */
+static char script[256]; /* path of the script; "": wait before main() */
 static int waits;
-static char *room;       /* for what most are released with; NULL: none */
-static long self;        /* the one that waited, not a child of it; 0: no code runs */
-static uint32_t threads; /* that it had then; 0: it has never more than one */
+static char *room;       /* buffer for a release of the usual size; NULL: none */
+static long self;        /* the process that waited, not a child of it; 0: no code runs yet */
+static uint32_t threads; /* number of threads at the release; 0: the program never has more than one */
 
 static __attribute__((noreturn)) void give_up(void)
 {
@@ -46,14 +46,14 @@ static __attribute__((noreturn)) void give_up(void)
                 sys_call1(SYS_exit_group, RESTORE_FAILED);
 }
 
-/* Whoever was started must be waited for. */
+/* Whether the end of this process may be announced early: it has no children and no other threads. */
 static int is_alone(void)
 {
         return self && sys_call0(SYS_getpid) == self && bare_is_childless() &&
                (!threads || bare_threads() == threads);
 }
 
-/* Waits for the release; its strings stay where they are for ever. */
+/* Waits for the release. Its strings stay in memory until the process ends. */
 static char *receive(struct release_head *ret)
 {
         int r = receive_ready();
@@ -74,7 +74,7 @@ static char *receive(struct release_head *ret)
 
 /* ---- before main() ---- */
 
-/* Where parts of this process are. */
+/* Addresses of this process, from /proc/self/stat. */
 struct layout {
         uint64_t start_code, end_code, end_data, start_stack;
 };
@@ -92,8 +92,8 @@ static void read_layout(struct layout *ret)
         };
 }
 
-/* Overwrites the environment that we were executed with: /proc/PID/environ still shows that memory.  A filter
- * forbids to tell the kernel another place (PR_SET_MM), because code could abuse it. */
+/* Overwrites the environment from the execve(): /proc/PID/environ still shows that memory. A filter forbids
+ * prctl(PR_SET_MM), which would set another address, because code could abuse it. */
 static void clear_environment(char **envp)
 {
         for (; *envp; envp++)
@@ -101,8 +101,8 @@ static void clear_environment(char **envp)
                         *c = '\0';
 }
 
-/* The words of the kernel's block: argc, argv, NULL, environment, NULL.  There is room for as many as
- * we were executed with; what is behind them does not move. */
+/* Rewrites the block from the kernel: argc, argv, NULL, environment, NULL. It has room for as many words as
+ * at the execve(); the data behind it does not move. */
 static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings)
 {
         char **at = argv;
@@ -116,7 +116,7 @@ static void place_words(char **argv, uint32_t argc, uint32_t envc, char *strings
         ((long *)argv)[-1] = argc;
 }
 
-/* bash ends by exit(), and this is the last that that calls; dash by _exit(). */
+/* bash ends with exit(), which calls this function last; dash ends with _exit(). */
 static void at_exit(int code, void *unused)
 {
         (void)unused;
@@ -136,8 +136,8 @@ void _exit(int code)
                 sys_call1(SYS_exit_group, code);
 }
 
-/* What every shell does first, so that the pages it needs are there: a dozen faults, a tenth of what `echo`
- * takes.  What is not there to be touched is no harm. */
+/* Does what every shell does first, so that the pages are mapped: this saves a dozen page faults, a tenth of
+ * the time of `echo`. Calls that fail have no effect. */
 static void warm_up(const struct layout *layout)
 {
         char text[24];
@@ -175,12 +175,13 @@ static void hold_main(int argc, char **argv, char **envp)
 
 /* ---- when the script is opened ---- */
 
-/* Node takes itself apart when its event loop is done, which takes as long as to run the code.  So, when
- * nobody wants to know of the end, it asks for a directory that nobody has, and chdir() ends it.  Who asks is
- * one more listener of 'exit', which is there only from when process.emit is looked up for that event: what
- * the code sees of process is as ever, and its own text is not touched (what is put behind it would be in the
- * message of a syntax error, or complete what is not complete).  Not behind the code's own listeners: what
- * they leave to be done at once, Node does after the last of them. */
+/* Node destroys its environment after its event loop has ended, which takes as long as running the code. If
+ * the code has no listener for the exit, Node instead calls chdir() with a path that does not exist, and
+ * chdir() below ends the process. The call is made by an 'exit' listener, which is added when process.emit is
+ * read for that event. Therefore the code sees no difference in `process`, and its text is not changed
+ * (appended text would appear in the message of a syntax error, or complete an incomplete statement). It is
+ * not added if the code has listeners of its own: Node runs the microtasks and ticks that they queue after
+ * the last listener. */
 #define THE_END "/proc/self/the-end-of-node"
 #define AT_THE_END                                                                                           \
         "const p=process,{emit:e,on,listenerCount:n,reallyExit:x}=p,k=n.call(p,'newListener');let a=0;"      \
@@ -191,12 +192,12 @@ static void hold_main(int argc, char **argv, char **envp)
         "set(value){Object.defineProperty(this,'emit',{value,writable:true,enumerable:true,configurable:"    \
         "true})}});"
 
-/* Node's first console.log() takes it 5 ms, most of it to load and compile what writes to a pipe and what
- * formats.  So it does that before it waits: on a socket whose handle does nothing, because the code's own
- * is not to be touched before the code does, and without console.log(), which would look at stderr.  Nothing
- * is left of it that the code could see, no pending callback, no number taken (the fidelity tests).  We are
- * asked for by NODE_OPTIONS=--require=/dev/null, a file that a worker thread, which has the same option,
- * finds too, and finds empty. */
+/* The first console.log() takes Node 5 ms, mainly to load and compile the modules that write to a pipe and
+ * that format. The prelude does this before the program waits. It uses a socket with a handle that does
+ * nothing, because the code's own streams must not be touched before the code does, and not console.log(),
+ * which would access stderr. It leaves nothing that the code can see: no pending callback, no used identifier
+ * (see the fidelity tests). Node loads it because of NODE_OPTIONS=--require=/dev/null. Worker threads have
+ * the same option and read the real, empty file. */
 #define PRELUDE_AT "/dev/null"
 static const char prelude[] =
         "try{delete process.env.NODE_OPTIONS;delete "
@@ -205,7 +206,7 @@ static const char prelude[] =
         "readable:false,writable:true});s._writeGeneric(false,'1\\n','utf8',()=>{});s.cork();s.write('1\\n');"
         "require('util').format('%s',1,{a:[1]});require('tty');s._handle=null;" AT_THE_END "}catch{}";
 
-static char *node_options; /* as /proc shows it */
+static char *node_options; /* the string that /proc/self/environ shows */
 static int prelude_given;
 
 static long give_prelude(void)
@@ -229,7 +230,8 @@ PUBLIC int chdir(const char *path);
 int chdir(const char *path)
 {
         int (*next)(const char *) = 0;
-        if (script[0] && bare_same(path, THE_END)) { /* what ends otherwise goes the long way */
+        /* a process that ends otherwise runs Node's full shutdown */
+        if (script[0] && bare_same(path, THE_END)) {
                 if (is_alone())
                         sys_announce_end(0);
                 sys_call1(SYS_exit_group, 0);
@@ -238,7 +240,7 @@ int chdir(const char *path)
         return next ? next(path) : -1;
 }
 
-/* Writes the script, which is opened then. */
+/* Waits for the release and writes the script, which is opened next. */
 static void hold_script(void)
 {
         struct release_head head = {0};
@@ -305,7 +307,7 @@ static char *find_variable(char **envp, const char *name)
         return 0;
 }
 
-/* Takes a variable out, and what /proc/self/environ shows of it. */
+/* Copies the value of a variable to `ret`, removes it from the environment and from /proc/self/environ. */
 static void take_variable(char **envp, const char *name, char *ret, size_t size)
 {
         size_t length = bare_strlen(name), at = 0;
@@ -329,7 +331,7 @@ static void take_variable(char **envp, const char *name, char *ret, size_t size)
         ret[at] = '\0';
 }
 
-/* Another libc than glibc (musl) calls us without arguments, and has looked at the block already. */
+/* musl calls constructors without arguments, and has already read the block. */
 static int is_kernels_block(char *const *argv)
 {
         struct layout layout;
@@ -342,7 +344,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
         char unused[64];
         if (!is_kernels_block(argv))
                 give_up();
-        sys_call1(SYS_close, WARM_TEMPLATE_FD); /* ourselves */
+        sys_call1(SYS_close, WARM_TEMPLATE_FD); /* the descriptor of this library */
         take_variable(envp, "HOLD_AT", script, sizeof script);
         if (!script[0]) {
                 hold_main(argc, argv, envp);
@@ -350,7 +352,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
         }
         take_variable(envp, "LD_PRELOAD", unused, sizeof unused);
         node_options = find_variable(envp, "NODE_OPTIONS");
-        /* It is looked for before it is opened. */
+        /* The interpreter checks that the script exists before it opens it. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, script, O_MAKE, 0644);
         if (fd < 0)
                 give_up();

@@ -1,9 +1,9 @@
-/* snapshot/interpreter.h -- functions of the image's own Python: its stable interface, and some that exist
- * since 3.9 at least. */
+/* snapshot/interpreter.h -- functions of the image's own Python: its stable interface, and some others that
+ * exist since 3.9. */
 #pragma once
 
 #define WEAK __attribute__((weak))
-typedef struct py PyObject; /* NOLINT: their name */
+typedef struct py PyObject; /* NOLINT: the interpreter's name */
 extern PyObject *PyImport_AddModule(const char *) WEAK;
 extern PyObject *PyModule_GetDict(PyObject *) WEAK;
 extern PyObject *PyDict_New(void) WEAK;

@@ -1,7 +1,8 @@
-/* snapshot/plug.c -- gives away the room between what is in memory.
+/* snapshot/plug.c -- allocates the free gaps between objects in memory.
  *
- * Every page that a restored process writes to is copied, and most of those are not what the code works with
- * but where there was room for something of a size.  100 pages became 78 by this. */
+ * Every page that a restored process writes to is copied. Most of these pages do not hold the code's data:
+ * they have only free space for an object of some size. Filling the gaps reduced the copied pages from 100 to
+ * 78. */
 #include "snapshot/plug.h"
 
 #include <stddef.h>
@@ -9,14 +10,14 @@
 
 extern void *PyObject_Malloc(size_t) __attribute__((weak));
 extern void *malloc(size_t);
-extern char *__curbrk __attribute__((weak)); /* glibc's */
+extern char *__curbrk __attribute__((weak)); /* of glibc */
 
-/* Of all plugs together.  There is 1 MB to plug in a Python with pandas; where memory is given out in another
- * way than is thought here, there is no end to it. */
+/* Maximum of all plugs together. A Python with pandas has 1 MB of gaps. With an allocator that works
+ * differently the loops below would not end. */
 #define PLUGS_BYTES (16u << 20)
 static size_t left = PLUGS_BYTES;
 
-/* NULL: that was the last. */
+/* Returns NULL when the maximum is reached. */
 static const char *plug(void *(*allocate)(size_t), size_t size)
 {
         if (size > left)
@@ -25,10 +26,10 @@ static const char *plug(void *(*allocate)(size_t), size_t size)
         return allocate(size);
 }
 
-/* Small objects are in pools, one size each, in which any page may have room: the first object of each size
- * is a page or three to copy, and as many of its neighbours in lists.  In a pool that begins, its head and
- * the first objects are on one page. */
-#define POOL_BYTES 16384u /* before Python 3.10 4096: there every pool is on one page anyway */
+/* Small objects are in pools of one size, and any page of a pool may have free space: the first new object of
+ * each size would copy one to three pages, and the neighbours in its lists as many. In a new pool the head
+ * and the first objects are on one page. */
+#define POOL_BYTES 16384u /* 4096 before Python 3.10: there every pool is on one page */
 #define POOL_HEAD 48u
 #define SMALL_STEP 16u
 #define SMALL_MAX 512u
@@ -43,9 +44,8 @@ static void plug_pools(void)
         }
 }
 
-/* What is larger comes from libc: out of what was freed, here and there, or out of what has never been used.
- * The next of a size is behind all others when there is nothing else left for it; in glibc's heap, that is.
- */
+/* Larger objects come from libc: from freed blocks anywhere, or from memory that was never used. In glibc's
+ * heap a new object of a size has the highest address when no freed block fits. */
 #define LARGE_MIN 528u
 #define LARGE_MAX 65536u
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <stdint.h>
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot be in parentheses */
 #define WARM_PROGRAM(name)                                                                                   \
         extern const char name[];                                                                            \
         extern const uint64_t name##_len

@@ -1,13 +1,13 @@
-/* snapshot/python.c -- what makes a template of a Python interpreter, and what a restored one does first.
+/* snapshot/python.c -- turns a Python interpreter into a template, and runs the code in a restored one.
  *
- * Loaded into the image's own python3 (LD_PRELOAD), which is started as `python3 main.py`.  When it
- * has initialised itself and is about to open that file, there is no Python frame on its stack and
- * nothing of ours in it: this is where we take over.  We run python.py, which imports what is to be
- * ready; then the process is written down (snapshot.c).  A restored one waits here for its code, runs
- * it with nothing below it, does what the interpreter does at its end, and exits.
+ * It is loaded into the image's own python3 (LD_PRELOAD), which is started as `python3 main.py`. When the
+ * interpreter is initialised and opens that file, it has no Python frame on its stack and no object of ours.
+ * At this point fopen() calls into this file. It runs python.py, which imports the preloaded modules; then
+ * snapshot.c writes the process to a template. A restored process waits here for its code, runs it with no
+ * Python frame below it, does what the interpreter does at its end, and exits.
  *
- * Only functions of the interpreter's stable interface are used, by name: one build is for every
- * Python from 3.9 on, with whatever libc it has. */
+ * Only functions of the interpreter's stable interface are used, by name: one build works with every Python
+ * from 3.9 on, with any libc. */
 #include <stddef.h>
 
 #include "snapshot/bind.h"
@@ -19,7 +19,7 @@
 #include "snapshot/snapshot.h"
 #include "sys/ending.h"
 
-/* ---- libc's ---- */
+/* ---- functions of libc ---- */
 
 extern int fork(void);
 extern int vfork(void) __attribute__((returns_twice));
@@ -28,23 +28,23 @@ extern void *malloc(size_t);
 extern void *dlsym(void *, const char *) WEAK;
 extern int unsetenv(const char *);
 extern int fflush(void *);
-extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not everybody's */
-extern char *__curbrk WEAK;                                              /* glibc's: where its heap ends */
-#define NO_BREAK ((char *)-4096l)                                        /* nobody gets more there */
+extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not in every libc */
+extern char *__curbrk WEAK;                                              /* of glibc: the end of its heap */
+#define NO_BREAK ((char *)-4096l) /* an address above which the heap cannot grow */
 
 #define NEXT_LIBRARY ((void *)-1l)
 
-/* ---- descriptors of one that is to become a template ---- */
+/* ---- descriptors of a process that becomes a template ---- */
 
 #define BOOT_FD 5        /* python.py */
-#define RESTORE_FD 6     /* restore.c's program */
-#define TOLD 2           /* what the child exits with then */
-#define FLUSH_FAILED 120 /* what Python exits with then */
+#define RESTORE_FD 6     /* the program restore.c */
+#define TOLD 2           /* exit status of the child: the problem has been reported */
+#define FLUSH_FAILED 120 /* Python's exit status for this */
 #define BOOT_MAX (256u * 1024)
 #define RARE_NUMBER 1000
 
 static char boot[BOOT_MAX];
-static PyObject *names; /* what python.py defined */
+static PyObject *names; /* the namespace of python.py */
 
 static __attribute__((noreturn)) void leave(int code)
 {
@@ -78,27 +78,28 @@ static __attribute__((noreturn)) void tell(int failed, const char *text)
 
 /* ---- a restored process ---- */
 
-/* What it looks up, found before it was written down: a name that is made on the spot takes memory, and is no
- * name that the interpreter has in its caches, so that it would put it there; each on other pages. */
+/* Objects that a restored process needs, found before the template is written. A new name would take memory,
+ * and would be added to the interpreter's caches, because it is not the object that they contain: each of
+ * these writes copies another page. */
 static struct {
         PyObject *module;     /* __main__ */
-        PyObject *main, *sys; /* their dictionaries */
-        PyObject *started;    /* see python.py; NULL: there is nothing to do */
+        PyObject *main, *sys; /* dictionaries of __main__ and sys */
+        PyObject *started;    /* see python.py; NULL: nothing to call */
         PyObject *path, *out, *err, *flush, *file, *cached;
 } known;
 
-static int exit_code, interrupted, exited; /* the last: by SystemExit */
+static int exit_code, interrupted, exited; /* exited: by SystemExit */
 static uint32_t how;                       /* enum release_mode */
-static int code_runs;                      /* that is somebody's */
-static uint32_t one_thread;                /* bare_threads() */
+static int code_runs;                      /* user code, not a trial or a template */
+static uint32_t one_thread;                /* bare_threads() with one thread */
 static long self;
 
-/* The last that is called at an exit, behind whatever libraries and C code wanted to do; also in children
- * of the code. */
+/* The last function that exit() calls, after those of libraries and C code; also in children of the code. */
 static void at_exit(int code, void *unused)
 {
         (void)unused;
-        /* Whoever was started must be waited for; and who writes to a stream must not be. */
+        /* Announce the end only if this process has no children and no other threads, which may still write
+         * to the streams. */
         if (code_runs && sys_call0(SYS_getpid) == self && bare_is_childless() &&
             bare_threads() == one_thread) {
                 fflush(0);
@@ -113,10 +114,10 @@ static __attribute__((noreturn)) void end(void)
                 sys_call4(SYS_rt_sigaction, 2, default_action, 0, 8); /* SIGINT */
                 sys_call2(SYS_kill, sys_call0(SYS_getpid), 2);
         }
-        exit(exit_code); /* what C code printed, and wants to have called */
+        exit(exit_code); /* runs the exit functions and flushes the streams of C code */
 }
 
-/* What the interpreter does about what the code left on its way out. */
+/* Handles the exception that the code ended with, as the interpreter does. */
 static void see_error(void)
 {
         int error;
@@ -126,7 +127,7 @@ static void see_error(void)
                 exited = 1;
                 if (!error)
                         return;
-                if (shutdown_full() < 0) /* which shows the error */
+                if (shutdown_full() < 0) /* reports the error */
                         exit_code = FLUSH_FAILED;
                 end();
         }
@@ -139,7 +140,7 @@ static int flush(PyObject *name)
         PyObject *stream = PyDict_GetItem(known.sys, name);
         if (is_none(stream))
                 return 0;
-        Py_IncRef(stream); /* one of the code's may put another in its place */
+        Py_IncRef(stream); /* code may replace it during the call */
         PyObject *done = PyObject_CallMethodObjArgs(stream, known.flush, (PyObject *)0);
         if (done)
                 Py_DecRef(done);
@@ -148,7 +149,7 @@ static int flush(PyObject *name)
         return done != 0;
 }
 
-/* Notes which pages a trial run has touched, and exits. */
+/* Records which pages a trial run has touched, and exits. */
 static void end_early(void)
 {
         if ((how == RELEASE_TRIAL || how == RELEASE_PLAIN) &&
@@ -168,8 +169,8 @@ static __attribute__((noreturn)) void finish(void)
         end();
 }
 
-/* The interpreter does this between the last line of a script and what it left: before an error is told,
- * before threads are waited for and callbacks called. */
+/* The interpreter does this after the last line of a script: before it reports an error, joins threads and
+ * runs callbacks. */
 static void flush_after_script(void)
 {
         PyObject *type, *value, *traceback;
@@ -182,7 +183,7 @@ static void flush_after_script(void)
 static __attribute__((noreturn)) void run(const char *code, const char *path)
 {
         PyObject *globals = known.main, *result = 0;
-        Py_IncRef(known.module); /* the code may let go of it */
+        Py_IncRef(known.module); /* the code may remove its own reference */
         PyObject *compiled = Py_CompileStringObject
                                      ? Py_CompileStringObject(code, known.path, FILE_INPUT, 0, -1)
                                      : Py_CompileString(code, path, FILE_INPUT);
@@ -201,10 +202,10 @@ static __attribute__((noreturn)) void run(const char *code, const char *path)
         finish();
 }
 
-/* Where the kernel has the break of a restored process is another place (restore.c).  glibc goes on there, if
- * that is behind all it has; but it takes any answer that is larger than what it asked for as a yes, and
- * aborts when the break has moved down.  So it must ask for more than there can be, is told no, and goes on
- * with mmap(). */
+/* A restored process has its break at another address (restore.c). glibc continues there if that is behind
+ * all of its heap; but it treats any answer above the requested address as success, and aborts when the break
+ * has moved down. So glibc must request more than is possible. It gets an error then, and continues with
+ * mmap(). */
 static char *last_break;
 
 static void find_break(void)
@@ -214,7 +215,8 @@ static void find_break(void)
                 __curbrk = now;
 }
 
-/* refresh: what gives it random numbers of its own; NULL if nothing that is loaded has any yet. */
+/* Waits for the release and runs it. refresh: gives the process its own random numbers; NULL if no loaded
+ * module has any. */
 static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
 {
         struct release_head head = {0};
@@ -230,14 +232,14 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (r < 0)
                 leave(RESTORE_FAILED);
         const int tried = head.mode == RELEASE_TRIAL || head.mode == RELEASE_PLAIN;
-        if (!tried && !touched && !receive_from_file()) /* or restore.c has done it */
+        if (!tried && !touched && !receive_from_file()) /* otherwise restore.c has done it */
                 snapshot_touch(0);
         char *body = malloc(head.length + 1);
         if (!body || receive_all(body, head.length) < 0)
                 leave(RESTORE_FAILED);
         body[head.length] = '\0';
         const char *code = body + (head.length - head.code_length);
-        if (head.mode != RELEASE_CONTEXT) /* the code is not to see it */
+        if (head.mode != RELEASE_CONTEXT) /* the code must not see it */
                 sys_call1(SYS_close, WARM_CONTROL_FD);
         if (!tried)
                 sys_call1(SYS_close, WARM_TEMPLATE_FD);
@@ -253,7 +255,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
                 PyErr_Clear();
         if (head.mode == RELEASE_CONTEXT) {
                 if (!CALL("drive", ""))
-                        PyErr_Print(); /* exits, if that is what it was */
+                        PyErr_Print(); /* exits on SystemExit */
                 leave(0);
         }
         how = head.mode;
@@ -261,7 +263,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         run(code, path);
 }
 
-/* ---- the one that becomes a template ---- */
+/* ---- the process that becomes a template ---- */
 
 static int know(const char *path)
 {
@@ -279,7 +281,7 @@ static int know(const char *path)
         return found && known.file && known.cached ? 0 : -1;
 }
 
-/* In a child of the interpreter: it has one thread, and every library knows that it was forked. */
+/* Runs in a child of the interpreter, so that it has one thread and every library has handled the fork. */
 static __attribute__((noreturn)) void write_down(void)
 {
         PyOS_AfterFork_Child();
@@ -297,7 +299,7 @@ static __attribute__((noreturn)) void write_down(void)
                 __curbrk = NO_BREAK;
         }
         int r = snapshot(WARM_TEMPLATE_FD);
-        if (r > 0) /* somewhere else, some time later */
+        if (r > 0) /* in a restored process, later */
                 serve(path, refresh);
         if (r < 0)
                 tell(TOLD, snapshot_problem);
@@ -313,7 +315,7 @@ static int load_boot(void)
         sys_call1(SYS_close, BOOT_FD);
         names = PyDict_New();
         PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
-        /* Behind a NUL: the driver of contexts. */
+        /* The driver of contexts follows a NUL. */
         const size_t own = bare_strlen(boot);
         PyDict_SetItemString(
                 names, "DRIVER",
@@ -322,7 +324,7 @@ static int load_boot(void)
         return code && PyEval_EvalCode(code, names, names) ? 0 : -1;
 }
 
-/* Why not; "" if all is imported, NULL if there is an exception. */
+/* Returns why preloading failed; "": all is imported; NULL: an exception is set. */
 static const char *receive_preload(void)
 {
         struct release_head head = {0};
@@ -337,7 +339,7 @@ static const char *receive_preload(void)
 static __attribute__((noreturn)) void make_template(void)
 {
         int status = -1;
-        PyGILState_Ensure(); /* the interpreter lets go of it around fopen() */
+        PyGILState_Ensure(); /* the interpreter releases it around fopen() */
         const char *why = load_boot() < 0 ? 0 : receive_preload();
         if (!why || why[0])
                 tell(1, why ? why : "the interpreter cannot be prepared");
@@ -349,15 +351,15 @@ static __attribute__((noreturn)) void make_template(void)
         PyOS_AfterFork_Parent();
         if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid)
                 status = -1;
-        if (status == TOLD << 8) /* it has said why */
+        if (status == TOLD << 8) /* the child has reported the problem */
                 leave(1);
         if (status != 0)
-                tell(1, "the interpreter cannot be written down");
+                tell(1, "the template cannot be written");
         snapshot_pack(WARM_TEMPLATE_FD);
         PyObject *tried = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);
         why = tried ? PyUnicode_AsUTF8AndSize(tried, 0) : 0;
         if (!why)
-                tell(1, "what was written down cannot be tried");
+                tell(1, "the template cannot be tested");
         tell(why[0] == '!', why[0] == '!' ? why + 1 : why);
 }
 
@@ -378,7 +380,7 @@ static void before_fopen(const char *path)
         make_template();
 }
 
-/* libc's functions, under both names that an interpreter may use.  NEXT() finds the original one.
+/* Wrappers of libc's functions, under both names that an interpreter may use. NEXT() finds the original one.
  * NOLINTBEGIN(bugprone-macro-parentheses): names */
 #define PUBLIC __attribute__((visibility("default")))
 #define NEXT(next, name)                                                                                     \
@@ -404,14 +406,14 @@ void *fopen64(const char *path, const char *mode)
         return next ? next(path, mode) : 0;
 }
 
-/* Nothing that the child of vfork() could change is in a register of ours. */
+/* A separate function, so that the child of vfork() cannot change registers of the caller. */
 static __attribute__((noinline)) void wait_for_any(void)
 {
         sys_call4(SYS_wait4, -1, 0, 0, 0);
 }
 
-/* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork): what is called is a
- * system call and nothing else, and a copy of the interpreter for each would take a second */
+/* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork): the child makes one
+ * system call and nothing else; to copy the interpreter for each number with fork() would take a second */
 static __attribute__((noinline)) void spend_number(void)
 {
         if (vfork() == 0)
@@ -420,10 +422,10 @@ static __attribute__((noinline)) void spend_number(void)
 }
 /* NOLINTEND(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork) */
 
-/* A library finds out that it is in a child, where its threads are gone, by the number of its process;
- * numexpr does.  Whoever is restored is such a child, but in a sandbox of its own, where numbers begin anew:
- * so what is imported here is by a process whose number hardly anybody else gets, and restore.c sees to the
- * rest. */
+/* Libraries such as numexpr compare process IDs to detect that they are in a child, where their threads are
+ * gone. A restored process is such a child, but in its own sandbox, where process IDs start again. So the
+ * modules are imported by a process with an ID that few others get, and restore.c refuses to run with that
+ * ID. */
 static void take_rare_number(void)
 {
         int status = 0;
@@ -433,7 +435,7 @@ static void take_rare_number(void)
         if (pid == 0)
                 return;
         if (pid < 0)
-                tell(1, "no process can be started");
+                tell(1, "cannot start a process");
         sys_call4(SYS_wait4, pid, &status, 0, 0);
         leave(status ? 1 : 0);
 }
@@ -442,13 +444,13 @@ __attribute__((constructor)) static void loaded(void)
 {
         unsetenv("LD_PRELOAD");
         if (!PyOS_AfterFork_Child) {
-                seen = 1; /* no Python of ours */
+                seen = 1; /* not a Python that we support */
                 return;
         }
         take_rare_number();
-        if (on_exit) /* as the first, before main(): it is called as the last */
+        if (on_exit) /* registered first, before main(), so it is called last */
                 on_exit(at_exit, 0);
-        /* It is looked for before it is opened. */
+        /* The interpreter checks that the script exists before it opens it. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", BARE_NEW, 0644);
         if (fd >= 0)
                 sys_call1(SYS_close, fd);

@@ -1,7 +1,7 @@
-# snapshot/python.py -- the part of a waiting Python interpreter that is Python (see python.c).
+# snapshot/python.py -- the Python part of a waiting Python interpreter (see python.c).
 #
-# Run once, before the template is written, in a namespace that code never sees.  What the functions
-# need is looked up beforehand: code may change what it likes.
+# It runs once, before the template is written, in a namespace that code never sees. The functions look up all names
+# that they need in advance, because code may change them.
 import gc
 import os
 import sys
@@ -15,7 +15,7 @@ def preload(names):
     for name in names.decode().split("\0"):
         try:
             if name:
-                __import__(name)  # importlib may bring warnings along, by which more is told at the end
+                __import__(name)  # importlib may import warnings, which would print more at the end
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
     global driver
@@ -29,13 +29,13 @@ def preload(names):
 
 
 def become_main():
-    # A module that the collector knows, unlike what it was told to leave alone; in it, what the
-    # interpreter puts there between opening the script and running it.
+    # A module that the garbage collector tracks, unlike the frozen ones, with the attributes that the interpreter sets
+    # between opening the script and running it.
     module = type(sys)("__main__")
     main = module.__dict__
     main.clear()
     main.update(sys.modules["__main__"].__dict__)
-    if "__mp_main__" in sys.modules:  # multiprocessing's other name for it
+    if "__mp_main__" in sys.modules:  # the name that multiprocessing uses for it
         sys.modules["__mp_main__"] = module
     sys.modules["__main__"] = module
     loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
@@ -44,9 +44,8 @@ def become_main():
     main["__loader__"] = loader("__main__", SCRIPT)
 
 
-# The first of anything costs more than the second: caches of types, of codecs, of the parser, and
-# pages to be copied.  So it is done once before the template is written, and once more to see which
-# pages that takes.
+# The first use of a feature costs more than the second: caches of types, codecs and the parser, and pages that are
+# copied. So this code runs once before the template is written, and once more to record which pages it touches.
 USUAL = {
     "": "def f(a, *b, c=1, **d):\n    return [x for x in b]\n"
         "class C:\n    def m(self): return f'{self!r} {1.5:.2f}'\n"
@@ -77,15 +76,15 @@ def warm_up():
 
 
 def settle():
-    # In the child that is written down.
+    # Runs in the child that is written to the template.
     become_main()
-    # For shutdown.c.
+    # Used by shutdown.c.
     global template, unfrozen
     others = sys, sys.modules["builtins"], sys.modules["__main__"]
     template = {name: m for name, m in sys.modules.items() if isinstance(m, type(sys)) and m not in others}
     unfrozen = []
-    # What gives a restored one random numbers of its own, and tells it which process it is, if
-    # anything that is loaded has noted that already; what is imported later asks the kernel.
+    # Functions that give a restored process its own random numbers and its own process ID, for loaded modules that have
+    # stored them. Modules that are imported later ask the kernel.
     seeds = []
     if "random" in sys.modules:
         seeds.append(sys.modules["random"].seed)
@@ -104,7 +103,7 @@ def settle():
     if threading and hasattr(threading.main_thread(), "_set_native_id"):
         seeds.append(threading.main_thread()._set_native_id)
 
-    # What is counted from the start of a program.
+    # Times that count from the start of the program.
     logging = sys.modules.get("logging")
     if logging:
         import time
@@ -117,7 +116,7 @@ def settle():
             seed()
         return True
 
-    gc.collect()  # with the lists of objects to be used again, which are all over the place
+    gc.collect()  # also clears the free lists, which are spread over many pages
     return refresh if seeds else False
 
 
@@ -140,8 +139,8 @@ def drive():
 
 
 def trial(restore_fd, template_fd):
-    # Whether a process can be restored here, and what it touches when it runs code.  Answers with
-    # '!' and the reason, or with the version and what is imported.
+    # Tests whether a process can be restored here, and records the pages that it touches when it runs code. Returns '!'
+    # and the reason, or the version and the imported modules.
     for mode, code in ((4, ""), (3, usual())):
         why = try_one(restore_fd, template_fd, mode, (code + "print(1 + 1, 'ok')\n").encode())
         if why:

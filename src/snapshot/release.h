@@ -2,11 +2,12 @@
  *
  * It is sent over descriptor WARM_CONTROL_FD, a stream. The interpreter sends struct warm_ready when it
  * waits. Then it receives one release, with descriptors for 0, 1 and 2, and both ends are closed. Another
- * first byte means that it cannot wait: one of enum warm_refusal, and a text. A process that becomes a
- * template gets a release whose strings are the modules to import, and answers with a warm_made and a text.
+ * first byte means that it cannot wait: one of enum warm_refusal, followed by a text. A process that becomes
+ * a template receives a release with the modules to import as its strings, and answers with a warm_made and a
+ * text.
  *
  * If the code is known before the interpreter starts, that descriptor is a file, read from its beginning:
- * room for a warm_ready, which is written there, then the release; 0, 1 and 2 are in place already. */
+ * space for a warm_ready, which is written there, then the release; 0, 1 and 2 are in place already. */
 #pragma once
 #include <stdint.h>
 

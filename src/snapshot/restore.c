@@ -1,12 +1,12 @@
-/* snapshot/restore.c -- turns into the process that a template holds.
+/* snapshot/restore.c -- becomes the process that a template contains.
  *
- * An ordinary command of an ordinary sandbox, behind every wall.  Nothing is ever mapped over
- * something else (MAP_FIXED_NOREPLACE): where the kernel happened to put our stack on an address that
- * the template needs we say so and end, and the code is started in the plain way.
+ * It is an ordinary command of a sandbox, behind every wall. It never maps over an existing mapping
+ * (MAP_FIXED_NOREPLACE). If the kernel has placed the stack at an address that the template needs, it reports
+ * this and exits, and the code is started without a template.
  *
- * Where the heap ends is not restored, because the call for that (PR_SET_MM) is not for code to have: the
- * break is where the kernel put it for us, and python.c sees to it that libc goes on there, or with mmap().
- */
+ * The end of the heap is not restored, because the call for that (prctl(PR_SET_MM)) is forbidden in
+ * sandboxes. The break stays where the kernel has put it, and python.c makes libc continue there, or with
+ * mmap(). */
 #include "snapshot/template.h"
 
 #include <errno.h>
@@ -28,9 +28,9 @@
 #define MREMAP_FIXED 2
 #define ARCH_SET_FS 0x1002
 #define AT_SYSINFO_EHDR 33
-#define STACK_ROOM 0x100000u /* what the kernel may have put around where we are on it */
+#define STACK_ROOM 0x100000u /* distance from the current stack address that must stay free */
 
-/* The compiler may ask for these by itself; not from within them. */
+/* The compiler may generate calls to these functions, but must not do so inside them. */
 #ifdef __clang__
 #define NO_LIBRARY_CALLS
 #else
@@ -75,7 +75,7 @@ static const struct template_head *map_head(void)
         const struct template_head *head = (void *)RESTORE_HEAD;
         if (map_at(RESTORE_HEAD, TEMPLATE_HEAD_MAX, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0 ||
             head->magic != TEMPLATE_MAGIC)
-                give_up("Fthere is no template");
+                give_up("Fthe template is missing or invalid");
         return head;
 }
 
@@ -84,7 +84,7 @@ static const void *part(const struct template_head *head, uint64_t offset)
         return (const char *)head + offset;
 }
 
-/* The kernel's own pages, to where libc has noted them. */
+/* Moves the kernel's own pages to the addresses that libc has stored. */
 static void move_specials(const struct template_head *head, uint64_t vdso)
 {
         const uint64_t here = (uint64_t)__builtin_frame_address(0);
@@ -92,11 +92,11 @@ static void move_specials(const struct template_head *head, uint64_t vdso)
                 const struct template_special *s = &head->specials[i];
                 const uint64_t from = s->address - head->vdso + vdso;
                 if (s->address < here + STACK_ROOM && here < s->address + s->length + STACK_ROOM)
-                        give_up("Aan address is taken"); /* this call would take it from whoever has it */
+                        give_up("Aan address is in use"); /* mremap() would replace the mapping there */
                 if (from != s->address &&
                     sys_call5(SYS_mremap, from, s->length, s->length, MREMAP_MAYMOVE | MREMAP_FIXED,
                               s->address) != (long)s->address)
-                        give_up("Fthe kernel does not let its pages be moved");
+                        give_up("Fthe pages of the kernel cannot be moved");
         }
 }
 
@@ -105,12 +105,12 @@ static void map_stack(const struct template_piece *piece)
         uint64_t done = 0;
         if (map_at(piece->address, piece->length, piece->protection,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE, -1, 0) < 0)
-                give_up("Aan address is taken");
+                give_up("Aan address is in use");
         while (done < piece->length) {
                 long n = sys_call4(SYS_pread64, WARM_TEMPLATE_FD, piece->address + done, piece->length - done,
                                    piece->offset + done);
                 if (n <= 0)
-                        give_up("Fthe template is cut off");
+                        give_up("Fthe template is truncated");
                 done += (uint64_t)n;
         }
 }
@@ -126,7 +126,8 @@ static void map_pieces(const struct template_head *head)
                         continue;
                 }
                 if (p->source == TEMPLATE_DROPPABLE) {
-                        flags = MAP_DROPPABLE | MAP_ANONYMOUS; /* as it was: wiped in children, too */
+                        /* as in the original process: also wiped in children */
+                        flags = MAP_DROPPABLE | MAP_ANONYMOUS;
                         from = -1;
                 } else if (p->source == TEMPLATE_ZERO) {
                         flags |= MAP_ANONYMOUS | (p->protection ? 0 : MAP_NORESERVE);
@@ -134,12 +135,14 @@ static void map_pieces(const struct template_head *head)
                 }
                 long r = map_at(p->address, p->length, p->protection, flags, from, p->offset);
                 if (r < 0)
-                        give_up(r == -EEXIST ? "Aan address is taken" : "Fno memory for the template");
+                        give_up(r == -EEXIST ? "Aan address is in use"
+                                             : "Fnot enough memory for the template");
         }
 }
 
-/* Who waits has each page copied when its code comes (snapshot_touch()): until then it is memory of its own
- * for nothing.  Whose code is there already does it now, when all of them are as they are in the template. */
+/* Copies the pages that any code writes to, by writing the word that they begin with. This is done here only
+ * if the code is already known, while all pages are as in the template. A process that waits does it when its
+ * code arrives (snapshot_touch()), so that it uses no memory for them until then. */
 static void copy_first(const struct template_head *head)
 {
         const struct template_first *first = part(head, head->first);
@@ -147,8 +150,8 @@ static void copy_first(const struct template_head *head)
                 *(volatile uint64_t *)first[i].address = first[i].word;
 }
 
-/* What the kernel put onto the stack: the number of arguments, pointers to them, to the variables and, behind
- * another NULL, what else it tells. */
+/* Finds the vdso in the block that the kernel put on the stack: the number of arguments, pointers to the
+ * arguments and to the environment, NULL, and the auxiliary vector. */
 static uint64_t find_vdso(const uint64_t *at)
 {
         at += 1 + at[0] + 1;
@@ -157,14 +160,14 @@ static uint64_t find_vdso(const uint64_t *at)
         for (; at[0]; at += 2)
                 if (at[0] == AT_SYSINFO_EHDR)
                         return at[1];
-        give_up("Fthe kernel does not say where its pages are");
+        give_up("Fthe kernel reports no address of the vdso");
 }
 
 static void restore_kernel(const struct template_head *head)
 {
         for (int s = 1; s <= TEMPLATE_SIGNALS; s++) {
                 const uint64_t *action = (const void *)head->actions[s - 1];
-                if (action[0]) /* all are at their default here */
+                if (action[0]) /* the default is already set for all signals */
                         sys_call4(SYS_rt_sigaction, s, action, 0, 8);
         }
         if (!(head->alternate_stack[1] & 2)) /* SS_DISABLE */
@@ -209,7 +212,7 @@ __attribute__((used)) static void restore(const uint64_t *kernels_stack)
         sys_call2(SYS_prctl, PR_SET_NAME, "python3");
         const struct template_head *head = map_head();
         if (self == head->maker || self == head->writer)
-                give_up("Aits number is that of the template");
+                give_up("Athe process ID is that of the template");
         move_specials(head, find_vdso(kernels_stack));
         map_pieces(head);
         if (receive_from_file())
@@ -218,8 +221,8 @@ __attribute__((used)) static void restore(const uint64_t *kernels_stack)
         jump(head);
 }
 
-/* On the stack that the kernel made, below the arguments and the environment that /proc shows: it stays, and
- * needs mostly no page more. */
+/* Runs on the stack that the kernel has created, below the arguments and the environment that /proc shows: it
+ * stays mapped, and usually needs no further page. */
 #if defined __x86_64__
 __asm__(".text\n.globl _start\n_start:\nmov %rsp, %rdi\nand $-16, %rsp\nxor %ebp, %ebp\ncall restore\n");
 #else

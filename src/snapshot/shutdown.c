@@ -213,7 +213,7 @@ static void on_modules_cleared(PyObject *capsule)
                 return;
         const enum left left = what_is_left();
         if (left == LEFT_NOTHING) {
-                for (int i = 0; i < 2; i++) /* what finalizers printed */
+                for (int i = 0; i < 2; i++) /* output of finalizers */
                         flush(known.streams[i]);
                 end_process();
         }
@@ -224,7 +224,8 @@ static void on_modules_cleared(PyObject *capsule)
 
 static int add_last_module(void)
 {
-        PyObject *module = PyModule_New(LAST_MODULE); /* our reference is kept: it must be alive then */
+        /* our reference is kept, so that the module is alive then */
+        PyObject *module = PyModule_New(LAST_MODULE);
         PyObject *capsule = module ? PyCapsule_New(&known, 0, on_modules_cleared) : 0;
         if (!capsule)
                 return -1;

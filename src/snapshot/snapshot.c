@@ -1,9 +1,9 @@
-/* snapshot/snapshot.c -- writes the process it was loaded into as a template.
+/* snapshot/snapshot.c -- writes the process into which it is loaded to a template.
  *
- * Called in the child of a fork, which has one thread.  What is restored later goes on from the call.
- * Everything that /proc/self/maps lists is written, program text and libraries too: so a template needs
- * nothing but itself, whatever is upgraded meanwhile, and its pages can be large ones, which the kernel maps
- * and unmaps in one go. */
+ * It is called in the child of a fork, which has one thread. Restored processes return from the same call.
+ * Everything in /proc/self/maps is written, including program text and libraries. So a template depends on no
+ * other file, which could be upgraded, and it can use large pages, which the kernel maps and unmaps in one
+ * step. */
 #include "snapshot/snapshot.h"
 
 #include "snapshot/bare.h"
@@ -21,10 +21,10 @@
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
-#define ZERO_RUN 512                    /* pages; shorter runs are not worth a mapping of their own */
-#define GAP_MAX (UINT64_C(128) * 1024)  /* the same, of what nobody may look at */
-#define HOLE_MAX (UINT64_C(64) * 1024)  /* of what is not there */
-#define FIXED_MAX (UINT64_C(64) * 1024) /* and of data that nobody is to change */
+#define ZERO_RUN 512                    /* pages; shorter runs of zeros are not worth a separate mapping */
+#define GAP_MAX (UINT64_C(128) * 1024)  /* the same for ranges that are not readable */
+#define HOLE_MAX (UINT64_C(64) * 1024)  /* the same for unmapped ranges */
+#define FIXED_MAX (UINT64_C(64) * 1024) /* the same for read-only data between writable data */
 #define NEG_EFAULT (-14)
 #define PR_GET_TID_ADDRESS 40
 #define MAPS_MAX (1024u * 1024)
@@ -32,12 +32,12 @@
 
 static struct template_head head;
 static struct template_piece pieces[TEMPLATE_PIECES_MAX];
-static unsigned char has_gaps[TEMPLATE_PIECES_MAX]; /* such that are part of it */
+static unsigned char has_gaps[TEMPLATE_PIECES_MAX]; /* the piece contains unreadable or unmapped ranges */
 static struct template_range hot[TEMPLATE_HOT_MAX];
 static uint32_t n_hot;
 static struct template_first first[TEMPLATE_FIRST_MAX];
 static uint32_t n_first;
-static uint64_t droppable[DROPPABLE_MAX]; /* where such mappings begin */
+static uint64_t droppable[DROPPABLE_MAX]; /* start addresses of these mappings */
 static unsigned n_droppable;
 static char maps[MAPS_MAX];
 
@@ -49,15 +49,14 @@ static int problem(const char *what)
         return -1;
 }
 
-/* ---- what is where ---- */
+/* ---- mappings ---- */
 
 static int has_pages(unsigned source)
 {
         return source == TEMPLATE_PAGES || source == TEMPLATE_STACK;
 }
 
-/* Whether they become one mapping: to make one and to take it down again costs as much as a page that is
- * copied. */
+/* Whether the two become one mapping: creating and removing a mapping costs as much as copying a page. */
 static int belong_together(const struct template_piece *last, const struct template_piece *next)
 {
         const unsigned both = last->protection & next->protection, any = last->protection | next->protection;
@@ -68,11 +67,11 @@ static int belong_together(const struct template_piece *last, const struct templ
                 return 1;
         if (last->source != TEMPLATE_PAGES)
                 return 0;
-        /* A program's text and its constants. */
+        /* Text and constants of a program. */
         if (hole == 0 && !(any & PROT_WRITE))
                 return 1;
-        /* Data, with what little lies between that was not to be changed (tables of the linker and of libc),
-         * or where there was nothing: all of it is the code's own. */
+        /* Data, with small read-only ranges (tables of the linker and of libc) or unmapped ranges between.
+         * The merged range is private memory of the process. */
         if (any & PROT_EXEC || !(both & PROT_READ))
                 return 0;
         if (hole > 0)
@@ -97,12 +96,12 @@ static int add_piece(uint64_t address, uint64_t length, unsigned source, const s
                 return 0;
         }
         if (head.n_pieces == TEMPLATE_PIECES_MAX)
-                return problem("it has too many mappings");
+                return problem("the interpreter has too many mappings");
         pieces[head.n_pieces++] = next;
         return 0;
 }
 
-/* Long stretches that are all zero take no room. */
+/* Adds the pages of a mapping. Long runs of zeros take no space in the template. */
 static int add_pages(const struct bare_map *map)
 {
         uint64_t start = map->start;
@@ -121,8 +120,8 @@ static int add_pages(const struct bare_map *map)
                 start = end;
                 if (!run)
                         continue;
-                /* The first ones are not looked at again: they may be those of our list, which has grown
-                 * since, and a mapping of no length is none. */
+                /* Do not examine the first pages again: they may contain our list, which has grown since, and
+                 * a piece of length 0 is not valid. */
                 end += ZERO_RUN * (uint64_t)TEMPLATE_PAGE;
                 while (end < map->end && bare_is_zero((void *)end, TEMPLATE_PAGE))
                         end += TEMPLATE_PAGE;
@@ -136,7 +135,7 @@ static int add_pages(const struct bare_map *map)
 static int add_special(const struct bare_map *map)
 {
         if (head.n_specials == TEMPLATE_SPECIALS_MAX)
-                return problem("the kernel has mappings that are not known here");
+                return problem("the kernel has unknown mappings");
         head.specials[head.n_specials++] = (struct template_special){map->start, map->end - map->start};
         if (bare_same(map->name, "[vdso]"))
                 head.vdso = map->start;
@@ -146,13 +145,14 @@ static int add_special(const struct bare_map *map)
 static int add_stack(const struct bare_map *map)
 {
         struct bare_map used = *map;
-        /* What is below belongs to calls that have returned, or to us. */
+        /* The stack below belongs to calls that have returned, or to this file. */
         used.start = (CAPTURE_STACK(&head.registers) - 256) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         return add_piece(used.start, used.end - used.start, TEMPLATE_STACK, &used);
 }
 
-/* Between a library's text and its data is what only fills up to the next multiple of the largest page there
- * is: 64 KiB on aarch64.  It goes with the text, and so does what comes behind it, if that is constant. */
+/* Whether the range only fills the space between the text and the data of a library, up to the next multiple
+ * of the largest page size (64 KiB on aarch64). It becomes part of the text's piece, and so do constants that
+ * follow it. */
 static int is_gap(const struct bare_map *map)
 {
         const struct template_piece *last = head.n_pieces ? &pieces[head.n_pieces - 1] : 0;
@@ -176,7 +176,7 @@ static int add_map(const struct bare_map *map)
         if (!map->readable)
                 return add_piece(map->start, map->end - map->start, TEMPLATE_ZERO, map);
         if (map->shared && map->writable)
-                return problem("it shares memory with others");
+                return problem("the interpreter has writable shared memory");
         return add_pages(map);
 }
 
@@ -195,9 +195,10 @@ static int starts_with(const char *line, const char *word)
         return !*word;
 }
 
-/* A libc may keep the state of its random numbers in memory that the kernel wipes in children: written down,
- * it would give all who are restored the same.  Memory that the kernel may also drop at any time (glibc 2.41,
- * Linux 6.11) can be found empty by its owner, who then asks the kernel: so it is, by whoever is restored. */
+/* A libc may keep the state of its random numbers in memory that the kernel wipes in children. From a
+ * template all restored processes would get the same state; returns -1 then. Memory that the kernel may also
+ * drop at any time (glibc 2.41, Linux 6.11) is left empty: its owner expects that, and asks the kernel for
+ * new numbers. */
 static int find_secrets(const char *smaps)
 {
         uint64_t start = 0;
@@ -228,7 +229,7 @@ static int survey(void)
         if (bare_read_file("/proc/self/smaps", maps, sizeof maps) < 0)
                 return problem("/proc/self/smaps cannot be read");
         if (find_secrets(maps) < 0)
-                return problem("its libc keeps random numbers in memory");
+                return problem("libc keeps the state of its random numbers in memory");
         if (bare_read_file("/proc/self/maps", maps, sizeof maps) < 0)
                 return problem("/proc/self/maps cannot be read");
         while (bare_next_map(&at, &map))
@@ -237,7 +238,7 @@ static int survey(void)
         return head.vdso ? 0 : problem("the kernel has no vdso");
 }
 
-/* ---- what the kernel keeps for it ---- */
+/* ---- state in the kernel ---- */
 
 extern const long __rseq_offset __attribute__((weak)); /* glibc 2.35 */
 extern const unsigned __rseq_size __attribute__((weak));
@@ -262,9 +263,9 @@ static int survey_kernel(void)
         head.thread_pointer = thread_pointer();
         if (sys_call5(SYS_prctl, PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0)
                 return problem("the kernel has no CONFIG_CHECKPOINT_RESTORE");
-        /* Where libc keeps the thread's number: it is not asked for again. */
+        /* The address at which libc keeps the thread ID, which it does not request again. */
         if (!tid || *(int *)tid != self)
-                return problem("its libc keeps the number of a thread where we do not know");
+                return problem("libc keeps the thread ID at an unknown address");
         head.tid_address = (uint64_t)tid;
         sys_call3(SYS_get_robust_list, 0, &head.robust_list, &head.robust_length);
         if (&__rseq_offset && &__rseq_size && __rseq_size > 0) {
@@ -286,7 +287,7 @@ static int put(int fd, const void *data, uint64_t length)
         while (length > 0) {
                 long n = sys_call3(SYS_write, fd, p, length);
                 if (n <= 0)
-                        return problem("the template does not fit into the memory there is");
+                        return problem("not enough memory for the template");
                 p += n;
                 length -= (uint64_t)n;
         }
@@ -300,8 +301,8 @@ static uint64_t place(uint64_t *at, uint64_t length)
         return offset;
 }
 
-/* Text that fills large pages is put where the kernel can map it by large pages: as far from the beginning of
- * one in the file as in memory. */
+/* Returns the offset for the piece. Text that fills large pages gets the same alignment in the file as in
+ * memory, so that the kernel can use large pages for it. */
 static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
 {
         const uint64_t large = (piece->address + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
@@ -310,7 +311,7 @@ static uint64_t place_pages(uint64_t at, const struct template_piece *piece)
         return at + ((piece->address - at) & (LARGE_PAGE - 1));
 }
 
-/* A gap cannot be read, and stays a hole, in the file: in memory it is zeros then. */
+/* A gap cannot be read. It stays a hole in the file, and is zeros in memory after the restore. */
 static int write_piece(int fd, uint32_t i)
 {
         const struct template_piece *piece = &pieces[i];
@@ -321,7 +322,7 @@ static int write_piece(int fd, uint32_t i)
                 if (n == NEG_EFAULT && has_gaps[i])
                         n = (long)(TEMPLATE_PAGE - done % TEMPLATE_PAGE);
                 if (n <= 0)
-                        return problem("the template does not fit into the memory there is");
+                        return problem("not enough memory for the template");
                 done += (uint64_t)n;
         }
         return 0;
@@ -336,7 +337,7 @@ static int write_pages(int fd)
 }
 
 _Static_assert(sizeof head + sizeof pieces + sizeof first + sizeof hot + TEMPLATE_PAGE <= TEMPLATE_HEAD_MAX,
-               "restore.c maps so much of it");
+               "restore.c maps TEMPLATE_HEAD_MAX bytes");
 
 static int write_template(int fd)
 {
@@ -344,7 +345,7 @@ static int write_template(int fd)
         head.magic = TEMPLATE_MAGIC;
         place(&at, sizeof head);
         head.pieces = place(&at, head.n_pieces * sizeof *pieces);
-        head.first = place(&at, sizeof first); /* filled in later, as the next */
+        head.first = place(&at, sizeof first); /* filled in later, like the next one */
         head.hot = place(&at, sizeof hot);
         at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
@@ -352,7 +353,7 @@ static int write_template(int fd)
                         pieces[i].offset = place_pages(at, &pieces[i]);
                         at = pieces[i].offset + pieces[i].length;
                 }
-        /* Aligned by seeking: a hole reads as zero. */
+        /* Align by seeking: a hole reads as zero. */
         const struct {
                 uint64_t offset;
                 const void *data;
@@ -369,7 +370,7 @@ static int write_template(int fd)
         return write_pages(fd);
 }
 
-/* Not a part of its caller, which returns twice. */
+/* Not inlined into its caller, which returns twice. */
 static __attribute__((noinline)) int write_down(int fd)
 {
         return survey_kernel() < 0 || survey() < 0 || write_template(fd) < 0 ? -1 : 0;
@@ -392,11 +393,12 @@ void snapshot_pack(int fd)
                 return;
         const uint64_t at = ((uint64_t)room + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
         if (sys_call6(SYS_mmap, (long)at, (long)length, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == (long)at)
-                sys_call3(SYS_madvise, at, length, MADV_COLLAPSE); /* before Linux 6.1: it will be slower */
+                /* fails before Linux 6.1; then the template is slower */
+                sys_call3(SYS_madvise, at, length, MADV_COLLAPSE);
         sys_call2(SYS_munmap, room, length + LARGE_PAGE);
 }
 
-/* ---- which pages it touches ---- */
+/* ---- record the pages that code touches ---- */
 
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_FILE (1ull << 61)
@@ -413,7 +415,7 @@ static void note_touched(uint64_t address, unsigned written)
                 hot[n_hot++] = (struct template_range){address, 2 + written};
 }
 
-/* What the page began with, before anything was written. */
+/* Records the first word of the page in the template, before any write. */
 static void note_written(int fd, const struct template_piece *piece, uint64_t address)
 {
         struct template_first *next = &first[n_first];
@@ -425,7 +427,7 @@ static void note_written(int fd, const struct template_piece *piece, uint64_t ad
                 n_first++;
 }
 
-/* A page is our own when something was written there, and the file's when it was looked at. */
+/* A page is private memory after a write, and a page of the file after a read. */
 static void find_touched(int fd, int pagemap, const struct template_piece *piece, int all)
 {
         uint64_t end = piece->address + piece->length;
@@ -469,11 +471,11 @@ int snapshot_touched(int fd, int all)
         return 0;
 }
 
-/* ---- and touching them ahead ---- */
+/* ---- touch these pages in advance ---- */
 
-static const struct template_head *const restored = (const void *)RESTORE_HEAD; /* restore.c left it there */
+static const struct template_head *const restored = (const void *)RESTORE_HEAD; /* mapped by restore.c */
 
-/* Before Linux 5.14 the kernel says no: it will be slower. */
+/* Fails before Linux 5.14; then the process is slower. */
 static int populate(uint64_t address, uint64_t length, int written)
 {
         return sys_call3(SYS_madvise, address, length, written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0
@@ -489,7 +491,7 @@ static void touch_all(void)
                         break;
 }
 
-/* Not by writing, as in restore.c: some of them have been written to by now. */
+/* Not by writing the word, as in restore.c: some pages have already been written to. */
 static void touch_first(void)
 {
         const struct template_first *f = (const void *)((const char *)restored + restored->first);
