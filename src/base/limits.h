@@ -11,7 +11,7 @@
 
 enum limit_unit { LIMIT_BYTES, LIMIT_TIME, LIMIT_CORES, LIMIT_COUNT };
 
-/* Whom a value is for.  Each execution in a sandbox may have its own, not above the sandbox's; or it belongs
+/* Whether each execution in a sandbox may have its own value, up to that of the sandbox, or the value belongs
  * to the sandbox and cannot differ. */
 enum limit_scope { LIMIT_OF_SANDBOX, LIMIT_OF_EXECUTION };
 

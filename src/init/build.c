@@ -80,7 +80,7 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
         struct jail_spec spec;
         int r = parse(message, data, &head, mounts, &spec);
         if (r < 0)
-                return err_say(err, CELLA_INTERNAL, r, "init was not told what to build");
+                return err_say(err, CELLA_INTERNAL, r, "the INIT_BUILD message is missing or invalid");
         sys_default_signals(head.ignored);
         r = jail_enter(&spec, INIT_CONTROL_FD, err);
         if (r == 0 && spec.several)

@@ -33,8 +33,8 @@ int join_tell_place(void)
         return netns < 0 ? netns : message_send(INIT_CONTROL_FD, INIT_DONE, 0, &netns, 1, NULL, 0, NULL, 0);
 }
 
-/* These sockets were made outside (docker/network.h).  Like those that init makes itself in other sandboxes,
- * they are passed on and not kept. */
+/* Passes on the sockets for egress, which were made outside (docker/network.h).  Like those that init makes
+ * itself in other sandboxes, they are passed on and not kept. */
 static int give_way_out(const struct message *message, struct cella_err *err)
 {
         if (message->n_fds == 0)
@@ -44,7 +44,7 @@ static int give_way_out(const struct message *message, struct cella_err *err)
                         : message_send(INIT_CONTROL_FD, INIT_NETWORK, 0, message->fds, 2, NULL, 0, NULL, 0);
         for (unsigned i = 0; i < message->n_fds; i++)
                 sys_close(message->fds[i]);
-        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "egress: cannot give the way out away") : 0;
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "egress: cannot pass on the sockets") : 0;
 }
 
 /* A runtime may have its own kernel: then no namespace of the owner can be ours, and their numbers mean
@@ -61,7 +61,7 @@ int join(const struct message *message, const char *data, struct init_ready *ret
         ret->cpu_us = clock_cpu_us();
         struct init_join head;
         if (message->type != INIT_JOIN || message->len != sizeof head)
-                return err_say(err, CELLA_INTERNAL, -EPROTO, "init was not told what to join");
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "the INIT_JOIN message is missing or invalid");
         memcpy(&head, data, sizeof head);
         head.kernel[sizeof head.kernel - 1] = '\0';
         struct jail_spec spec = {

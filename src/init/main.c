@@ -109,7 +109,8 @@ static int raise_walls(struct init_ready *ret)
         if (message.type == INIT_PLACE) {
                 int told = join_tell_place();
                 if (told < 0)
-                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, told, "net: cannot tell where it is");
+                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, told,
+                                     "net: cannot report the network namespace");
                 if (told < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                         return -EPIPE;
         }

@@ -17,7 +17,7 @@
 static BULKY struct task tasks[INIT_TASKS_MAX];
 static unsigned n_slots; /* slots that were ever used; the others need not be examined */
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot have any */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot be in parentheses */
 #define FOR_EACH_TASK(t)                                                                                     \
         for (struct task *t = tasks; t < tasks + n_slots; t++)                                               \
                 if (t->kind != TASK_NONE)

@@ -31,20 +31,20 @@ struct tar_entry {
 struct tar_reader {
         ssize_t (*read)(void *arg, void *data, size_t size); /* some bytes, 0 at the end, or -errno */
         void *arg;
-        /* Its own. */
+        /* Private to the reader. */
         uint64_t left;    /* of the entry's content */
         unsigned padding; /* after it */
         char records[TAR_RECORDS_MAX];
 };
 
-/* The next entry: 1, 0 at the end of the archive, -ENODATA if it is cut off, -EINVAL if it is broken or
- * has what we do not unpack, -ENAMETOOLONG. */
+/* Reads the next entry. Returns 1; 0 at the end of the archive; -ENODATA if the archive is truncated; -EINVAL
+ * if it is invalid or contains an unsupported type; -ENAMETOOLONG. */
 int tar_next(struct tar_reader *reader, struct tar_entry *ret);
 
-/* Content of the entry: some bytes, 0 at its end, -ENODATA, or -errno. */
+/* Reads content of the current entry. Returns the number of bytes, 0 at its end, -ENODATA, or -errno. */
 ssize_t tar_read(struct tar_reader *reader, void *data, size_t size);
 
-/* A header as in an archive.  The checksum is over the block with its own field blank. */
+/* A header as in an archive.  The checksum covers the block with spaces in the checksum field. */
 struct tar_header {
         char name[100];
         char mode[8], uid[8], gid[8];

@@ -210,7 +210,7 @@ static int take_extension(struct tar_reader *r, char type, struct tar_entry *e, 
         r->left = 0;
         if (type == 'x')
                 n = take_records(r->records, len, e, o);
-        else if (type != 'g') { /* GNU's end in NUL */
+        else if (type != 'g') { /* GNU's values end in NUL */
                 if (len > 0 && r->records[len - 1] == '\0')
                         len--;
                 n = type == 'L' ? take_text(r->records, len, e->path, &o->path)
@@ -251,7 +251,7 @@ static void take_field(char *to, const char *field, size_t len)
 static void take_name(const struct tar_header *h, char *path)
 {
         size_t used = 0;
-        if (!memcmp(h->magic, "ustar", 6) && h->prefix[0]) { /* GNU's magic differs, and has no prefix */
+        if (!memcmp(h->magic, "ustar", 6) && h->prefix[0]) { /* GNU's magic is different, and has no prefix */
                 take_field(path, h->prefix, sizeof h->prefix);
                 used = strlen(path);
                 path[used++] = '/';
@@ -265,7 +265,7 @@ static int take_kind(const struct tar_header *h, struct tar_entry *e)
         case '\0':
         case '0':
         case '7': {
-                size_t len = strlen(e->path); /* before POSIX, that was a directory */
+                size_t len = strlen(e->path); /* before POSIX, a trailing slash meant a directory */
                 e->kind = h->type == '\0' && len > 0 && e->path[len - 1] == '/' ? TAR_DIRECTORY : TAR_FILE;
                 return 0;
         }
