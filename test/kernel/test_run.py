@@ -2,11 +2,13 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
+import support
 from support import cella, ensure, expect, here, in_time, prints, reap, refused, run, same, spawn, test, within, write
 
 SNIPPETS = {
@@ -413,3 +415,15 @@ usage_error("engine_unknown", ["--engine", "magic"], "magic")
 def errors_are_plain_without_a_terminal():
     r = run("--timout", "5s", "sh", "-c", "echo")
     ensure("\033" not in r.err, "colour codes on a pipe", r)
+
+
+@test(users=["root"])
+def client_command_without_the_client_program_says_what_is_missing():
+    os.mkdir("alone")
+    program = shutil.copy(support.command[-1], "alone/cella")
+    # A client that is installed on this machine would be found.
+    script = 'mount -t tmpfs none /usr/local && exec "$@"'
+    p = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *support.command[:-1], program, "exec", "--", "true"],
+                       capture_output=True, text=True, timeout=20 * support.slack)  # fmt: skip
+    same(p.returncode, 125, "exit status")
+    same(p.stderr, "cella: cella-client is not installed; ./dev install puts it in place\n", "message")
