@@ -90,6 +90,9 @@ bool cli_stderr_ready(void);
 /* "cella: message" and the hint, on stderr, with colour on a terminal.  Returns status. */
 int cli_fail(const struct cella_err *err, int status);
 
+/* Prints an error as JSON on stdout, in the form of the HTTP API. */
+void cli_print_error(const struct cella_err *err);
+
 /* The end of a command: r is its exit status, CLI_HELP, or -errno with *err set, which is told (as
  * JSON on stdout too, if asked for).  A request that was wrong is EXIT_USAGE, all else EXIT_CELLA. */
 int cli_finish(int r, const struct cella_err *err, bool json);

@@ -1,4 +1,4 @@
-/* cli/options.c -- one parser and one help for the option tables of all commands. */
+/* cli/options.c -- the names of all commands; one parser and one help for their option tables; errors. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,11 +8,46 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/parse.h"
 #include "cli/cli.h"
-#include "cli/run/report.h"
 #include "cli/text.h"
+
+/* In the order in which the help lists them. */
+const struct cli_name cli_names[] = {
+        {"run", "run code or a command in a sandbox of its own"},
+        {"serve", "run the daemon: an HTTP API, sandboxes that live on, a log"},
+        {"create", "make a sandbox that stays, and print its id", .client = true},
+        {"exec", "run code or a command in a sandbox of the daemon", .client = true},
+        {"ls", "list the daemon's sandboxes", .client = true},
+        {"ps", "list what runs in a sandbox: background processes and executions", .client = true},
+        {"kill", "send a signal to a background process, or cancel an execution", .client = true},
+        {"rm", "remove sandboxes, with all that runs in them", .client = true},
+        {"cp", "copy a file or directory into a sandbox or out of it", .client = true},
+        {"shell", "a terminal in a sandbox", .client = true},
+        {"logs", "list the executions of the past, or show one whole", .client = true},
+        {"settings", "show and change the daemon's settings", .client = true},
+        {"key", "make, list and remove the keys of the daemon's API", .client = true},
+        {"secret", "keep values that code gets as variables, by name", .client = true},
+        {"image", "bring, list and remove images: root file systems for sandboxes", .client = true},
+        {"scan", "say what a program's text would do: imports, network, files, processes"},
+        {"mcp", "an MCP server on standard input and output, for an agent"},
+        {"doctor", "show what this host can enforce, layer by layer", .client = true},
+        {"bench", "latency, throughput and memory beside bare execution, in one run", .client = true},
+        {"runtime", "list the runtimes of this machine and of the images", .client = true},
+        {"version", "print the version"},
+        {"help", "say what the commands do"},
+};
+const size_t cli_names_len = ARRAY_LEN(cli_names);
+
+const struct cli_name *cli_find_name(const char *name)
+{
+        for (size_t i = 0; i < cli_names_len; i++)
+                if (!strcmp(cli_names[i].name, name))
+                        return &cli_names[i];
+        return NULL;
+}
 
 static const char *const unit_names[] = {
         [LIMIT_BYTES] = "SIZE", [LIMIT_TIME] = "TIME", [LIMIT_CORES] = "N", [LIMIT_COUNT] = "N"};
@@ -242,6 +277,19 @@ int cli_fail(const struct cella_err *err, int status)
         return status;
 }
 
+void cli_print_error(const struct cella_err *err)
+{
+        struct json j = {.out = stdout};
+        json_put_open(&j, NULL, '{');
+        json_put_open(&j, "error", '{');
+        json_put_string(&j, "kind", cella_kind_name(err->kind));
+        json_put_string(&j, "message", err->msg);
+        json_put_string(&j, "hint", err->hint);
+        json_put_close(&j, '}');
+        json_put_close(&j, '}');
+        putchar('\n');
+}
+
 int cli_finish(int r, const struct cella_err *err, bool json)
 {
         if (r == CLI_HELP)
@@ -249,7 +297,7 @@ int cli_finish(int r, const struct cella_err *err, bool json)
         if (r >= 0)
                 return r;
         if (json)
-                report_error(err);
+                cli_print_error(err);
         return cli_fail(err, err->kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
 }
 

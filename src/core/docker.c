@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/image/policy.h"
-#include "engine/isolation.h"
+#include "engine/result.h"
 
 #define KNOWN_US 10000000  /* how long we believe what we saw */
 #define UNUSED_US 60000000 /* then it is let go */

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "engine/egress_config.h"
 #include "engine/link/egress_link.h"
+#include "engine/outlet.h"
 #include "sys/file.h"
 #include "sys/socket.h"
 

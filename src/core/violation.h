@@ -6,7 +6,7 @@
 #pragma once
 #include "base/list.h"
 #include "core/core.h"
-#include "engine/violations.h"
+#include "engine/violation.h"
 #include "secret/mask.h"
 #include "wire/egress.h"
 

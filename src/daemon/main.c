@@ -1,6 +1,6 @@
 /* daemon/main.c -- main program of cella-server, which `cella serve` starts without privileges.
  *
- * It inherits its sockets and the connection to the keeper as descriptors (keeper/process/server.h). It
+ * It inherits its sockets and the connection to the keeper as descriptors (keeper/process/process.h). It
  * ends when it is asked to, or when the keeper ends. */
 #include <errno.h>
 #include <malloc.h>

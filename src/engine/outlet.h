@@ -5,6 +5,8 @@
 #include "base/auto.h"
 #include "cella.h"
 #include "engine/violation.h"
+#include "wire/egress.h"
+#include <stddef.h>
 
 struct outlet;
 
@@ -34,3 +36,10 @@ void outlet_hear(struct outlet *outlet);
 
 /* What was done since outlet_begin(); all that was refused until then has been told.  False: nobody knows. */
 bool outlet_count(struct outlet *outlet, struct cella_network_usage *ret);
+
+/* How this host resolves names, for the egress process, which may not open files. */
+#define EGRESS_CONFIG_BYTES (sizeof(struct egress_config) + EGRESS_CONFIG_MAX)
+
+/* Writes an EGRESS_CONFIG with the current /etc/resolv.conf and /etc/hosts, as many whole lines of each as
+ * there is room for.  Returns its length. */
+size_t egress_config_fill(char packet[EGRESS_CONFIG_BYTES]);

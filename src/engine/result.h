@@ -33,3 +33,11 @@ struct result_about {
 
 void result_write(struct json *json, const struct cella_result *result, const struct result_about *about,
                   unsigned flags);
+
+/* Names the walls and the missing limits.  walls: enum wall, and ISOLATION_*; missing: CELLA_LIMIT_* that
+ * this host cannot enforce. */
+void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *ret);
+
+/* In walls: the engine that made them, if it was not the native one. */
+#define ISOLATION_DOCKER (1u << 30)
+#define ISOLATION_PODMAN (1u << 31)

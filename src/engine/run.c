@@ -24,7 +24,7 @@
 #include "engine/files.h"
 #include "engine/pump.h"
 #include "engine/verdict.h"
-#include "engine/violations.h"
+#include "engine/violation.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "wire/init.h"
@@ -242,7 +242,8 @@ static void loop(struct run *r)
                                 hear_init(r);
                         if (fds[ON_NETWORK].revents)
                                 outlet_hear(r->outlet);
-                        if (fds[ON_CANCEL].revents && !r->over) /* code that ended by itself was not cancelled */
+                        if (fds[ON_CANCEL].revents &&
+                            !r->over) /* code that ended by itself was not cancelled */
                                 end(r, END_CANCELLED);
                 }
                 if (!r->over)

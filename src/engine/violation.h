@@ -26,3 +26,16 @@ unsigned violations_of_limits(const struct verdict_facts *facts, const struct ce
 
 /* The one in the place of the last, when there were `more` besides those that are shown. */
 void violation_of_more(struct violation *ret, uint64_t more);
+
+/* The violations of one run, without duplicates, for its result.  All zero at first. */
+struct violations {
+        struct violation *list;
+        unsigned n;
+        uint64_t more; /* that are not in the list, because it was full */
+};
+
+void violations_add(struct violations *violations, const struct violation *violation);
+
+/* Fills in the violations of the result. */
+int violations_take(struct violations *violations, struct cella_result *result);
+void violations_done(struct violations *violations);

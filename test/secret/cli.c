@@ -15,15 +15,8 @@
 
 #include "../unit/test.h"
 #include "cli/cli.h"
-#include "cli/run/report.h"
 
 extern const struct cli_command cli_secret;
-
-/* Of the program around it, which is not here. */
-void report_error(const struct cella_err *err)
-{
-        (void)err;
-}
 
 #define WAIT_MS 10000
 

@@ -13,7 +13,6 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "cli/client/api.h"
-#include "cli/run/report.h"
 #include "cli/text.h"
 #include "image/store/reference.h"
 #include "image/store/store.h"
@@ -49,7 +48,7 @@ int image_finish(int r, const struct image_link *link, const struct cella_err *e
         if (r >= 0 || r == CLI_HELP || !link || !link->ended)
                 return cli_finish(r, err, json);
         if (json) /* the archive or the registry is to blame, not the words on the command line */
-                report_error(err);
+                cli_print_error(err);
         return cli_fail(err, EXIT_CELLA);
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/admin/server_user.h"
 #include "cli/program.h"
 #include "cli/text.h"
 #include "image/store/store.h"

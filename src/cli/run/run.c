@@ -10,10 +10,11 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "cli/cli.h"
-#include "cli/run/report.h"
 #include "cli/run/words.h"
 #include "egress/policy/policy.h"
+#include "engine/result.h"
 #include "engine/runtime.h"
 #include "image/store/store.h"
 #include "sys/file.h"
@@ -320,6 +321,15 @@ static void tell_why(const struct cella_result *r)
                 fprintf(stderr, "cella: %s\n", cella_status_name(r->status));
 }
 
+/* Prints the result in the form of the HTTP API. */
+static void print_json(const struct cella_result *result, const char *runtime,
+                       const struct cella_isolation *isolation)
+{
+        struct json j = {.out = stdout};
+        result_write(&j, result, &(struct result_about){.runtime = runtime, .isolation = isolation}, 0);
+        putchar('\n');
+}
+
 static int execute(struct run_options *o, struct cella_err *err)
 {
         static const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
@@ -345,7 +355,7 @@ static int execute(struct run_options *o, struct cella_err *err)
         if (r < 0)
                 return r;
         if (o->json)
-                report_result(&result, o->command.runtime, &isolation);
+                print_json(&result, o->command.runtime, &isolation);
         else if (o->verbose && cli_stderr_ready())
                 tell(&result, &isolation);
         else if (cli_stderr_ready())
@@ -402,7 +412,7 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
                 runtime_hint(known ? store : NULL, o.command.runtime, !runs_in_image(&o), &err);
         }
         if (o.json)
-                report_error(&err);
+                cli_print_error(&err);
         return cli_fail(&err, !o.understood || err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
 }
 

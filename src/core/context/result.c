@@ -5,7 +5,6 @@
 #include "core/about.h"
 #include "core/context/internal.h"
 #include "core/record.h"
-#include "engine/isolation.h"
 #include "engine/result.h"
 
 struct audit_begin context_run_log(const struct context_run *run)

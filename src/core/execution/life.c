@@ -16,7 +16,6 @@
 #include "core/pool/member.h"
 #include "core/pool/pool.h"
 #include "engine/command.h"
-#include "engine/isolation.h"
 #include "engine/result.h"
 
 #define LOG_OUTPUT_MAX (64u * 1024)

@@ -1,4 +1,5 @@
-/* core/execution/start.c -- the messages that start a command: its files, the code's file, itself. */
+/* core/execution/start.c -- the messages that start a command: its files, the code's file, the command; and
+ * the scan of the code. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include "base/err.h"
 #include "core/execution/internal.h"
 #include "core/pool/pool.h"
+#include "core/request/scan_job.h"
 #include "core/sandbox/operation.h"
 #include "engine/command.h"
 #include "engine/runtime.h"
@@ -369,4 +371,45 @@ void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
                         runtime_hint(ex->core->store, command.runtime, !image, &err);
                 execution_fail(ex, &err);
         }
+}
+
+/* ---- the scan of the code ----
+ *
+ * An advisory scan runs while the code runs, and only the answer waits for it.  A scan that may refuse the
+ * code, and takes too long for the event loop (core/request/scan.c), ends before the code begins. */
+
+static void on_decision(void *context, int r, const struct scan_report *report)
+{
+        struct execution *ex = context;
+        struct cella_err err = {0};
+        ex->scan = NULL;
+        ex->request.scan_first = false;
+        if (exec_request_decide(ex->core, &ex->request, r, report, &err) < 0)
+                execution_fail(ex, &err);
+        else if (ex->phase == EXECUTION_ATTACHED)
+                execution_begin(ex);
+}
+
+void execution_scan_first(struct execution *ex)
+{
+        int r = scan_job_new(ex->core, &ex->request, SCAN_TIME_MS, on_decision, ex, &ex->scan);
+        if (r < 0)
+                on_decision(ex, r, NULL);
+}
+
+static void on_advice(void *context, int r, const struct scan_report *report)
+{
+        struct execution *ex = context;
+        ex->scan = NULL;
+        if (r == 0)
+                exec_request_keep_report(&ex->request, report);
+        execution_counted(&ex->observer); /* if its end waits for this */
+}
+
+void execution_scan_beside(struct execution *ex)
+{
+        if (ex->kind == EXECUTION_BACKGROUND || ex->kind == EXECUTION_TERMINAL || ex->scan)
+                return; /* its result is not reported */
+        if (exec_request_warn(ex->core, &ex->request))
+                scan_job_new(ex->core, &ex->request, SCAN_ADVICE_MS, on_advice, ex, &ex->scan);
 }

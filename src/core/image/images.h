@@ -8,7 +8,7 @@
 #pragma once
 #include "base/auto.h"
 #include "core/core.h"
-#include "core/image/shelf.h"
+#include "core/image/used_image.h"
 #include "core/image/wait.h"
 
 int images_new(struct core *core, struct images **ret, struct cella_err *err);

@@ -1,6 +1,6 @@
 /* core/image/jobs.h -- the jobs of cella-image, and who waits for them.  For images.c. */
 #pragma once
-#include "core/image/shelf.h"
+#include "core/image/used_image.h"
 #include "core/image/wait.h"
 
 enum job_type { JOB_PULL, JOB_IMPORT, JOB_REMOVE, JOB_COLLECT, JOB_BOUND };

@@ -39,3 +39,15 @@ int64_t used_images_stamp(const char *store, bool *ret_settled);
 
 /* Forgets what was looked up; at the end. */
 void used_images_done(struct core *core);
+
+/* The list of all images.  It is read again when the store has changed. */
+struct image_shelf {
+        struct image **images; /* brief, see image_list_brief(); the newest first */
+        size_t n;
+        int64_t stamp; /* of the store, when the list was read */
+        bool settled;  /* every later change of the store gives it another stamp */
+};
+
+/* Updates the list.  *images is valid until the next call. */
+int image_shelf_read(struct image_shelf *shelf, const char *store, struct cella_err *err);
+void image_shelf_done(struct image_shelf *shelf);

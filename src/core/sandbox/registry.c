@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/sandbox/sandbox.h"
-#include "engine/isolation.h"
+#include "engine/result.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {

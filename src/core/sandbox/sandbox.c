@@ -11,7 +11,7 @@
 #include "base/states.h"
 #include "core/docker.h"
 #include "core/sandbox/workspace.h"
-#include "engine/isolation.h"
+#include "engine/result.h"
 
 static void start(struct core_sandbox *sb);
 static void end(struct core_sandbox *sb);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "engine/isolation.h"
+#include "engine/result.h"
 #include "front/tools/internal.h"
 
 #define SHOWN_MAX 8192    /* of one value, to a model */

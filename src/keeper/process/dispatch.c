@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/limits.h"
-#include "keeper/process/sandbox_table.h"
+#include "keeper/process/keeper.h"
 
 #define KNOWN (SANDBOX_LIVE | SANDBOX_FREEZING | SANDBOX_FROZEN | SANDBOX_DEAD)
 

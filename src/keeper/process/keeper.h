@@ -7,14 +7,52 @@
 #include <sys/types.h>
 
 #include "keeper/process/outbox.h"
-#include "keeper/process/sandbox_table.h"
 #include "keeper/process/spare.h"
 #include "keeper/process/workspace.h"
 #include "keeper/spawn/child.h"
 #include "keeper/spawn/docker_process.h"
 #include "keeper/spawn/egress_process.h"
+#include "keeper/spawn/sandbox.h"
+#include "wire/keeper.h"
 
 #define KEEPER_TICK_US 2000
+
+/* ---- the sandboxes of the keeper, by handle ----
+ *
+ * A handle consists of an index in the table and a counter of how often this entry was used, so an old handle
+ * is not found, until the counter wraps around. */
+
+enum sandbox_state {
+        SANDBOX_FREE = 0,
+        SANDBOX_LIVE = 1u << 0,
+        SANDBOX_FREEZING = 1u << 1, /* the answer is sent when nothing runs any more */
+        SANDBOX_FROZEN = 1u << 2,
+        SANDBOX_DEAD = 1u << 3,   /* its init has ended and was reaped */
+        SANDBOX_ENDING = 1u << 4, /* the answer is sent when it is dead */
+        SANDBOX_LOST = 1u << 5,   /* answered, but the kernel cannot end it; the server has forgotten it */
+};
+
+struct sandbox_entry {
+        uint32_t handle;
+        enum sandbox_state state;
+        uint32_t number;  /* of the request that is not answered yet */
+        int64_t deadline; /* of this answer */
+        struct sandbox *sandbox;
+};
+
+struct sandbox_table {
+        struct sandbox_entry all[KEEPER_SANDBOXES_MAX];
+        unsigned used, next;
+};
+
+/* Returns a free entry, now LIVE and with a new handle, or NULL if all are in use. */
+struct sandbox_entry *sandbox_table_add(struct sandbox_table *table, struct sandbox *sandbox);
+
+/* Returns the entry with this handle, or NULL. */
+struct sandbox_entry *sandbox_table_find(struct sandbox_table *table, uint32_t handle);
+
+/* Frees the entry.  The caller owns the sandbox from now on. */
+void sandbox_table_remove(struct sandbox_table *table, struct sandbox_entry *entry);
 
 struct keeper_setup {
         int socket; /* to the server, see wire/keeper.h */

@@ -13,12 +13,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -30,9 +32,8 @@
 #include "keeper/process/egress.h"
 #include "keeper/process/imager.h"
 #include "keeper/process/log.h"
-#include "keeper/process/notify.h"
 #include "keeper/spawn/assemble.h"
-#include "keeper/spawn/program.h"
+#include "keeper/spawn/child.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -376,4 +377,68 @@ int keeper_run(const struct keeper_setup *setup)
         if (!failed)
                 log_info(NULL, "stopped");
         return failed ? 1 : 0;
+}
+
+static struct sockaddr_un manager = {.sun_family = AF_UNIX};
+static socklen_t manager_len;
+
+void notify_init(void)
+{
+        const char *path = getenv("NOTIFY_SOCKET");
+        size_t len = path ? strlen(path) : 0;
+        if (len < 2 || len >= sizeof manager.sun_path || (path[0] != '/' && path[0] != '@'))
+                return;
+        memcpy(manager.sun_path, path, len);
+        if (path[0] == '@') /* an abstract one */
+                manager.sun_path[0] = '\0';
+        manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+        unsetenv("NOTIFY_SOCKET");
+}
+
+void notify(const char *state)
+{
+        if (manager_len == 0)
+                return;
+        AUTO(sys_close) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0)
+                (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&manager,
+                             manager_len);
+}
+
+_Static_assert(SERVER_KEEPER_FD == CHILD_FIRST_FD && SERVER_LISTENER_FD == CHILD_FIRST_FD + 1 &&
+                       2 + SERVER_LISTENERS_MAX <= CHILD_FDS_MAX,
+               "the descriptors of the server");
+
+pid_t server_start(const struct server_setup *s, int *ret_pidfd, struct cella_err *err)
+{
+        int fds[2 + SERVER_LISTENERS_MAX] = {s->keeper_socket};
+        size_t n = 1;
+        AUTO(sys_close) int program = sys_openat(AT_FDCWD, s->program, O_PATH, 0);
+        if (program < 0)
+                return err_set(err, CELLA_NOT_FOUND, program, "cannot start %.150s", s->program);
+        for (size_t i = 0; i < s->n_listeners; i++)
+                fds[n++] = s->listeners[i];
+        if (s->credential >= 0)
+                fds[n++] = s->credential;
+        const struct child_setup setup = {
+                .program = program,
+                .path = s->program,
+                .argv = s->argv,
+                .fds = fds,
+                .n_fds = n,
+                .keeps_stderr = true, /* its log */
+                .change_user = s->change_user,
+                .uid = s->uid,
+                .gid = s->gid,
+        };
+        struct child child = CHILD_NONE;
+        int r = child_start(&setup, &child, err);
+        if (r == 0)
+                r = child_confirm(&child, s->program, err);
+        if (r < 0) {
+                child_end(&child);
+                return r;
+        }
+        *ret_pidfd = child.pidfd;
+        return child.pid;
 }

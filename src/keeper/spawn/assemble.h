@@ -13,3 +13,8 @@ bool sandbox_is_privileged(void);
  * walls_down: walls to leave out, for tests.  The caller frees *ret with sandbox_free(). */
 int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
                      uint32_t walls_down, struct sandbox **ret, struct cella_err *err);
+
+/* Returns a sealed, executable memfd with a program that is embedded in this one (its number is not one of
+ * the low ones that children use), or -errno. */
+int program_open_init(void);
+int program_open_egress(void);

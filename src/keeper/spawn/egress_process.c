@@ -6,7 +6,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "keeper/spawn/assemble.h"
-#include "keeper/spawn/program.h"
 #include "sys/file.h"
 #include "sys/raw.h"
 #include "wire/egress.h"
