@@ -1,16 +1,12 @@
 /* tools/seccomp_compile.c -- from the table of system calls to a BPF program.
  *
- * Loading a filter is on the path of every sandbox, and it costs time twice over: for
- * each instruction (checked, translated, compiled), and for each comparison that each
- * system call's number is led past, since the kernel plays all of them through to find
- * those that are always allowed.  So:
+ * Loading a filter is on the path of every sandbox, and the kernel needs time for each
+ * instruction and for each system call number that it tries in advance.  So:
  *
  *  1. Sort the calls by number and join neighbours with the same target into runs
  *     that cover all 2^32 numbers.  A target is a return value or a rule.
- *  2. Find the cheapest way to tell the runs apart, by dynamic programming: a binary
- *     search over their borders (JGE), whose leaves are one run, or several that differ
- *     from one target by a few single numbers (JEQ each).
- *  3. Emit that, and each target once.
+ *  2. Emit a balanced binary search over the first numbers of the runs, and each
+ *     target once.
  *
  * Instructions are emitted from the last to the first: BPF jumps only go forward, so
  * the place of every target is then known when a jump to it is made.
@@ -367,7 +363,6 @@ int seccomp_number(const char *arch, const char *name)
 /* Consecutive numbers with one target, up to the next run's first. */
 struct run {
         uint32_t first;
-        uint32_t size; /* UINT32_MAX: that or more */
         enum target target;
 };
 
@@ -434,9 +429,7 @@ static void add_run(struct runs *runs, uint32_t first, enum target target)
 {
         if (runs->len > 0 && runs->list[runs->len - 1].target == target)
                 return;
-        if (runs->len > 0)
-                runs->list[runs->len - 1].size = first - runs->list[runs->len - 1].first;
-        runs->list[runs->len++] = (struct run){.first = first, .size = UINT32_MAX, .target = target};
+        runs->list[runs->len++] = (struct run){.first = first, .target = target};
 }
 
 static void collect_runs(const struct machine *machine, const struct call *calls, int n_calls,
@@ -455,78 +448,10 @@ static void collect_runs(const struct machine *machine, const struct call *calls
         add_run(runs, next, TO_ENOSYS);
         if (machine->x32) {
                 add_run(runs, X32_BIT, TO_KILL);
-                add_run(runs, UINT32_MAX, TO_ENOSYS); /* syscall(-1) is nobody's call, not x32's */
-                runs->list[runs->len - 1].size = 1;
+                add_run(runs, UINT32_MAX, TO_ENOSYS); /* syscall(-1) belongs to no architecture */
         }
         while (runs->list[runs->busy].first < machine->busy)
                 runs->busy++;
-}
-
-/* ---- the cheapest way to tell runs apart ----------------------------------------- */
-
-/* What loading costs, in units of one more number led past one comparison (4 ns): the
- * kernel takes that time to find out which numbers are always allowed, and that of
- * COMPARISON to check, translate and compile one instruction.  Numbers that are not
- * busy are not played through; they count a little, to keep their way short too. */
-#define COMPARISON 36
-#define NOT_BUSY 6
-#define KERNEL_NUMBERS 480u /* so many, about, the kernel plays through */
-
-/* How to tell some consecutive runs apart. */
-struct plan {
-        uint64_t cost;
-        size_t split;     /* first ask whether the number is in this run or above... */
-        enum target base; /* ...or, with split 0, for each number that does not lead here */
-};
-
-/* What one comparison costs on the way to the runs i to j. */
-static uint64_t passing_cost(const struct runs *runs, size_t i, size_t j)
-{
-        uint64_t first = runs->list[i].first, end = runs->list[j].first + (uint64_t)runs->list[j].size;
-
-        if (first >= KERNEL_NUMBERS)
-                return 0;
-        if (end > KERNEL_NUMBERS)
-                end = KERNEL_NUMBERS;
-        return (end - first) / (i < runs->busy ? 1 : NOT_BUSY);
-}
-
-static uint64_t chain_cost(const struct runs *runs, size_t i, size_t j, enum target base)
-{
-        uint64_t exceptions = 0;
-
-        for (size_t k = i; k <= j; k++)
-                if (runs->list[k].target != base)
-                        exceptions += runs->list[k].size;
-        /* Nearly all numbers go past all of them. */
-        return exceptions * (COMPARISON + passing_cost(runs, i, j));
-}
-
-static struct plan plan_for(const struct runs *runs, struct plan (*plans)[MAX_RUNS], size_t i, size_t j)
-{
-        struct plan best = {.cost = UINT64_MAX};
-
-        for (size_t k = i; k <= j; k++) {
-                uint64_t cost = chain_cost(runs, i, j, runs->list[k].target);
-
-                if (cost < best.cost)
-                        best = (struct plan){cost, 0, runs->list[k].target};
-        }
-        for (size_t k = i + 1; k <= j; k++) {
-                uint64_t cost =
-                        COMPARISON + passing_cost(runs, i, j) + plans[i][k - 1].cost + plans[k][j].cost;
-
-                if (cost < best.cost)
-                        best = (struct plan){cost, k, TO_NONE};
-        }
-        return best;
-}
-
-static void make_plans(const struct runs *runs, struct plan (*plans)[MAX_RUNS])
-{
-        for (size_t len = 1; len <= runs->len; len++)
-                for (size_t i = 0; i + len <= runs->len; i++)
-                        plans[i][i + len - 1] = plan_for(runs, plans, i, i + len - 1);
 }
 
 /* ---- emission, from the last instruction to the first ---------------------------- */
@@ -639,44 +564,26 @@ static size_t emit_target(struct program *p, enum target target)
         return place;
 }
 
-static size_t emit_chain(struct program *p, const struct runs *runs, size_t i, size_t j, enum target base)
+/* A balanced binary search for the run from i to j that has the number. */
+static size_t emit_search(struct program *p, const struct runs *runs, size_t i, size_t j)
 {
-        size_t place = emit_target(p, base);
+        size_t middle = (i + j + 1) / 2, high, low;
 
-        for (size_t k = j + 1; k-- > i;) {
-                const struct run *run = &runs->list[k];
-
-                for (uint32_t n = run->size; run->target != base && n-- > 0;) {
-                        size_t yes = emit_target(p, run->target);
-
-                        place = emit_test(p, BPF_JEQ, run->first + n, yes, place);
-                }
-        }
-        return place;
+        if (i == j)
+                return emit_target(p, runs->list[i].target);
+        high = emit_search(p, runs, middle, j);
+        low = emit_search(p, runs, i, middle - 1);
+        return emit_test(p, BPF_JGE, runs->list[middle].first, high, low);
 }
 
-/* Runs i to j, by the plan. */
-static size_t emit_search(struct program *p, const struct runs *runs, struct plan (*plans)[MAX_RUNS],
-                          size_t i, size_t j)
-{
-        const struct plan *plan = &plans[i][j];
-        size_t high, low;
-
-        if (plan->split == 0)
-                return emit_chain(p, runs, i, j, plan->base);
-        high = emit_search(p, runs, plans, plan->split, j);
-        low = emit_search(p, runs, plans, i, plan->split - 1);
-        return emit_test(p, BPF_JGE, runs->list[plan->split].first, high, low);
-}
-
-static size_t emit_numbers(struct program *p, const struct runs *runs, struct plan (*plans)[MAX_RUNS])
+static size_t emit_numbers(struct program *p, const struct runs *runs)
 {
         size_t others, busy;
 
-        others = emit_search(p, runs, plans, runs->busy, runs->len - 1);
+        others = emit_search(p, runs, runs->busy, runs->len - 1);
         /* Where the kernel gives up.  Not by BPF_TAX: gVisor takes that for BPF_TXA, and loses the number. */
         others = emit_before(p, others, BPF_LDX | BPF_IMM, 0);
-        busy = emit_search(p, runs, plans, 0, runs->busy - 1);
+        busy = emit_search(p, runs, 0, runs->busy - 1);
         return emit_test(p, BPF_JGE, runs->list[runs->busy].first, others, busy);
 }
 
@@ -684,7 +591,6 @@ int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t
 {
         static struct program p;
         static struct runs runs;
-        static struct plan plans[MAX_RUNS][MAX_RUNS];
         struct call calls[TABLE_LEN];
         const struct machine *machine = find_machine(arch);
         size_t next;
@@ -696,10 +602,9 @@ int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t
         if (n_calls < 0)
                 return n_calls;
         collect_runs(machine, calls, n_calls, &runs);
-        make_plans(&runs, plans);
 
         memset(&p, 0, sizeof(p));
-        next = emit_numbers(&p, &runs, plans);
+        next = emit_numbers(&p, &runs);
         next = emit_load(&p, next, offsetof(struct seccomp_data, nr));
         next = emit_test(&p, BPF_JEQ, machine->audit, next, emit_target(&p, TO_KILL));
         emit_load(&p, next, offsetof(struct seccomp_data, arch));
