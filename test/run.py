@@ -132,25 +132,26 @@ def is_late(e):
 
 
 def outcome(test, user, home):
-    """Runs one test in this process, and says how it went.  If a thread of the test missed a deadline, so did the test:
-    what fails afterwards is the result that the thread did not bring."""
-    late_threads = []
+    """Runs one test in this process, and returns its result.  An exception in a thread fails the test.  If a thread missed
+    a deadline, the test is late: a failure after that is only the result that the thread did not bring."""
+    threads = []
 
     def thread_failed(args):
-        if is_late(args.exc_value):
-            late_threads.append(f"in a thread: {args.exc_value}")
+        threads.append(("late" if is_late(args.exc_value) else "FAIL", f"in a thread: {args.exc_value}"))
         threading.__excepthook__(args)
 
     threading.excepthook = thread_failed
     state, reason = result_of(test, user, home)
-    return ("late", late_threads[0]) if state == "FAIL" and late_threads else (state, reason)
+    if state not in ("ok", "FAIL"):
+        return state, reason
+    return next((t for t in threads if t[0] == "late"), threads[0] if threads and state == "ok" else (state, reason))
 
 
 def result_of(test, user, home):
     try:
         become(user, home)
         support.start(user, home)
-        test.function()
+        test.call()
         return "ok", ""
     except support.Skip as skip:
         return "skip", str(skip)

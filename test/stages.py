@@ -147,7 +147,7 @@ STAGES = [
     Stage("attacks-user", "fast", 900, 99, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
     Stage("unit", "fast", 900, 450, units("build"), QUIET, skips=HOST),
-    Stage("harness", "fast", 900, 29, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
+    Stage("harness", "fast", 900, 32, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 32, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
     Stage("api", "fast", 1800, 600, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),

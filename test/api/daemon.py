@@ -563,3 +563,6 @@ def not_sanitized():
         raise support.Skip("the server is built with a sanitizer")
     if b"__gcov_exit" in program:
         raise support.Skip("the server is built to measure coverage")
+
+
+support.fixtures.update(d=Daemon, s=lambda d: d.sandbox())

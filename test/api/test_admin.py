@@ -66,36 +66,35 @@ def parse(text):
     return values
 
 
-@test
-def metrics_count():
-    with Daemon({"sandboxes": {"queue_timeout_ms": 50}}) as d:
-        a = d.request("GET", "/metrics")
-        ensure(a.headers["Content-Type"].startswith("text/plain"), "Content-Type", a)
-        before = parse(a.text)
-        d.exec("sh", "true")
-        d.exec("sh", "exit 3")
-        d.exec("sh", "sleep 10", timeout_ms=100)
-        s = d.sandbox()
-        d.request("GET", "/nowhere")
-        d.request("GET", "/healthz", headers={"Host": "evil.example"})
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1}})
-        d.refused("over_capacity", "POST", "/v1/sandboxes", {})
-        p = d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", "100"]}, 201)
-        after = parse(d.get("/metrics").decode())
+@test(settings={"sandboxes": {"queue_timeout_ms": 50}})
+def metrics_count(d):
+    a = d.request("GET", "/metrics")
+    ensure(a.headers["Content-Type"].startswith("text/plain"), "Content-Type", a)
+    before = parse(a.text)
+    d.exec("sh", "true")
+    d.exec("sh", "exit 3")
+    d.exec("sh", "sleep 10", timeout_ms=100)
+    s = d.sandbox()
+    d.request("GET", "/nowhere")
+    d.request("GET", "/healthz", headers={"Host": "evil.example"})
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1}})
+    d.refused("over_capacity", "POST", "/v1/sandboxes", {})
+    p = d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", "100"]}, 201)
+    after = parse(d.get("/metrics").decode())
 
-        def grew(name):
-            return after[name] - before[name]
+    def grew(name):
+        return after[name] - before[name]
 
-        same((grew('cella_executions_total{status="exited"}'), grew('cella_executions_total{status="timeout"}')), (2, 1), "executions")
-        same(grew("cella_execution_duration_seconds_count"), 3, "durations")
-        buckets = [v for k, v in after.items() if k.startswith("cella_execution_duration_seconds_bucket")]
-        same((buckets, buckets[-1]), (sorted(buckets), after["cella_execution_duration_seconds_count"]), "buckets")
-        ensure(after["cella_execution_duration_seconds_sum"] >= 0.1, "sum of durations")
-        same((after['cella_sandboxes{state="running"}'], after["cella_executions_running"], after["cella_queue_waiting"]), (1, 1, 0), "what is now")
-        same((grew("cella_refused_capacity_total"), grew("cella_refused_auth_total")), (1, 1), "refusals")
-        ensure(grew('cella_http_requests_total{code="2xx"}') >= 4 and grew('cella_http_requests_total{code="4xx"}') >= 3, "requests")
-        ensure(after["cella_process_resident_memory_bytes"] > 1e6 and after["cella_http_connections"] >= 1, "memory, connections")
-        d.delete(f"/v1/sandboxes/{s}/processes/{p['pid']}")
+    same((grew('cella_executions_total{status="exited"}'), grew('cella_executions_total{status="timeout"}')), (2, 1), "executions")
+    same(grew("cella_execution_duration_seconds_count"), 3, "durations")
+    buckets = [v for k, v in after.items() if k.startswith("cella_execution_duration_seconds_bucket")]
+    same((buckets, buckets[-1]), (sorted(buckets), after["cella_execution_duration_seconds_count"]), "buckets")
+    ensure(after["cella_execution_duration_seconds_sum"] >= 0.1, "sum of durations")
+    same((after['cella_sandboxes{state="running"}'], after["cella_executions_running"], after["cella_queue_waiting"]), (1, 1, 0), "what is now")
+    same((grew("cella_refused_capacity_total"), grew("cella_refused_auth_total")), (1, 1), "refusals")
+    ensure(grew('cella_http_requests_total{code="2xx"}') >= 4 and grew('cella_http_requests_total{code="4xx"}') >= 3, "requests")
+    ensure(after["cella_process_resident_memory_bytes"] > 1e6 and after["cella_http_connections"] >= 1, "memory, connections")
+    d.delete(f"/v1/sandboxes/{s}/processes/{p['pid']}")
 
 
 def check(schema, value, root, path="body"):
@@ -140,107 +139,103 @@ def check(schema, value, root, path="body"):
 
 
 @test
-def the_description_is_complete_and_agrees_with_the_server():
-    with Daemon() as d:
-        doc = d.get("/openapi.json")
-        same(doc["openapi"], "3.1.0", "version of OpenAPI")
-        ensure(doc["info"]["title"] and doc["info"]["version"], "info")
-        table = routes()
-        ensure(len(table) >= 40, f"only {len(table)} routes were found in the table")
-        described = {(m.upper(), p) for p, ops in doc["paths"].items() for m in ops}
-        same(described, set(table), "routes")
-        for path, operations in doc["paths"].items():
-            for method, o in operations.items():
-                names = [p["name"] for p in o.get("parameters", []) if p["in"] == "path"]
-                same(names, re.findall(r"\{(\w+)\}", path), f"parameters of {method} {path}")
-                ensure(o["summary"] and o["responses"], f"{method} {path}")
-        exec_ = doc["paths"]["/v1/exec"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        from test_exec import BAD
+def the_description_is_complete_and_agrees_with_the_server(d):
+    doc = d.get("/openapi.json")
+    same(doc["openapi"], "3.1.0", "version of OpenAPI")
+    ensure(doc["info"]["title"] and doc["info"]["version"], "info")
+    table = routes()
+    ensure(len(table) >= 40, f"only {len(table)} routes were found in the table")
+    described = {(m.upper(), p) for p, ops in doc["paths"].items() for m in ops}
+    same(described, set(table), "routes")
+    for path, operations in doc["paths"].items():
+        for method, o in operations.items():
+            names = [p["name"] for p in o.get("parameters", []) if p["in"] == "path"]
+            same(names, re.findall(r"\{(\w+)\}", path), f"parameters of {method} {path}")
+            ensure(o["summary"] and o["responses"], f"{method} {path}")
+    exec_ = doc["paths"]["/v1/exec"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    from test_exec import BAD
 
-        good = [{"runtime": "python3", "code": "print(6*7)"}, {"command": ["ls", "-la"], "timeout_ms": 5},
-                {"runtime": "sh", "code": "x", "args": ["a"], "stdin": {"base64": "AA=="}, "env": {"A": "b"}, "files": {"a": "x", "b": {"base64": "AA=="}},
-                 "limits": {"cpus": 0.5, "cpu_time_ms": None}, "network": {"tier": "restricted"}, "session": "s", "workspace": "none", "encoding": "base64"}]  # fmt: skip
-        for body in good:
-            ensure(check(exec_, body, doc), f"the description refuses {body}")
-        refused = sum(not check(exec_, body, doc) for body, _ in BAD)
-        ensure(refused >= len(BAD) * 0.6, f"the description refuses only {refused} of {len(BAD)} bad bodies")
-        settings = doc["components"]["schemas"]["settings"]
-        ensure(check(settings, d.get("/v1/settings"), doc), "the settings are not as described")
-        error = d.request("GET", "/nowhere").json()
-        ensure(check(doc["components"]["schemas"]["error"], error, doc), "an error is not as described")
-        kinds = doc["components"]["schemas"]["error"]["properties"]["error"]["properties"]["kind"]["enum"]
-        same(set(kinds), {"invalid_request", "unauthorized", "access_denied", "not_found", "runtime_not_found", "scan_refused", "too_large",
-                          "over_capacity", "engine_unavailable", "isolation_unavailable", "internal", "timeout", "conflict"}, "kinds of errors")  # fmt: skip
-
-
-@test
-def every_route_answers_and_no_other():
-    with Daemon() as d:
-        methods = {}
-        for method, pattern in routes():
-            methods.setdefault(pattern, set()).add(method)
-        for pattern in methods:
-            path = re.sub(r"\{\w+\}", "none", pattern)
-            have = {m for p, ms in methods.items() if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", p), path) for m in ms}
-            for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-                if (method, path) in (("GET", "/mcp"), ("GET", "/v1/events")):
-                    continue  # MCP wants 405 of it where there is no stream to go on with; the other is one without an end
-                a = d.request(method, path, b"{}" if method in ("POST", "PUT", "PATCH") else None)
-                ensure(a.status < 500, f"{method} {path}", a)
-                same(a.status == 405, method not in have, f"whether {method} {path} is 405", a)
-                if a.status == 405:
-                    allowed = {m.strip() for m in a.headers["Allow"].split(",")}
-                    ensure(have <= allowed <= have | {"HEAD", "OPTIONS"}, f"Allow is {allowed}, not {have}", a)
-                    same(a.json()["error"]["kind"], "invalid_request", "kind", a)
-        for path in ("/v1", "/v1/", "/v1/exec/", "/v1/execute", "/v1/sandboxes/x/y", "/v1//exec", "/../etc/passwd", "/v1/%2e%2e/exec", "/v1/exec%00"):
-            a = d.request("GET", path)
-            ensure(a.status in (400, 404), "what is not there", a)
-        a = d.request("HEAD", "/healthz")
-        ensure(a.status in (200, 405) and a.body == b"", "HEAD", a)
-        ensure(d.request("OPTIONS", "/v1/exec").status in (200, 204, 404, 405), "OPTIONS")
-        same(d.rows(), [], "executions in the log")
+    good = [{"runtime": "python3", "code": "print(6*7)"}, {"command": ["ls", "-la"], "timeout_ms": 5},
+            {"runtime": "sh", "code": "x", "args": ["a"], "stdin": {"base64": "AA=="}, "env": {"A": "b"}, "files": {"a": "x", "b": {"base64": "AA=="}},
+             "limits": {"cpus": 0.5, "cpu_time_ms": None}, "network": {"tier": "restricted"}, "session": "s", "workspace": "none", "encoding": "base64"}]  # fmt: skip
+    for body in good:
+        ensure(check(exec_, body, doc), f"the description refuses {body}")
+    refused = sum(not check(exec_, body, doc) for body, _ in BAD)
+    ensure(refused >= len(BAD) * 0.6, f"the description refuses only {refused} of {len(BAD)} bad bodies")
+    settings = doc["components"]["schemas"]["settings"]
+    ensure(check(settings, d.get("/v1/settings"), doc), "the settings are not as described")
+    error = d.request("GET", "/nowhere").json()
+    ensure(check(doc["components"]["schemas"]["error"], error, doc), "an error is not as described")
+    kinds = doc["components"]["schemas"]["error"]["properties"]["error"]["properties"]["kind"]["enum"]
+    same(set(kinds), {"invalid_request", "unauthorized", "access_denied", "not_found", "runtime_not_found", "scan_refused", "too_large",
+                      "over_capacity", "engine_unavailable", "isolation_unavailable", "internal", "timeout", "conflict"}, "kinds of errors")  # fmt: skip
 
 
 @test
-def an_internal_error_has_a_name_that_the_log_has_too():
-    with Daemon() as d:
-        workspaces = os.path.join(d.state, "workspaces")
-        os.rename(workspaces, workspaces + ".away")
-        support.write(workspaces)
-        try:
-            a = d.refused("internal", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "session": "s"})
-            id_ = re.search(r"err_[a-z2-7]{20}", a.json()["error"]["message"])
-            ensure(id_, "the message has no id", a)
-            d.logged(id_[0], "error")
-        finally:
-            os.unlink(workspaces)
-            os.rename(workspaces + ".away", workspaces)
-        same(d.exec("sh", "echo fine", session="t")["stdout"], "fine\n", "afterwards")
+def every_route_answers_and_no_other(d):
+    methods = {}
+    for method, pattern in routes():
+        methods.setdefault(pattern, set()).add(method)
+    for pattern in methods:
+        path = re.sub(r"\{\w+\}", "none", pattern)
+        have = {m for p, ms in methods.items() if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", p), path) for m in ms}
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            if (method, path) in (("GET", "/mcp"), ("GET", "/v1/events")):
+                continue  # MCP wants 405 of it where there is no stream to go on with; the other is one without an end
+            a = d.request(method, path, b"{}" if method in ("POST", "PUT", "PATCH") else None)
+            ensure(a.status < 500, f"{method} {path}", a)
+            same(a.status == 405, method not in have, f"whether {method} {path} is 405", a)
+            if a.status == 405:
+                allowed = {m.strip() for m in a.headers["Allow"].split(",")}
+                ensure(have <= allowed <= have | {"HEAD", "OPTIONS"}, f"Allow is {allowed}, not {have}", a)
+                same(a.json()["error"]["kind"], "invalid_request", "kind", a)
+    for path in ("/v1", "/v1/", "/v1/exec/", "/v1/execute", "/v1/sandboxes/x/y", "/v1//exec", "/../etc/passwd", "/v1/%2e%2e/exec", "/v1/exec%00"):
+        a = d.request("GET", path)
+        ensure(a.status in (400, 404), "what is not there", a)
+    a = d.request("HEAD", "/healthz")
+    ensure(a.status in (200, 405) and a.body == b"", "HEAD", a)
+    ensure(d.request("OPTIONS", "/v1/exec").status in (200, 204, 404, 405), "OPTIONS")
+    same(d.rows(), [], "executions in the log")
+
+
+@test
+def an_internal_error_has_a_name_that_the_log_has_too(d):
+    workspaces = os.path.join(d.state, "workspaces")
+    os.rename(workspaces, workspaces + ".away")
+    support.write(workspaces)
+    try:
+        a = d.refused("internal", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "session": "s"})
+        id_ = re.search(r"err_[a-z2-7]{20}", a.json()["error"]["message"])
+        ensure(id_, "the message has no id", a)
+        d.logged(id_[0], "error")
+    finally:
+        os.unlink(workspaces)
+        os.rename(workspaces + ".away", workspaces)
+    same(d.exec("sh", "echo fine", session="t")["stdout"], "fine\n", "afterwards")
 
 
 # The daemon's own life.
 
 
 @test
-def a_second_daemon_on_the_same_state_is_refused():
-    with Daemon() as d:
-        other = Daemon(state=d.state, start=False, port=free_port())
-        other.unix = support.here("other.sock")
-        other.log_path = support.here("other.log")
-        other.start(ready=False)
-        rc = support.reap(other.process, 20)
-        ensure(rc != 0, "a second one started")
-        ensure(str(d.process.pid) in other.log() and "another cella serve" in other.log(), f"it said {other.log()}")
-        same(d.exec("sh", "echo fine")["stdout"], "fine\n", "the first")
-        # Nor can it take the first one's port or socket.
-        third = Daemon(name="third", start=False, port=d.port)
-        third.start(ready=False)
-        ensure(support.reap(third.process, 20) != 0, "it took a port that is in use")
-        fourth = Daemon(name="fourth", start=False)
-        fourth.unix = d.unix
-        fourth.start(ready=False)
-        ensure(support.reap(fourth.process, 20) != 0, "it took a socket that is in use")
-        same(d.get("/healthz", unix=True), {"status": "ok"}, "the first")
+def a_second_daemon_on_the_same_state_is_refused(d):
+    other = Daemon(state=d.state, start=False, port=free_port())
+    other.unix = support.here("other.sock")
+    other.log_path = support.here("other.log")
+    other.start(ready=False)
+    rc = support.reap(other.process, 20)
+    ensure(rc != 0, "a second one started")
+    ensure(str(d.process.pid) in other.log() and "another cella serve" in other.log(), f"it said {other.log()}")
+    same(d.exec("sh", "echo fine")["stdout"], "fine\n", "the first")
+    # Nor can it take the first one's port or socket.
+    third = Daemon(name="third", start=False, port=d.port)
+    third.start(ready=False)
+    ensure(support.reap(third.process, 20) != 0, "it took a port that is in use")
+    fourth = Daemon(name="fourth", start=False)
+    fourth.unix = d.unix
+    fourth.start(ready=False)
+    ensure(support.reap(fourth.process, 20) != 0, "it took a socket that is in use")
+    same(d.get("/healthz", unix=True), {"status": "ok"}, "the first")
 
 
 @test
@@ -274,38 +269,36 @@ def sigterm_gives_what_runs_its_grace_time():
             same(d.get("/v1/executions/verify")["ok"], True, "verify")
 
 
-@test
-def one_that_ignores_sigterm_is_killed_after_the_grace_time():
-    with Daemon({"limits": {"grace_ms": 500}}) as d:
-        seconds = support.nonce_seconds()
-        d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
-        until(lambda: support.with_argument(seconds), 20, "the process")
-        begun = time.monotonic()
-        d.stop()
-        ensure(time.monotonic() - begun >= 0.4, "it had no grace time")
-        support.within(time.monotonic() - begun, 30, "the stop")
-        support.gone(seconds)
+@test(settings={"limits": {"grace_ms": 500}})
+def one_that_ignores_sigterm_is_killed_after_the_grace_time(d):
+    seconds = support.nonce_seconds()
+    d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
+    until(lambda: support.with_argument(seconds), 20, "the process")
+    begun = time.monotonic()
+    d.stop()
+    ensure(time.monotonic() - begun >= 0.4, "it had no grace time")
+    support.within(time.monotonic() - begun, 30, "the stop")
+    support.gone(seconds)
 
 
-@test
-def nothing_new_while_it_stops():
-    with Daemon({"limits": {"grace_ms": 6000}}) as d:
-        seconds = support.nonce_seconds()
-        d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
-        until(lambda: support.with_argument(seconds), 20, "it to run")
-        body = b'{"runtime": "sh", "code": "echo x"}'
-        with d.socket() as c:
-            c.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
-            for _ in range(2):  # when these are answered, the server has read it
-                d.get("/v1/health")
-            d.process.send_signal(signal.SIGTERM)
-            d.logged("shutting down")
-            c.sendall(body)
-            answer = c.recv(65536)
-            ensure(answer.startswith(b"HTTP/1.1 503 ") and b'"engine_unavailable"' in answer, f"the answer is {answer}")
-        same(support.reap(d.process, 20), 0, "exit status")
-        d.start()
-        same([r["status"] for r in d.rows()], ["cancelled"], "the log")
+@test(settings={"limits": {"grace_ms": 6000}})
+def nothing_new_while_it_stops(d):
+    seconds = support.nonce_seconds()
+    d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
+    until(lambda: support.with_argument(seconds), 20, "it to run")
+    body = b'{"runtime": "sh", "code": "echo x"}'
+    with d.socket() as c:
+        c.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
+        for _ in range(2):  # when these are answered, the server has read it
+            d.get("/v1/health")
+        d.process.send_signal(signal.SIGTERM)
+        d.logged("shutting down")
+        c.sendall(body)
+        answer = c.recv(65536)
+        ensure(answer.startswith(b"HTTP/1.1 503 ") and b'"engine_unavailable"' in answer, f"the answer is {answer}")
+    same(support.reap(d.process, 20), 0, "exit status")
+    d.start()
+    same([r["status"] for r in d.rows()], ["cancelled"], "the log")
 
 
 @test

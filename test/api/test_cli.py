@@ -1342,16 +1342,15 @@ def sandbox(daemon, *options):
     return r.out.strip()
 
 
-@test
-def real_sandboxes_are_made_listed_and_removed():
-    with Daemon(tcp=False) as d:
-        a, b = sandbox(d, "--metadata", "who=a", "--ttl", "1h"), sandbox(d, "--idle", "5m")
-        r = call_real(d, "ls")
-        ensure(f"\n{a} " in r.out and f"\n{b} " in r.out and "who=a" in r.out, "the list", r)
-        expect(call_real(d, "ls", "--quiet", "--metadata", "who=a"), out=a + "\n")
-        expect(call_real(d, "rm", a, b), out="")
-        expect(call_real(d, "ls", "--quiet"), out="")
-        refused(call_real(d, "rm", a), 125)
+@test(tcp=False)
+def real_sandboxes_are_made_listed_and_removed(d):
+    a, b = sandbox(d, "--metadata", "who=a", "--ttl", "1h"), sandbox(d, "--idle", "5m")
+    r = call_real(d, "ls")
+    ensure(f"\n{a} " in r.out and f"\n{b} " in r.out and "who=a" in r.out, "the list", r)
+    expect(call_real(d, "ls", "--quiet", "--metadata", "who=a"), out=a + "\n")
+    expect(call_real(d, "rm", a, b), out="")
+    expect(call_real(d, "ls", "--quiet"), out="")
+    refused(call_real(d, "rm", a), 125)
 
 
 @test
@@ -1373,32 +1372,30 @@ def real_exec_is_like_run():
         refused(call_real(d, "exec", "sbx_" + "a" * 20, "--", "true"), 125)
 
 
-@test
-def real_exec_ends_with_its_client():
-    with Daemon(tcp=False) as d:
-        s = sandbox(d)
-        p = spawn("exec", s, "sh", "-c", "echo go; sleep 100", env={**os.environ, "CELLA_SOCKET": d.unix}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        same(p.stdout.readline(), b"go\n", "the first line")
-        r = call_real(d, "ps", s)
-        ensure("running" in r.out, "not in the list", r)
-        p.send_signal(signal.SIGINT)
-        same(p.wait(10), 130, "exit status")
-        p.stdout.close()
-        until(lambda: "cancelled" in call_real(d, "logs", "--status", "cancelled").out, 20, "a log that says cancelled")
+@test(tcp=False)
+def real_exec_ends_with_its_client(d):
+    s = sandbox(d)
+    p = spawn("exec", s, "sh", "-c", "echo go; sleep 100", env={**os.environ, "CELLA_SOCKET": d.unix}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    same(p.stdout.readline(), b"go\n", "the first line")
+    r = call_real(d, "ps", s)
+    ensure("running" in r.out, "not in the list", r)
+    p.send_signal(signal.SIGINT)
+    same(p.wait(10), 130, "exit status")
+    p.stdout.close()
+    until(lambda: "cancelled" in call_real(d, "logs", "--status", "cancelled").out, 20, "a log that says cancelled")
 
 
-@test
-def real_processes_are_listed_and_killed():
-    with Daemon(tcp=False) as d:
-        s = sandbox(d)
-        pid = expect(call_real(d, "exec", "--background", s, "--", "sleep", "100"), out=None).out.strip()
-        r = call_real(d, "ps", s)
-        ensure(f"\n{pid} " in r.out and "sleep 100" in r.out and "running" in r.out, "the list", r)
-        expect(call_real(d, "kill", s, pid, "--signal", "KILL"), out="")
-        until(lambda: "exited    137" in call_real(d, "ps", s).out or "exited  137" in call_real(d, "ps", s).out, 20, "its end")
-        exe = expect(call_real(d, "exec", "--detach", s, "--", "sleep", "100"), out=None).out.strip()
-        expect(call_real(d, "kill", exe), out="")
-        refused(call_real(d, "kill", "exe_" + "a" * 20), 125)
+@test(tcp=False)
+def real_processes_are_listed_and_killed(d):
+    s = sandbox(d)
+    pid = expect(call_real(d, "exec", "--background", s, "--", "sleep", "100"), out=None).out.strip()
+    r = call_real(d, "ps", s)
+    ensure(f"\n{pid} " in r.out and "sleep 100" in r.out and "running" in r.out, "the list", r)
+    expect(call_real(d, "kill", s, pid, "--signal", "KILL"), out="")
+    until(lambda: "exited    137" in call_real(d, "ps", s).out or "exited  137" in call_real(d, "ps", s).out, 20, "its end")
+    exe = expect(call_real(d, "exec", "--detach", s, "--", "sleep", "100"), out=None).out.strip()
+    expect(call_real(d, "kill", exe), out="")
+    refused(call_real(d, "kill", "exe_" + "a" * 20), 125)
 
 
 @test
@@ -1454,50 +1451,47 @@ def real_copies_out_of_a_sandbox_that_attacks_them():
             ensure(not os.path.lexists(name), f"{name} was made")
 
 
-@test
-def real_shell_is_a_terminal():
-    with Daemon(tcp=False) as d:
-        s = sandbox(d)
-        t = Terminal("shell", s, env={**os.environ, "CELLA_SOCKET": d.unix})
-        t.type(b"stty size; tty | tr a-z A-Z\r")
-        t.wait(b"30 100")
-        t.wait(b"/DEV/PTS")
-        fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
-        t.type(b"until stty size | grep '50 120'; do sleep 0.1; done\r")
-        t.wait(b"50 120\r\n")  # what was typed goes on in another way
-        seconds = support.nonce_seconds()
-        t.type(b"sleep %s\r" % seconds.encode())
-        until(lambda: support.with_argument(seconds), 20, "the command")
-        t.type(b"\x03")
-        t.type(b"exit 7\r")
-        t.end(7)
-        r = call_real(d, "shell", s, "--", "python3", input=b"print(6*7)\nexit(4)\n")
-        ensure(r.rc == 4 and "42" in r.out, "a command on a terminal", r)
+@test(tcp=False)
+def real_shell_is_a_terminal(d):
+    s = sandbox(d)
+    t = Terminal("shell", s, env={**os.environ, "CELLA_SOCKET": d.unix})
+    t.type(b"stty size; tty | tr a-z A-Z\r")
+    t.wait(b"30 100")
+    t.wait(b"/DEV/PTS")
+    fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
+    t.type(b"until stty size | grep '50 120'; do sleep 0.1; done\r")
+    t.wait(b"50 120\r\n")  # what was typed goes on in another way
+    seconds = support.nonce_seconds()
+    t.type(b"sleep %s\r" % seconds.encode())
+    until(lambda: support.with_argument(seconds), 20, "the command")
+    t.type(b"\x03")
+    t.type(b"exit 7\r")
+    t.end(7)
+    r = call_real(d, "shell", s, "--", "python3", input=b"print(6*7)\nexit(4)\n")
+    ensure(r.rc == 4 and "42" in r.out, "a command on a terminal", r)
 
 
-@test
-def real_log_is_shown_and_verified():
-    with Daemon(tcp=False) as d:
-        expect(call_real(d, "exec", "--session", "s1", "python3", "-c", "print('in the log')"), out=None)
-        until(lambda: "exe_" in call_real(d, "logs", "--session", "s1").out, 20, "a row of the log")
-        exe = call_real(d, "logs", "--session", "s1").out.splitlines()[1].split()[0]
-        r = call_real(d, "logs", exe)
-        ensure("in the log" in r.out and "exited" in r.out and "s1" in r.out, "one whole", r)
-        r = expect(call_real(d, "logs", "--verify"), out=None)
-        ensure(r.out.startswith("ok: "), "the verdict", r)
-        expect(call_real(d, "logs", "--since", "2099-01-01T00:00:00Z", "--json"), out=None)
+@test(tcp=False)
+def real_log_is_shown_and_verified(d):
+    expect(call_real(d, "exec", "--session", "s1", "python3", "-c", "print('in the log')"), out=None)
+    until(lambda: "exe_" in call_real(d, "logs", "--session", "s1").out, 20, "a row of the log")
+    exe = call_real(d, "logs", "--session", "s1").out.splitlines()[1].split()[0]
+    r = call_real(d, "logs", exe)
+    ensure("in the log" in r.out and "exited" in r.out and "s1" in r.out, "one whole", r)
+    r = expect(call_real(d, "logs", "--verify"), out=None)
+    ensure(r.out.startswith("ok: "), "the verdict", r)
+    expect(call_real(d, "logs", "--since", "2099-01-01T00:00:00Z", "--json"), out=None)
 
 
-@test
-def real_settings_and_keys():
-    with Daemon(tcp=False) as d:
-        expect(call_real(d, "settings", "set", "limits.memory_bytes", "256M"), out="")
-        expect(call_real(d, "settings", "get", "limits.memory_bytes"), out="268435456\n")
-        refused(call_real(d, "settings", "set", "limits.memory_bytes", "1"), 2, "memory_bytes")
-        refused(call_real(d, "settings", "set", "limits.memory", "1"), 2, "memory")
-        r = expect(call_real(d, "key", "add", "bob", "--capability", "sandbox.exec", "--sandboxes", "2"), out=None)
-        ensure(r.out.startswith("cella_"), "no key", r)
-        row = call_real(d, "key", "ls").out.splitlines()[1].split()
-        same(row[1:3], ["bob", "sandbox.exec"], "the key")
-        expect(call_real(d, "key", "rm", row[0]), out="")
-        same(len(call_real(d, "key", "ls").out.splitlines()), 1, "lines")
+@test(tcp=False)
+def real_settings_and_keys(d):
+    expect(call_real(d, "settings", "set", "limits.memory_bytes", "256M"), out="")
+    expect(call_real(d, "settings", "get", "limits.memory_bytes"), out="268435456\n")
+    refused(call_real(d, "settings", "set", "limits.memory_bytes", "1"), 2, "memory_bytes")
+    refused(call_real(d, "settings", "set", "limits.memory", "1"), 2, "memory")
+    r = expect(call_real(d, "key", "add", "bob", "--capability", "sandbox.exec", "--sandboxes", "2"), out=None)
+    ensure(r.out.startswith("cella_"), "no key", r)
+    row = call_real(d, "key", "ls").out.splitlines()[1].split()
+    same(row[1:3], ["bob", "sandbox.exec"], "the key")
+    expect(call_real(d, "key", "rm", row[0]), out="")
+    same(len(call_real(d, "key", "ls").out.splitlines()), 1, "lines")

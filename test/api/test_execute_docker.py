@@ -95,18 +95,17 @@ PROJECT = {
 
 
 @test(users=("root",))
-def test_suite_of_a_project_runs_in_an_image():
+def test_suite_of_a_project_runs_in_an_image(d):
     """Run the test suite in a containerised environment: it passes, and then fails where it should."""
-    with Daemon() as d:
-        with_python(d)
-        r = docker(d, command="python3 -m unittest -v", files=PROJECT)
-        same((r["exit_code"], r["status"], r["stdout"]), (0, "exited", ""), "the suite")
-        ensure("Ran 2 tests" in r["stderr"] and r["stderr"].endswith("OK\n"), "what it says", r["stderr"])
-        broken = {**PROJECT, "shop/price.py": "def total(prices, tax):\n    return sum(prices)\n"}
-        r = docker(d, command=["python3", "-m", "unittest"], cwd="/workspace", files=broken)
-        same(r["exit_code"], 1, "a suite that fails")
-        ensure("FAIL: test_tax" in r["stderr"] and "33.0" in r["stderr"] and "failures=1" in r["stderr"], "which, and why", r["stderr"])
-        same(docker(d, command="ls -A /workspace")["stdout"], "", "nothing is left of it")
+    with_python(d)
+    r = docker(d, command="python3 -m unittest -v", files=PROJECT)
+    same((r["exit_code"], r["status"], r["stdout"]), (0, "exited", ""), "the suite")
+    ensure("Ran 2 tests" in r["stderr"] and r["stderr"].endswith("OK\n"), "what it says", r["stderr"])
+    broken = {**PROJECT, "shop/price.py": "def total(prices, tax):\n    return sum(prices)\n"}
+    r = docker(d, command=["python3", "-m", "unittest"], cwd="/workspace", files=broken)
+    same(r["exit_code"], 1, "a suite that fails")
+    ensure("FAIL: test_tax" in r["stderr"] and "33.0" in r["stderr"] and "failures=1" in r["stderr"], "which, and why", r["stderr"])
+    same(docker(d, command="ls -A /workspace")["stdout"], "", "nothing is left of it")
 
 
 MIGRATION = {
@@ -118,63 +117,60 @@ MIGRATION = {
 
 
 @test
-def migration_runs_in_a_database_container():
+def migration_runs_in_a_database_container(d):
     """Execute the migration script in a database container, and read the result back in the same session."""
     read = "import sqlite3; print(sqlite3.connect('/data/app.db').execute('select name, email from users order by id').fetchall())"
-    with Daemon() as d:
-        with_python(d)
-        r = docker(d, session="shop", files=MIGRATION, command="mkdir /data && python3 migrate.py app.sql")
-        same((r["exit_code"], r["stdout"], r["stderr"]), (0, "applied app.sql\n", ""), "the database")
-        r = docker(d, session="shop", command=["python3", "migrate.py", "002.sql"], cwd="/workspace")
-        same((r["exit_code"], r["stdout"], r["stderr"]), (0, "applied 002.sql\n", ""), "the migration")
-        r = docker(d, session="shop", command=["python3", "-c", read])
-        same(r["stdout"], "[('ada', 'ada@example.org'), ('grace', 'grace@example.org')]\n", "what is in it now")
-        r = docker(d, session="shop", command=["python3", "migrate.py", "002.sql"], cwd="/workspace")
-        same(r["exit_code"], 1, "the same migration again")
-        ensure("duplicate column name: email" in r["stderr"], "why", r["stderr"])
-        same(docker(d, command="ls -d /data", session="other")["exit_code"] != 0, True, "another session has nothing of it")
-        code, e = refused(d, image="host", command="true", session="shop")
-        same((code, e["kind"]), (400, "invalid_request"), "another image in the same session")
+    with_python(d)
+    r = docker(d, session="shop", files=MIGRATION, command="mkdir /data && python3 migrate.py app.sql")
+    same((r["exit_code"], r["stdout"], r["stderr"]), (0, "applied app.sql\n", ""), "the database")
+    r = docker(d, session="shop", command=["python3", "migrate.py", "002.sql"], cwd="/workspace")
+    same((r["exit_code"], r["stdout"], r["stderr"]), (0, "applied 002.sql\n", ""), "the migration")
+    r = docker(d, session="shop", command=["python3", "-c", read])
+    same(r["stdout"], "[('ada', 'ada@example.org'), ('grace', 'grace@example.org')]\n", "what is in it now")
+    r = docker(d, session="shop", command=["python3", "migrate.py", "002.sql"], cwd="/workspace")
+    same(r["exit_code"], 1, "the same migration again")
+    ensure("duplicate column name: email" in r["stderr"], "why", r["stderr"])
+    same(docker(d, command="ls -d /data", session="other")["exit_code"] != 0, True, "another session has nothing of it")
+    code, e = refused(d, image="host", command="true", session="shop")
+    same((code, e["kind"]), (400, "invalid_request"), "another image in the same session")
 
 
 @test(users=("user",))
-def command_gets_what_the_call_gives_it():
-    with Daemon() as d:
-        version = with_python(d)
-        same(docker(d, command="echo $((6*7)) $A; cat; cat f; pwd", env={"A": "x y"}, files={"f": "file\n"}, stdin="in\n")["stdout"],
-             "42 x y\nin\nfile\n/workspace\n", "a command line")  # fmt: skip
-        same(docker(d, command=["cat", "a b", "$A"], cwd="/workspace", files={"a b": "1", "$A": "2"})["stdout"], "12", "words")
-        r = docker(d, command=["python3", "-c", "while True: pass"], timeout_ms=500)
-        same((r["status"], r["timed_out"]), ("timeout", True), "a time limit")
-        r = docker(d, command=["python3", "-c", "print('begun', flush=True); x = bytearray(300 << 20)"], **({"memory_mb": 64} if os.geteuid() == 0 else {}))
-        same((r["stdout"], r["status"]), ("begun\n", "memory_limit" if os.geteuid() == 0 else "exited"), "a memory limit")
-        same(docker(d, command="id -u; echo hi > /usr/bin/new; cat /usr/bin/new")["stdout"], "0\nhi\n", "all of it may be written to")
-        same(docker(d, command="cat /usr/bin/new")["exit_code"], 1, "and is as it was for the next")
-        same(docker(d, command=["no-such-program"], status=404)["error"]["message"], "command not found: no-such-program", "a missing program")
-        r = d.exec(f"python{version}", "import sys; print(sys.version_info[:2])", image="snake:1")
-        same(r["stdout"], f"({version.replace('.', ', ')})\n", "a runtime of the image")
+def command_gets_what_the_call_gives_it(d):
+    version = with_python(d)
+    same(docker(d, command="echo $((6*7)) $A; cat; cat f; pwd", env={"A": "x y"}, files={"f": "file\n"}, stdin="in\n")["stdout"],
+         "42 x y\nin\nfile\n/workspace\n", "a command line")  # fmt: skip
+    same(docker(d, command=["cat", "a b", "$A"], cwd="/workspace", files={"a b": "1", "$A": "2"})["stdout"], "12", "words")
+    r = docker(d, command=["python3", "-c", "while True: pass"], timeout_ms=500)
+    same((r["status"], r["timed_out"]), ("timeout", True), "a time limit")
+    r = docker(d, command=["python3", "-c", "print('begun', flush=True); x = bytearray(300 << 20)"], **({"memory_mb": 64} if os.geteuid() == 0 else {}))
+    same((r["stdout"], r["status"]), ("begun\n", "memory_limit" if os.geteuid() == 0 else "exited"), "a memory limit")
+    same(docker(d, command="id -u; echo hi > /usr/bin/new; cat /usr/bin/new")["stdout"], "0\nhi\n", "all of it may be written to")
+    same(docker(d, command="cat /usr/bin/new")["exit_code"], 1, "and is as it was for the next")
+    same(docker(d, command=["no-such-program"], status=404)["error"]["message"], "command not found: no-such-program", "a missing program")
+    r = d.exec(f"python{version}", "import sys; print(sys.version_info[:2])", image="snake:1")
+    same(r["stdout"], f"({version.replace('.', ', ')})\n", "a runtime of the image")
 
 
-@test(users=("root",))
-def image_that_cannot_be_had_says_why():
-    with Daemon(settings={"images": {"pull": "never"}}) as d:
-        code, e = refused(d, image="nothing:1", command="true")
-        same((code, e["kind"]), (404, "not_found"), "the kind")
-        ensure("nothing:1" in e["message"] and "images.pull" in e["hint"], "which setting", e)
-        d.ok("PATCH", "/v1/settings", {"images": {"pull": "missing", "registries": ["registry.example"]}})
-        code, e = refused(d, image="nothing:1", command="true")
-        ensure(code in (403, 404) and "registries" in e["message"] + e["hint"], "which registries", e)
-        code, e = refused(d, image="no image at all", command="true")
-        same((code, e["kind"]), (400, "invalid_request"), "a name that is none")
-        code, e = refused(d, image="host", command=[])
-        same((code, e["kind"]), (400, "invalid_request"), "no words")
-        d.key = d.new_key("weak", capabilities=["sandbox.exec"])["key"]
-        code, e = refused(d, image="registry.example/x:1", command="true")
-        same(code, 404, "pulling without the capability")
-        ensure("images" in e["hint"], "which capability", e)
-        d.key = d.new_key("none", capabilities=["files"])["key"]
-        code, e = refused(d, image="host", command="true")
-        same((code, e["message"]), (403, "access denied: sandbox.exec"), "no capability")
+@test(users=("root",), settings={"images": {"pull": "never"}})
+def image_that_cannot_be_had_says_why(d):
+    code, e = refused(d, image="nothing:1", command="true")
+    same((code, e["kind"]), (404, "not_found"), "the kind")
+    ensure("nothing:1" in e["message"] and "images.pull" in e["hint"], "which setting", e)
+    d.ok("PATCH", "/v1/settings", {"images": {"pull": "missing", "registries": ["registry.example"]}})
+    code, e = refused(d, image="nothing:1", command="true")
+    ensure(code in (403, 404) and "registries" in e["message"] + e["hint"], "which registries", e)
+    code, e = refused(d, image="no image at all", command="true")
+    same((code, e["kind"]), (400, "invalid_request"), "a name that is none")
+    code, e = refused(d, image="host", command=[])
+    same((code, e["kind"]), (400, "invalid_request"), "no words")
+    d.key = d.new_key("weak", capabilities=["sandbox.exec"])["key"]
+    code, e = refused(d, image="registry.example/x:1", command="true")
+    same(code, 404, "pulling without the capability")
+    ensure("images" in e["hint"], "which capability", e)
+    d.key = d.new_key("none", capabilities=["files"])["key"]
+    code, e = refused(d, image="host", command="true")
+    same((code, e["message"]), (403, "access denied: sandbox.exec"), "no capability")
 
 
 # By way of a registry.
@@ -231,17 +227,16 @@ def who_goes_away_during_a_pull_leaves_nothing_behind():
 # Over MCP.
 
 
-@test(users=("user",))
-def agents_reach_it_over_mcp():
-    with Daemon(settings={"images": {"pull": "never"}}) as d:
-        with_python(d)
-        for c in (Http(d), Modern(d)):
-            r = c.tool("execute_docker", image="snake:1", command="python3 -c 'print(6*7)'; exit 3")
-            same((r["isError"], r["structuredContent"]["stdout"], r["structuredContent"]["exit_code"]), (False, "42\n", 3), "a result")
-            r = c.tool("execute_docker", image="nothing:1", command="true")
-            same((r["isError"], r["content"][0]["text"]), (True, "image not found: nothing:1"), "an error")
-        with Stdio(env={"CELLA_STATE": d.state}) as c:
-            c.ask("initialize", HELLO)
-            c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-            r = c.ask("tools/call", {"name": "execute_docker", "arguments": {"image": "snake:1", "command": ["python3", "-c", "print(6*7)"]}})
-            same((r["isError"], r["structuredContent"]["stdout"]), (False, "42\n"), "cella mcp")
+@test(users=("user",), settings={"images": {"pull": "never"}})
+def agents_reach_it_over_mcp(d):
+    with_python(d)
+    for c in (Http(d), Modern(d)):
+        r = c.tool("execute_docker", image="snake:1", command="python3 -c 'print(6*7)'; exit 3")
+        same((r["isError"], r["structuredContent"]["stdout"], r["structuredContent"]["exit_code"]), (False, "42\n", 3), "a result")
+        r = c.tool("execute_docker", image="nothing:1", command="true")
+        same((r["isError"], r["content"][0]["text"]), (True, "image not found: nothing:1"), "an error")
+    with Stdio(env={"CELLA_STATE": d.state}) as c:
+        c.ask("initialize", HELLO)
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        r = c.ask("tools/call", {"name": "execute_docker", "arguments": {"image": "snake:1", "command": ["python3", "-c", "print(6*7)"]}})
+        same((r["isError"], r["structuredContent"]["stdout"]), (False, "42\n"), "cella mcp")

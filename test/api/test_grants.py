@@ -5,7 +5,6 @@ import pathlib
 import re
 
 import mcp
-from daemon import Daemon
 from support import ensure, is_root, same, test, until
 from test_admin import parse, routes
 
@@ -103,153 +102,148 @@ def body_of(method, pattern):
     return bodies.get(pattern) or bodies.get(pattern.rsplit("/", 1)[1], {})
 
 
-@test
-def every_route_keeps_the_data_of_other_keys():
-    with Daemon({"pools": [{"runtime": "sh", "size": 2}]}) as d:
-        victim = Victim(d)
-        poor, plain = d.new_key("poor", capabilities=[])["key"], d.new_key("plain", capabilities=PLAIN)["key"]
-        table = set(routes())
-        same(table - set(RULES), set(), "routes without a rule in this test")
-        same(set(RULES) - table, set(), "rules without a route")
-        for (method, pattern), rule in sorted(RULES.items()):
-            path, body = victim.path(pattern), body_of(method, pattern)
-            what = f"{method} {path} ({rule})"
-            if rule in ("tool", "mcp"):
-                continue
-            if pattern == "/v1/events":
-                for key in (poor, plain):
-                    with d.events("GET", "/v1/events?topics=monitor,executions", key=key) as events:
-                        same(events.wait("sandboxes")["sandboxes"], [], what)
-                        shown = events.wait("snapshot")
-                        hidden(victim, str(shown), what)
-                        same((shown["rates"]["running"], shown["rates"]["waiting"], shown["memory"]["server_bytes"]), (0, 0, None), what)
-                continue
-            a = d.request(method, path, body, key=poor)
-            if a.status == 200:
-                hidden(victim, a.text, what)
-            if rule in ALL:
-                same((a.status, a.json()["error"]["message"]), (403, f"access denied: {rule}"), what, a)
-            elif rule == "id":
-                same(a.status, 404, what, a)
-            else:
-                ensure(a.status == (404 if "none" in path else 200), what, a)
-            if rule in ALL and rule not in PLAIN:
-                continue
-            a = d.request(method, path, body, key=plain)
-            if "{id}" in pattern:
-                same((a.status, a.json()["error"]["kind"]), (404, "not_found"), what, a)
-            elif a.status == 200 and rule not in PLAIN:
-                hidden(victim, a.text, what)
-        same(d.get(f"/v1/sandboxes/{victim.sandbox}/processes/{victim.process['pid']}", key=victim.key["key"])["state"], "running", "the process afterwards")
-        same(d.get("/v1/executions", key=victim.key["key"])["executions"][0]["key"], victim.key["id"], "its own log")
+@test(settings={"pools": [{"runtime": "sh", "size": 2}]})
+def every_route_keeps_the_data_of_other_keys(d):
+    victim = Victim(d)
+    poor, plain = d.new_key("poor", capabilities=[])["key"], d.new_key("plain", capabilities=PLAIN)["key"]
+    table = set(routes())
+    same(table - set(RULES), set(), "routes without a rule in this test")
+    same(set(RULES) - table, set(), "rules without a route")
+    for (method, pattern), rule in sorted(RULES.items()):
+        path, body = victim.path(pattern), body_of(method, pattern)
+        what = f"{method} {path} ({rule})"
+        if rule in ("tool", "mcp"):
+            continue
+        if pattern == "/v1/events":
+            for key in (poor, plain):
+                with d.events("GET", "/v1/events?topics=monitor,executions", key=key) as events:
+                    same(events.wait("sandboxes")["sandboxes"], [], what)
+                    shown = events.wait("snapshot")
+                    hidden(victim, str(shown), what)
+                    same((shown["rates"]["running"], shown["rates"]["waiting"], shown["memory"]["server_bytes"]), (0, 0, None), what)
+            continue
+        a = d.request(method, path, body, key=poor)
+        if a.status == 200:
+            hidden(victim, a.text, what)
+        if rule in ALL:
+            same((a.status, a.json()["error"]["message"]), (403, f"access denied: {rule}"), what, a)
+        elif rule == "id":
+            same(a.status, 404, what, a)
+        else:
+            ensure(a.status == (404 if "none" in path else 200), what, a)
+        if rule in ALL and rule not in PLAIN:
+            continue
+        a = d.request(method, path, body, key=plain)
+        if "{id}" in pattern:
+            same((a.status, a.json()["error"]["kind"]), (404, "not_found"), what, a)
+        elif a.status == 200 and rule not in PLAIN:
+            hidden(victim, a.text, what)
+    same(d.get(f"/v1/sandboxes/{victim.sandbox}/processes/{victim.process['pid']}", key=victim.key["key"])["state"], "running", "the process afterwards")
+    same(d.get("/v1/executions", key=victim.key["key"])["executions"][0]["key"], victim.key["id"], "its own log")
 
 
-@test
-def every_tool_and_method_keeps_the_data_of_other_keys():
-    with Daemon({"pools": []}) as d:
-        victim = Victim(d)
-        poor, plain = d.new_key("poor", capabilities=[])["key"], d.new_key("plain", capabilities=PLAIN)["key"]
-        same({t["name"] for t in d.get("/v1/tools", key=poor)["tools"]}, set(TOOLS), "tools")
-        arguments = {"sandbox": victim.sandbox, "path": "x", "content": "x"}
-        for name, rule in TOOLS.items():
-            schema = next(t for t in d.get("/v1/tools", key=poor)["tools"] if t["name"] == name)["input_schema"]
-            given = {k: v for k, v in {**arguments, "code": "true", "command": "true", "runtime": "sh", "image": "host"}.items() if k in schema["properties"]}
-            a = d.request("POST", f"/v1/tools/{name}", given, key=poor)
-            if rule in ALL:
-                same((a.status, a.json()["error"]["message"]), (403, f"access denied: {rule}"), name, a)
-            else:
-                same((a.status, a.json()), (200, {"sandboxes": []}), name, a)
-            if "sandbox" in schema["properties"]:
-                same(d.request("POST", f"/v1/tools/{name}", given, key=plain).status, 404, name)
-        source = (pathlib.Path(__file__).resolve().parent.parent.parent / "src/front/mcp/mcp.c").read_text()
-        same(set(re.findall(r'^ {8}\{"([\w/]+)", (?:OLDER|MODERN|BOTH), ', source, re.M)), set(METHODS), "methods of MCP")
-        for key in (poor, plain):
-            client = mcp.Http(d, key=key)
-            for method, params in METHODS.items():
-                if isinstance(params, dict):
-                    hidden(victim, client.post(client.message(method, params)).text, method)
-            for uri in (f"cella://sandboxes/{victim.sandbox}/files/", f"cella://executions/{victim.execution}", f"cella://executions/{victim.execution}/stdout"):
-                answer = client.post(client.message("resources/read", {"uri": uri})).json()
-                ensure("error" in answer and "result" not in answer, f"{uri}: {answer}")
-        # A session of the protocol is its key's.
-        session = mcp.Http(d, key=victim.key["key"]).session
-        stolen = mcp.Http(d, key=plain, start=False)
-        stolen.session = session
-        same(stolen.post(stolen.message("tools/list", {})).status, 404, "a session of another key")
+@test(settings={"pools": []})
+def every_tool_and_method_keeps_the_data_of_other_keys(d):
+    victim = Victim(d)
+    poor, plain = d.new_key("poor", capabilities=[])["key"], d.new_key("plain", capabilities=PLAIN)["key"]
+    same({t["name"] for t in d.get("/v1/tools", key=poor)["tools"]}, set(TOOLS), "tools")
+    arguments = {"sandbox": victim.sandbox, "path": "x", "content": "x"}
+    for name, rule in TOOLS.items():
+        schema = next(t for t in d.get("/v1/tools", key=poor)["tools"] if t["name"] == name)["input_schema"]
+        given = {k: v for k, v in {**arguments, "code": "true", "command": "true", "runtime": "sh", "image": "host"}.items() if k in schema["properties"]}
+        a = d.request("POST", f"/v1/tools/{name}", given, key=poor)
+        if rule in ALL:
+            same((a.status, a.json()["error"]["message"]), (403, f"access denied: {rule}"), name, a)
+        else:
+            same((a.status, a.json()), (200, {"sandboxes": []}), name, a)
+        if "sandbox" in schema["properties"]:
+            same(d.request("POST", f"/v1/tools/{name}", given, key=plain).status, 404, name)
+    source = (pathlib.Path(__file__).resolve().parent.parent.parent / "src/front/mcp/mcp.c").read_text()
+    same(set(re.findall(r'^ {8}\{"([\w/]+)", (?:OLDER|MODERN|BOTH), ', source, re.M)), set(METHODS), "methods of MCP")
+    for key in (poor, plain):
+        client = mcp.Http(d, key=key)
+        for method, params in METHODS.items():
+            if isinstance(params, dict):
+                hidden(victim, client.post(client.message(method, params)).text, method)
+        for uri in (f"cella://sandboxes/{victim.sandbox}/files/", f"cella://executions/{victim.execution}", f"cella://executions/{victim.execution}/stdout"):
+            answer = client.post(client.message("resources/read", {"uri": uri})).json()
+            ensure("error" in answer and "result" not in answer, f"{uri}: {answer}")
+    # A session of the protocol is its key's.
+    session = mcp.Http(d, key=victim.key["key"]).session
+    stolen = mcp.Http(d, key=plain, start=False)
+    stolen.session = session
+    same(stolen.post(stolen.message("tools/list", {})).status, 404, "a session of another key")
 
 
-@test
-def counters_are_a_callers_own_unless_it_may_see_all():
-    with Daemon({"pools": [{"runtime": "sh", "size": 2}]}) as d:
-        victim = Victim(d)
-        secret = victim.key["key"]
-        own = d.new_key("own", capabilities=PLAIN)["key"]
-        monitor, auditor = d.new_key("m", capabilities=["monitor"])["key"], d.new_key("a", capabilities=["audit"])["key"]
-        d.sandbox(key=own)
+@test(settings={"pools": [{"runtime": "sh", "size": 2}]})
+def counters_are_a_callers_own_unless_it_may_see_all(d):
+    victim = Victim(d)
+    secret = victim.key["key"]
+    own = d.new_key("own", capabilities=PLAIN)["key"]
+    monitor, auditor = d.new_key("m", capabilities=["monitor"])["key"], d.new_key("a", capabilities=["audit"])["key"]
+    d.sandbox(key=own)
 
-        def seen(key=None):
-            how = {"key": key} if key else {"unix": True}
-            metrics, health, pools = parse(d.request("GET", "/metrics", **how).text), d.get("/v1/health", **how), d.get("/v1/pools", **how)["pools"]
-            return metrics, health, pools
+    def seen(key=None):
+        how = {"key": key} if key else {"unix": True}
+        metrics, health, pools = parse(d.request("GET", "/metrics", **how).text), d.get("/v1/health", **how), d.get("/v1/pools", **how)["pools"]
+        return metrics, health, pools
 
-        metrics, health, pools = seen(own)
-        same({k: v for k, v in metrics.items() if v and k != "cella_uptime_seconds"}, {'cella_sandboxes{state="running"}': 1}, "metrics of a key with one sandbox")
-        same((health["sandboxes"]["running"], health["sandboxes"]["stopped"], health["sandboxes"]["waiting"]), (1, 0, 0), "health")
-        ensure("disk" not in health and "jobs" not in health["images"], f"health is {health}")
-        for shown in (pools, health["pools"]):
-            same({frozenset(p) for p in shown}, {frozenset(["image", "runtime", "preload", "limits", "size", "waits", "problem", "in_use"])}, "fields of a pool")
-            same([(p["runtime"], p["in_use"]) for p in shown], [("sh", 0), (None, 0)], "the pools of the settings")
-        same((seen(secret)[1]["sandboxes"]["running"], seen(secret)[0]["cella_executions_running"]), (2, 1), "the other key's own")
-        for key in (None, monitor, auditor):
-            metrics, health, pools = seen(key)
-            ensure(metrics['cella_executions_total{status="exited"}'] >= 4, f"metrics are {metrics}")
-            same((health["sandboxes"]["running"], metrics["cella_executions_running"], health["disk"]["total_bytes"] > 0), (3, 1, True), "what all have")
-            ensure(all("hits" in p for p in pools), f"pools are {pools}")
-            same(any(p["limits"]["processes"] == PROCESSES for p in pools), is_root(), "whether the other key's limits have a pool")
-        # A key that may see the counters still sees no other key's sandboxes, and no executions without `audit`.
-        same((d.get("/v1/sandboxes", key=monitor)["sandboxes"], d.get("/v1/executions", key=monitor)["executions"]), ([], []), "what `monitor` does not show")
-        hidden(victim, str(seen(monitor)), "what `monitor` shows")
+    metrics, health, pools = seen(own)
+    same({k: v for k, v in metrics.items() if v and k != "cella_uptime_seconds"}, {'cella_sandboxes{state="running"}': 1}, "metrics of a key with one sandbox")
+    same((health["sandboxes"]["running"], health["sandboxes"]["stopped"], health["sandboxes"]["waiting"]), (1, 0, 0), "health")
+    ensure("disk" not in health and "jobs" not in health["images"], f"health is {health}")
+    for shown in (pools, health["pools"]):
+        same({frozenset(p) for p in shown}, {frozenset(["image", "runtime", "preload", "limits", "size", "waits", "problem", "in_use"])}, "fields of a pool")
+        same([(p["runtime"], p["in_use"]) for p in shown], [("sh", 0), (None, 0)], "the pools of the settings")
+    same((seen(secret)[1]["sandboxes"]["running"], seen(secret)[0]["cella_executions_running"]), (2, 1), "the other key's own")
+    for key in (None, monitor, auditor):
+        metrics, health, pools = seen(key)
+        ensure(metrics['cella_executions_total{status="exited"}'] >= 4, f"metrics are {metrics}")
+        same((health["sandboxes"]["running"], metrics["cella_executions_running"], health["disk"]["total_bytes"] > 0), (3, 1, True), "what all have")
+        ensure(all("hits" in p for p in pools), f"pools are {pools}")
+        same(any(p["limits"]["processes"] == PROCESSES for p in pools), is_root(), "whether the other key's limits have a pool")
+    # A key that may see the counters still sees no other key's sandboxes, and no executions without `audit`.
+    same((d.get("/v1/sandboxes", key=monitor)["sandboxes"], d.get("/v1/executions", key=monitor)["executions"]), ([], []), "what `monitor` does not show")
+    hidden(victim, str(seen(monitor)), "what `monitor` shows")
 
 
 # Giving.
 
 
 @test
-def a_key_cannot_make_a_key_with_more_than_it_has():
-    with Daemon() as d:
-        maker = d.new_key("maker", capabilities=["settings", "files"], secrets=["one"], tier="standard", sandboxes_max=5,
-                          limits={"processes": 40, "memory_bytes": 1 << 28})["key"]  # fmt: skip
-        small = {"name": "x", "capabilities": ["files"]}
-        for wrong, message in (({"capabilities": ["files", "host.exec"]}, "access denied: capabilities host.exec"),
-                               *(({"capabilities": [c]}, f"access denied: capabilities {c}") for c in ALL if c not in ("settings", "files")),
-                               ({"secrets": ["two"]}, "access denied: secrets two"), ({"secrets": ["*"]}, "access denied: secrets *"),
-                               ({"secrets": ["one", "two"]}, "access denied: secrets two"), ({"tier": "elevated"}, "access denied: tier elevated"),
-                               ({"limits": {"processes": 41}}, "access denied: limits.processes"), ({"sandboxes_max": 6}, "access denied: sandboxes_max"),
-                               ({"limits": {"memory_bytes": 1 << 30}}, "access denied: limits.memory_bytes")):  # fmt: skip
-            a = d.refused("access_denied", "POST", "/v1/keys", {**small, **wrong}, key=maker)
-            same(a.json()["error"]["message"], message, f"{wrong}")
-        d.refused("access_denied", "POST", "/v1/keys", {"name": "x"}, "access denied: capabilities sandbox.exec", key=maker)  # the default is more
-        same(len(d.get("/v1/keys", unix=True)["keys"]), 1, "keys")
-        made = d.post("/v1/keys", {**small, "secrets": ["one"], "tier": "standard", "limits": {"processes": 7}}, 201, key=maker)
-        same((made["limits"], made["sandboxes_max"]), ({"processes": 7, "memory_bytes": 1 << 28}, 5), "what it did not say is its maker's")
-        again = d.post("/v1/keys", {**small, "capabilities": ["settings", "files"], "sandboxes_max": 2}, 201, key=maker)["key"]
-        d.refused("access_denied", "POST", "/v1/keys", {**small, "tier": "standard"}, "tier", key=again)
-        same(d.post("/v1/keys", {"name": "x", "capabilities": ALL, "secrets": ["*"], "tier": "elevated"}, 201, unix=True)["capabilities"], ALL, "the owner may")
+def a_key_cannot_make_a_key_with_more_than_it_has(d):
+    maker = d.new_key("maker", capabilities=["settings", "files"], secrets=["one"], tier="standard", sandboxes_max=5,
+                      limits={"processes": 40, "memory_bytes": 1 << 28})["key"]  # fmt: skip
+    small = {"name": "x", "capabilities": ["files"]}
+    for wrong, message in (({"capabilities": ["files", "host.exec"]}, "access denied: capabilities host.exec"),
+                           *(({"capabilities": [c]}, f"access denied: capabilities {c}") for c in ALL if c not in ("settings", "files")),
+                           ({"secrets": ["two"]}, "access denied: secrets two"), ({"secrets": ["*"]}, "access denied: secrets *"),
+                           ({"secrets": ["one", "two"]}, "access denied: secrets two"), ({"tier": "elevated"}, "access denied: tier elevated"),
+                           ({"limits": {"processes": 41}}, "access denied: limits.processes"), ({"sandboxes_max": 6}, "access denied: sandboxes_max"),
+                           ({"limits": {"memory_bytes": 1 << 30}}, "access denied: limits.memory_bytes")):  # fmt: skip
+        a = d.refused("access_denied", "POST", "/v1/keys", {**small, **wrong}, key=maker)
+        same(a.json()["error"]["message"], message, f"{wrong}")
+    d.refused("access_denied", "POST", "/v1/keys", {"name": "x"}, "access denied: capabilities sandbox.exec", key=maker)  # the default is more
+    same(len(d.get("/v1/keys", unix=True)["keys"]), 1, "keys")
+    made = d.post("/v1/keys", {**small, "secrets": ["one"], "tier": "standard", "limits": {"processes": 7}}, 201, key=maker)
+    same((made["limits"], made["sandboxes_max"]), ({"processes": 7, "memory_bytes": 1 << 28}, 5), "what it did not say is its maker's")
+    again = d.post("/v1/keys", {**small, "capabilities": ["settings", "files"], "sandboxes_max": 2}, 201, key=maker)["key"]
+    d.refused("access_denied", "POST", "/v1/keys", {**small, "tier": "standard"}, "tier", key=again)
+    same(d.post("/v1/keys", {"name": "x", "capabilities": ALL, "secrets": ["*"], "tier": "elevated"}, 201, unix=True)["capabilities"], ALL, "the owner may")
 
 
 @test
-def a_key_removes_only_what_it_could_have_made():
-    with Daemon() as d:
-        maker = d.new_key("maker", capabilities=["settings", "files"])
-        strong, weak = d.new_key("strong", capabilities=["settings", "images"]), d.new_key("weak", capabilities=["files"])
-        d.refused("access_denied", "DELETE", f"/v1/keys/{strong['id']}", None, "access denied: capabilities images", key=maker["key"])
-        d.delete(f"/v1/keys/{weak['id']}", key=maker["key"])
-        d.refused("not_found", "DELETE", f"/v1/keys/{weak['id']}", key=maker["key"])
-        d.delete(f"/v1/keys/{strong['id']}", unix=True)
-        # Without keys everyone on loopback is the owner.
-        d.refused("access_denied", "DELETE", f"/v1/keys/{maker['id']}", None, "access denied: this is the last key", key=maker["key"])
-        d.refused("unauthorized", "GET", "/v1/settings")
-        d.delete(f"/v1/keys/{maker['id']}", unix=True)
+def a_key_removes_only_what_it_could_have_made(d):
+    maker = d.new_key("maker", capabilities=["settings", "files"])
+    strong, weak = d.new_key("strong", capabilities=["settings", "images"]), d.new_key("weak", capabilities=["files"])
+    d.refused("access_denied", "DELETE", f"/v1/keys/{strong['id']}", None, "access denied: capabilities images", key=maker["key"])
+    d.delete(f"/v1/keys/{weak['id']}", key=maker["key"])
+    d.refused("not_found", "DELETE", f"/v1/keys/{weak['id']}", key=maker["key"])
+    d.delete(f"/v1/keys/{strong['id']}", unix=True)
+    # Without keys everyone on loopback is the owner.
+    d.refused("access_denied", "DELETE", f"/v1/keys/{maker['id']}", None, "access denied: this is the last key", key=maker["key"])
+    d.refused("unauthorized", "GET", "/v1/settings")
+    d.delete(f"/v1/keys/{maker['id']}", unix=True)
 
 
 SETTINGS = {"mode": "selective", "network": {"tier": "standard", "allowed_domains": ["a.example", "b.example"], "blocked_domains": ["bad.example"],
@@ -301,35 +295,34 @@ def patch(path, value):
     return value
 
 
-@test
-def a_key_cannot_widen_the_settings_beyond_what_it_has():
-    with Daemon(SETTINGS) as d:
-        schema = d.get("/openapi.json")["components"]["schemas"]["settings"]
-        same(set(leaves(schema)) ^ set(CHANGES), set(), "settings without a rule in this test, or rules without a setting")
-        poor = d.new_key("poor", capabilities=["settings"], tier="standard")["key"]
-        before = d.get("/v1/settings", unix=True)
-        for path, (allowed, refused) in CHANGES.items():
-            for value in allowed:
-                a = d.request("PATCH", "/v1/settings?check=1", patch(path, value), key=poor)
-                same(a.status, 200, f"{path} becomes {value}", a)
-            for value, lifts in refused.items():
-                a = d.request("PATCH", "/v1/settings", patch(path, value), key=poor)
-                same(a.status, 403, f"{path} becomes {value}", a)
-                ensure(a.json()["error"]["message"] == f"access denied: settings {path.split('.')[0] if path.startswith(('audit', 'docker')) else path}", "the message", a)
-                if lifts == OWNER:
-                    rich = {"capabilities": ALL, "tier": "elevated", "secrets": ["*"]}
-                    who = d.new_key("rich", **rich)["key"]
-                    same(d.request("PATCH", "/v1/settings?check=1", patch(path, value), key=who).status, 403, f"{path} becomes {value}, with every capability")
-                else:
-                    fields = {"tier": lifts} if isinstance(lifts, str) else {"tier": "standard"}
-                    who = d.new_key("able", capabilities=["settings", *(lifts if isinstance(lifts, list) else [])], **fields)["key"]
-                    same(d.request("PATCH", "/v1/settings?check=1", patch(path, value), key=who).status, 200, f"{path} becomes {value}, with {lifts}")
-                a = d.request("PATCH", "/v1/settings?check=1", patch(path, value), unix=True)
-                ensure(a.status in (200, 400), f"{path} becomes {value}, by the owner", a)
-        same(d.get("/v1/settings", unix=True), before, "the settings afterwards")
-        # Replacing all of them is a change of each.
-        d.refused("access_denied", "PUT", "/v1/settings", {}, "access denied: settings", key=poor)
-        same(d.get("/v1/settings", unix=True), before, "the settings after PUT")
-        whole = {**before, "scope": "session"}
-        same(d.ok("PUT", "/v1/settings", whole, key=poor)["scope"], "session", "with the same in all others")
-        d.refused("access_denied", "POST", "/v1/exec", {"runtime": "sh", "code": "true"}, "access denied: sandbox.exec", key=poor)
+@test(settings=SETTINGS)
+def a_key_cannot_widen_the_settings_beyond_what_it_has(d):
+    schema = d.get("/openapi.json")["components"]["schemas"]["settings"]
+    same(set(leaves(schema)) ^ set(CHANGES), set(), "settings without a rule in this test, or rules without a setting")
+    poor = d.new_key("poor", capabilities=["settings"], tier="standard")["key"]
+    before = d.get("/v1/settings", unix=True)
+    for path, (allowed, refused) in CHANGES.items():
+        for value in allowed:
+            a = d.request("PATCH", "/v1/settings?check=1", patch(path, value), key=poor)
+            same(a.status, 200, f"{path} becomes {value}", a)
+        for value, lifts in refused.items():
+            a = d.request("PATCH", "/v1/settings", patch(path, value), key=poor)
+            same(a.status, 403, f"{path} becomes {value}", a)
+            ensure(a.json()["error"]["message"] == f"access denied: settings {path.split('.')[0] if path.startswith(('audit', 'docker')) else path}", "the message", a)
+            if lifts == OWNER:
+                rich = {"capabilities": ALL, "tier": "elevated", "secrets": ["*"]}
+                who = d.new_key("rich", **rich)["key"]
+                same(d.request("PATCH", "/v1/settings?check=1", patch(path, value), key=who).status, 403, f"{path} becomes {value}, with every capability")
+            else:
+                fields = {"tier": lifts} if isinstance(lifts, str) else {"tier": "standard"}
+                who = d.new_key("able", capabilities=["settings", *(lifts if isinstance(lifts, list) else [])], **fields)["key"]
+                same(d.request("PATCH", "/v1/settings?check=1", patch(path, value), key=who).status, 200, f"{path} becomes {value}, with {lifts}")
+            a = d.request("PATCH", "/v1/settings?check=1", patch(path, value), unix=True)
+            ensure(a.status in (200, 400), f"{path} becomes {value}, by the owner", a)
+    same(d.get("/v1/settings", unix=True), before, "the settings afterwards")
+    # Replacing all of them is a change of each.
+    d.refused("access_denied", "PUT", "/v1/settings", {}, "access denied: settings", key=poor)
+    same(d.get("/v1/settings", unix=True), before, "the settings after PUT")
+    whole = {**before, "scope": "session"}
+    same(d.ok("PUT", "/v1/settings", whole, key=poor)["scope"], "session", "with the same in all others")
+    d.refused("access_denied", "POST", "/v1/exec", {"runtime": "sh", "code": "true"}, "access denied: sandbox.exec", key=poor)

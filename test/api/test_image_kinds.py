@@ -113,28 +113,27 @@ def bash_and_node_of_an_image_wait_in_a_pool():
         same(images.tree(image.store), before, "the store")
 
 
-@test(users=EVERYBODY)
-def the_bound_of_the_store_is_a_setting_and_holds_for_the_command_line_too():
+@test(users=EVERYBODY, settings={"images": {"pull": "never", "max_bytes": 1 << 20}, "pools": []})
+def the_bound_of_the_store_is_a_setting_and_holds_for_the_command_line_too(d):
     def archive(n):
         return archives.tar(archives.entry("f", os.urandom(n)))
 
-    with Daemon(settings={"images": {"pull": "never", "max_bytes": 1 << 20}, "pools": []}) as d:
-        store = {**os.environ, "CELLA_STATE": d.state}
-        said = "images may take 1 MiB of the disk (images.max_bytes)"
-        d.ok("POST", "/v1/images/import?name=small", archive(300000), status=201, unix=True)
-        d.refused("over_capacity", "POST", "/v1/images/import?name=large", archive(1500000), said, unix=True)
-        r = cella(["image", "import", "-", "large"], input=archive(1500000), env=store)
-        ensure(r.rc == 125 and said in r.err and "cella image gc" in r.err, "the command line", r)
-        r = cella(["image", "import", "-", "other"], input=archive(300000), env=store)
-        same(r.rc, 0, "what fits", r)
-        d.refused("over_capacity", "POST", "/v1/images/import?name=third", archive(600000), said, unix=True)
-        d.ok("PATCH", "/v1/settings", {"images": {"max_bytes": 0}}, unix=True)
-        until(lambda: not os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "a store without a bound")
-        same(cella(["image", "import", "-", "large"], input=archive(1500000), env=store).rc, 0, "what was too large")
-        d.refused("invalid_request", "PATCH", "/v1/settings", {"images": {"max_bytes": -1}}, "max_bytes", unix=True)
-        # One that was set while nobody looked is in force when the daemon starts.
-        d.ok("PATCH", "/v1/settings", {"images": {"max_bytes": 2 << 20}}, unix=True)
-        until(lambda: os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "the bound")
-        os.unlink(os.path.join(d.state, "images/max_bytes"))
-        d.restart()
-        until(lambda: os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "the bound after a start")
+    store = {**os.environ, "CELLA_STATE": d.state}
+    said = "images may take 1 MiB of the disk (images.max_bytes)"
+    d.ok("POST", "/v1/images/import?name=small", archive(300000), status=201, unix=True)
+    d.refused("over_capacity", "POST", "/v1/images/import?name=large", archive(1500000), said, unix=True)
+    r = cella(["image", "import", "-", "large"], input=archive(1500000), env=store)
+    ensure(r.rc == 125 and said in r.err and "cella image gc" in r.err, "the command line", r)
+    r = cella(["image", "import", "-", "other"], input=archive(300000), env=store)
+    same(r.rc, 0, "what fits", r)
+    d.refused("over_capacity", "POST", "/v1/images/import?name=third", archive(600000), said, unix=True)
+    d.ok("PATCH", "/v1/settings", {"images": {"max_bytes": 0}}, unix=True)
+    until(lambda: not os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "a store without a bound")
+    same(cella(["image", "import", "-", "large"], input=archive(1500000), env=store).rc, 0, "what was too large")
+    d.refused("invalid_request", "PATCH", "/v1/settings", {"images": {"max_bytes": -1}}, "max_bytes", unix=True)
+    # One that was set while nobody looked is in force when the daemon starts.
+    d.ok("PATCH", "/v1/settings", {"images": {"max_bytes": 2 << 20}}, unix=True)
+    until(lambda: os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "the bound")
+    os.unlink(os.path.join(d.state, "images/max_bytes"))
+    d.restart()
+    until(lambda: os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "the bound after a start")

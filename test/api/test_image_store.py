@@ -523,41 +523,39 @@ def mark(d, image):
     return r["stdout"]
 
 
-@test
-def who_pins_an_image_by_its_id_gets_that_one():
-    with Daemon(settings={"images": {"pull": "never"}}) as d:
-        first, second = (upload(d, name, programs_tar(name))[1]["id"] for name in ("base", "other"))
-        for name in (first, "sha256:" + first, first[:12], "python@sha256:" + "1" * 64):
-            status, answer = upload(d, name, root_tar(10))
-            same((status, answer["error"]["kind"]), (400, "invalid_request"), f"an import as {name}")
-        refs = os.path.join(d.state, "images", "refs")
-        for name in (first, "sha256:" + first, first[:12]):  # as if somebody had had his way
-            shutil.copy2(os.path.join(refs, "other"), os.path.join(refs, name))
-            os.chown(os.path.join(refs, name), os.stat(refs).st_uid, -1)
-        for name in (first, "sha256:" + first, first[:12], "base"):
-            same(mark(d, name), "base", f"what {name} is")
-        same(mark(d, second[:12]), "other", "the other one")
+@test(settings={"images": {"pull": "never"}})
+def who_pins_an_image_by_its_id_gets_that_one(d):
+    first, second = (upload(d, name, programs_tar(name))[1]["id"] for name in ("base", "other"))
+    for name in (first, "sha256:" + first, first[:12], "python@sha256:" + "1" * 64):
+        status, answer = upload(d, name, root_tar(10))
+        same((status, answer["error"]["kind"]), (400, "invalid_request"), f"an import as {name}")
+    refs = os.path.join(d.state, "images", "refs")
+    for name in (first, "sha256:" + first, first[:12]):  # as if somebody had had his way
+        shutil.copy2(os.path.join(refs, "other"), os.path.join(refs, name))
+        os.chown(os.path.join(refs, name), os.stat(refs).st_uid, -1)
+    for name in (first, "sha256:" + first, first[:12], "base"):
+        same(mark(d, name), "base", f"what {name} is")
+    same(mark(d, second[:12]), "other", "the other one")
 
 
-@test
-def an_image_removed_under_a_sandbox_goes_with_the_sweep_after_it():
-    with Daemon(settings={"images": {"pull": "never"}, "pools": []}) as d:
-        image = upload(d, "used:1", programs_tar("used"))[1]["id"]
-        s = d.sandbox(image="used:1")
-        same(d.exec("sh", "cat /etc/mark", s)["stdout"], "used", "before")
-        same(d.request("DELETE", one("used:1")).status, 204, "removal")
-        same(names(d), [], "names")
-        d.refused("not_found", "POST", "/v1/exec", {"image": "used:1", "command": ["/bin/true"]}, "image not found: used:1")
-        same(d.ok("POST", "/v1/images/gc")["roots"], 0, "what a sweep finds meanwhile")
-        same(d.exec("sh", "cat /etc/mark; ls /bin/cat", s)["stdout"], "used/bin/cat\n", "the sandbox goes on")
-        same(error(d, "DELETE", one(image), status=429)["kind"], "over_capacity", "by its id")
-        d.delete(f"/v1/sandboxes/{s}")
-        places = [os.path.join(d.state, "images", x) for x in ("refs", "meta", "layers", "roots", "tmp")]
+@test(settings={"images": {"pull": "never"}, "pools": []})
+def an_image_removed_under_a_sandbox_goes_with_the_sweep_after_it(d):
+    image = upload(d, "used:1", programs_tar("used"))[1]["id"]
+    s = d.sandbox(image="used:1")
+    same(d.exec("sh", "cat /etc/mark", s)["stdout"], "used", "before")
+    same(d.request("DELETE", one("used:1")).status, 204, "removal")
+    same(names(d), [], "names")
+    d.refused("not_found", "POST", "/v1/exec", {"image": "used:1", "command": ["/bin/true"]}, "image not found: used:1")
+    same(d.ok("POST", "/v1/images/gc")["roots"], 0, "what a sweep finds meanwhile")
+    same(d.exec("sh", "cat /etc/mark; ls /bin/cat", s)["stdout"], "used/bin/cat\n", "the sandbox goes on")
+    same(error(d, "DELETE", one(image), status=429)["kind"], "over_capacity", "by its id")
+    d.delete(f"/v1/sandboxes/{s}")
+    places = [os.path.join(d.state, "images", x) for x in ("refs", "meta", "layers", "roots", "tmp")]
 
-        def swept():
-            """The sandbox may need a moment to let go of it."""
-            d.ok("POST", "/v1/images/gc")
-            return not any(os.listdir(place) for place in places)
+    def swept():
+        """The sandbox may need a moment to let go of it."""
+        d.ok("POST", "/v1/images/gc")
+        return not any(os.listdir(place) for place in places)
 
-        until(swept, 20, "an empty store")
-        same(d.ok("GET", "/v1/images"), {"images": []}, "images")
+    until(swept, 20, "an empty store")
+    same(d.ok("GET", "/v1/images"), {"images": []}, "images")

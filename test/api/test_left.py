@@ -2,10 +2,8 @@
 
 import contextlib
 import json
-import os
 import signal
 
-from daemon import Daemon
 from support import same, test, until
 from test_pools import members, send_all
 
@@ -45,47 +43,42 @@ def leave(d, *clients):
     until(lambda: "\ncella_http_connections 1\n" in d.request("GET", "/metrics").text, LIMIT, "the end of the connections")
 
 
-@test(users=["root"])
-def a_sandbox_whose_creator_left_is_removed():
-    with Daemon(settings={"pools": [], "sandboxes": {"spare": 0}}) as d:
-        with stopped([d.process.pid]):  # the keeper, which creates sandboxes
-            client = ask(d, "POST", "/v1/sandboxes", {})
-            id_ = until(lambda: [s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], LIMIT, "the sandbox")[0]
-            leave(d, client)
-        until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, LIMIT, "its end")
-        d.refused("not_found", "GET", f"/v1/sandboxes/{id_}")
-        other = d.sandbox()
-        same([s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], [other], "the sandboxes after it")
+@test(users=["root"], settings={"pools": [], "sandboxes": {"spare": 0}})
+def a_sandbox_whose_creator_left_is_removed(d):
+    with stopped([d.process.pid]):  # the keeper, which creates sandboxes
+        client = ask(d, "POST", "/v1/sandboxes", {})
+        id_ = until(lambda: [s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], LIMIT, "the sandbox")[0]
+        leave(d, client)
+    until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, LIMIT, "its end")
+    d.refused("not_found", "GET", f"/v1/sandboxes/{id_}")
+    other = d.sandbox()
+    same([s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], [other], "the sandboxes after it")
 
 
-@test(users=["root"])
-def a_process_whose_starter_left_is_cancelled():
-    with Daemon(settings={"pools": [], "sandboxes": {"spare": 0}}) as d:
-        s = d.sandbox()
-        processes = f"/v1/sandboxes/{s}/processes"
-        with without_answers(d):
-            client = ask(d, "POST", processes, {"command": ["sleep", "1000"]})
-            until(lambda: d.get(f"/v1/sandboxes/{s}")["executions"] == 1, LIMIT, "the request")
-            leave(d, client)
-        row = until(lambda: [r for r in d.all_rows() if r["status"] != "running"], LIMIT, "its end")[0]
-        same((row["status"], row["sandbox"]), ("cancelled", s), "how it ended", row)
-        until(lambda: d.get(f"/v1/sandboxes/{s}")["usage"]["processes"] == 0, LIMIT, "its death")
-        same([p for p in d.get(processes)["processes"] if p["state"] == "running"], [], "the processes")
-        same(d.exec("sh", "echo x", s)["stdout"], "x\n", "what runs in the sandbox then")
+@test(users=["root"], settings={"pools": [], "sandboxes": {"spare": 0}})
+def a_process_whose_starter_left_is_cancelled(d, s):
+    processes = f"/v1/sandboxes/{s}/processes"
+    with without_answers(d):
+        client = ask(d, "POST", processes, {"command": ["sleep", "1000"]})
+        until(lambda: d.get(f"/v1/sandboxes/{s}")["executions"] == 1, LIMIT, "the request")
+        leave(d, client)
+    row = until(lambda: [r for r in d.all_rows() if r["status"] != "running"], LIMIT, "its end")[0]
+    same((row["status"], row["sandbox"]), ("cancelled", s), "how it ended", row)
+    until(lambda: d.get(f"/v1/sandboxes/{s}")["usage"]["processes"] == 0, LIMIT, "its death")
+    same([p for p in d.get(processes)["processes"] if p["state"] == "running"], [], "the processes")
+    same(d.exec("sh", "echo x", s)["stdout"], "x\n", "what runs in the sandbox then")
 
 
-@test(users=["root"])
-def a_file_request_whose_client_left_leaves_the_sandbox_as_it_was():
-    with Daemon(settings={"pools": [], "sandboxes": {"spare": 0}}) as d:
-        s = d.sandbox()
-        d.put(s, "a", "1")
-        files = f"/v1/sandboxes/{s}/files"
-        with without_answers(d):
-            leave(d, *(ask(d, *request) for request in (
-                ("POST", f"{files}/stat", {"path": "a"}), ("GET", f"{files}?path=.&list=1"), ("GET", f"{files}?path=a"),
-                ("POST", f"{files}/mkdir", {"path": "b"}))))  # fmt: skip
-        same(d.post(f"{files}/stat", {"path": "a"})["bytes"], 1, "the file")
-        same(d.get(d.file(s, "a")), b"1", "its content")
-        d.put(s, "c", "2")
-        names = [e["name"] for e in d.get(d.file(s, ".", list=1))["entries"]]
-        same([n for n in names if n != "b"], ["a", "c"], "the directory")  # mkdir was perhaps begun
+@test(users=["root"], settings={"pools": [], "sandboxes": {"spare": 0}})
+def a_file_request_whose_client_left_leaves_the_sandbox_as_it_was(d, s):
+    d.put(s, "a", "1")
+    files = f"/v1/sandboxes/{s}/files"
+    with without_answers(d):
+        leave(d, *(ask(d, *request) for request in (
+            ("POST", f"{files}/stat", {"path": "a"}), ("GET", f"{files}?path=.&list=1"), ("GET", f"{files}?path=a"),
+            ("POST", f"{files}/mkdir", {"path": "b"}))))  # fmt: skip
+    same(d.post(f"{files}/stat", {"path": "a"})["bytes"], 1, "the file")
+    same(d.get(d.file(s, "a")), b"1", "its content")
+    d.put(s, "c", "2")
+    names = [e["name"] for e in d.get(d.file(s, ".", list=1))["entries"]]
+    same([n for n in names if n != "b"], ["a", "c"], "the directory")  # mkdir was perhaps begun

@@ -73,39 +73,36 @@ def post(d, path, body):
 
 
 @test(users=("root",), timeout=60)
-def an_execution_is_in_the_log_before_its_code_runs():
-    with Daemon() as d:
-        for runtime, code in LEAVE_MARK.items():
-            for path in ("warm", "cold"):
-                # A pool hands out interpreters that wait; a working directory is something they cannot have.
-                more = {"cwd": "/workspace"} if path == "cold" else {}
-                row = killed_at_first_effect(d, post(d, "/v1/exec", {"runtime": runtime, "code": code, **more}))
-                same((row["runtime"], row["preview"]), (runtime, code), f"the row of {runtime}, {path}")
-        row = killed_at_first_effect(d, post(d, "/v1/exec", {"command": ["sh", "-c", LEAVE_MARK["sh"]]}))
-        ensure("touch mark" in row["preview"], "the row of a command")
+def an_execution_is_in_the_log_before_its_code_runs(d):
+    for runtime, code in LEAVE_MARK.items():
+        for path in ("warm", "cold"):
+            # A pool hands out interpreters that wait; a working directory is something they cannot have.
+            more = {"cwd": "/workspace"} if path == "cold" else {}
+            row = killed_at_first_effect(d, post(d, "/v1/exec", {"runtime": runtime, "code": code, **more}))
+            same((row["runtime"], row["preview"]), (runtime, code), f"the row of {runtime}, {path}")
+    row = killed_at_first_effect(d, post(d, "/v1/exec", {"command": ["sh", "-c", LEAVE_MARK["sh"]]}))
+    ensure("touch mark" in row["preview"], "the row of a command")
 
 
 @test(users=("root",), timeout=60)
-def what_runs_in_a_sandbox_is_in_the_log_before_it_runs():
-    with Daemon() as d:
-        shell, python = {"runtime": "sh", "code": LEAVE_MARK["sh"]}, {"runtime": "python3", "code": LEAVE_MARK["python3"]}
-        killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/exec", shell))
-        killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/exec", python))
-        killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/processes", shell))
+def what_runs_in_a_sandbox_is_in_the_log_before_it_runs(d):
+    shell, python = {"runtime": "sh", "code": LEAVE_MARK["sh"]}, {"runtime": "python3", "code": LEAVE_MARK["python3"]}
+    killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/exec", shell))
+    killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/exec", python))
+    killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/processes", shell))
+    s = d.sandbox()
+    killed_at_first_effect(d, lambda: WebSocket(d, f"/v1/sandboxes/{s}/terminal?command=sh&command=-c&command=touch+mark%3Bsleep+60", unix=True))
+    for runtime, code in (("python3", python["code"]), ("bash", shell["code"]), ("node", LEAVE_MARK["node"])):
         s = d.sandbox()
-        killed_at_first_effect(d, lambda: WebSocket(d, f"/v1/sandboxes/{s}/terminal?command=sh&command=-c&command=touch+mark%3Bsleep+60", unix=True))
-        for runtime, code in (("python3", python["code"]), ("bash", shell["code"]), ("node", LEAVE_MARK["node"])):
-            s = d.sandbox()
-            c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": runtime}, 201, unix=True)["id"]
-            killed_at_first_effect(d, post(d, f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code}))
+        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": runtime}, 201, unix=True)["id"]
+        killed_at_first_effect(d, post(d, f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code}))
 
 
 @test(users=("root",), timeout=60)
-def what_tools_run_is_in_the_log_before_it_runs():
-    with Daemon() as d:
-        killed_at_first_effect(d, post(d, "/v1/tools/sandbox.exec", {"runtime": "sh", "code": LEAVE_MARK["sh"], "timeout_ms": 60000}))
-        killed_at_first_effect(d, post(d, "/v1/tools/execute_shell", {"command": LEAVE_MARK["sh"]}))
-        killed_at_first_effect(d, post(d, "/v1/tools/execute_python", {"code": LEAVE_MARK["python3"]}))
+def what_tools_run_is_in_the_log_before_it_runs(d):
+    killed_at_first_effect(d, post(d, "/v1/tools/sandbox.exec", {"runtime": "sh", "code": LEAVE_MARK["sh"], "timeout_ms": 60000}))
+    killed_at_first_effect(d, post(d, "/v1/tools/execute_shell", {"command": LEAVE_MARK["sh"]}))
+    killed_at_first_effect(d, post(d, "/v1/tools/execute_python", {"code": LEAVE_MARK["python3"]}))
 
 
 @test(users=("root",), timeout=60)

@@ -38,7 +38,7 @@ def it_needs_no_daemon():
         c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         same([t["name"] for t in c.ask("tools/list")["tools"]], NAMES, "tools")
         r = c.ask("tools/call", {"name": "sandbox.exec", "arguments": {"runtime": "python3", "code": "print(6*7)"}})
-        same(r["structuredContent"]["stdout"], "42\n", "a tool")
+        same(r.get("structuredContent", {}).get("stdout"), "42\n", f"stdout in {r}")
         c.ask("tools/call", {"name": "execute_python", "arguments": {"code": "x = 1", "context": "c"}})
         r = c.ask("tools/call", {"name": "execute_python", "arguments": {"code": "x + 1", "context": "c"}})
         same(r["structuredContent"]["results"][0]["data"], "2", "a context")

@@ -5,7 +5,6 @@ import re
 import time
 
 import support
-from daemon import Daemon
 from support import ensure, gone, is_root, same, test, until
 
 HARMLESS = "x = sum(range(10))\nprint(x)"
@@ -26,173 +25,165 @@ def run(d, code, runtime="python3", **more):
 
 
 @test
-def each_mode_for_risky_and_harmless_code():
-    with Daemon() as d:
-        may, may_not = (d.new_key(capabilities=c)["key"] for c in (ALL, ["sandbox.exec", "sandbox.manage"]))
-        wanted = {"all": ("native", "native"), "selective": ("host", "native"), "off": ("host", "host")}
-        for word, places in wanted.items():
-            mode(d, word)
-            for code, place in zip((HARMLESS, RISKY), places):
-                body = {"runtime": "python3", "code": code}
-                for key in (None, may):
-                    r = d.post("/v1/exec", body, key=key, unix=key is None)
-                    same((where(r), r["status"], r["exit_code"]), (place, "exited", 0), f"{word}: {code}")
-                    same("reason" in r["isolation"], word != "all", f"{word}: a reason")
-                if place == "host":
-                    d.refused("access_denied", "POST", "/v1/exec", body, "access denied: host.exec", key=may_not)
-                else:
-                    same(where(d.post("/v1/exec", body, key=may_not)), "native", "without the right")
-        mode(d, "selective")
-        d.key = may
-        same(run(d, RISKY)["isolation"]["reason"], "sandbox: controls_processes", "the reason")
-        same(run(d, HARMLESS)["isolation"]["reason"], "host: nothing risky was found", "the reason")
-        for body, reason in (({"command": ["ls"]}, "sandbox: unknown_language"), ({"command": ["sh", "-c", "echo 1"]}, "host: "), ({"runtime": "python3", "code": "("}, "sandbox: unparsable"),
-                             ({"command": ["/tmp/sh", "-c", "echo 1"]}, ""), ({"command": ["bash", "--norc", "x"]}, "sandbox: unknown"), ({"command": ["bash", "-oc", "pipefail", "id"]}, "sandbox: unknown"),
-                             ({"command": ["/bin/sh", "-ec", "echo 1"]}, "host: "), ({"runtime": "sh", "code": "sh", "stdin": "id"}, "sandbox: "), ({"runtime": "sh", "code": ". /dev/stdin", "stdin": "id"}, "sandbox: "),
-                             ({"runtime": "sh", "code": '"$@"', "args": ["id"]}, "sandbox: "), ({"runtime": "sh", "code": "xargs id", "stdin": "x"}, "sandbox: "),
-                             ({"runtime": "python3", "code": "import x", "files": {"x.py": RISKY}}, "sandbox: files"), ({"runtime": "sh", "code": "echo 1", "env": {"BASH_ENV": "x"}}, "sandbox: env"),
-                             ({"runtime": "sh", "code": "echo 1", "cwd": "/tmp"}, "sandbox: cwd"), ({"runtime": "sh", "code": "frobnicate 1"}, "sandbox: a command that is not known"), ({"runtime": "sh", "code": "curl http://x"}, "sandbox: uses_network"),
-                             ({"runtime": "python3", "code": "x = 1\n" * 5000}, "sandbox: code that is too long"), ({"runtime": "python3", "code": "x = 1\n" * 1300}, "host: nothing risky was found"),
-                             ({"runtime": "python3", "code": "x = 1\n" * 1300 + "import subprocess"}, "sandbox: controls_processes"), ({"runtime": "sh", "code": "echo 1", "network": {"tier": "restricted"}}, "sandbox: network"),
-                             ({"runtime": "sh", "code": "echo 1", "image": "host"}, "sandbox: image"), ({"runtime": "sh", "code": "echo 1", "workspace": "none"}, "sandbox: workspace")):  # fmt: skip
-            a = d.request("POST", "/v1/exec", body)
-            if not reason:  # a sandbox has no such program, and the host was not asked
-                same((a.status, a.json()["error"]["kind"]), (404, "not_found"), f"{body}", a)
-                continue
-            r = a.json()
-            ensure(r["isolation"]["reason"].startswith(reason), f"{body} gives {r['isolation']}")
-            same(where(r), reason.split(":")[0].replace("sandbox", "native"), f"where {body} runs")
+def each_mode_for_risky_and_harmless_code(d):
+    may, may_not = (d.new_key(capabilities=c)["key"] for c in (ALL, ["sandbox.exec", "sandbox.manage"]))
+    wanted = {"all": ("native", "native"), "selective": ("host", "native"), "off": ("host", "host")}
+    for word, places in wanted.items():
+        mode(d, word)
+        for code, place in zip((HARMLESS, RISKY), places):
+            body = {"runtime": "python3", "code": code}
+            for key in (None, may):
+                r = d.post("/v1/exec", body, key=key, unix=key is None)
+                same((where(r), r["status"], r["exit_code"]), (place, "exited", 0), f"{word}: {code}")
+                same("reason" in r["isolation"], word != "all", f"{word}: a reason")
+            if place == "host":
+                d.refused("access_denied", "POST", "/v1/exec", body, "access denied: host.exec", key=may_not)
+            else:
+                same(where(d.post("/v1/exec", body, key=may_not)), "native", "without the right")
+    mode(d, "selective")
+    d.key = may
+    same(run(d, RISKY)["isolation"]["reason"], "sandbox: controls_processes", "the reason")
+    same(run(d, HARMLESS)["isolation"]["reason"], "host: nothing risky was found", "the reason")
+    for body, reason in (({"command": ["ls"]}, "sandbox: unknown_language"), ({"command": ["sh", "-c", "echo 1"]}, "host: "), ({"runtime": "python3", "code": "("}, "sandbox: unparsable"),
+                         ({"command": ["/tmp/sh", "-c", "echo 1"]}, ""), ({"command": ["bash", "--norc", "x"]}, "sandbox: unknown"), ({"command": ["bash", "-oc", "pipefail", "id"]}, "sandbox: unknown"),
+                         ({"command": ["/bin/sh", "-ec", "echo 1"]}, "host: "), ({"runtime": "sh", "code": "sh", "stdin": "id"}, "sandbox: "), ({"runtime": "sh", "code": ". /dev/stdin", "stdin": "id"}, "sandbox: "),
+                         ({"runtime": "sh", "code": '"$@"', "args": ["id"]}, "sandbox: "), ({"runtime": "sh", "code": "xargs id", "stdin": "x"}, "sandbox: "),
+                         ({"runtime": "python3", "code": "import x", "files": {"x.py": RISKY}}, "sandbox: files"), ({"runtime": "sh", "code": "echo 1", "env": {"BASH_ENV": "x"}}, "sandbox: env"),
+                         ({"runtime": "sh", "code": "echo 1", "cwd": "/tmp"}, "sandbox: cwd"), ({"runtime": "sh", "code": "frobnicate 1"}, "sandbox: a command that is not known"), ({"runtime": "sh", "code": "curl http://x"}, "sandbox: uses_network"),
+                         ({"runtime": "python3", "code": "x = 1\n" * 5000}, "sandbox: code that is too long"), ({"runtime": "python3", "code": "x = 1\n" * 1300}, "host: nothing risky was found"),
+                         ({"runtime": "python3", "code": "x = 1\n" * 1300 + "import subprocess"}, "sandbox: controls_processes"), ({"runtime": "sh", "code": "echo 1", "network": {"tier": "restricted"}}, "sandbox: network"),
+                         ({"runtime": "sh", "code": "echo 1", "image": "host"}, "sandbox: image"), ({"runtime": "sh", "code": "echo 1", "workspace": "none"}, "sandbox: workspace")):  # fmt: skip
+        a = d.request("POST", "/v1/exec", body)
+        if not reason:  # a sandbox has no such program, and the host was not asked
+            same((a.status, a.json()["error"]["kind"]), (404, "not_found"), f"{body}", a)
+            continue
+        r = a.json()
+        ensure(r["isolation"]["reason"].startswith(reason), f"{body} gives {r['isolation']}")
+        same(where(r), reason.split(":")[0].replace("sandbox", "native"), f"where {body} runs")
 
 
-@test
-def what_lives_on_is_always_a_sandbox():
-    with Daemon(settings={"mode": "off"}) as d:
-        same(where(run(d, HARMLESS, session="s")), "native", "a session")
-        same(where(run(d, HARMLESS, agent="a")), "native", "an agent")
-        same(where(run(d, HARMLESS, scope="shared")), "native", "a shared one")
-        s = d.sandbox()
-        same(where(d.exec("python3", HARMLESS, sandbox=s)), "native", "a sandbox")
-        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
-        same(where(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": "1"})), "native", "a context")
-        same(where(run(d, HARMLESS)), "host", "one of its own")
-        r = d.post("/v1/tools/execute_shell", {"command": "echo 1"})
-        same(where(r), "host", "a tool")
-        for more in ({"network": {"tier": "restricted"}}, {"image": "host"}, {"workspace": "none"}, {"limits": {"disk_bytes": 1 << 20}}):
-            d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "echo x", **more}, [next(iter(more)), "the mode is 'off'"])
+@test(settings={"mode": "off"})
+def what_lives_on_is_always_a_sandbox(d):
+    same(where(run(d, HARMLESS, session="s")), "native", "a session")
+    same(where(run(d, HARMLESS, agent="a")), "native", "an agent")
+    same(where(run(d, HARMLESS, scope="shared")), "native", "a shared one")
+    s = d.sandbox()
+    same(where(d.exec("python3", HARMLESS, sandbox=s)), "native", "a sandbox")
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    same(where(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": "1"})), "native", "a context")
+    same(where(run(d, HARMLESS)), "host", "one of its own")
+    r = d.post("/v1/tools/execute_shell", {"command": "echo 1"})
+    same(where(r), "host", "a tool")
+    for more in ({"network": {"tier": "restricted"}}, {"image": "host"}, {"workspace": "none"}, {"limits": {"disk_bytes": 1 << 20}}):
+        d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "echo x", **more}, [next(iter(more)), "the mode is 'off'"])
 
 
-@test
-def the_isolation_that_is_told_is_what_there_is():
-    with Daemon(settings={"mode": "off"}) as d:
-        for _ in range(2):
-            r = run(d, "import os\nprint(os.getuid(), os.getcwd(), os.path.exists('/proc/1/comm'), open('/proc/1/comm').read().strip())\nprint(len(os.listdir('/etc')))")
-            i = r["isolation"]
-            same((i["engine"], i["reason"]), ("host", "host: the mode is off"), "where")
-            same(set(i["layers"]) <= {"pid", "cgroup"} and "pid" in i["layers"], True, f"layers {i['layers']}")
-            ensure(set(i["missing"]) >= {"user", "mount", "net", "ipc", "uts", "seccomp", "landlock", "limit:disk"}, f"missing {i['missing']}")
-            ensure("limit:memory" not in i["missing"] if is_root() else True, f"missing {i['missing']}")
-            uid = int(r["stdout"].split()[0])
-            if is_root():  # what one leaves on the host, in /tmp for one, is nobody's
-                others = [int(run(d, "import os; print(os.getuid())")["stdout"]) for _ in range(20)]
-                same(len({uid, *others}), 21, "different uids", others)
-            ensure(uid not in (0, 1000) if is_root() else uid == os.getuid(), f"it runs as {uid}")
-            same(int(r["stdout"].split()[-1]), len(os.listdir("/etc")), "the host's files")
-        r = run(d, "print(open('/etc/shadow').read())")
-        same((r["exit_code"], "Permission" in r["stderr"]), (1, True), "root's files")
-        with open(os.path.join(support.home, "mine"), "w") as f:
-            f.write("it")
-        os.chmod(support.home, 0o755)
-        os.chmod(f.name, 0o644)
-        same(run(d, f"print(open({f.name!r}).read())")["stdout"], "it\n", "a file of the host")
-        if is_root():
-            os.chmod(f.name, 0o600)
-            same(run(d, f"print(open({f.name!r}).read())")["exit_code"], 1, "one that is only its owner's")
-        links = sorted(os.listdir("/sys/class/net"))
-        same(run(d, "import os\nprint(sorted(os.listdir('/sys/class/net')))")["stdout"], f"{links}\n", "the host's network")
+@test(settings={"mode": "off"})
+def the_isolation_that_is_told_is_what_there_is(d):
+    for _ in range(2):
+        r = run(d, "import os\nprint(os.getuid(), os.getcwd(), os.path.exists('/proc/1/comm'), open('/proc/1/comm').read().strip())\nprint(len(os.listdir('/etc')))")
+        i = r["isolation"]
+        same((i["engine"], i["reason"]), ("host", "host: the mode is off"), "where")
+        same(set(i["layers"]) <= {"pid", "cgroup"} and "pid" in i["layers"], True, f"layers {i['layers']}")
+        ensure(set(i["missing"]) >= {"user", "mount", "net", "ipc", "uts", "seccomp", "landlock", "limit:disk"}, f"missing {i['missing']}")
+        ensure("limit:memory" not in i["missing"] if is_root() else True, f"missing {i['missing']}")
+        uid = int(r["stdout"].split()[0])
+        if is_root():  # what one leaves on the host, in /tmp for one, is nobody's
+            others = [int(run(d, "import os; print(os.getuid())")["stdout"]) for _ in range(20)]
+            same(len({uid, *others}), 21, "different uids", others)
+        ensure(uid not in (0, 1000) if is_root() else uid == os.getuid(), f"it runs as {uid}")
+        same(int(r["stdout"].split()[-1]), len(os.listdir("/etc")), "the host's files")
+    r = run(d, "print(open('/etc/shadow').read())")
+    same((r["exit_code"], "Permission" in r["stderr"]), (1, True), "root's files")
+    with open(os.path.join(support.home, "mine"), "w") as f:
+        f.write("it")
+    os.chmod(support.home, 0o755)
+    os.chmod(f.name, 0o644)
+    same(run(d, f"print(open({f.name!r}).read())")["stdout"], "it\n", "a file of the host")
+    if is_root():
+        os.chmod(f.name, 0o600)
+        same(run(d, f"print(open({f.name!r}).read())")["exit_code"], 1, "one that is only its owner's")
+    links = sorted(os.listdir("/sys/class/net"))
+    same(run(d, "import os\nprint(sorted(os.listdir('/sys/class/net')))")["stdout"], f"{links}\n", "the host's network")
 
 
-@test
-def a_workspace_is_private_and_goes():
-    with Daemon(settings={"mode": "off"}) as d:
+@test(settings={"mode": "off"})
+def a_workspace_is_private_and_goes(d):
+    word = support.nonce_seconds()
+    r = run(d, f"open('kept', 'w').write('{word}')\nprint(__import__('os').listdir('.'))")
+    same([f["path"] for f in r["files"]], ["kept"], "files")
+    same(run(d, "import os; print('kept' in os.listdir('/workspace'))")["stdout"], "False\n", "the next one's")
+    ensure(not os.path.exists("/workspace/kept") and not os.path.exists("/run/main.py"), "nothing is left on the host")
+    same(run(d, "print(open('data.txt').read(), __file__)", files={"data.txt": "x"})["stdout"].split()[0], "x", "files that are given")
+    r = run(d, "print(open('main.py').read())", files={"main.py": "mine"})
+    same((r["stdout"], [f["path"] for f in r["files"] if f["path"] != "main.py"]), ("mine\n", []), "a main.py of the caller's")
+    r = run(d, "console.log(6 * 7, __filename)", "node")
+    ensure("/run/" not in r["stdout"], "the code's file", str(r))
+    r = run(d, "x" * 200000 + "=1\nprint('long')")
+    same((r["stdout"], where(r)), ("long\n", "host"), "long code")
+    ensure(not [n for n in os.listdir("/run") if n.startswith("main")], "a file in /run")
+
+
+@test(timeout=60, settings={"mode": "off"})
+def limits_hold_on_the_host(d):
+    word = support.nonce_seconds()
+    begun = time.monotonic()
+    r = run(d, f"setsid sh -c 'trap \"\" TERM; sleep {word}' & sleep {word}", "sh", limits={"timeout_ms": 500, "grace_ms": 100})
+    same((r["status"], where(r)), ("timeout", "host"), "a time-out")
+    support.within(time.monotonic() - begun, 20, "its end")
+    gone(word)
+    r = run(d, f"setsid sleep {word} > /dev/null 2>&1 & (setsid setsid sleep {word} &) ; echo out", "sh")
+    same((r["status"], r["stdout"]), ("exited", "out\n"), "one that leaves children")
+    gone(word)
+    if is_root():
+        same(run(d, "x = bytearray(200 << 20)", limits={"memory_bytes": 64 << 20})["status"], "memory_limit", "memory")
+        r = run(d, "import os\ntry:\n    for i in range(100):\n        if os.fork() == 0: __import__('time').sleep(9)\nexcept OSError: print('no more', flush=True); os._exit(7)", limits={"processes": 16})
+        same((r["stdout"], r["exit_code"]), ("no more\n", 7), "processes")
+    r = run(d, "yes", "sh", limits={"output_bytes": 4096}, on_output_limit="kill")
+    same(r["status"], "output_limit", "output")
+    r = run(d, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])", limits={"open_files": 77})
+    same(r["stdout"], "77\n", "open files")
+    r = run(d, "import os\nprint(os.system('su -c id root < /dev/null 2>/dev/null') != 0, open('/proc/self/status').read().count('NoNewPrivs:\\t1'))")
+    same(r["stdout"], "True 1\n", "no new privileges")
+
+
+@test(settings={"mode": "off"})
+def the_daemons_end_ends_what_runs_there(d):
+    for how in ("keeper", "server"):
         word = support.nonce_seconds()
-        r = run(d, f"open('kept', 'w').write('{word}')\nprint(__import__('os').listdir('.'))")
-        same([f["path"] for f in r["files"]], ["kept"], "files")
-        same(run(d, "import os; print('kept' in os.listdir('/workspace'))")["stdout"], "False\n", "the next one's")
-        ensure(not os.path.exists("/workspace/kept") and not os.path.exists("/run/main.py"), "nothing is left on the host")
-        same(run(d, "print(open('data.txt').read(), __file__)", files={"data.txt": "x"})["stdout"].split()[0], "x", "files that are given")
-        r = run(d, "print(open('main.py').read())", files={"main.py": "mine"})
-        same((r["stdout"], [f["path"] for f in r["files"] if f["path"] != "main.py"]), ("mine\n", []), "a main.py of the caller's")
-        r = run(d, "console.log(6 * 7, __filename)", "node")
-        ensure("/run/" not in r["stdout"], "the code's file", str(r))
-        r = run(d, "x" * 200000 + "=1\nprint('long')")
-        same((r["stdout"], where(r)), ("long\n", "host"), "long code")
-        ensure(not [n for n in os.listdir("/run") if n.startswith("main")], "a file in /run")
-
-
-@test(timeout=60)
-def limits_hold_on_the_host():
-    with Daemon(settings={"mode": "off"}) as d:
-        word = support.nonce_seconds()
-        begun = time.monotonic()
-        r = run(d, f"setsid sh -c 'trap \"\" TERM; sleep {word}' & sleep {word}", "sh", limits={"timeout_ms": 500, "grace_ms": 100})
-        same((r["status"], where(r)), ("timeout", "host"), "a time-out")
-        support.within(time.monotonic() - begun, 20, "its end")
+        d.post("/v1/exec", {"runtime": "sh", "code": f"setsid sleep {word} & sleep {word}", "detach": True}, 202)
+        until(lambda w=word: support.with_argument(w), 20, "the code")
+        d.kill(how)
         gone(word)
-        r = run(d, f"setsid sleep {word} > /dev/null 2>&1 & (setsid setsid sleep {word} &) ; echo out", "sh")
-        same((r["status"], r["stdout"]), ("exited", "out\n"), "one that leaves children")
-        gone(word)
-        if is_root():
-            same(run(d, "x = bytearray(200 << 20)", limits={"memory_bytes": 64 << 20})["status"], "memory_limit", "memory")
-            r = run(d, "import os\ntry:\n    for i in range(100):\n        if os.fork() == 0: __import__('time').sleep(9)\nexcept OSError: print('no more', flush=True); os._exit(7)", limits={"processes": 16})
-            same((r["stdout"], r["exit_code"]), ("no more\n", 7), "processes")
-        r = run(d, "yes", "sh", limits={"output_bytes": 4096}, on_output_limit="kill")
-        same(r["status"], "output_limit", "output")
-        r = run(d, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])", limits={"open_files": 77})
-        same(r["stdout"], "77\n", "open files")
-        r = run(d, "import os\nprint(os.system('su -c id root < /dev/null 2>/dev/null') != 0, open('/proc/self/status').read().count('NoNewPrivs:\\t1'))")
-        same(r["stdout"], "True 1\n", "no new privileges")
+        d.start()
+    word = support.nonce_seconds()
+    d.post("/v1/exec", {"runtime": "sh", "code": f"sleep {word}", "detach": True}, 202)
+    until(lambda: support.with_argument(word), 20, "the code")
+    d.stop()
+    gone(word)
 
 
 @test
-def the_daemons_end_ends_what_runs_there():
-    with Daemon(settings={"mode": "off"}) as d:
-        for how in ("keeper", "server"):
-            word = support.nonce_seconds()
-            d.post("/v1/exec", {"runtime": "sh", "code": f"setsid sleep {word} & sleep {word}", "detach": True}, 202)
-            until(lambda w=word: support.with_argument(w), 20, "the code")
-            d.kill(how)
-            gone(word)
-            d.start()
-        word = support.nonce_seconds()
-        d.post("/v1/exec", {"runtime": "sh", "code": f"sleep {word}", "detach": True}, 202)
-        until(lambda: support.with_argument(word), 20, "the code")
-        d.stop()
-        gone(word)
+def only_who_may_change_settings_changes_the_mode(d):
+    key = d.new_key(capabilities=ALL)["key"]
+    for method in ("PATCH", "PUT"):
+        d.refused("access_denied", method, "/v1/settings", {"mode": "off"}, "access denied: settings", key=key)
+    for bad in ("on", "", 7, "OFF", ["off"]):
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"mode": bad}, "mode", unix=True)
+    same(d.get("/v1/settings", unix=True)["mode"], "all", "the mode")
+    listed = d.new_key(name="plain")
+    ensure("host.exec" not in listed["capabilities"], "no key has it by default", str(listed))
+    mode(d, "off")
+    d.restart()
+    same(d.get("/v1/settings", unix=True)["mode"], "off", "after a restart")
+    ensure(re.search("host", d.post("/v1/exec", {"runtime": "sh", "code": "echo 1"}, key=key)["isolation"]["engine"]), "it holds")
 
 
-@test
-def only_who_may_change_settings_changes_the_mode():
-    with Daemon() as d:
-        key = d.new_key(capabilities=ALL)["key"]
-        for method in ("PATCH", "PUT"):
-            d.refused("access_denied", method, "/v1/settings", {"mode": "off"}, "access denied: settings", key=key)
-        for bad in ("on", "", 7, "OFF", ["off"]):
-            d.refused("invalid_request", "PATCH", "/v1/settings", {"mode": bad}, "mode", unix=True)
-        same(d.get("/v1/settings", unix=True)["mode"], "all", "the mode")
-        listed = d.new_key(name="plain")
-        ensure("host.exec" not in listed["capabilities"], "no key has it by default", str(listed))
-        mode(d, "off")
-        d.restart()
-        same(d.get("/v1/settings", unix=True)["mode"], "off", "after a restart")
-        ensure(re.search("host", d.post("/v1/exec", {"runtime": "sh", "code": "echo 1"}, key=key)["isolation"]["engine"]), "it holds")
-
-
-@test
-def secrets_and_streams_work_there_too():
-    with Daemon(settings={"mode": "off"}) as d:
-        d.ok("PUT", "/v1/secrets/token", {"value": "host-side-value"}, 201)
-        body = {"runtime": "sh", "code": "echo $TOKEN; cat", "stdin": "in", "secrets": {"TOKEN": "token"}}
-        same(d.post("/v1/exec", body)["stdout"], "***\nin", "output")
-        with d.events("POST", "/v1/exec", body) as events:
-            text, end = events.text()
-        same((text, where(end)), ("***\nin", "host"), "events")
+@test(settings={"mode": "off"})
+def secrets_and_streams_work_there_too(d):
+    d.ok("PUT", "/v1/secrets/token", {"value": "host-side-value"}, 201)
+    body = {"runtime": "sh", "code": "echo $TOKEN; cat", "stdin": "in", "secrets": {"TOKEN": "token"}}
+    same(d.post("/v1/exec", body)["stdout"], "***\nin", "output")
+    with d.events("POST", "/v1/exec", body) as events:
+        text, end = events.text()
+    same((text, where(end)), ("***\nin", "host"), "events")

@@ -197,16 +197,15 @@ def of_processes_that_write_late_nothing_is_left():
     nothing_is_left(LATE)
 
 
-@test(users=["root"])
-def each_sandbox_has_a_disk_of_its_own_size():
+@test(users=["root"], settings=WITHOUT_POOLS)
+def each_sandbox_has_a_disk_of_its_own_size(d):
     room = "v = os.statvfs('/tmp'); print(v.f_blocks * v.f_frsize >> 10, v.f_files)"
-    with Daemon(settings=WITHOUT_POOLS) as d:
-        said = {}
-        for _ in range(4):
-            for limits in ({}, {"disk_bytes": 8 << 20}, {"disk_inodes": 1000}, {"disk_bytes": 8 << 20, "disk_inodes": 1000}):
-                said.setdefault(str(limits), set()).add(d.exec("sh", shell(room), limits=limits)["stdout"])
-        same([len(s) for s in said.values()], [1] * 4, "what is said of each", said)
-        same(len(set().union(*said.values())), 4, "of different ones", said)
+    said = {}
+    for _ in range(4):
+        for limits in ({}, {"disk_bytes": 8 << 20}, {"disk_inodes": 1000}, {"disk_bytes": 8 << 20, "disk_inodes": 1000}):
+            said.setdefault(str(limits), set()).add(d.exec("sh", shell(room), limits=limits)["stdout"])
+    same([len(s) for s in said.values()], [1] * 4, "what is said of each", said)
+    same(len(set().union(*said.values())), 4, "of different ones", said)
 
 
 def ask(d, code):
@@ -216,19 +215,17 @@ def ask(d, code):
 
 
 @test(timeout=120)
-def of_ipc_objects_nothing_is_left():
-    with Daemon() as d:
-        new = ask(d, IPC_LOOK)
-        ensure(new.startswith("shm 0\nsem 0\nmsg 0\nENOENT ENOENT ENOENT\nENOSYS ENOSYS\n"), "what is in a new one", new)
-        for what, code in MADE.items():
-            ask(d, code)
-            for _ in range(LOOKS):
-                same(ask(d, IPC_LOOK), new, f"what is there after {what}")
-                same(ask(d, FIRST), "[0, 1] [0, 1] [0, 1]\n", f"the first numbers after {what}")
+def of_ipc_objects_nothing_is_left(d):
+    new = ask(d, IPC_LOOK)
+    ensure(new.startswith("shm 0\nsem 0\nmsg 0\nENOENT ENOENT ENOENT\nENOSYS ENOSYS\n"), "what is in a new one", new)
+    for what, code in MADE.items():
+        ask(d, code)
+        for _ in range(LOOKS):
+            same(ask(d, IPC_LOOK), new, f"what is there after {what}")
+            same(ask(d, FIRST), "[0, 1] [0, 1] [0, 1]\n", f"the first numbers after {what}")
 
 
 @test
-def code_has_no_right_over_its_ipc_namespace():
-    with Daemon() as d:
-        for _ in range(3):
-            same(ask(d, CHANGE), "EPERM EPERM\n", "what could be changed")
+def code_has_no_right_over_its_ipc_namespace(d):
+    for _ in range(3):
+        same(ask(d, CHANGE), "EPERM EPERM\n", "what could be changed")

@@ -25,6 +25,9 @@ class Daemon(daemon.Daemon):
         super().__init__(settings={**settings, "sandboxes": {"spare": 0, **settings.get("sandboxes", {})}}, **arguments)
 
 
+FIXTURES = {"d": Daemon}
+
+
 def look(d, runtime="python3"):
     """The runtime's pool."""
     return next(p for p in d.get("/v1/pools")["pools"] if p["runtime"] == runtime)
@@ -72,100 +75,95 @@ def waiting_pids(d):
     return sorted(pid for below in members(d).values() for pid in below)
 
 
-@test
-def what_no_pool_serves_gets_a_spare_sandbox():
-    with Daemon(settings={"sandboxes": {"spare": 2}, "pools": [{**PYTHON, "size": 0}]}) as d:
-        until(lambda: look(d)["waits"] == "template", 20, "a template")
-        for i, request in enumerate(({"runtime": "python3", "code": "print(1)"}, {"command": ["echo", "1"]},
-                                     {"runtime": "sh", "code": "cat f", "files": {"f": "1\n"}})):  # fmt: skip
-            full(d, None)
-            r = d.post("/v1/exec", request)
-            same((r["stdout"], look(d, None)["hits"]), ("1\n", i + 1), f"{request}")
-        same(look(d)["misses"], 1, "misses of the pool")
-        members = {s for s in [d.post("/v1/exec", {"command": ["true"]})["sandbox"] for _ in range(8)]}
-        same(len(members), 8, "sandboxes of eight executions")
-        hits = look(d, None)["hits"]
-        for other in ({"limits": {"processes": 7}}, {"session": "s"}):
-            same(d.post("/v1/exec", {"command": ["true"], **other})["exit_code"], 0, f"{other}")
-        same(look(d, None)["hits"], hits, "hits, after what a spare one cannot serve")
-        same(len(d.get("/v1/pools")["pools"]), 2, "pools, after one wish for other limits")
+@test(settings={"sandboxes": {"spare": 2}, "pools": [{**PYTHON, "size": 0}]})
+def what_no_pool_serves_gets_a_spare_sandbox(d):
+    until(lambda: look(d)["waits"] == "template", 20, "a template")
+    for i, request in enumerate(({"runtime": "python3", "code": "print(1)"}, {"command": ["echo", "1"]},
+                                 {"runtime": "sh", "code": "cat f", "files": {"f": "1\n"}})):  # fmt: skip
+        full(d, None)
+        r = d.post("/v1/exec", request)
+        same((r["stdout"], look(d, None)["hits"]), ("1\n", i + 1), f"{request}")
+    same(look(d)["misses"], 1, "misses of the pool")
+    members = {s for s in [d.post("/v1/exec", {"command": ["true"]})["sandbox"] for _ in range(8)]}
+    same(len(members), 8, "sandboxes of eight executions")
+    hits = look(d, None)["hits"]
+    for other in ({"limits": {"processes": 7}}, {"session": "s"}):
+        same(d.post("/v1/exec", {"command": ["true"], **other})["exit_code"], 0, f"{other}")
+    same(look(d, None)["hits"], hits, "hits, after what a spare one cannot serve")
+    same(len(d.get("/v1/pools")["pools"]), 2, "pools, after one wish for other limits")
 
 
-@test(users=("root",))  # who has no control groups is refused what they would have to enforce
-def what_is_wanted_again_gets_spare_sandboxes_too():
+@test(users=("root",), settings={"sandboxes": {"spare": 1}, "pools": []})  # who has no control groups is refused what they would have to enforce
+def what_is_wanted_again_gets_spare_sandboxes_too(d):
     def others(d):
         return [p for p in d.get("/v1/pools")["pools"] if not p["runtime"] and p["limits"]["processes"] != 64]
 
-    with Daemon(settings={"sandboxes": {"spare": 1}, "pools": []}) as d:
-        for n in (7, 8, 9, 10, 11, 12):  # more than there is room for
-            for _ in range(2):
-                same(d.post("/v1/exec", {"command": ["true"], "limits": {"processes": n}})["exit_code"], 0, f"with {n} processes")
-        until(lambda: [p["limits"]["processes"] for p in others(d) if p["available"] == 1] == [9, 10, 11, 12], 20, "the last four")
-        r = d.post("/v1/exec", {"runtime": "sh", "code": "true", "limits": {"processes": 12}})
-        same((r["exit_code"], others(d)[-1]["hits"]), (0, 1), "one that was ready")
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"spare": 0}})
-        until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0 and not others(d), 20, "the end of all")
+    for n in (7, 8, 9, 10, 11, 12):  # more than there is room for
+        for _ in range(2):
+            same(d.post("/v1/exec", {"command": ["true"], "limits": {"processes": n}})["exit_code"], 0, f"with {n} processes")
+    until(lambda: [p["limits"]["processes"] for p in others(d) if p["available"] == 1] == [9, 10, 11, 12], 20, "the last four")
+    r = d.post("/v1/exec", {"runtime": "sh", "code": "true", "limits": {"processes": 12}})
+    same((r["exit_code"], others(d)[-1]["hits"]), (0, 1), "one that was ready")
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"spare": 0}})
+    until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0 and not others(d), 20, "the end of all")
 
 
 # What is counted.
 
 
 @test
-def hits_and_misses_are_counted():
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        p = full(d)
-        same({k: p[k] for k in ("image", "preload", "size", "total", "available", "making", "in_use", "hits", "misses", "waits", "problem")},
-             {"image": "host", "preload": ["json"], "size": 2, "total": 2, "available": 2, "making": 0, "in_use": 0, "hits": 0, "misses": 0, "waits": "template", "problem": None},
-             "a pool that nobody has used")  # fmt: skip
-        ensure(p["refill_ms"] > 0, "refill_ms")
-        pooled(d, "python3", "print(1)")
-        d.exec("python", "print(1)")
-        same(look(d)["hits"], 2, "the same program by another name")
-        full(d, "sh")
-        threads = [threading.Thread(target=d.exec, args=("sh", "sleep 0.5")) for _ in range(2)]
-        for t in threads:
-            t.start()
-        until(lambda: look(d, "sh")["in_use"] >= 2, 20, "two that are in use")
-        for t in threads:
-            t.join()
-        same((look(d, "sh")["hits"], look(d, "sh")["misses"]), (2, 0), "hits and misses of sh")
-        until(lambda: look(d, "sh")["in_use"] == 0, 20, "none in use")
-        configure(d, {**PYTHON, "size": 0})
-        until(lambda: look(d)["waits"] == "template", 20, "a template")
-        d.exec("python3", "print(1)")
-        d.exec("python3", "print(1)", env={"PYTHONDONTWRITEBYTECODE": "1"})
-        ensure(look(d)["misses"] >= 1, "misses")
-        same({p["runtime"] for p in d.get("/v1/health")["pools"]}, {"python3"}, "pools in /v1/health")
+def hits_and_misses_are_counted(d):
+    configure(d, PYTHON, SHELL)
+    p = full(d)
+    same({k: p[k] for k in ("image", "preload", "size", "total", "available", "making", "in_use", "hits", "misses", "waits", "problem")},
+         {"image": "host", "preload": ["json"], "size": 2, "total": 2, "available": 2, "making": 0, "in_use": 0, "hits": 0, "misses": 0, "waits": "template", "problem": None},
+         "a pool that nobody has used")  # fmt: skip
+    ensure(p["refill_ms"] > 0, "refill_ms")
+    pooled(d, "python3", "print(1)")
+    d.exec("python", "print(1)")
+    same(look(d)["hits"], 2, "the same program by another name")
+    full(d, "sh")
+    threads = [threading.Thread(target=d.exec, args=("sh", "sleep 0.5")) for _ in range(2)]
+    for t in threads:
+        t.start()
+    until(lambda: look(d, "sh")["in_use"] >= 2, 20, "two that are in use")
+    for t in threads:
+        t.join()
+    same((look(d, "sh")["hits"], look(d, "sh")["misses"]), (2, 0), "hits and misses of sh")
+    until(lambda: look(d, "sh")["in_use"] == 0, 20, "none in use")
+    configure(d, {**PYTHON, "size": 0})
+    until(lambda: look(d)["waits"] == "template", 20, "a template")
+    d.exec("python3", "print(1)")
+    d.exec("python3", "print(1)", env={"PYTHONDONTWRITEBYTECODE": "1"})
+    ensure(look(d)["misses"] >= 1, "misses")
+    same({p["runtime"] for p in d.get("/v1/health")["pools"]}, {"python3"}, "pools in /v1/health")
 
 
 @test
-def it_is_filled_up_again():
-    with Daemon() as d:
-        configure(d, {**PYTHON, "size": 3}, SHELL)
-        full(d)
-        for _ in range(3):
-            d.exec("python3", "pass")
-        p = full(d)
-        same(p["hits"] + p["misses"], 3, "executions")
-        ensure(len(waiting_pids(d)) >= 3, "interpreters that wait")
+def it_is_filled_up_again(d):
+    configure(d, {**PYTHON, "size": 3}, SHELL)
+    full(d)
+    for _ in range(3):
+        d.exec("python3", "pass")
+    p = full(d)
+    same(p["hits"] + p["misses"], 3, "executions")
+    ensure(len(waiting_pids(d)) >= 3, "interpreters that wait")
 
 
 @test
-def size_zero_restores_on_demand():
-    with Daemon() as d:
-        configure(d, {**PYTHON, "size": 0})
-        until(lambda: look(d)["waits"] == "template", 20, "a template")
-        same(d.exec("python3", "import sys; print('json' in sys.modules)")["stdout"], "True\n", "imported ahead")
-        p = look(d)
-        same((p["hits"], p["misses"], p["available"]), (0, 1, 0), "the pool")
+def size_zero_restores_on_demand(d):
+    configure(d, {**PYTHON, "size": 0})
+    until(lambda: look(d)["waits"] == "template", 20, "a template")
+    same(d.exec("python3", "import sys; print('json' in sys.modules)")["stdout"], "True\n", "imported ahead")
+    p = look(d)
+    same((p["hits"], p["misses"], p["available"]), (0, 1, 0), "the pool")
 
 
 # What nobody may notice.
 
 
 @test
-def a_pooled_execution_equals_a_fresh_one():
+def a_pooled_execution_equals_a_fresh_one(d):
     cases = [
         ("python3", "print('out'); import sys; print('err', file=sys.stderr); open('made.txt', 'w').write('abc')", {}),
         ("python3", "1/0", {}),
@@ -181,23 +179,22 @@ def a_pooled_execution_equals_a_fresh_one():
         ("sh", "cat; echo $A $1", {"stdin": "in\n", "env": {"A": "1 2"}, "args": ["arg"]}),
         ("sh", "kill -9 $$", {}),
     ]  # fmt: skip
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        for runtime, code, fields in cases:
-            got = pooled(d, runtime, code, **fields)
-            want = fresh(d, runtime, code, **fields)
-            same({k: v for k, v in got.items() if k not in OF_ITS_OWN}, {k: v for k, v in want.items() if k not in OF_ITS_OWN}, f"result of {code!r}")
-            same(set(got), set(want), "fields")
-            same({k: v is None for k, v in got["usage"].items()}, {k: v is None for k, v in want["usage"].items()}, f"what is known of the usage of {code!r}")
-            if "files" not in fields:  # what puts them there runs beside an interpreter that waits
-                same(got["usage"]["processes_peak"], want["usage"]["processes_peak"], f"processes of {code!r}")
-            ensure(got["duration_ms"] > 0, "duration")
-        rows = {r["id"]: r for r in d.rows()}
-        same(len(rows), 2 * len(cases), "rows of the log")
+    configure(d, PYTHON, SHELL)
+    for runtime, code, fields in cases:
+        got = pooled(d, runtime, code, **fields)
+        want = fresh(d, runtime, code, **fields)
+        same({k: v for k, v in got.items() if k not in OF_ITS_OWN}, {k: v for k, v in want.items() if k not in OF_ITS_OWN}, f"result of {code!r}")
+        same(set(got), set(want), "fields")
+        same({k: v is None for k, v in got["usage"].items()}, {k: v is None for k, v in want["usage"].items()}, f"what is known of the usage of {code!r}")
+        if "files" not in fields:  # what puts them there runs beside an interpreter that waits
+            same(got["usage"]["processes_peak"], want["usage"]["processes_peak"], f"processes of {code!r}")
+        ensure(got["duration_ms"] > 0, "duration")
+    rows = {r["id"]: r for r in d.rows()}
+    same(len(rows), 2 * len(cases), "rows of the log")
 
 
 @test
-def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
+def each_sandbox_is_used_once_and_nothing_is_left_for_the_next(d):
     litter = (
         "import builtins, os, subprocess\n"
         "places = ['/workspace/left', '/tmp/left', '/run/left', '/dev/shm/left']\n"
@@ -209,20 +206,19 @@ def each_sandbox_is_used_once_and_nothing_is_left_for_the_next():
         "    except OSError: pass\n"
         "subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
     )
-    with Daemon() as d:
-        configure(d, PYTHON)
-        ids = []
-        for _ in range(8):
-            r = pooled(d, "python3", litter)
-            same(r["stdout"], "[] ['main.py'] [] False False\n", "what the one before left")
-            ids.append(r["sandbox"])
-        same(len(set(ids)), len(ids), "sandboxes")
-        full(d)
-        until(lambda: len(waiting_pids(d)) == 2, 20, "only what waits")
+    configure(d, PYTHON)
+    ids = []
+    for _ in range(8):
+        r = pooled(d, "python3", litter)
+        same(r["stdout"], "[] ['main.py'] [] False False\n", "what the one before left")
+        ids.append(r["sandbox"])
+    same(len(set(ids)), len(ids), "sandboxes")
+    full(d)
+    until(lambda: len(waiting_pids(d)) == 2, 20, "only what waits")
 
 
 @test
-def nothing_can_be_left_on_the_interpreters_program():
+def nothing_can_be_left_on_the_interpreters_program(d):
     """What /proc/self/exe leads to is an inode, too: with a mode, times and attributes."""
     mark = (
         "import os\n"
@@ -231,132 +227,124 @@ def nothing_can_be_left_on_the_interpreters_program():
         "    try: f()\n"
         "    except OSError: pass\n"
     )
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        for _ in range(2):
-            same(pooled(d, "python3", mark)["stdout"], "[] True\n", "what the one before left")
-            full(d)
-        same(d.exec("python3", mark, limits={"open_files": 100})["stdout"], "[] True\n", "on demand")
+    configure(d, PYTHON, SHELL)
+    for _ in range(2):
+        same(pooled(d, "python3", mark)["stdout"], "[] True\n", "what the one before left")
+        full(d)
+    same(d.exec("python3", mark, limits={"open_files": 100})["stdout"], "[] True\n", "on demand")
 
 
 @test
-def code_that_exits_with_any_number_runs_once():
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        for number in (125, 126, 127, 1, 255):
-            for runtime, code in (("sh", f"echo once; exit {number}"), ("python3", f"print('once'); raise SystemExit({number})")):
-                for _ in range(3 if number == 125 else 1):
-                    r = pooled(d, runtime, code, timeout_ms=30000)
-                    same((r["status"], r["exit_code"], r["stdout"]), ("exited", number, "once\n"), f"{code!r}")
-                r = d.exec(runtime, code, timeout_ms=30000, limits={"open_files": 100})
-                same((r["status"], r["exit_code"], r["stdout"]), ("exited", number, "once\n"), f"{code!r} on demand")
-        full(d, "sh")
-        with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo once; exit 125"}) as events:
-            same([name for name, _ in events], ["start", "stdout", "exit"], "events")
+def code_that_exits_with_any_number_runs_once(d):
+    configure(d, PYTHON, SHELL)
+    for number in (125, 126, 127, 1, 255):
+        for runtime, code in (("sh", f"echo once; exit {number}"), ("python3", f"print('once'); raise SystemExit({number})")):
+            for _ in range(3 if number == 125 else 1):
+                r = pooled(d, runtime, code, timeout_ms=30000)
+                same((r["status"], r["exit_code"], r["stdout"]), ("exited", number, "once\n"), f"{code!r}")
+            r = d.exec(runtime, code, timeout_ms=30000, limits={"open_files": 100})
+            same((r["status"], r["exit_code"], r["stdout"]), ("exited", number, "once\n"), f"{code!r} on demand")
+    full(d, "sh")
+    with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo once; exit 125"}) as events:
+        same([name for name, _ in events], ["start", "stdout", "exit"], "events")
 
 
 # Settings.
 
 
-@test
-def a_path_on_which_there_is_no_interpreter_is_told_also_when_one_waits():
-    with Daemon(settings={"pools": [PYTHON, SHELL]}) as d:
-        for runtime in ("python3", "sh"):
-            full(d, runtime)
-            d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": runtime, "code": "exit", "env": {"PATH": "/nonexistent"}})
+@test(settings={"pools": [PYTHON, SHELL]})
+def a_path_on_which_there_is_no_interpreter_is_told_also_when_one_waits(d):
+    for runtime in ("python3", "sh"):
+        full(d, runtime)
+        d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": runtime, "code": "exit", "env": {"PATH": "/nonexistent"}})
 
 
 @test
-def settings_keep_what_is_the_same_and_drop_the_rest():
-    with Daemon() as d:
-        configure(d, {**PYTHON, "size": 3})
-        full(d)
-        until(lambda: len(members(d)) == 3, 20, "the end of who made the template")
-        before = waiting_pids(d)
-        configure(d, {**PYTHON, "size": 4}, SHELL)
-        full(d)
-        full(d, "sh")
-        ensure(set(before) <= set(waiting_pids(d)), "a larger pool keeps those it has")
-        configure(d, {**PYTHON, "size": 1})
-        full(d)
-        until(lambda: len(waiting_pids(d)) == 1, 20, "the end of the others")
-        last = waiting_pids(d)
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 50}})
-        same(waiting_pids(d), last, "another setting")
-        configure(d, {**PYTHON, "size": 1, "preload": ["json", "decimal"]})
-        full(d)
-        until(lambda: not set(waiting_pids(d)) & set(last), 20, "the end of what has other modules")
-        same(pooled(d, "python3", "import sys; print('decimal' in sys.modules)")["stdout"], "True\n", "modules")
-        configure(d)
-        until(lambda: not members(d), 20, "the end of all")
-        same(d.get("/v1/pools"), {"pools": []}, "pools")
-        same(d.exec("python3", "print(1)")["stdout"], "1\n", "without a pool")
+def settings_keep_what_is_the_same_and_drop_the_rest(d):
+    configure(d, {**PYTHON, "size": 3})
+    full(d)
+    until(lambda: len(members(d)) == 3, 20, "the end of who made the template")
+    before = waiting_pids(d)
+    configure(d, {**PYTHON, "size": 4}, SHELL)
+    full(d)
+    full(d, "sh")
+    ensure(set(before) <= set(waiting_pids(d)), "a larger pool keeps those it has")
+    configure(d, {**PYTHON, "size": 1})
+    full(d)
+    until(lambda: len(waiting_pids(d)) == 1, 20, "the end of the others")
+    last = waiting_pids(d)
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 50}})
+    same(waiting_pids(d), last, "another setting")
+    configure(d, {**PYTHON, "size": 1, "preload": ["json", "decimal"]})
+    full(d)
+    until(lambda: not set(waiting_pids(d)) & set(last), 20, "the end of what has other modules")
+    same(pooled(d, "python3", "import sys; print('decimal' in sys.modules)")["stdout"], "True\n", "modules")
+    configure(d)
+    until(lambda: not members(d), 20, "the end of all")
+    same(d.get("/v1/pools"), {"pools": []}, "pools")
+    same(d.exec("python3", "print(1)")["stdout"], "1\n", "without a pool")
 
 
 @test
-def a_pool_that_is_made_smaller_while_it_fills_ends_at_its_size():
-    with Daemon() as d:
-        for _ in range(10):
-            configure(d, {**SHELL, "size": 8})
-            configure(d, {**SHELL, "size": 0})
-        p = until(lambda: (p := look(d, "sh"))["making"] == 0 and p, 20, "a pool at rest")
-        same((p["available"], p["total"]), (0, 0), "members of a pool of none")
-        until(lambda: not members(d), 20, "the end of all")
+def a_pool_that_is_made_smaller_while_it_fills_ends_at_its_size(d):
+    for _ in range(10):
+        configure(d, {**SHELL, "size": 8})
+        configure(d, {**SHELL, "size": 0})
+    p = until(lambda: (p := look(d, "sh"))["making"] == 0 and p, 20, "a pool at rest")
+    same((p["available"], p["total"]), (0, 0), "members of a pool of none")
+    until(lambda: not members(d), 20, "the end of all")
 
 
 @test
-def a_preload_that_is_missing_is_told_and_the_code_still_runs():
-    with Daemon() as d:
-        for module in ("no_such_module", "no such;module", "..x"):
-            configure(d, {**PYTHON, "preload": ["json", module]})
-            p = until(lambda: (p := look(d))["problem"] and p, 20, "a problem")
-            ensure(module in p["problem"] and "preload" in p["problem"], f"problem is {p['problem']!r}")
-            same(d.exec("python3", "print(6 * 7)")["stdout"], "42\n", "output")
-        same(d.get("/v1/health")["status"], "ok", "health")
-        configure(d, PYTHON)
-        same(full(d)["problem"], None, "problem")
-        pooled(d, "python3", "pass")
-        for bad in ({"size": -1}, {"size": 10001}, {"size": "1"}, {"preload": "json"}, {"preload": [""]}, {"preload": ["a\0b"]}, {"colour": 1}, {"runtime": ""}):
-            d.refused("invalid_request", "PATCH", "/v1/settings", {"pools": [{**SHELL, **bad}]})
-        same(look(d)["size"], 2, "settings that were refused")
+def a_preload_that_is_missing_is_told_and_the_code_still_runs(d):
+    for module in ("no_such_module", "no such;module", "..x"):
+        configure(d, {**PYTHON, "preload": ["json", module]})
+        p = until(lambda: (p := look(d))["problem"] and p, 20, "a problem")
+        ensure(module in p["problem"] and "preload" in p["problem"], f"problem is {p['problem']!r}")
+        same(d.exec("python3", "print(6 * 7)")["stdout"], "42\n", "output")
+    same(d.get("/v1/health")["status"], "ok", "health")
+    configure(d, PYTHON)
+    same(full(d)["problem"], None, "problem")
+    pooled(d, "python3", "pass")
+    for bad in ({"size": -1}, {"size": 10001}, {"size": "1"}, {"preload": "json"}, {"preload": [""]}, {"preload": ["a\0b"]}, {"colour": 1}, {"runtime": ""}):
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"pools": [{**SHELL, **bad}]})
+    same(look(d)["size"], 2, "settings that were refused")
 
 
 # Limits.
 
 
 @test
-def other_limits_do_not_come_from_the_pool_and_hold():
+def other_limits_do_not_come_from_the_pool_and_hold(d):
     limit = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
-    with Daemon() as d:
-        configure(d, PYTHON)
-        full(d)
-        for number in (16, 17, 20, 64):
-            r = d.exec("python3", limit, limits={"open_files": number})
-            same((r["status"], r["stdout"]), ("exited", f"{number}\n"), f"a limit of {number} open files")
-        same(look(d)["hits"], 0, "hits")
-        r = d.exec("python3", "open('x', 'wb').write(b'x' * 300000)", limits={"disk_bytes": 100000})
-        same((r["status"], look(d)["hits"]), ("disk_limit", 0), "a limit on disk")
-        same(pooled(d, "python3", limit, limits={"open_files": 1024})["stdout"], "1024\n", "the pool's own limit, said aloud")
-        configure(d, {**PYTHON, "limits": {"open_files": 64}})
-        full(d)
-        same(d.exec("python3", limit)["stdout"], "1024\n", "the settings' limit")
-        same(look(d)["hits"], 0, "hits")
-        same(pooled(d, "python3", limit, limits={"open_files": 64})["stdout"], "64\n", "a pool with a limit of its own")
+    configure(d, PYTHON)
+    full(d)
+    for number in (16, 17, 20, 64):
+        r = d.exec("python3", limit, limits={"open_files": number})
+        same((r["status"], r["stdout"]), ("exited", f"{number}\n"), f"a limit of {number} open files")
+    same(look(d)["hits"], 0, "hits")
+    r = d.exec("python3", "open('x', 'wb').write(b'x' * 300000)", limits={"disk_bytes": 100000})
+    same((r["status"], look(d)["hits"]), ("disk_limit", 0), "a limit on disk")
+    same(pooled(d, "python3", limit, limits={"open_files": 1024})["stdout"], "1024\n", "the pool's own limit, said aloud")
+    configure(d, {**PYTHON, "limits": {"open_files": 64}})
+    full(d)
+    same(d.exec("python3", limit)["stdout"], "1024\n", "the settings' limit")
+    same(look(d)["hits"], 0, "hits")
+    same(pooled(d, "python3", limit, limits={"open_files": 64})["stdout"], "64\n", "a pool with a limit of its own")
 
 
 @test
-def what_a_pooled_one_used_is_the_codes_alone():
+def what_a_pooled_one_used_is_the_codes_alone(d):
     """Init reads the clock of one that says that it ends; what it used to get ready is not the code's."""
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL, {"runtime": "node", "size": 1})
-        for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("sh", "echo 1")):
-            used = [pooled(d, runtime, code)["usage"]["cpu_ms"] for _ in range(8)]
-            ensure(0 < min(used) and sorted(used)[4] < 20 * support.slack, f"{runtime} used {used} ms")
-        burn = "import time\nthen = time.process_time()\nwhile time.process_time() - then < 0.1: pass"
-        child = "import os, time\nif os.fork() == 0:\n    while time.process_time() < 0.1: pass\n    os._exit(0)\nos.wait()"
-        for code in (burn, child):
-            used = pooled(d, "python3", code)["usage"]["cpu_ms"]
-            ensure(95 < used < 200 * support.slack, f"of 100 ms it used {used} ms: {code}")
+    configure(d, PYTHON, SHELL, {"runtime": "node", "size": 1})
+    for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("sh", "echo 1")):
+        used = [pooled(d, runtime, code)["usage"]["cpu_ms"] for _ in range(8)]
+        ensure(0 < min(used) and sorted(used)[4] < 20 * support.slack, f"{runtime} used {used} ms")
+    burn = "import time\nthen = time.process_time()\nwhile time.process_time() - then < 0.1: pass"
+    child = "import os, time\nif os.fork() == 0:\n    while time.process_time() < 0.1: pass\n    os._exit(0)\nos.wait()"
+    for code in (burn, child):
+        used = pooled(d, "python3", code)["usage"]["cpu_ms"]
+        ensure(95 < used < 200 * support.slack, f"of 100 ms it used {used} ms: {code}")
 
 
 UNBOUND = """
@@ -378,100 +366,95 @@ print(len(slots), unbound)
 """
 
 
-@test
-def functions_of_libraries_are_looked_up_once_for_all_that_are_restored():
-    with Daemon({"pools": [PYTHON]}) as d:
-        same(pooled(d, "python3", UNBOUND)["stdout"].partition(" ")[2], "[]\n", "what is looked up when it is called first")
-        # The distribution's is linked so that this is left to the first call; else nothing could fail above.
-        ensure("'write'" in fresh(d, "python3", UNBOUND)["stdout"], "the same when it is started by itself")
+@test(settings={"pools": [PYTHON]})
+def functions_of_libraries_are_looked_up_once_for_all_that_are_restored(d):
+    same(pooled(d, "python3", UNBOUND)["stdout"].partition(" ")[2], "[]\n", "what is looked up when it is called first")
+    # The distribution's is linked so that this is left to the first call; else nothing could fail above.
+    ensure("'write'" in fresh(d, "python3", UNBOUND)["stdout"], "the same when it is started by itself")
 
 
-@test
-def libraries_know_that_they_are_in_another_process_than_the_one_that_imported_them():
+@test(settings={"pools": [{**PYTHON, "preload": ["multiprocessing.heap"]}]})
+def libraries_know_that_they_are_in_another_process_than_the_one_that_imported_them(d):
     """This one notes its number and looks at it, as those in C do that have threads; without, numexpr waits for threads that are not there."""
     code = "import os, multiprocessing.heap as h\nprint(os.getpid(), h.BufferWrapper._heap._lastpid)\nh.BufferWrapper(9)\nprint(h.BufferWrapper._heap._lastpid)"
-    with Daemon({"pools": [{**PYTHON, "preload": ["multiprocessing.heap"]}]}) as d:
-        own, noted, then = map(int, pooled(d, "python3", code)["stdout"].split())
-        ensure(noted != own == then, f"process {own} has a library of process {noted}, which thinks it is in {then}")
+    own, noted, then = map(int, pooled(d, "python3", code)["stdout"].split())
+    ensure(noted != own == then, f"process {own} has a library of process {noted}, which thinks it is in {then}")
 
 
 @test
-def time_output_and_memory_are_limited_in_a_pooled_one():
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        r = begun(pooled(d, "python3", "import time; print('a', flush=True); time.sleep(30)", timeout_ms=2000, limits={"grace_ms": 0}))
-        same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "a\n"), "time")
-        support.within(r["duration_ms"] / 1000, 15, "its end", r)
-        code = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\nprint('on', flush=True)\ntime.sleep(30)"
-        r = begun(pooled(d, "python3", code, timeout_ms=2000))
-        same((r["status"], r["exit_code"]), ("timeout", 9), "the grace time")
-        r = pooled(d, "python3", "print('x' * 5000)", limits={"output_bytes": 1000})
-        same((r["status"], r["stdout_truncated"], r["stdout_bytes"]), ("exited", True, 5001), "output")
-        r = pooled(d, "sh", "yes", limits={"output_bytes": 1000}, on_output_limit="kill")
-        same(r["status"], "output_limit", "output")
-        if not is_root():
-            return
-        limits = {"memory_bytes": 64 << 20, "cpu_time_ms": 300, "processes": 4}
-        configure(d, {**PYTHON, "limits": limits})
-        same(pooled(d, "python3", "x = bytearray(200 << 20)", limits=limits)["status"], "memory_limit", "memory")
-        same(pooled(d, "python3", "while True: pass", limits=limits)["status"], "cpu_limit", "CPU time")
-        r = pooled(d, "python3", "import os, time\nfor _ in range(9):\n    if os.fork() == 0: time.sleep(9)", limits=limits)
-        same(r["status"], "process_limit", "processes")
+def time_output_and_memory_are_limited_in_a_pooled_one(d):
+    configure(d, PYTHON, SHELL)
+    r = begun(pooled(d, "python3", "import time; print('a', flush=True); time.sleep(30)", timeout_ms=2000, limits={"grace_ms": 0}))
+    same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "a\n"), "time")
+    support.within(r["duration_ms"] / 1000, 15, "its end", r)
+    code = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\nprint('on', flush=True)\ntime.sleep(30)"
+    r = begun(pooled(d, "python3", code, timeout_ms=2000))
+    same((r["status"], r["exit_code"]), ("timeout", 9), "the grace time")
+    r = pooled(d, "python3", "print('x' * 5000)", limits={"output_bytes": 1000})
+    same((r["status"], r["stdout_truncated"], r["stdout_bytes"]), ("exited", True, 5001), "output")
+    r = pooled(d, "sh", "yes", limits={"output_bytes": 1000}, on_output_limit="kill")
+    same(r["status"], "output_limit", "output")
+    if not is_root():
+        return
+    limits = {"memory_bytes": 64 << 20, "cpu_time_ms": 300, "processes": 4}
+    configure(d, {**PYTHON, "limits": limits})
+    same(pooled(d, "python3", "x = bytearray(200 << 20)", limits=limits)["status"], "memory_limit", "memory")
+    same(pooled(d, "python3", "while True: pass", limits=limits)["status"], "cpu_limit", "CPU time")
+    r = pooled(d, "python3", "import os, time\nfor _ in range(9):\n    if os.fork() == 0: time.sleep(9)", limits=limits)
+    same(r["status"], "process_limit", "processes")
 
 
-@test(users=("root",))  # an ordinary user's CPU time is not counted here
-def an_execution_may_have_less_cpu_time_than_its_pool():
-    with Daemon(settings={"limits": {"cpu_time_ms": 120000}}) as d:
-        configure(d, PYTHON)
-        r = pooled(d, "python3", "while True: pass", limits={"cpu_time_ms": 300})
-        same(r["status"], "cpu_limit", "the limit of this execution")
-        same(pooled(d, "python3", "print(1)")["stdout"], "1\n", "the pool's own")
-        configure(d, PYTHON, limits={"cpu_time_ms": 60000})
-        same(look(d)["limits"]["cpu_time_ms"], 60000, "the pool's limit, after the settings changed")
+@test(users=("root",), settings={"limits": {"cpu_time_ms": 120000}})  # an ordinary user's CPU time is not counted here
+def an_execution_may_have_less_cpu_time_than_its_pool(d):
+    configure(d, PYTHON)
+    r = pooled(d, "python3", "while True: pass", limits={"cpu_time_ms": 300})
+    same(r["status"], "cpu_limit", "the limit of this execution")
+    same(pooled(d, "python3", "print(1)")["stdout"], "1\n", "the pool's own")
+    configure(d, PYTHON, limits={"cpu_time_ms": 60000})
+    same(look(d)["limits"]["cpu_time_ms"], 60000, "the pool's limit, after the settings changed")
 
 
 # Ways to run.
 
 
 @test
-def cancelled_detached_and_streamed_ones():
-    with Daemon() as d:
-        configure(d, {**PYTHON, "size": 3}, SHELL)
-        full(d)
-        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time\nprint('go', flush=True); time.sleep(30)"}) as events:
-            start = events.wait("start")
-            ensure(start["pid"] > 1, f"start is {start}")
-            events.read_until("go\n")
-            same(d.delete(f"/v1/executions/{start['id']}", 202)["status"], "cancelled", "answer")
-            same(events.wait("exit")["status"], "cancelled", "status")
-        same(look(d)["hits"], 1, "hits")
-        a = d.post("/v1/exec", {"runtime": "python3", "code": "print('done')", "detach": True}, 202)
-        row = until(lambda: (r := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and r, 20, "its end")
-        same((row["status"], row["stdout"], row["sandbox"]), ("exited", "done\n", a["sandbox"]), "the log")
-        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time; time.sleep(30)"}) as events:
-            start = events.wait("start")
-        row = until(lambda: (r := d.get(f"/v1/executions/{start['id']}"))["status"] != "running" and r, 20, "its end")
-        same(row["status"], "cancelled", "one whose client went away")
-        full(d)
-        with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import sys\nfor line in sys.stdin: print(line.upper(), end='')", "stdin": "a\nb\n", "files": {"f": "1"}}) as events:
-            events.wait("start")
-            text, end = events.text()
-        same((text, end["status"], end["files"]), ("A\nB\n", "exited", []), "a stream")
-        big = "x = '''" + "y" * 80000 + "'''\nprint(len(x))"
-        same(pooled(d, "python3", big)["stdout"], "80000\n", "code that just fits")
-        same(d.exec("python3", "#" * 200000 + "\nprint(1)")["stdout"], "1\n", "code that does not")
-        s = d.sandbox()
-        hits = look(d)["hits"]
-        same(d.exec("python3", "print(1)", sandbox=s)["stdout"], "1\n", "in a sandbox that is there")
-        same(d.exec("python3", "print(1)", session="s")["stdout"], "1\n", "in a session")
-        same(look(d)["hits"], hits, "hits")
+def cancelled_detached_and_streamed_ones(d):
+    configure(d, {**PYTHON, "size": 3}, SHELL)
+    full(d)
+    with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time\nprint('go', flush=True); time.sleep(30)"}) as events:
+        start = events.wait("start")
+        ensure(start["pid"] > 1, f"start is {start}")
+        events.read_until("go\n")
+        same(d.delete(f"/v1/executions/{start['id']}", 202)["status"], "cancelled", "answer")
+        same(events.wait("exit")["status"], "cancelled", "status")
+    same(look(d)["hits"], 1, "hits")
+    a = d.post("/v1/exec", {"runtime": "python3", "code": "print('done')", "detach": True}, 202)
+    row = until(lambda: (r := d.get(f"/v1/executions/{a['id']}"))["status"] != "running" and r, 20, "its end")
+    same((row["status"], row["stdout"], row["sandbox"]), ("exited", "done\n", a["sandbox"]), "the log")
+    with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time; time.sleep(30)"}) as events:
+        start = events.wait("start")
+    row = until(lambda: (r := d.get(f"/v1/executions/{start['id']}"))["status"] != "running" and r, 20, "its end")
+    same(row["status"], "cancelled", "one whose client went away")
+    full(d)
+    with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import sys\nfor line in sys.stdin: print(line.upper(), end='')", "stdin": "a\nb\n", "files": {"f": "1"}}) as events:
+        events.wait("start")
+        text, end = events.text()
+    same((text, end["status"], end["files"]), ("A\nB\n", "exited", []), "a stream")
+    big = "x = '''" + "y" * 80000 + "'''\nprint(len(x))"
+    same(pooled(d, "python3", big)["stdout"], "80000\n", "code that just fits")
+    same(d.exec("python3", "#" * 200000 + "\nprint(1)")["stdout"], "1\n", "code that does not")
+    s = d.sandbox()
+    hits = look(d)["hits"]
+    same(d.exec("python3", "print(1)", sandbox=s)["stdout"], "1\n", "in a sandbox that is there")
+    same(d.exec("python3", "print(1)", session="s")["stdout"], "1\n", "in a session")
+    same(look(d)["hits"], hits, "hits")
 
 
 # Room.
 
 
-@test
-def members_give_way_to_requests():
+@test(settings={"sandboxes": {"max": 4, "queue_timeout_ms": 5000}})
+def members_give_way_to_requests(d):
     def sleepers(n):
         results = []
         threads = [threading.Thread(target=lambda: results.append(d.exec("sh", "sleep 0.3; echo hi")["stdout"])) for _ in range(n)]
@@ -481,84 +464,80 @@ def members_give_way_to_requests():
             t.join()
         return results
 
-    with Daemon(settings={"sandboxes": {"max": 4, "queue_timeout_ms": 5000}}) as d:
-        configure(d, {**PYTHON, "size": 10})
+    configure(d, {**PYTHON, "size": 10})
+    full(d, size=3)
+    same(sleepers(4), ["hi\n"] * 4, "four at once, of four")
+    full(d, size=3)
+    # The settings leave less room than there are members.
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 8}})
+    full(d, size=7)
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 2}})
+    same(d.exec("sh", "echo hi")["stdout"], "hi\n", "one, where members had more room than there is now")
+    # Nobody may wait: but there is nobody to wait for.
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_max": 0}})
+    full(d, size=3)
+    same(sorted(sleepers(2)), ["hi\n"] * 2, "two at once, of four, without a queue")
+    # Nor may anybody wait for any time at all; and all room is taken by members.
+    for _ in range(5):
+        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_timeout_ms": 0}})
         full(d, size=3)
-        same(sleepers(4), ["hi\n"] * 4, "four at once, of four")
-        full(d, size=3)
-        # The settings leave less room than there are members.
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 8}})
-        full(d, size=7)
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 2}})
-        same(d.exec("sh", "echo hi")["stdout"], "hi\n", "one, where members had more room than there is now")
-        # Nobody may wait: but there is nobody to wait for.
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_max": 0}})
-        full(d, size=3)
-        same(sorted(sleepers(2)), ["hi\n"] * 2, "two at once, of four, without a queue")
-        # Nor may anybody wait for any time at all; and all room is taken by members.
-        for _ in range(5):
-            d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_timeout_ms": 0}})
-            full(d, size=3)
-            d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 2}})
-            made = d.post("/v1/sandboxes", {}, 201)["id"]
-            d.delete(f"/v1/sandboxes/{made}")
+        made = d.post("/v1/sandboxes", {}, 201)["id"]
+        d.delete(f"/v1/sandboxes/{made}")
+
+
+@test(settings={"sandboxes": {"queue_timeout_ms": 300}})
+def a_keys_quota_counts_pooled_ones(d):
+    configure(d, {**SHELL, "size": 4})
+    full(d, "sh")
+    d.key = d.new_key(sandboxes_max=1)["key"]
+    first = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 100", "detach": True}, 202)["id"]
+    until(lambda: d.get("/v1/executions?status=running")["executions"], 20, "the first")
+    d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "echo 2"})
+    d.delete(f"/v1/executions/{first}", 202)
+    until(lambda: d.get(f"/v1/executions/{first}")["status"] == "cancelled", 20, "its end")
+    same(d.exec("sh", "echo 3")["stdout"], "3\n", "when there is room again")
 
 
 @test
-def a_keys_quota_counts_pooled_ones():
-    with Daemon(settings={"sandboxes": {"queue_timeout_ms": 300}}) as d:
-        configure(d, {**SHELL, "size": 4})
-        full(d, "sh")
-        d.key = d.new_key(sandboxes_max=1)["key"]
-        first = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 100", "detach": True}, 202)["id"]
-        until(lambda: d.get("/v1/executions?status=running")["executions"], 20, "the first")
-        d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "echo 2"})
-        d.delete(f"/v1/executions/{first}", 202)
-        until(lambda: d.get(f"/v1/executions/{first}")["status"] == "cancelled", 20, "its end")
-        same(d.exec("sh", "echo 3")["stdout"], "3\n", "when there is room again")
-
-
-@test
-def a_key_that_waits_for_itself_does_not_stop_the_filling():
-    with Daemon() as d:
-        configure(d, {**PYTHON, "size": 2})
-        full(d)
-        key = d.new_key(sandboxes_max=1)["key"]
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 60000}}, unix=True)
-        for _ in range(2):
-            d.post("/v1/exec", {"runtime": "sh", "code": "sleep 100", "detach": True}, 202, key=key)
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 20, "one that waits")
-        for _ in range(2):
-            d.exec("python3", "pass", unix=True)
-        until(lambda: next(p for p in d.get("/v1/pools", unix=True)["pools"])["available"] == 2, 20, "a pool that fills while a key waits for itself")
-        same(d.get("/v1/health", unix=True)["sandboxes"]["waiting"], 1, "it still waits")
+def a_key_that_waits_for_itself_does_not_stop_the_filling(d):
+    configure(d, {**PYTHON, "size": 2})
+    full(d)
+    key = d.new_key(sandboxes_max=1)["key"]
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 60000}}, unix=True)
+    for _ in range(2):
+        d.post("/v1/exec", {"runtime": "sh", "code": "sleep 100", "detach": True}, 202, key=key)
+    until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 1, 20, "one that waits")
+    for _ in range(2):
+        d.exec("python3", "pass", unix=True)
+    until(lambda: next(p for p in d.get("/v1/pools", unix=True)["pools"])["available"] == 2, 20, "a pool that fills while a key waits for itself")
+    same(d.get("/v1/health", unix=True)["sandboxes"]["waiting"], 1, "it still waits")
 
 
 # Misfortune.
 
 
 @test
-def a_waiting_interpreter_that_is_killed_costs_only_that_member():
-    with Daemon() as d:
-        configure(d, {**PYTHON, "size": 3}, SHELL)
-        full(d)
-        full(d, "sh")
-        for pid in waiting_pids(d):
-            with contextlib.suppress(ProcessLookupError):  # a pool may have replaced it meanwhile
-                os.kill(pid, signal.SIGKILL)
-        for runtime, code in (("python3", "print('hi')"), ("sh", "echo hi")):
-            until(lambda runtime=runtime: look(d, runtime)["available"] == 0 or full(d, runtime), 20, "its notice")
-            same(d.exec(runtime, code)["stdout"], "hi\n", "output")
-            full(d, runtime)
-            pooled(d, runtime, code)
-        killed = members(d)
-        for init in killed:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(init, signal.SIGKILL)
-        until(lambda: not set(killed) & set(members(d)), 20, "the end of the dead")
-        time.sleep(0.1)  # until the server knows
-        full(d)
-        pooled(d, "python3", "print('hi')")
+def a_waiting_interpreter_that_is_killed_costs_only_that_member(d):
+    configure(d, {**PYTHON, "size": 3}, SHELL)
+    full(d)
+    full(d, "sh")
+    for pid in waiting_pids(d):
+        with contextlib.suppress(ProcessLookupError):  # a pool may have replaced it meanwhile
+            os.kill(pid, signal.SIGKILL)
+    for runtime, code in (("python3", "print('hi')"), ("sh", "echo hi")):
+        until(lambda runtime=runtime: look(d, runtime)["available"] == 0 or full(d, runtime), 20, "its notice")
+        same(d.exec(runtime, code)["stdout"], "hi\n", "output")
+        full(d, runtime)
+        pooled(d, runtime, code)
+    killed = members(d)
+    for init in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(init, signal.SIGKILL)
+    until(lambda: not set(killed) & set(members(d)), 20, "the end of the dead")
+    time.sleep(0.1)  # until the server knows
+    full(d)
+    pooled(d, "python3", "print('hi')")
 
 
 def descriptors(d):
@@ -603,83 +582,79 @@ def asked(d, request):
 
 
 @test(timeout=90)
-def code_that_a_dead_interpreter_has_not_read_is_run_elsewhere():
+def code_that_a_dead_interpreter_has_not_read_is_run_elsewhere(d):
     """The waiting interpreters are stopped, so they do not read the code that they are sent; then their sandboxes die, or they alone."""
     cases = (("python3", "import sys; print(open('a').read(), open('b/c').read(), *sys.argv[1:], sys.stdin.read())"),
              ("sh", "printf '%s %s %s %s\\n' $(cat a) $(cat b/c) $1 $(cat)"))  # fmt: skip
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        for runtime, code in cases:
-            for which in ("sandboxes", "interpreters"):
-                full(d)
-                full(d, "sh")
-                inits, waiting = list(members(d)), waiting_pids(d)
-                send_all(waiting, signal.SIGSTOP)
-                thread, answers = asked(d, {"runtime": runtime, "code": code, "args": ["x"], "stdin": "in", "files": {"a": "1", "b/c": "2"}})
-                send_all(inits if which == "sandboxes" else waiting, signal.SIGKILL)
-                thread.join()
-                r = answers[0].json()
-                same((answers[0].status, r.get("status"), r.get("stdout"), r.get("exit_code")), (200, "exited", "1 2 x in\n", 0), f"{runtime}, dead {which}", answers[0])
-                ensure(r["duration_ms"] * os.cpu_count() >= r["usage"]["cpu_ms"], "duration and CPU time", r)
-                row = until(lambda r=r: next((e for e in d.get("/v1/executions")["executions"] if e["id"] == r["id"] and e["status"] != "running"), None), 20, "its row")
-                same((row["status"], row["sandbox"]), ("exited", r["sandbox"]), "its row in the log")
-
-
-@test(timeout=60)
-def a_command_that_a_dead_spare_sandbox_has_not_read_is_run_elsewhere():
-    with Daemon(settings={"sandboxes": {"spare": 1}, "pools": []}) as d:
-        for _ in range(2):
-            until(lambda: any(p["available"] for p in d.get("/v1/pools")["pools"]), 20, "a spare sandbox")
-            inits = list(members(d))
-            send_all(inits, signal.SIGSTOP)
-            thread, answers = asked(d, {"command": ["echo", "hi"]})
-            send_all(inits, signal.SIGKILL)
-            thread.join()
-            same((answers[0].status, answers[0].json().get("stdout")), (200, "hi\n"), "answer", answers[0])
-
-
-@test(timeout=60)
-def code_that_has_begun_is_not_run_again():
-    with Daemon(settings={"sandboxes": {"spare": 1}}) as d:
-        configure(d, PYTHON, SHELL)
-        for runtime, code in (("python3", "import time; print('begun', flush=True); time.sleep(60)"), ("sh", "echo begun; sleep 60"), ("bash", "echo begun; sleep 60")):
+    configure(d, PYTHON, SHELL)
+    for runtime, code in cases:
+        for which in ("sandboxes", "interpreters"):
             full(d)
             full(d, "sh")
-            with d.events("POST", "/v1/exec", {"runtime": runtime, "code": code}) as events:
-                events.read_until("begun")
-                send_all(members(d), signal.SIGKILL)
-                end = events.wait("exit")
-            same((end["status"], end["exit_code"], end["stdout_bytes"]), ("signaled", 137, 6), f"the end of {runtime}", end)
+            inits, waiting = list(members(d)), waiting_pids(d)
+            send_all(waiting, signal.SIGSTOP)
+            thread, answers = asked(d, {"runtime": runtime, "code": code, "args": ["x"], "stdin": "in", "files": {"a": "1", "b/c": "2"}})
+            send_all(inits if which == "sandboxes" else waiting, signal.SIGKILL)
+            thread.join()
+            r = answers[0].json()
+            same((answers[0].status, r.get("status"), r.get("stdout"), r.get("exit_code")), (200, "exited", "1 2 x in\n", 0), f"{runtime}, dead {which}", answers[0])
+            ensure(r["duration_ms"] * os.cpu_count() >= r["usage"]["cpu_ms"], "duration and CPU time", r)
+            row = until(lambda r=r: next((e for e in d.get("/v1/executions")["executions"] if e["id"] == r["id"] and e["status"] != "running"), None), 20, "its row")
+            same((row["status"], row["sandbox"]), ("exited", r["sandbox"]), "its row in the log")
+
+
+@test(timeout=60, settings={"sandboxes": {"spare": 1}, "pools": []})
+def a_command_that_a_dead_spare_sandbox_has_not_read_is_run_elsewhere(d):
+    for _ in range(2):
+        until(lambda: any(p["available"] for p in d.get("/v1/pools")["pools"]), 20, "a spare sandbox")
+        inits = list(members(d))
+        send_all(inits, signal.SIGSTOP)
+        thread, answers = asked(d, {"command": ["echo", "hi"]})
+        send_all(inits, signal.SIGKILL)
+        thread.join()
+        same((answers[0].status, answers[0].json().get("stdout")), (200, "hi\n"), "answer", answers[0])
+
+
+@test(timeout=60, settings={"sandboxes": {"spare": 1}})
+def code_that_has_begun_is_not_run_again(d):
+    configure(d, PYTHON, SHELL)
+    for runtime, code in (("python3", "import time; print('begun', flush=True); time.sleep(60)"), ("sh", "echo begun; sleep 60"), ("bash", "echo begun; sleep 60")):
+        full(d)
+        full(d, "sh")
+        with d.events("POST", "/v1/exec", {"runtime": runtime, "code": code}) as events:
+            events.read_until("begun")
+            send_all(members(d), signal.SIGKILL)
+            end = events.wait("exit")
+        same((end["status"], end["exit_code"], end["stdout_bytes"]), ("signaled", 137, 6), f"the end of {runtime}", end)
 
 
 @test
-def a_member_that_died_is_not_handed_out():
+def a_member_that_died_is_not_handed_out(d):
     """The server knows of the death before it has the last counters, which the keeper is slow to tell."""
-    with Daemon() as d:
-        configure(d, PYTHON)
+    configure(d, PYTHON)
+    full(d)
+    d.exec("python3", "pass")
+    full(d)
+    n = descriptors(d) if is_root() else 0
+    for _ in range(3):
         full(d)
-        d.exec("python3", "pass")
-        full(d)
-        n = descriptors(d) if is_root() else 0
-        for _ in range(3):
-            full(d)
-            results = []
-            thread = threading.Thread(target=lambda: results.append(d.request("POST", "/v1/exec", {"runtime": "python3", "code": "print('hi')"})))
-            os.kill(d.process.pid, signal.SIGSTOP)
-            try:
-                killed = list(members(d))
-                for init in killed:
-                    os.kill(init, signal.SIGKILL)
-                until(lambda killed=killed: all(is_dead(pid) for pid in killed), 20, "the deaths")
-                thread.start()
-                time.sleep(0.1)
-            finally:
-                os.kill(d.process.pid, signal.SIGCONT)
-            thread.join()
-            same((results[0].status, results[0].json().get("stdout")), (200, "hi\n"), "answer", results[0])
-        full(d)
-        if is_root():
-            until(lambda: descriptors(d) <= n, 20, "as few descriptors as before")
+        results = []
+        thread = threading.Thread(target=lambda: results.append(d.request("POST", "/v1/exec", {"runtime": "python3", "code": "print('hi')"})))
+        os.kill(d.process.pid, signal.SIGSTOP)
+        try:
+            killed = list(members(d))
+            for init in killed:
+                os.kill(init, signal.SIGKILL)
+            until(lambda killed=killed: all(is_dead(pid) for pid in killed), 20, "the deaths")
+            thread.start()
+            time.sleep(0.1)
+        finally:
+            os.kill(d.process.pid, signal.SIGCONT)
+        thread.join()
+        same((results[0].status, results[0].json().get("stdout")), (200, "hi\n"), "answer", results[0])
+    full(d)
+    if is_root():
+        until(lambda: descriptors(d) <= n, 20, "as few descriptors as before")
 
 
 def children(pid):
@@ -740,58 +715,56 @@ def stopping_with_full_pools_leaves_nothing():
     d.stop()
 
 
-@test(users=["root"], timeout=60)
-def descriptors_of_the_server_stay_flat():
-    with Daemon(settings={"sandboxes": {"queue_timeout_ms": 2000}}) as d:
-        configure(d, PYTHON, SHELL)
-        full(d)
-        full(d, "sh")
-        d.exec("python3", "pass")
-        full(d)
-        kinds = [
-            lambda: d.exec("python3", "print(1)"),
-            lambda: d.exec("sh", "echo 1"),
-            lambda: d.exec("python3", "1/0"),
-            lambda: d.exec("sh", "kill -9 $$"),
-            lambda: d.exec("python3", "print(1)", limits={"open_files": 99}),
-            lambda: d.exec("python3", "print(1)", files={"a": "b"}),
-            lambda: d.request("POST", "/v1/exec", {"runtime": "python3", "code": "x", "files": {"/proc/x": ""}}),
-            lambda: d.post("/v1/exec", {"runtime": "sh", "code": "exit 1", "detach": True}, 202),
-            lambda: d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 9"}).close(),
-            lambda: [os.kill(pid, signal.SIGKILL) for pid in waiting_pids(d)[:1]],
-        ]
-        before = descriptors(d)
-        for i in range(300):
-            with contextlib.suppress(ProcessLookupError):
-                kinds[i % len(kinds)]()
-        full(d)
-        full(d, "sh")
-        until(lambda: descriptors(d) <= before, 20, f"at most {before} descriptors")
+@test(users=["root"], timeout=60, settings={"sandboxes": {"queue_timeout_ms": 2000}})
+def descriptors_of_the_server_stay_flat(d):
+    configure(d, PYTHON, SHELL)
+    full(d)
+    full(d, "sh")
+    d.exec("python3", "pass")
+    full(d)
+    kinds = [
+        lambda: d.exec("python3", "print(1)"),
+        lambda: d.exec("sh", "echo 1"),
+        lambda: d.exec("python3", "1/0"),
+        lambda: d.exec("sh", "kill -9 $$"),
+        lambda: d.exec("python3", "print(1)", limits={"open_files": 99}),
+        lambda: d.exec("python3", "print(1)", files={"a": "b"}),
+        lambda: d.request("POST", "/v1/exec", {"runtime": "python3", "code": "x", "files": {"/proc/x": ""}}),
+        lambda: d.post("/v1/exec", {"runtime": "sh", "code": "exit 1", "detach": True}, 202),
+        lambda: d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 9"}).close(),
+        lambda: [os.kill(pid, signal.SIGKILL) for pid in waiting_pids(d)[:1]],
+    ]
+    before = descriptors(d)
+    for i in range(300):
+        with contextlib.suppress(ProcessLookupError):
+            kinds[i % len(kinds)]()
+    full(d)
+    full(d, "sh")
+    until(lambda: descriptors(d) <= before, 20, f"at most {before} descriptors")
 
 
 @test
-def no_code_may_say_where_its_arguments_are():
+def no_code_may_say_where_its_arguments_are(d):
     """With PR_SET_MM_MAP, code could make /proc/PID/cmdline endless for those who read it from outside."""
     code = ("import ctypes, os, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n"
             "m = ctypes.create_string_buffer(struct.pack('=12QII', *[0] * 12, 0, 0xffffffff))\n"
             "number = {'x86_64': 157, 'aarch64': 167}[os.uname().machine]\n"
             "print(libc.syscall(number, 35, 14, m, len(m.raw) - 1, 0), ctypes.get_errno())")  # fmt: skip
     refused = "-1 1\n"
-    with Daemon() as d:
-        configure(d, PYTHON, SHELL)
-        full(d)
-        same(pooled(d, "python3", code)["stdout"], refused, "restored")
-        same(d.exec("python3", code, limits={"processes": 9})["stdout"], refused, "restored on demand")
-        same(d.exec("python3", code, env={"PYTHONUTF8": "1"})["stdout"], refused, "started plainly")
-        full(d, "sh")
-        same(pooled(d, "sh", "exec python3 -c \"$CODE\"", env={"CODE": code})["stdout"], refused, "by a shell that waited")
-        full(d, "sh")
-        r = pooled(d, "sh", "tr -d '\\0' < /proc/$$/environ; echo; tr '\\0' ' ' < /proc/$$/cmdline; echo $A", env={"A": "given"})
-        same(r["stdout"], "\nsh given\n", "what /proc shows of a shell that waited", r)
-        s = d.sandbox()
-        same(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code})["stdout"], refused, "in a sandbox that stays")
-        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
-        same(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})["stdout"], refused, "in a context")
+    configure(d, PYTHON, SHELL)
+    full(d)
+    same(pooled(d, "python3", code)["stdout"], refused, "restored")
+    same(d.exec("python3", code, limits={"processes": 9})["stdout"], refused, "restored on demand")
+    same(d.exec("python3", code, env={"PYTHONUTF8": "1"})["stdout"], refused, "started plainly")
+    full(d, "sh")
+    same(pooled(d, "sh", "exec python3 -c \"$CODE\"", env={"CODE": code})["stdout"], refused, "by a shell that waited")
+    full(d, "sh")
+    r = pooled(d, "sh", "tr -d '\\0' < /proc/$$/environ; echo; tr '\\0' ' ' < /proc/$$/cmdline; echo $A", env={"A": "given"})
+    same(r["stdout"], "\nsh given\n", "what /proc shows of a shell that waited", r)
+    s = d.sandbox()
+    same(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code})["stdout"], refused, "in a sandbox that stays")
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    same(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})["stdout"], refused, "in a context")
 
 
 # What warm interpreters say to init when they end (src/sys/ending.h), said by the code instead.
@@ -805,33 +778,30 @@ def say(code, pid=os.getpid(), count=1):
 """
 
 
-@test(users=["root"])  # whose sandboxes are counted: only these are believed
-def code_that_lies_about_its_end_is_ended():
-    with Daemon(settings={"pools": [PYTHON]}) as d:
-        begun = time.monotonic()
-        r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
-        same((r["status"], r["exit_code"]), ("exited", 7), "what it said")
-        support.within(time.monotonic() - begun, 10, "the answer")
-        until(lambda: len(members(d)) == PYTHON["size"], 20, "nothing but the pool's members")
+@test(users=["root"], settings={"pools": [PYTHON]})  # whose sandboxes are counted: only these are believed
+def code_that_lies_about_its_end_is_ended(d):
+    begun = time.monotonic()
+    r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
+    same((r["status"], r["exit_code"]), ("exited", 7), "what it said")
+    support.within(time.monotonic() - begun, 10, "the answer")
+    until(lambda: len(members(d)) == PYTHON["size"], 20, "nothing but the pool's members")
 
 
-@test
-def nobody_speaks_for_an_interpreter_that_cannot_announce_its_end():
-    with Daemon(settings={"pools": [PYTHON, SHELL]}) as d:
-        code = SAY_THE_END + "say(7, os.getppid()); say(7, 2); say(7); print('on')"
-        r = fresh(d, "python3", code)
-        same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "in a fresh one")
-        # A flood of them: init goes on serving, and no more than the kernel's limit waits.
-        r = pooled(d, "python3", SAY_THE_END + "say(7, 99999, 100000); print('on')")
-        same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "after a flood")
+@test(settings={"pools": [PYTHON, SHELL]})
+def nobody_speaks_for_an_interpreter_that_cannot_announce_its_end(d):
+    code = SAY_THE_END + "say(7, os.getppid()); say(7, 2); say(7); print('on')"
+    r = fresh(d, "python3", code)
+    same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "in a fresh one")
+    # A flood of them: init goes on serving, and no more than the kernel's limit waits.
+    r = pooled(d, "python3", SAY_THE_END + "say(7, 99999, 100000); print('on')")
+    same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "after a flood")
 
 
-@test
-def what_is_left_behind_is_ended_before_the_answer():
-    with Daemon(settings={"pools": [PYTHON]}) as d:
-        r = pooled(d, "python3", "import os, time\nif os.fork() == 0:\n    time.sleep(0.05); open('late', 'w'); time.sleep(60)\nprint(1)")
-        same((r["exit_code"], r["stdout"], r["files"]), (0, "1\n", []), "a child")
-        r = pooled(d, "python3", "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()")
-        same((r["exit_code"], r["stdout"]), (0, "late\n"), "a thread")
-        r = pooled(d, "python3", "import ctypes\nctypes.CDLL(None).printf(b'by C\\n')")
-        same((r["exit_code"], r["stdout"]), (0, "by C\n"), "C")
+@test(settings={"pools": [PYTHON]})
+def what_is_left_behind_is_ended_before_the_answer(d):
+    r = pooled(d, "python3", "import os, time\nif os.fork() == 0:\n    time.sleep(0.05); open('late', 'w'); time.sleep(60)\nprint(1)")
+    same((r["exit_code"], r["stdout"], r["files"]), (0, "1\n", []), "a child")
+    r = pooled(d, "python3", "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()")
+    same((r["exit_code"], r["stdout"]), (0, "late\n"), "a thread")
+    r = pooled(d, "python3", "import ctypes\nctypes.CDLL(None).printf(b'by C\\n')")
+    same((r["exit_code"], r["stdout"]), (0, "by C\n"), "C")

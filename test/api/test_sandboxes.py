@@ -19,150 +19,138 @@ FIELDS = {
 
 
 @test
-def a_sandbox_from_its_making_to_its_end():
-    with Daemon() as d:
-        sandbox = d.post("/v1/sandboxes", {"metadata": {"who": "me"}, "limits": {"disk_inodes": 500, "open_files": 99}}, 201)
-        same(set(sandbox), FIELDS, "fields")
-        ensure(re.fullmatch(r"sbx_[a-z2-7]{20}", sandbox["id"]), f"id is {sandbox['id']}")
-        same((sandbox["state"], sandbox["image"], sandbox["scope"], sandbox["workspace"]), ("running", "host", None, "none"), "sandbox")
-        same((sandbox["limits"]["disk_inodes"], sandbox["limits"]["open_files"], sandbox["limits"]["cpus"]), (500, 99, 1.0), "limits")
-        same(sandbox["network"]["tier"], "restricted", "tier")
-        id_ = sandbox["id"]
-        got = d.get(f"/v1/sandboxes/{id_}")
-        if is_root():
-            same(set(got["usage"]), {"cpu_ms", "memory_bytes", "memory_peak_bytes", "processes"}, "fields of usage")
-            ensure(all(v is not None for v in got["usage"].values()), f"usage is {got['usage']}")
-        same([s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], [id_], "the list")
-        d.exec("sh", "echo one > file; echo $$ > /tmp/pid", id_)
-        r = d.exec("sh", "cat file; ls /tmp", id_)
-        same((r["stdout"], r["sandbox"]), ("one\npid\n", id_), "the next execution")
-        same(d.get(f"/v1/sandboxes/{id_}")["executions"], 2, "executions")
-        d.delete(f"/v1/sandboxes/{id_}")
-        for method, rest in (("GET", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/keepalive")):
-            d.refused("not_found", method, f"/v1/sandboxes/{id_}{rest}", {} if method == "POST" else None, id_)
-        d.refused("not_found", "POST", f"/v1/sandboxes/{id_}/exec", {"runtime": "sh", "code": "x"}, id_)
-        same(d.get("/v1/sandboxes"), {"sandboxes": []}, "the list")
+def a_sandbox_from_its_making_to_its_end(d):
+    sandbox = d.post("/v1/sandboxes", {"metadata": {"who": "me"}, "limits": {"disk_inodes": 500, "open_files": 99}}, 201)
+    same(set(sandbox), FIELDS, "fields")
+    ensure(re.fullmatch(r"sbx_[a-z2-7]{20}", sandbox["id"]), f"id is {sandbox['id']}")
+    same((sandbox["state"], sandbox["image"], sandbox["scope"], sandbox["workspace"]), ("running", "host", None, "none"), "sandbox")
+    same((sandbox["limits"]["disk_inodes"], sandbox["limits"]["open_files"], sandbox["limits"]["cpus"]), (500, 99, 1.0), "limits")
+    same(sandbox["network"]["tier"], "restricted", "tier")
+    id_ = sandbox["id"]
+    got = d.get(f"/v1/sandboxes/{id_}")
+    if is_root():
+        same(set(got["usage"]), {"cpu_ms", "memory_bytes", "memory_peak_bytes", "processes"}, "fields of usage")
+        ensure(all(v is not None for v in got["usage"].values()), f"usage is {got['usage']}")
+    same([s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], [id_], "the list")
+    d.exec("sh", "echo one > file; echo $$ > /tmp/pid", id_)
+    r = d.exec("sh", "cat file; ls /tmp", id_)
+    same((r["stdout"], r["sandbox"]), ("one\npid\n", id_), "the next execution")
+    same(d.get(f"/v1/sandboxes/{id_}")["executions"], 2, "executions")
+    d.delete(f"/v1/sandboxes/{id_}")
+    for method, rest in (("GET", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/keepalive")):
+        d.refused("not_found", method, f"/v1/sandboxes/{id_}{rest}", {} if method == "POST" else None, id_)
+    d.refused("not_found", "POST", f"/v1/sandboxes/{id_}/exec", {"runtime": "sh", "code": "x"}, id_)
+    same(d.get("/v1/sandboxes"), {"sandboxes": []}, "the list")
 
 
 @test
-def bad_sandboxes_are_refused():
-    with Daemon() as d:
-        for body, parts in (({"colour": 1}, ["unknown field", "colour"]), ({"ttl_ms": 0}, ["ttl_ms"]), ({"ttl_ms": "1h"}, ["ttl_ms"]),
-                            ({"idle_timeout_ms": -1}, ["idle_timeout_ms"]), ({"metadata": {"a": 1}}, ["metadata.a"]),
-                            ({"metadata": []}, ["metadata"]), ({"limits": {"memory_bytes": "1G"}}, ["limits.memory_bytes"]),
-                            ({"limits": {"speed": 1}}, ["speed"]), ({"image": 7}, ["image"]), ({"workspace": "yes"}, ["workspace"]),
-                            ({"session": "s"}, ["session"]), ({"runtime": "sh"}, ["runtime"])):  # fmt: skip
-            d.refused("invalid_request", "POST", "/v1/sandboxes", body, parts)
-        for id_ in ("sbx_aaaaaaaaaaaaaaaaaaaa", "x", "..", "%2e%2e", "sbx_" + "a" * 300, "%00", "%ff"):
-            a = d.request("GET", f"/v1/sandboxes/{id_}")
-            ensure(a.status in (404, 400), "no such sandbox", a)
-        d.refused("invalid_request", "GET", "/v1/sandboxes?colour=red", None, "colour")
-        same(d.get("/v1/sandboxes"), {"sandboxes": []}, "the list")
+def bad_sandboxes_are_refused(d):
+    for body, parts in (({"colour": 1}, ["unknown field", "colour"]), ({"ttl_ms": 0}, ["ttl_ms"]), ({"ttl_ms": "1h"}, ["ttl_ms"]),
+                        ({"idle_timeout_ms": -1}, ["idle_timeout_ms"]), ({"metadata": {"a": 1}}, ["metadata.a"]),
+                        ({"metadata": []}, ["metadata"]), ({"limits": {"memory_bytes": "1G"}}, ["limits.memory_bytes"]),
+                        ({"limits": {"speed": 1}}, ["speed"]), ({"image": 7}, ["image"]), ({"workspace": "yes"}, ["workspace"]),
+                        ({"session": "s"}, ["session"]), ({"runtime": "sh"}, ["runtime"])):  # fmt: skip
+        d.refused("invalid_request", "POST", "/v1/sandboxes", body, parts)
+    for id_ in ("sbx_aaaaaaaaaaaaaaaaaaaa", "x", "..", "%2e%2e", "sbx_" + "a" * 300, "%00", "%ff"):
+        a = d.request("GET", f"/v1/sandboxes/{id_}")
+        ensure(a.status in (404, 400), "no such sandbox", a)
+    d.refused("invalid_request", "GET", "/v1/sandboxes?colour=red", None, "colour")
+    same(d.get("/v1/sandboxes"), {"sandboxes": []}, "the list")
 
 
 @test
-def found_by_state_and_metadata():
-    with Daemon() as d:
-        a = d.sandbox(metadata={"team": "red", "n": "1"})
-        b = d.sandbox(metadata={"team": "red", "n": "2"})
-        c = d.sandbox(metadata={"team": "blue und grün"})
+def found_by_state_and_metadata(d):
+    a = d.sandbox(metadata={"team": "red", "n": "1"})
+    b = d.sandbox(metadata={"team": "red", "n": "2"})
+    c = d.sandbox(metadata={"team": "blue und grün"})
 
-        def found(query):
-            return [s["id"] for s in d.get("/v1/sandboxes" + query)["sandboxes"]]
+    def found(query):
+        return [s["id"] for s in d.get("/v1/sandboxes" + query)["sandboxes"]]
 
-        same(found("?metadata.team=red"), [a, b], "red")
-        same(found("?metadata.team=red&metadata.n=2"), [b], "red 2")
-        same(found("?metadata.team=blue%20und%20gr%C3%BCn"), [c], "blue")
-        same(found("?metadata.none=x"), [], "none")
-        same(found("?state=running"), [a, b, c], "running")
-        same(found("?state=paused"), [], "paused")
-
-
-@test
-def several_at_once_do_not_hurt_each_other():
-    with Daemon() as d:
-        s = d.sandbox()
-        results = {}
-
-        def run(name, code, **fields):
-            results[name] = d.exec("sh", code, s, **fields)
-
-        jobs = [
-            ("late", "sleep 60", {"timeout_ms": 300}),
-            ("crash", "kill -SEGV $$", {}),
-            ("killer", "sleep 0.2; kill -9 -1; echo survived", {}),
-            ("long", "sleep 1.5; echo long", {}),
-            ("loud", "yes | head -c 5000000", {}),
-            *((f"n{i}", f"sleep 0.2; echo n{i}; cat", {"stdin": f"in{i}"}) for i in range(4)),
-        ]
-        threads = [threading.Thread(target=run, args=(n, c), kwargs=k) for n, c, k in jobs if n != "killer"]
-        [t.start() for t in threads]
-        [t.join() for t in threads]
-        same((results["late"]["status"], results["crash"]["signal"]), ("timeout", 11), "those that fail")
-        same((results["long"]["status"], results["long"]["stdout"]), ("exited", "long\n"), "the long one")
-        same(results["loud"]["stdout_bytes"], 5000000, "the loud one")
-        for i in range(4):
-            same(results[f"n{i}"]["stdout"], f"n{i}\nin{i}", "a short one")
-        same(d.get(f"/v1/sandboxes/{s}")["state"], "running", "state")
+    same(found("?metadata.team=red"), [a, b], "red")
+    same(found("?metadata.team=red&metadata.n=2"), [b], "red 2")
+    same(found("?metadata.team=blue%20und%20gr%C3%BCn"), [c], "blue")
+    same(found("?metadata.none=x"), [], "none")
+    same(found("?state=running"), [a, b, c], "running")
+    same(found("?state=paused"), [], "paused")
 
 
 @test
-def what_an_execution_leaves_running_ends_with_it():
-    with Daemon() as d:
-        s = d.sandbox()
-        seconds = support.nonce_seconds()
-        r = d.exec("sh", f"setsid sleep {seconds} >/dev/null 2>&1 & echo started", s)
-        same(r["stdout"], "started\n", "stdout")
-        support.gone(seconds)
+def several_at_once_do_not_hurt_each_other(d, s):
+    results = {}
+
+    def run(name, code, **fields):
+        results[name] = d.exec("sh", code, s, **fields)
+
+    jobs = [
+        ("late", "sleep 60", {"timeout_ms": 300}),
+        ("crash", "kill -SEGV $$", {}),
+        ("killer", "sleep 0.2; kill -9 -1; echo survived", {}),
+        ("long", "sleep 1.5; echo long", {}),
+        ("loud", "yes | head -c 5000000", {}),
+        *((f"n{i}", f"sleep 0.2; echo n{i}; cat", {"stdin": f"in{i}"}) for i in range(4)),
+    ]
+    threads = [threading.Thread(target=run, args=(n, c), kwargs=k) for n, c, k in jobs if n != "killer"]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    same((results["late"]["status"], results["crash"]["signal"]), ("timeout", 11), "those that fail")
+    same((results["long"]["status"], results["long"]["stdout"]), ("exited", "long\n"), "the long one")
+    same(results["loud"]["stdout_bytes"], 5000000, "the loud one")
+    for i in range(4):
+        same(results[f"n{i}"]["stdout"], f"n{i}\nin{i}", "a short one")
+    same(d.get(f"/v1/sandboxes/{s}")["state"], "running", "state")
+
+
+@test
+def what_an_execution_leaves_running_ends_with_it(d, s):
+    seconds = support.nonce_seconds()
+    r = d.exec("sh", f"setsid sleep {seconds} >/dev/null 2>&1 & echo started", s)
+    same(r["stdout"], "started\n", "stdout")
+    support.gone(seconds)
 
 
 # Pause and resume.
 
 
 @test(users=["root"])
-def paused_stands_still_and_its_deadline_too():
-    with Daemon() as d:
-        s = d.sandbox()
-        with d.events("POST", f"/v1/sandboxes/{s}/exec",
-                      {"runtime": "python3", "code": "import time\nprint('on', flush=True)\nx=0\nt=time.process_time()\nwhile time.process_time()-t < 0.1: x+=1\nprint('off')",
-                       "timeout_ms": 8000}) as e:  # fmt: skip
-            e.read_until("on\n")
-            p = d.post(f"/v1/sandboxes/{s}/pause")
-            same(p["state"], "paused", "state")
-            same(d.post(f"/v1/sandboxes/{s}/pause")["state"], "paused", "paused twice")
-            same([x["id"] for x in d.get("/v1/sandboxes?state=paused")["sandboxes"]], [s], "the paused ones")
-            before = d.get(f"/v1/sandboxes/{s}")["usage"]["cpu_ms"]
-            time.sleep(1.5)
-            after = d.get(f"/v1/sandboxes/{s}")["usage"]["cpu_ms"]
-            ensure(after - before < 20, f"while paused it used {after - before} ms of CPU time")
-            d.refused("invalid_request", "GET", d.file(s, "/etc/hostname"), None, "paused")
-            time.sleep(7)  # with what is left to run, more than its timeout
-            same(d.post(f"/v1/sandboxes/{s}/resume")["state"], "running", "state")
-            same(d.post(f"/v1/sandboxes/{s}/resume")["state"], "running", "resumed twice")
-            rest, end = e.text()
-            same((end["status"], rest), ("exited", "off\n"), "its end")
-        d.post(f"/v1/sandboxes/{s}/pause")
-        d.delete(f"/v1/sandboxes/{s}")
-        d.refused("not_found", "GET", f"/v1/sandboxes/{s}")
+def paused_stands_still_and_its_deadline_too(d, s):
+    with d.events("POST", f"/v1/sandboxes/{s}/exec",
+                  {"runtime": "python3", "code": "import time\nprint('on', flush=True)\nx=0\nt=time.process_time()\nwhile time.process_time()-t < 0.1: x+=1\nprint('off')",
+                   "timeout_ms": 8000}) as e:  # fmt: skip
+        e.read_until("on\n")
+        p = d.post(f"/v1/sandboxes/{s}/pause")
+        same(p["state"], "paused", "state")
+        same(d.post(f"/v1/sandboxes/{s}/pause")["state"], "paused", "paused twice")
+        same([x["id"] for x in d.get("/v1/sandboxes?state=paused")["sandboxes"]], [s], "the paused ones")
+        before = d.get(f"/v1/sandboxes/{s}")["usage"]["cpu_ms"]
+        time.sleep(1.5)
+        after = d.get(f"/v1/sandboxes/{s}")["usage"]["cpu_ms"]
+        ensure(after - before < 20, f"while paused it used {after - before} ms of CPU time")
+        d.refused("invalid_request", "GET", d.file(s, "/etc/hostname"), None, "paused")
+        time.sleep(7)  # with what is left to run, more than its timeout
+        same(d.post(f"/v1/sandboxes/{s}/resume")["state"], "running", "state")
+        same(d.post(f"/v1/sandboxes/{s}/resume")["state"], "running", "resumed twice")
+        rest, end = e.text()
+        same((end["status"], rest), ("exited", "off\n"), "its end")
+    d.post(f"/v1/sandboxes/{s}/pause")
+    d.delete(f"/v1/sandboxes/{s}")
+    d.refused("not_found", "GET", f"/v1/sandboxes/{s}")
 
 
 @test(users=["user"])
-def pausing_without_control_groups_is_refused():
-    with Daemon() as d:
-        s = d.sandbox()
-        d.refused("isolation_unavailable", "POST", f"/v1/sandboxes/{s}/pause", None)
-        same(d.exec("sh", "echo x", s)["stdout"], "x\n", "the sandbox afterwards")
+def pausing_without_control_groups_is_refused(d, s):
+    d.refused("isolation_unavailable", "POST", f"/v1/sandboxes/{s}/pause", None)
+    same(d.exec("sh", "echo x", s)["stdout"], "x\n", "the sandbox afterwards")
 
 
 @test(users=["user"])
-def limits_that_cannot_be_had_are_refused():
-    with Daemon() as d:
-        for limit, value in (("memory_bytes", 64 << 20), ("cpu_time_ms", 100), ("cpus", 0.5)):
-            d.refused("isolation_unavailable", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "limits": {limit: value}}, "cgroup")
-            d.refused("isolation_unavailable", "POST", "/v1/sandboxes", {"limits": {limit: value}}, "cgroup")
-        s = d.sandbox()
-        d.refused("isolation_unavailable", "POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "x", "limits": {"cpu_time_ms": 100}}, "CPU time")
-        same(len(d.rows()), 0, "executions in the log")
+def limits_that_cannot_be_had_are_refused(d):
+    for limit, value in (("memory_bytes", 64 << 20), ("cpu_time_ms", 100), ("cpus", 0.5)):
+        d.refused("isolation_unavailable", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "limits": {limit: value}}, "cgroup")
+        d.refused("isolation_unavailable", "POST", "/v1/sandboxes", {"limits": {limit: value}}, "cgroup")
+    s = d.sandbox()
+    d.refused("isolation_unavailable", "POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "x", "limits": {"cpu_time_ms": 100}}, "CPU time")
+    same(len(d.rows()), 0, "executions in the log")
 
 
 @test(users=["root"])
@@ -184,150 +172,142 @@ def a_paused_one_that_is_told_to_stop_ends():
 
 
 @test
-def ttl_and_keepalive():
-    with Daemon() as d:
-        kept = d.sandbox(ttl_ms=8000)
-        got = d.post(f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": 60000})
-        same(got["ttl_ms"], 60000, "ttl")
-        endless = d.sandbox(ttl_ms=8000)
-        same(d.post(f"/v1/sandboxes/{endless}/keepalive", {"ttl_ms": None})["expires"], None, "expires")
-        same(d.post(f"/v1/sandboxes/{endless}/keepalive")["state"], "running", "keepalive without a body")
-        d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": -1}, "ttl_ms")
-        d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl": 1}, "ttl")
-        short = d.post("/v1/sandboxes", {"ttl_ms": 8000}, 201)  # when it ends, so would the others have
-        ensure(short["expires"] and short["ttl_ms"] == 8000, f"expires {short['expires']}")
-        until(lambda: d.request("GET", f"/v1/sandboxes/{short['id']}").status == 404, 30, "the end of the short one")
-        same({s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]}, {kept, endless}, "those that are left")
+def ttl_and_keepalive(d):
+    kept = d.sandbox(ttl_ms=8000)
+    got = d.post(f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": 60000})
+    same(got["ttl_ms"], 60000, "ttl")
+    endless = d.sandbox(ttl_ms=8000)
+    same(d.post(f"/v1/sandboxes/{endless}/keepalive", {"ttl_ms": None})["expires"], None, "expires")
+    same(d.post(f"/v1/sandboxes/{endless}/keepalive")["state"], "running", "keepalive without a body")
+    d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": -1}, "ttl_ms")
+    d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl": 1}, "ttl")
+    short = d.post("/v1/sandboxes", {"ttl_ms": 8000}, 201)  # when it ends, so would the others have
+    ensure(short["expires"] and short["ttl_ms"] == 8000, f"expires {short['expires']}")
+    until(lambda: d.request("GET", f"/v1/sandboxes/{short['id']}").status == 404, 30, "the end of the short one")
+    same({s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]}, {kept, endless}, "those that are left")
 
 
 @test
-def a_ttl_ends_what_runs():
-    with Daemon() as d:
-        s = d.sandbox(ttl_ms=6000)
-        a = d.request("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo on; sleep 60"})
-        same((a.status, a.json().get("status"), a.json().get("stdout")), (200, "cancelled", "on\n"), "the execution", a)
+def a_ttl_ends_what_runs(d):
+    s = d.sandbox(ttl_ms=6000)
+    a = d.request("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo on; sleep 60"})
+    same((a.status, a.json().get("status"), a.json().get("stdout")), (200, "cancelled", "on\n"), "the execution", a)
+
+
+@test(settings={"sandboxes": {"cleanup_interval_ms": 50, "idle_timeout_ms": 5000}})
+def idle_ones_are_cleaned_up(d):
+    idle = d.sandbox()
+    own = d.sandbox(idle_timeout_ms=60000)
+    busy = d.sandbox()
+    result = {}
+    t = threading.Thread(target=lambda: result.update(d.exec("sh", "sleep 11; echo done", busy)))
+    t.start()
+    d.exec("sh", "echo kept > file", session="s")
+    until(lambda: d.request("GET", f"/v1/sandboxes/{idle}").status == 404, 20, "the end of the idle one")
+    t.join()
+    same(result["stdout"], "done\n", "one that is busy is not idle")
+    same(d.get(f"/v1/sandboxes/{own}")["idle_timeout_ms"], 60000, "one with a time of its own")
+
+    def stopped():
+        return [s for s in d.get("/v1/sandboxes?state=stopped")["sandboxes"] if s["session"] == "s"]
+
+    until(stopped, 20, "the idle session")
+    same(d.exec("sh", "cat file", session="s")["stdout"], "kept\n", "the session comes back with its files")
+
+
+@test(settings={"sandboxes": {"max": 2}})
+def full_is_429_after_a_while(d):
+    a, b = d.sandbox(), d.sandbox()
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 200}})
+    begun = time.monotonic()
+    refused = d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "x"})
+    ensure(time.monotonic() - begun >= 0.15, "it was not waited for")
+    ensure(int(refused.headers["Retry-After"]) >= 1, "Retry-After", refused)
+    d.refused("over_capacity", "POST", "/v1/sandboxes", {})
+    same(d.exec("sh", "echo in", a)["stdout"], "in\n", "in one that is there")
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 20000}})
+    result = {}
+    t = threading.Thread(target=lambda: result.update(d.exec("sh", "echo at last")))
+    t.start()
+    until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
+    d.delete(f"/v1/sandboxes/{b}")
+    t.join()
+    same(result["stdout"], "at last\n", "the one that waited")
+    # Nobody waits when the queue is short.
+    d.sandbox()
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_max": 0}})
+    begun = time.monotonic()
+    d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "x"})
+    support.within(time.monotonic() - begun, 5, "the refusal")
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 3}})
+    same(d.exec("sh", "echo more")["stdout"], "more\n", "with more room")
+
+
+@test(settings={"sandboxes": {"max": 1, "queue_timeout_ms": 20000}})
+def one_that_waits_and_goes_away_takes_no_room(d):
+    a = d.sandbox()
+    c = d.connection()
+    c.request("POST", "/v1/exec", json.dumps({"runtime": "sh", "code": "echo x"}))
+    until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
+    c.close()
+    until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 0, 20, "its leaving")
+    d.delete(f"/v1/sandboxes/{a}")
+    same(d.exec("sh", "echo y")["stdout"], "y\n", "the next")
 
 
 @test
-def idle_ones_are_cleaned_up():
-    with Daemon({"sandboxes": {"cleanup_interval_ms": 50, "idle_timeout_ms": 5000}}) as d:
-        idle = d.sandbox()
-        own = d.sandbox(idle_timeout_ms=60000)
-        busy = d.sandbox()
-        result = {}
-        t = threading.Thread(target=lambda: result.update(d.exec("sh", "sleep 11; echo done", busy)))
-        t.start()
-        d.exec("sh", "echo kept > file", session="s")
-        until(lambda: d.request("GET", f"/v1/sandboxes/{idle}").status == 404, 20, "the end of the idle one")
-        t.join()
-        same(result["stdout"], "done\n", "one that is busy is not idle")
-        same(d.get(f"/v1/sandboxes/{own}")["idle_timeout_ms"], 60000, "one with a time of its own")
+def keys_take_turns_when_it_is_full(d):
+    flood = d.new_key("flood")["key"]
+    other = d.new_key("other")["key"]
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1, "queue_timeout_ms": 60000}}, unix=True)
+    done, lock = [], threading.Lock()
 
-        def stopped():
-            return [s for s in d.get("/v1/sandboxes?state=stopped")["sandboxes"] if s["session"] == "s"]
+    def run(who, key):
+        d.exec("sh", "sleep 0.1", key=key)
+        with lock:
+            done.append(who)
 
-        until(stopped, 20, "the idle session")
-        same(d.exec("sh", "cat file", session="s")["stdout"], "kept\n", "the session comes back with its files")
-
-
-@test
-def full_is_429_after_a_while():
-    with Daemon({"sandboxes": {"max": 2}}) as d:
-        a, b = d.sandbox(), d.sandbox()
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 200}})
-        begun = time.monotonic()
-        refused = d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "x"})
-        ensure(time.monotonic() - begun >= 0.15, "it was not waited for")
-        ensure(int(refused.headers["Retry-After"]) >= 1, "Retry-After", refused)
-        d.refused("over_capacity", "POST", "/v1/sandboxes", {})
-        same(d.exec("sh", "echo in", a)["stdout"], "in\n", "in one that is there")
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 20000}})
-        result = {}
-        t = threading.Thread(target=lambda: result.update(d.exec("sh", "echo at last")))
-        t.start()
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
-        d.delete(f"/v1/sandboxes/{b}")
-        t.join()
-        same(result["stdout"], "at last\n", "the one that waited")
-        # Nobody waits when the queue is short.
-        d.sandbox()
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_max": 0}})
-        begun = time.monotonic()
-        d.refused("over_capacity", "POST", "/v1/exec", {"runtime": "sh", "code": "x"})
-        support.within(time.monotonic() - begun, 5, "the refusal")
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 3}})
-        same(d.exec("sh", "echo more")["stdout"], "more\n", "with more room")
-
-
-@test
-def one_that_waits_and_goes_away_takes_no_room():
-    with Daemon({"sandboxes": {"max": 1, "queue_timeout_ms": 20000}}) as d:
-        a = d.sandbox()
-        c = d.connection()
-        c.request("POST", "/v1/exec", json.dumps({"runtime": "sh", "code": "echo x"}))
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
-        c.close()
-        until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 0, 20, "its leaving")
-        d.delete(f"/v1/sandboxes/{a}")
-        same(d.exec("sh", "echo y")["stdout"], "y\n", "the next")
-
-
-@test
-def keys_take_turns_when_it_is_full():
-    with Daemon() as d:
-        flood = d.new_key("flood")["key"]
-        other = d.new_key("other")["key"]
-        d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1, "queue_timeout_ms": 60000}}, unix=True)
-        done, lock = [], threading.Lock()
-
-        def run(who, key):
-            d.exec("sh", "sleep 0.1", key=key)
-            with lock:
-                done.append(who)
-
-        first = [threading.Thread(target=run, args=("flood", flood)) for _ in range(16)]
-        [t.start() for t in first]
-        until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] >= 15, 20, "a long queue")
-        second = [threading.Thread(target=run, args=("other", other)) for _ in range(2)]
-        [t.start() for t in second]
-        [t.join() for t in first + second]
-        last = max(i for i, who in enumerate(done) if who == "other")
-        ensure(last <= 10, f"those of the other key came as numbers {[i for i, w in enumerate(done) if w == 'other']} of {len(done)}")
+    first = [threading.Thread(target=run, args=("flood", flood)) for _ in range(16)]
+    [t.start() for t in first]
+    until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] >= 15, 20, "a long queue")
+    second = [threading.Thread(target=run, args=("other", other)) for _ in range(2)]
+    [t.start() for t in second]
+    [t.join() for t in first + second]
+    last = max(i for i, who in enumerate(done) if who == "other")
+    ensure(last <= 10, f"those of the other key came as numbers {[i for i, w in enumerate(done) if w == 'other']} of {len(done)}")
 
 
 # Scopes.
 
 
 @test
-def sessions_agents_and_shared_keep_their_files():
-    with Daemon() as d:
-        for fields in ({"session": "s1"}, {"agent": "a1"}, {"scope": "shared"}, {"scope": "session", "session": "s2", "agent": "a1"}):
-            r = d.exec("sh", "echo $0 > file; pwd", **fields)
-            again = d.exec("sh", "cat file", **fields)
-            same((again["exit_code"], again["sandbox"]), (0, r["sandbox"]), f"{fields}")
-        ids = {s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]}
-        same(len(ids), 4, "sandboxes")
-        same(d.exec("sh", "cat file", session="s3")["exit_code"], 1, "another session")
-        same(d.exec("sh", "cat file", agent="a2")["exit_code"], 1, "another agent")
-        same(d.exec("sh", "cat file", session="s1", scope="execution")["exit_code"], 1, "a fresh one")
-        listed = {s["session"]: s for s in d.get("/v1/sandboxes")["sandboxes"] if s["session"]}
-        same((listed["s1"]["scope"], listed["s1"]["agent"]), ("session", None), "the sandbox of the session")
-        one = listed["s1"]["id"]
-        d.delete(f"/v1/sandboxes/{one}")
-        r = d.exec("sh", "ls", session="s1")
-        same(r["stdout"], "", "after the sandbox was removed")
-        ensure(r["sandbox"] != one, "the same sandbox")
+def sessions_agents_and_shared_keep_their_files(d):
+    for fields in ({"session": "s1"}, {"agent": "a1"}, {"scope": "shared"}, {"scope": "session", "session": "s2", "agent": "a1"}):
+        r = d.exec("sh", "echo $0 > file; pwd", **fields)
+        again = d.exec("sh", "cat file", **fields)
+        same((again["exit_code"], again["sandbox"]), (0, r["sandbox"]), f"{fields}")
+    ids = {s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]}
+    same(len(ids), 4, "sandboxes")
+    same(d.exec("sh", "cat file", session="s3")["exit_code"], 1, "another session")
+    same(d.exec("sh", "cat file", agent="a2")["exit_code"], 1, "another agent")
+    same(d.exec("sh", "cat file", session="s1", scope="execution")["exit_code"], 1, "a fresh one")
+    listed = {s["session"]: s for s in d.get("/v1/sandboxes")["sandboxes"] if s["session"]}
+    same((listed["s1"]["scope"], listed["s1"]["agent"]), ("session", None), "the sandbox of the session")
+    one = listed["s1"]["id"]
+    d.delete(f"/v1/sandboxes/{one}")
+    r = d.exec("sh", "ls", session="s1")
+    same(r["stdout"], "", "after the sandbox was removed")
+    ensure(r["sandbox"] != one, "the same sandbox")
 
 
-@test
-def the_scope_of_the_settings_is_the_default():
-    with Daemon({"scope": "shared"}) as d:
-        a, b = d.exec("sh", "echo x > f"), d.exec("sh", "cat f", session="other")
-        same((b["stdout"], a["sandbox"]), ("x\n", b["sandbox"]), "shared")
-        d.ok("PATCH", "/v1/settings", {"scope": "session"})
-        c = d.exec("sh", "ls")
-        ensure(c["sandbox"] != a["sandbox"], "without a session it is a fresh one")
-        same(d.exec("sh", "ls", session="s")["sandbox"], d.exec("sh", "ls", session="s")["sandbox"], "a session's")
+@test(settings={"scope": "shared"})
+def the_scope_of_the_settings_is_the_default(d):
+    a, b = d.exec("sh", "echo x > f"), d.exec("sh", "cat f", session="other")
+    same((b["stdout"], a["sandbox"]), ("x\n", b["sandbox"]), "shared")
+    d.ok("PATCH", "/v1/settings", {"scope": "session"})
+    c = d.exec("sh", "ls")
+    ensure(c["sandbox"] != a["sandbox"], "without a session it is a fresh one")
+    same(d.exec("sh", "ls", session="s")["sandbox"], d.exec("sh", "ls", session="s")["sandbox"], "a session's")
 
 
 BACKEND = """
@@ -383,92 +363,87 @@ def workspace_root(d):
 
 
 @test
-def an_agents_directory_is_its_workspace():
-    with Daemon() as d:
-        root = workspace_root(d)
-        r = d.exec("sh", "echo made > file; pwd; ls", agent="robot", workspace="rw")
-        same(r["stdout"], "/workspace\nfile\n", "stdout")
-        path = os.path.join(root, "robot", "file")
-        same(support.read(path), "made\n", "the file on the host")
-        same((os.stat(path).st_uid, os.stat(os.path.dirname(path)).st_uid), (os.getuid(), os.getuid()), "owner")
-        same(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) & 0o077, 0, "bits for others")
-        support.write(path, "host\n")
-        r = d.exec("sh", "cat file; echo no > file; echo no > new; rm file", agent="robot", workspace="ro", scope="execution")
-        same((r["stdout"], r["stderr"].count("Read-only file system"), r["exit_code"]), ("host\n", 3, 1), "read-only")
-        same((support.read(path), os.listdir(os.path.dirname(path))), ("host\n", ["file"]), "the file on the host")
-        same(d.exec("sh", "ls", agent="robot", workspace="none", scope="execution")["stdout"], "", "none")
-        same(d.exec("sh", "ls -a ..; cat ../robot/file", agent="other", workspace="rw")["stdout"].count("robot"), 0, "another agent's")
-        d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "agent": "robot", "workspace": "ro", "scope": "agent"}, "workspace")
-        s = d.post("/v1/sandboxes", {"agent": "robot", "workspace": "rw"}, 201)
-        same((s["agent"], s["workspace"]), ("robot", "rw"), "sandbox")
-        d.put(s["id"], "by-api", "x")
-        same(os.stat(os.path.join(root, "robot", "by-api")).st_uid, os.getuid(), "owner of a file that was put")
+def an_agents_directory_is_its_workspace(d):
+    root = workspace_root(d)
+    r = d.exec("sh", "echo made > file; pwd; ls", agent="robot", workspace="rw")
+    same(r["stdout"], "/workspace\nfile\n", "stdout")
+    path = os.path.join(root, "robot", "file")
+    same(support.read(path), "made\n", "the file on the host")
+    same((os.stat(path).st_uid, os.stat(os.path.dirname(path)).st_uid), (os.getuid(), os.getuid()), "owner")
+    same(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) & 0o077, 0, "bits for others")
+    support.write(path, "host\n")
+    r = d.exec("sh", "cat file; echo no > file; echo no > new; rm file", agent="robot", workspace="ro", scope="execution")
+    same((r["stdout"], r["stderr"].count("Read-only file system"), r["exit_code"]), ("host\n", 3, 1), "read-only")
+    same((support.read(path), os.listdir(os.path.dirname(path))), ("host\n", ["file"]), "the file on the host")
+    same(d.exec("sh", "ls", agent="robot", workspace="none", scope="execution")["stdout"], "", "none")
+    same(d.exec("sh", "ls -a ..; cat ../robot/file", agent="other", workspace="rw")["stdout"].count("robot"), 0, "another agent's")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "agent": "robot", "workspace": "ro", "scope": "agent"}, "workspace")
+    s = d.post("/v1/sandboxes", {"agent": "robot", "workspace": "rw"}, 201)
+    same((s["agent"], s["workspace"]), ("robot", "rw"), "sandbox")
+    d.put(s["id"], "by-api", "x")
+    same(os.stat(os.path.join(root, "robot", "by-api")).st_uid, os.getuid(), "owner of a file that was put")
 
 
 @test
-def what_changes_in_an_agents_directory_is_told_and_what_was_sent_is_not():
+def what_changes_in_an_agents_directory_is_told_and_what_was_sent_is_not(d):
     """Its files may be stamped by any clock (test_exec.py has the same for a sandbox's own)."""
-    with Daemon() as d:
-        workspace_root(d)
-        for i in range(15):
-            code = f"stat sent-{i} a > /dev/null; echo > new-{i}; echo >> a"
-            r = d.exec("sh", code, agent="robot", workspace="rw", scope="execution", files={f"sent-{i}": "x", "a": "A"}, list_files=True)
-            same({(f["path"], f["change"]) for f in r["files"]}, {(f"new-{i}", "added"), ("a", "modified")}, f"turn {i}")
+    workspace_root(d)
+    for i in range(15):
+        code = f"stat sent-{i} a > /dev/null; echo > new-{i}; echo >> a"
+        r = d.exec("sh", code, agent="robot", workspace="rw", scope="execution", files={f"sent-{i}": "x", "a": "A"}, list_files=True)
+        same({(f["path"], f["change"]) for f in r["files"]}, {(f"new-{i}", "added"), ("a", "modified")}, f"turn {i}")
 
 
 @test
-def bad_agents_have_no_workspace():
-    with Daemon() as d:
-        root = workspace_root(d)
-        outside = support.here("outside")
-        os.mkdir(outside)
-        support.write(os.path.join(outside, "secret"), "secret")
-        os.symlink(outside, os.path.join(root, "link"))
-        os.symlink("/etc", os.path.join(root, "etc"))
-        support.write(os.path.join(root, "file"), "")
-        for agent in ("../outside", "..", ".", ".hidden", "a/b", "/etc", "a b", "ü", "a\nb", "", "x" * 129, "a\0b"):
-            d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": agent, "workspace": "rw"}, "agent")
-        for agent in ("link", "etc", "file"):
-            for workspace in ("ro", "rw"):
-                a = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": agent, "workspace": workspace, "scope": "execution"})
-                ensure(400 <= a.status < 500, "a workspace that is none", a)
-                ensure("secret" not in a.text and "passwd" not in a.text, "it shows what is outside", a)
-        same(sorted(os.listdir(outside)), ["secret"], "outside")
+def bad_agents_have_no_workspace(d):
+    root = workspace_root(d)
+    outside = support.here("outside")
+    os.mkdir(outside)
+    support.write(os.path.join(outside, "secret"), "secret")
+    os.symlink(outside, os.path.join(root, "link"))
+    os.symlink("/etc", os.path.join(root, "etc"))
+    support.write(os.path.join(root, "file"), "")
+    for agent in ("../outside", "..", ".", ".hidden", "a/b", "/etc", "a b", "ü", "a\nb", "", "x" * 129, "a\0b"):
+        d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": agent, "workspace": "rw"}, "agent")
+    for agent in ("link", "etc", "file"):
+        for workspace in ("ro", "rw"):
+            a = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": agent, "workspace": workspace, "scope": "execution"})
+            ensure(400 <= a.status < 500, "a workspace that is none", a)
+            ensure("secret" not in a.text and "passwd" not in a.text, "it shows what is outside", a)
+    same(sorted(os.listdir(outside)), ["secret"], "outside")
 
 
 @test
-def a_workspace_root_that_cannot_be_one():
-    with Daemon() as d:
-        for root in ("relative", "", 7, "/x\0y"):
-            d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace_root": root}, "workspace_root")
-        d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace": "rw"}, "workspace")
-        for root in ("/", "/etc", "/proc/self", d.state, "/no/such/directory"):
-            d.ok("PATCH", "/v1/settings", {"workspace_root": root})
-            a = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": "a", "workspace": "rw", "scope": "execution"})
-            ensure(400 <= a.status < 500, f"a workspace in {root}", a)
+def a_workspace_root_that_cannot_be_one(d):
+    for root in ("relative", "", 7, "/x\0y"):
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace_root": root}, "workspace_root")
+    d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace": "rw"}, "workspace")
+    for root in ("/", "/etc", "/proc/self", d.state, "/no/such/directory"):
+        d.ok("PATCH", "/v1/settings", {"workspace_root": root})
+        a = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": "a", "workspace": "rw", "scope": "execution"})
+        ensure(400 <= a.status < 500, f"a workspace in {root}", a)
 
 
 # Restarts.
 
 
 @test
-def persistent_workspaces_survive_restarts_and_crashes():
-    with Daemon() as d:
-        d.exec("sh", "mkdir -p a/b; echo one > a/b/file; ln -s a/b/file link", session="s")
-        id_ = d.exec("sh", "true", session="s")["sandbox"]
-        lost = d.sandbox()
-        d.restart()
-        same([(s["id"], s["state"], s["session"]) for s in d.get("/v1/sandboxes")["sandboxes"]], [(id_, "stopped", "s")], "sandboxes")
-        d.refused("not_found", "GET", f"/v1/sandboxes/{lost}")
-        r = d.exec("sh", "cat link; echo two >> a/b/file", session="s")
-        same((r["stdout"], r["sandbox"]), ("one\n", id_), "after a restart")
-        for which in ("keeper", "server", "both"):
-            d.kill(which)
-            d.start()
-            same(d.exec("sh", f"cat link; echo {which} >> a/b/file", session="s")["stdout"][:8], "one\ntwo\n", f"after kill -9 of {which}")
-        same(d.exec("sh", "cat link", session="s")["stdout"], "one\ntwo\nkeeper\nserver\nboth\n", "in the end")
-        d.delete(f"/v1/sandboxes/{id_}")
-        until(lambda: not os.path.exists(os.path.join(d.state, "workspaces", id_)), 20, "the removal of the workspace")
+def persistent_workspaces_survive_restarts_and_crashes(d):
+    d.exec("sh", "mkdir -p a/b; echo one > a/b/file; ln -s a/b/file link", session="s")
+    id_ = d.exec("sh", "true", session="s")["sandbox"]
+    lost = d.sandbox()
+    d.restart()
+    same([(s["id"], s["state"], s["session"]) for s in d.get("/v1/sandboxes")["sandboxes"]], [(id_, "stopped", "s")], "sandboxes")
+    d.refused("not_found", "GET", f"/v1/sandboxes/{lost}")
+    r = d.exec("sh", "cat link; echo two >> a/b/file", session="s")
+    same((r["stdout"], r["sandbox"]), ("one\n", id_), "after a restart")
+    for which in ("keeper", "server", "both"):
+        d.kill(which)
+        d.start()
+        same(d.exec("sh", f"cat link; echo {which} >> a/b/file", session="s")["stdout"][:8], "one\ntwo\n", f"after kill -9 of {which}")
+    same(d.exec("sh", "cat link", session="s")["stdout"], "one\ntwo\nkeeper\nserver\nboth\n", "in the end")
+    d.delete(f"/v1/sandboxes/{id_}")
+    until(lambda: not os.path.exists(os.path.join(d.state, "workspaces", id_)), 20, "the removal of the workspace")
 
 
 def pausing(d, sandbox):
@@ -481,43 +456,41 @@ def pausing(d, sandbox):
 
 
 @test(users=["root"])
-def a_pause_whose_client_left_is_nobody_s():
-    with Daemon() as d:
-        # The keeper stands still: its answers come when everything else has happened already.
-        for _ in range(3):
-            id_ = d.sandbox()
-            d.post(f"/v1/sandboxes/{id_}/processes", {"command": ["sleep", "100"]}, 201)
-            os.kill(d.process.pid, signal.SIGSTOP)
-            try:
-                client = pausing(d, id_)
-                d.delete(f"/v1/sandboxes/{id_}")
-                client.close()
-                time.sleep(0.1)
-            finally:
-                os.kill(d.process.pid, signal.SIGCONT)
-            until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, 20, "the end of the sandbox")
-        # And a second one that asks for the same does not turn it around.
+def a_pause_whose_client_left_is_nobody_s(d):
+    # The keeper stands still: its answers come when everything else has happened already.
+    for _ in range(3):
         id_ = d.sandbox()
+        d.post(f"/v1/sandboxes/{id_}/processes", {"command": ["sleep", "100"]}, 201)
         os.kill(d.process.pid, signal.SIGSTOP)
         try:
-            pausing(d, id_).close()
+            client = pausing(d, id_)
+            d.delete(f"/v1/sandboxes/{id_}")
+            client.close()
             time.sleep(0.1)
-            d.refused("invalid_request", "POST", f"/v1/sandboxes/{id_}/pause", {})
         finally:
             os.kill(d.process.pid, signal.SIGCONT)
-        until(lambda: d.get(f"/v1/sandboxes/{id_}")["state"] == "paused", 20, "the pause")
-        same(d.post(f"/v1/sandboxes/{id_}/resume", {})["state"], "running", "after it")
-        same(d.exec("sh", "echo x", id_)["stdout"], "x\n", "what runs in it then")
+        until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, 20, "the end of the sandbox")
+    # And a second one that asks for the same does not turn it around.
+    id_ = d.sandbox()
+    os.kill(d.process.pid, signal.SIGSTOP)
+    try:
+        pausing(d, id_).close()
+        time.sleep(0.1)
+        d.refused("invalid_request", "POST", f"/v1/sandboxes/{id_}/pause", {})
+    finally:
+        os.kill(d.process.pid, signal.SIGCONT)
+    until(lambda: d.get(f"/v1/sandboxes/{id_}")["state"] == "paused", 20, "the pause")
+    same(d.post(f"/v1/sandboxes/{id_}/resume", {})["state"], "running", "after it")
+    same(d.exec("sh", "echo x", id_)["stdout"], "x\n", "what runs in it then")
 
 
-@test(users=["root"])
-def a_sandbox_that_is_being_ended_can_be_looked_at():
-    with Daemon(settings={"sandboxes": {"idle_timeout_ms": 100, "cleanup_interval_ms": 50}}) as d:
-        id_ = d.exec("sh", "echo x", session="s")["sandbox"]
-        os.kill(d.process.pid, signal.SIGSTOP)  # the keeper: so that it takes its time
-        try:
-            time.sleep(3)
-            same(d.get(f"/v1/sandboxes/{id_}")["state"], "stopped", "state")
-        finally:
-            os.kill(d.process.pid, signal.SIGCONT)
-        same(d.exec("sh", "echo y", session="s")["stdout"], "y\n", "what runs in it then")
+@test(users=["root"], settings={"sandboxes": {"idle_timeout_ms": 100, "cleanup_interval_ms": 50}})
+def a_sandbox_that_is_being_ended_can_be_looked_at(d):
+    id_ = d.exec("sh", "echo x", session="s")["sandbox"]
+    os.kill(d.process.pid, signal.SIGSTOP)  # the keeper: so that it takes its time
+    try:
+        time.sleep(3)
+        same(d.get(f"/v1/sandboxes/{id_}")["state"], "stopped", "state")
+    finally:
+        os.kill(d.process.pid, signal.SIGCONT)
+    same(d.exec("sh", "echo y", session="s")["stdout"], "y\n", "what runs in it then")

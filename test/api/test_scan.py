@@ -24,105 +24,97 @@ def rules(r):
 
 
 @test
-def findings_are_told_only_where_there_are_some():
-    with Daemon() as d:
-        for more in ({}, {"cwd": "/tmp"}, {"session": "s"}):
-            r = d.exec("python3", WARNED, **more)
-            same((r["stdout"], r["status"], r["scan"]["language"], r["scan"]["severity"]), ("ran\n", "exited", "python", "medium"), f"{more}")
-            same(r["scan"]["verdict"], ["controls_processes"], "verdict")
-            same([(f["line"], f["text"][:17]) for f in r["scan"]["findings"]][0], (1, "import subprocess"), "the first")
-            ensure("scan" not in d.exec("python3", "open('x', 'w').write('1')\nprint(1)", **more), "what is harmless")
-        r = d.post("/v1/exec", {"command": ["sh", "-c", "curl http://x; true"]})
-        same(("uses_network" in r["scan"]["verdict"], r["scan"]["language"]), (True, "bash"), "a command that is code")
-        r = d.post("/v1/exec", {"command": ["ls"]})
-        ensure("scan" not in r, "a command")
-        with d.events("POST", "/v1/exec", {"runtime": "bash", "code": "eval \"$1\""}) as events:
-            same(events.wait("exit")["scan"]["language"], "bash", "events")
-        s = d.sandbox()
-        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
-        ensure("import_process" in rules(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": "import subprocess"})), "a context")
-        same(d.post("/v1/tools/execute_shell", {"command": "wget x; true"})["scan"]["language"], "bash", "a tool")
-        for fields in ({"enabled": False}, {"enabled": True, "action": "off"}):
-            scanner(d, **fields)
-            ensure("scan" not in d.exec("python3", WARNED), f"with {fields}")
-        for bad in ({"action": "refuse"}, {"action": 1}, {"enabled": "yes"}):
-            d.refused("invalid_request", "PATCH", "/v1/settings", {"scan": bad}, "scan.")
+def findings_are_told_only_where_there_are_some(d):
+    for more in ({}, {"cwd": "/tmp"}, {"session": "s"}):
+        r = d.exec("python3", WARNED, **more)
+        same((r["stdout"], r["status"], r["scan"]["language"], r["scan"]["severity"]), ("ran\n", "exited", "python", "medium"), f"{more}")
+        same(r["scan"]["verdict"], ["controls_processes"], "verdict")
+        same([(f["line"], f["text"][:17]) for f in r["scan"]["findings"]][0], (1, "import subprocess"), "the first")
+        ensure("scan" not in d.exec("python3", "open('x', 'w').write('1')\nprint(1)", **more), "what is harmless")
+    r = d.post("/v1/exec", {"command": ["sh", "-c", "curl http://x; true"]})
+    same(("uses_network" in r["scan"]["verdict"], r["scan"]["language"]), (True, "bash"), "a command that is code")
+    r = d.post("/v1/exec", {"command": ["ls"]})
+    ensure("scan" not in r, "a command")
+    with d.events("POST", "/v1/exec", {"runtime": "bash", "code": "eval \"$1\""}) as events:
+        same(events.wait("exit")["scan"]["language"], "bash", "events")
+    s = d.sandbox()
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    ensure("import_process" in rules(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": "import subprocess"})), "a context")
+    same(d.post("/v1/tools/execute_shell", {"command": "wget x; true"})["scan"]["language"], "bash", "a tool")
+    for fields in ({"enabled": False}, {"enabled": True, "action": "off"}):
+        scanner(d, **fields)
+        ensure("scan" not in d.exec("python3", WARNED), f"with {fields}")
+    for bad in ({"action": "refuse"}, {"action": 1}, {"enabled": "yes"}):
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"scan": bad}, "scan.")
 
 
 @test
-def long_code_is_looked_at_beside_the_loop():
-    with Daemon() as d:
-        filling = "".join(f"def f{i}(a):\n    return a + {i}\n" for i in range(3000))
-        r = d.exec("python3", filling + WARNED)
-        same((r["stdout"], rules(r)[0]), ("ran\n", "import_process"), "long code")
-        ensure("scan" not in d.exec("python3", filling + "print(1)"), "long and harmless")
-        slow = "a=[" * 20000  # half a second for the parser
-        t = threading.Thread(target=lambda: d.exec("python3", slow))
-        t.start()
-        time.sleep(0.05)
-        begun = time.monotonic()
-        for _ in range(5):
-            d.get("/healthz")
-        took = time.monotonic() - begun
-        t.join()
-        support.within(took, 20, "what others asked for")
+def long_code_is_looked_at_beside_the_loop(d):
+    filling = "".join(f"def f{i}(a):\n    return a + {i}\n" for i in range(3000))
+    r = d.exec("python3", filling + WARNED)
+    same((r["stdout"], rules(r)[0]), ("ran\n", "import_process"), "long code")
+    ensure("scan" not in d.exec("python3", filling + "print(1)"), "long and harmless")
+    slow = "a=[" * 20000  # half a second for the parser
+    t = threading.Thread(target=lambda: d.exec("python3", slow))
+    t.start()
+    time.sleep(0.05)
+    begun = time.monotonic()
+    for _ in range(5):
+        d.get("/healthz")
+    took = time.monotonic() - begun
+    t.join()
+    support.within(took, 20, "what others asked for")
+
+
+@test(settings={"scan": {"action": "block"}})
+def block_refuses_what_is_of_high_severity_and_runs_nothing(d, s):
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    filling = "x = 1\n" * 4000
+    for target, body in (("/v1/exec", {"runtime": "python3", "code": HIGH}), ("/v1/exec", {"runtime": "python3", "code": HIGH, "cwd": "/tmp"}),
+                         (f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": HIGH}), (f"/v1/sandboxes/{s}/processes", {"runtime": "python3", "code": HIGH}),
+                         (f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": HIGH}), ("/v1/exec", {"runtime": "python3", "code": HIGH, "session": "s"}),
+                         ("/v1/tools/execute_python", {"code": HIGH}), ("/v1/tools/sandbox.exec", {"runtime": "python3", "code": HIGH})):  # fmt: skip
+        d.refused("scan_refused", "POST", target, body, ["line 3: exec(", "obfuscated_code"])
+    for target in ("/v1/exec", f"/v1/sandboxes/{s}/exec", f"/v1/sandboxes/{s}/processes"):
+        d.refused("scan_refused", "POST", target, {"runtime": "python3", "code": filling + HIGH}, ["line 4003: exec("])
+    d.refused("scan_refused", "POST", "/v1/exec", {"command": ["bash", "-c", "curl x | sh"]}, "line 1: ")
+    same(d.rows(), [], "what was refused is not in the log")
+    r = d.exec("python3", WARNED)
+    same((r["stdout"], r["scan"]["severity"]), ("ran\n", "medium"), "what is less is told")
+    same(d.exec("python3", filling + "print(2)")["stdout"], "2\n", "long and harmless")
+    with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo 1"}) as events:
+        same(events.text()[0], "1\n", "events")
+    same(d.get("/v1/sandboxes")["sandboxes"].__len__(), 1, "sandboxes that are left")
 
 
 @test
-def block_refuses_what_is_of_high_severity_and_runs_nothing():
-    with Daemon(settings={"scan": {"action": "block"}}) as d:
-        s = d.sandbox()
-        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
-        filling = "x = 1\n" * 4000
-        for target, body in (("/v1/exec", {"runtime": "python3", "code": HIGH}), ("/v1/exec", {"runtime": "python3", "code": HIGH, "cwd": "/tmp"}),
-                             (f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": HIGH}), (f"/v1/sandboxes/{s}/processes", {"runtime": "python3", "code": HIGH}),
-                             (f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": HIGH}), ("/v1/exec", {"runtime": "python3", "code": HIGH, "session": "s"}),
-                             ("/v1/tools/execute_python", {"code": HIGH}), ("/v1/tools/sandbox.exec", {"runtime": "python3", "code": HIGH})):  # fmt: skip
-            d.refused("scan_refused", "POST", target, body, ["line 3: exec(", "obfuscated_code"])
-        for target in ("/v1/exec", f"/v1/sandboxes/{s}/exec", f"/v1/sandboxes/{s}/processes"):
-            d.refused("scan_refused", "POST", target, {"runtime": "python3", "code": filling + HIGH}, ["line 4003: exec("])
-        d.refused("scan_refused", "POST", "/v1/exec", {"command": ["bash", "-c", "curl x | sh"]}, "line 1: ")
-        same(d.rows(), [], "what was refused is not in the log")
-        r = d.exec("python3", WARNED)
-        same((r["stdout"], r["scan"]["severity"]), ("ran\n", "medium"), "what is less is told")
-        same(d.exec("python3", filling + "print(2)")["stdout"], "2\n", "long and harmless")
-        with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo 1"}) as events:
-            same(events.text()[0], "1\n", "events")
-        same(d.get("/v1/sandboxes")["sandboxes"].__len__(), 1, "sandboxes that are left")
-
-
-@test
-def long_code_is_not_scanned_for_advice_and_the_result_says_so():
-    with Daemon() as d:
-        s = d.sandbox()
-        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
-        skipped = {"language": "python", "verdict": [], "severity": "none", "findings": [], "more": False, "skipped": "the code is longer than 262144 bytes"}
-        for run in (lambda code: d.exec("python3", code), lambda code: d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})):
-            longest = WARNED + "\n#" + "x" * (262144 - len(WARNED) - 2)
-            r = run(longest)
-            same((r["stdout"], rules(r)[0], "skipped" in r["scan"]), ("ran\n", "import_process", False), "as long as may be")
-            r = run(longest + "x")
-            same((r["stdout"], r["scan"]), ("ran\n", skipped), "a byte longer")
-        row = d.get(f"/v1/executions/{r['id']}")
-        same(row["scan"]["skipped"], skipped["skipped"], "the log")
-        scanner(d, action="off")
-        ensure("scan" not in d.exec("python3", longest + "x"), "without advice")
+def long_code_is_not_scanned_for_advice_and_the_result_says_so(d, s):
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    skipped = {"language": "python", "verdict": [], "severity": "none", "findings": [], "more": False, "skipped": "the code is longer than 262144 bytes"}
+    for run in (lambda code: d.exec("python3", code), lambda code: d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})):
+        longest = WARNED + "\n#" + "x" * (262144 - len(WARNED) - 2)
+        r = run(longest)
+        same((r["stdout"], rules(r)[0], "skipped" in r["scan"]), ("ran\n", "import_process", False), "as long as may be")
+        r = run(longest + "x")
+        same((r["stdout"], r["scan"]), ("ran\n", skipped), "a byte longer")
+    row = d.get(f"/v1/executions/{r['id']}")
+    same(row["scan"]["skipped"], skipped["skipped"], "the log")
+    scanner(d, action="off")
+    ensure("scan" not in d.exec("python3", longest + "x"), "without advice")
 
 
 DEEP = "x = 1" + "+1" * 200000  # more levels than the scanner follows
 
 
-@test
-def code_beyond_the_limits_of_the_scanner_is_refused_where_it_decides():
-    with Daemon(settings={"scan": {"action": "block"}}) as d:
-        s = d.sandbox()
-        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
-        for target in ("/v1/exec", f"/v1/sandboxes/{s}/exec", f"/v1/sandboxes/{s}/contexts/{c}/run"):
-            d.refused("scan_refused", "POST", target, ({} if "contexts" in target else {"runtime": "python3"}) | {"code": DEEP}, ["line 1: ", "unparsable"])
-        d.refused("scan_refused", "POST", "/v1/tools/execute_python", {"code": DEEP}, ["line 1: ", "unparsable"])
-        same(d.exec("python3", "x = (")["exit_code"], 1, "what is malformed is left to the interpreter")
-        scanner(d, action="warn")
-        d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": DEEP, "allowed_imports": []}, ["line 1: ", "unparsable"])
+@test(settings={"scan": {"action": "block"}})
+def code_beyond_the_limits_of_the_scanner_is_refused_where_it_decides(d, s):
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    for target in ("/v1/exec", f"/v1/sandboxes/{s}/exec", f"/v1/sandboxes/{s}/contexts/{c}/run"):
+        d.refused("scan_refused", "POST", target, ({} if "contexts" in target else {"runtime": "python3"}) | {"code": DEEP}, ["line 1: ", "unparsable"])
+    d.refused("scan_refused", "POST", "/v1/tools/execute_python", {"code": DEEP}, ["line 1: ", "unparsable"])
+    same(d.exec("python3", "x = (")["exit_code"], 1, "what is malformed is left to the interpreter")
+    scanner(d, action="warn")
+    d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": DEEP, "allowed_imports": []}, ["line 1: ", "unparsable"])
 
 
 def server_cpu(d):
@@ -162,68 +154,65 @@ def a_scan_ends_when_its_client_goes_away():
         same(d.exec("sh", "echo fine")["stdout"], "fine\n", "what comes after")
 
 
-@test
-def what_waits_for_the_scanner_can_be_given_up():
+@test(settings={"scan": {"action": "block"}})
+def what_waits_for_the_scanner_can_be_given_up(d):
     slow = "a=[" * 20000
-    with Daemon(settings={"scan": {"action": "block"}}) as d:
-        body = {"runtime": "python3", "code": slow}
-        for target in ("/v1/exec", f"/v1/sandboxes/{d.sandbox()}/exec"):
-            c = d.connection()
-            c.request("POST", target, json.dumps(body))
-            time.sleep(0.1)
-            c.close()
-            r = d.post(target, body | {"detach": True}, 202)
-            a = d.request("DELETE", f"/v1/executions/{r['id']}")
-            ensure(a.status in (200, 202), "cancelled", a)
-        s = d.sandbox()
-        answers = []
-        t = threading.Thread(target=lambda: answers.append(d.request("POST", f"/v1/sandboxes/{s}/exec", body)))
-        t.start()
-        time.sleep(0.15)
-        d.delete(f"/v1/sandboxes/{s}")
-        t.join()
-        ensure(answers[0].status in (200, 404), "its sandbox has gone", answers[0])
-        until(lambda: not [r for r in d.rows() if r["status"] == "running"], 20, "the end of all")
-        same(d.exec("sh", "echo fine")["stdout"], "fine\n", "what comes after")
-        d.post("/v1/exec", body | {"detach": True}, 202)  # and one that is under way when it stops
+    body = {"runtime": "python3", "code": slow}
+    for target in ("/v1/exec", f"/v1/sandboxes/{d.sandbox()}/exec"):
+        c = d.connection()
+        c.request("POST", target, json.dumps(body))
+        time.sleep(0.1)
+        c.close()
+        r = d.post(target, body | {"detach": True}, 202)
+        a = d.request("DELETE", f"/v1/executions/{r['id']}")
+        ensure(a.status in (200, 202), "cancelled", a)
+    s = d.sandbox()
+    answers = []
+    t = threading.Thread(target=lambda: answers.append(d.request("POST", f"/v1/sandboxes/{s}/exec", body)))
+    t.start()
+    time.sleep(0.15)
+    d.delete(f"/v1/sandboxes/{s}")
+    t.join()
+    ensure(answers[0].status in (200, 404), "its sandbox has gone", answers[0])
+    until(lambda: not [r for r in d.rows() if r["status"] == "running"], 20, "the end of all")
+    same(d.exec("sh", "echo fine")["stdout"], "fine\n", "what comes after")
+    d.post("/v1/exec", body | {"detach": True}, 202)  # and one that is under way when it stops
 
 
 @test
-def allowed_imports_are_held_before_anything_runs():
-    with Daemon() as d:
-        for code, allowed, part in (("import os\nimport json", ["json"], "line 1: import os"), ("import json\nfrom os import path", ["json"], "line 2: from os"),
-                                    ("__import__(input())", ["json"], "line 1: __import__"), ("x = (", ["json"], "line 1"), ("import json", [], "line 1: import json")):  # fmt: skip
-            for target in ("/v1/exec", "/v1/tools/execute_python"):
-                body = {"code": code, "allowed_imports": allowed} | ({"runtime": "python3"} if target == "/v1/exec" else {})
-                d.refused("scan_refused", "POST", target, body, part)
-        for code, part in (('import random\nrandom.__builtins__["__import__"]("os")', "line 2: random.__builtins__"), ("x = 1\nobject.__subclasses__()", "line 2: object.__subclasses__"),
-                           ('f = getattr', "line 1: getattr"), ('print(eval("1"))', "line 1: eval"), ("import sys\nprint(sys.modules)", "line 2: sys.modules")):  # fmt: skip
-            d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": code, "allowed_imports": ["random", "sys"]}, [part, "construct_not_allowed"])
-        d.refused("scan_refused", "POST", "/v1/exec", {"command": ["ls"], "allowed_imports": ["json"]})
-        d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": "x = 1\n" * 4000 + "import os", "allowed_imports": ["json"]}, "line 4001: import os")
-        same(d.rows(), [], "none of it ran")
-        for enabled in (True, False):
-            scanner(d, enabled=enabled)
-            r = d.exec("python3", "import json, os.path\nprint(json.dumps([1]))", allowed_imports=["json", "os"])
-            same(r["stdout"], "[1]\n", "what is allowed")
-            code = "class A(dict):\n  def __init__(self):\n    super().__init__(a=1)\n  def __len__(self):\n    return 7\nif __name__ == '__main__':\n  print(len(A()), A().__class__.__name__)"
-            same(d.exec("python3", code, allowed_imports=["json"])["stdout"], "7 A\n", "special methods")
-            d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": "import os", "allowed_imports": ["json"]}, "import os")
-        r = d.post("/v1/tools/execute_python", {"code": "import math\nmath.floor(2.5)", "allowed_imports": ["math"]})
-        same(r["results"][0]["data"], "2", "the tool")
-        for bad in ("json", [1], [""], {}):
-            d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "python3", "code": "1", "allowed_imports": bad}, "allowed_imports")
+def allowed_imports_are_held_before_anything_runs(d):
+    for code, allowed, part in (("import os\nimport json", ["json"], "line 1: import os"), ("import json\nfrom os import path", ["json"], "line 2: from os"),
+                                ("__import__(input())", ["json"], "line 1: __import__"), ("x = (", ["json"], "line 1"), ("import json", [], "line 1: import json")):  # fmt: skip
+        for target in ("/v1/exec", "/v1/tools/execute_python"):
+            body = {"code": code, "allowed_imports": allowed} | ({"runtime": "python3"} if target == "/v1/exec" else {})
+            d.refused("scan_refused", "POST", target, body, part)
+    for code, part in (('import random\nrandom.__builtins__["__import__"]("os")', "line 2: random.__builtins__"), ("x = 1\nobject.__subclasses__()", "line 2: object.__subclasses__"),
+                       ('f = getattr', "line 1: getattr"), ('print(eval("1"))', "line 1: eval"), ("import sys\nprint(sys.modules)", "line 2: sys.modules")):  # fmt: skip
+        d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": code, "allowed_imports": ["random", "sys"]}, [part, "construct_not_allowed"])
+    d.refused("scan_refused", "POST", "/v1/exec", {"command": ["ls"], "allowed_imports": ["json"]})
+    d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": "x = 1\n" * 4000 + "import os", "allowed_imports": ["json"]}, "line 4001: import os")
+    same(d.rows(), [], "none of it ran")
+    for enabled in (True, False):
+        scanner(d, enabled=enabled)
+        r = d.exec("python3", "import json, os.path\nprint(json.dumps([1]))", allowed_imports=["json", "os"])
+        same(r["stdout"], "[1]\n", "what is allowed")
+        code = "class A(dict):\n  def __init__(self):\n    super().__init__(a=1)\n  def __len__(self):\n    return 7\nif __name__ == '__main__':\n  print(len(A()), A().__class__.__name__)"
+        same(d.exec("python3", code, allowed_imports=["json"])["stdout"], "7 A\n", "special methods")
+        d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": "import os", "allowed_imports": ["json"]}, "import os")
+    r = d.post("/v1/tools/execute_python", {"code": "import math\nmath.floor(2.5)", "allowed_imports": ["math"]})
+    same(r["results"][0]["data"], "2", "the tool")
+    for bad in ("json", [1], [""], {}):
+        d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "python3", "code": "1", "allowed_imports": bad}, "allowed_imports")
 
 
 @test
-def findings_do_not_quote_secrets():
-    with Daemon() as d:
-        d.ok("PUT", "/v1/secrets/token", {"value": "http-secret-9x8y7z"}, 201)
-        r = d.post("/v1/exec", {"runtime": "sh", "code": "curl http-secret-9x8y7z; true", "secrets": {"T": "token"}})
-        ensure("http-secret-9x8y7z" not in json.dumps(r) and "***" in json.dumps(r["scan"]), "a finding", str(r))
-        scanner(d, action="block")
-        a = d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "sh", "code": "curl http-secret-9x8y7z | sh", "secrets": {"T": "token"}})
-        ensure("http-secret-9x8y7z" not in a.text, "a refusal", a)
+def findings_do_not_quote_secrets(d):
+    d.ok("PUT", "/v1/secrets/token", {"value": "http-secret-9x8y7z"}, 201)
+    r = d.post("/v1/exec", {"runtime": "sh", "code": "curl http-secret-9x8y7z; true", "secrets": {"T": "token"}})
+    ensure("http-secret-9x8y7z" not in json.dumps(r) and "***" in json.dumps(r["scan"]), "a finding", str(r))
+    scanner(d, action="block")
+    a = d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "sh", "code": "curl http-secret-9x8y7z | sh", "secrets": {"T": "token"}})
+    ensure("http-secret-9x8y7z" not in a.text, "a refusal", a)
 
 
 def scan_report(language, text):

@@ -19,36 +19,34 @@ LIMITS = {"cpus": 1.0, "cpu_time_ms": None, "memory_bytes": 536870912, "disk_byt
 
 
 @test
-def the_defaults_are_those_of_the_contract():
-    with Daemon() as d:
-        s = d.get("/v1/settings")
-        for name, value in DEFAULTS.items():
-            same(s[name], value, name)
-        for name, value in LIMITS.items():
-            same(s["limits"][name], value, f"limits.{name}")
-        same({k: s["sandboxes"][k] for k in ("max", "idle_timeout_ms", "cleanup_interval_ms")},
-             {"max": 100, "idle_timeout_ms": 3600000, "cleanup_interval_ms": 30000}, "sandboxes")  # fmt: skip
-        same((s["audit"]["keep_days"], s["audit"]["keep_output"]), (30, True), "audit")
-        ensure(isinstance(s["pools"], list), "pools")
+def the_defaults_are_those_of_the_contract(d):
+    s = d.get("/v1/settings")
+    for name, value in DEFAULTS.items():
+        same(s[name], value, name)
+    for name, value in LIMITS.items():
+        same(s["limits"][name], value, f"limits.{name}")
+    same({k: s["sandboxes"][k] for k in ("max", "idle_timeout_ms", "cleanup_interval_ms")},
+         {"max": 100, "idle_timeout_ms": 3600000, "cleanup_interval_ms": 30000}, "sandboxes")  # fmt: skip
+    same((s["audit"]["keep_days"], s["audit"]["keep_output"]), (30, True), "audit")
+    ensure(isinstance(s["pools"], list), "pools")
 
 
 @test
-def patch_merges_put_replaces_null_resets():
-    with Daemon() as d:
-        before = d.get("/v1/settings")
-        s = d.ok("PATCH", "/v1/settings", {"limits": {"processes": 10}, "network": {"blocked_domains": ["a.example"]}})
-        same((s["limits"]["processes"], s["limits"]["timeout_ms"], s["network"]["blocked_domains"]), (10, 300000, ["a.example"]), "merged")
-        s = d.ok("PATCH", "/v1/settings", {"limits": {"processes": None}})
-        same((s["limits"]["processes"], s["network"]["blocked_domains"]), (64, ["a.example"]), "null resets")
-        s = d.ok("PATCH", "/v1/settings", {"limits": {"cpu_time_ms": 5000}})
-        s = d.ok("PATCH", "/v1/settings", {"limits": {"cpu_time_ms": None}})
-        same(s["limits"]["cpu_time_ms"], None, "null where null is a value")
-        s = d.ok("PUT", "/v1/settings", {"limits": {"timeout_ms": 1000}})
-        same((s["limits"]["timeout_ms"], s["limits"]["processes"], s["network"]["blocked_domains"]), (1000, 64, []), "replaced")
-        same(d.exec("sh", "sleep 30")["status"], "timeout", "it holds at once")
-        same(d.ok("PUT", "/v1/settings", {}), before, "all defaults")
-        same(d.ok("PUT", "/v1/settings", before), before, "what was read can be written")
-        same(d.ok("PATCH", "/v1/settings", {}), before, "an empty change")
+def patch_merges_put_replaces_null_resets(d):
+    before = d.get("/v1/settings")
+    s = d.ok("PATCH", "/v1/settings", {"limits": {"processes": 10}, "network": {"blocked_domains": ["a.example"]}})
+    same((s["limits"]["processes"], s["limits"]["timeout_ms"], s["network"]["blocked_domains"]), (10, 300000, ["a.example"]), "merged")
+    s = d.ok("PATCH", "/v1/settings", {"limits": {"processes": None}})
+    same((s["limits"]["processes"], s["network"]["blocked_domains"]), (64, ["a.example"]), "null resets")
+    s = d.ok("PATCH", "/v1/settings", {"limits": {"cpu_time_ms": 5000}})
+    s = d.ok("PATCH", "/v1/settings", {"limits": {"cpu_time_ms": None}})
+    same(s["limits"]["cpu_time_ms"], None, "null where null is a value")
+    s = d.ok("PUT", "/v1/settings", {"limits": {"timeout_ms": 1000}})
+    same((s["limits"]["timeout_ms"], s["limits"]["processes"], s["network"]["blocked_domains"]), (1000, 64, []), "replaced")
+    same(d.exec("sh", "sleep 30")["status"], "timeout", "it holds at once")
+    same(d.ok("PUT", "/v1/settings", {}), before, "all defaults")
+    same(d.ok("PUT", "/v1/settings", before), before, "what was read can be written")
+    same(d.ok("PATCH", "/v1/settings", {}), before, "an empty change")
 
 
 BAD = [
@@ -63,34 +61,32 @@ BAD = [
 ]  # fmt: skip
 
 
-@test
-def an_invalid_value_changes_nothing():
-    with Daemon({"limits": {"processes": 33}}) as d:
-        before = d.get("/v1/settings")
-        for body, parts in BAD:
-            d.refused("invalid_request", "PATCH", "/v1/settings", body, parts)
-            d.refused("invalid_request", "PUT", "/v1/settings", body, parts)
-        for body in (b"", b"{", b"[]", b"7", b'{"scope":"shared","scope":"agent"}', b"\xff"):
-            d.refused("invalid_request", "PATCH", "/v1/settings", body)
-            if body:
-                d.refused("invalid_request", "PUT", "/v1/settings", body)
-        d.refused("invalid_request", "PATCH", "/v1/settings", {"image": "de bian"}, "de bian")
-        d.refused("too_large", "PATCH", "/v1/settings", b'{"x": "' + b"x" * (2 << 20) + b'"}')
-        same(d.get("/v1/settings"), before, "the settings afterwards")
-        d.restart()
-        same(d.get("/v1/settings"), before, "and after a restart")
+@test(settings={"limits": {"processes": 33}})
+def an_invalid_value_changes_nothing(d):
+    before = d.get("/v1/settings")
+    for body, parts in BAD:
+        d.refused("invalid_request", "PATCH", "/v1/settings", body, parts)
+        d.refused("invalid_request", "PUT", "/v1/settings", body, parts)
+    for body in (b"", b"{", b"[]", b"7", b'{"scope":"shared","scope":"agent"}', b"\xff"):
+        d.refused("invalid_request", "PATCH", "/v1/settings", body)
+        if body:
+            d.refused("invalid_request", "PUT", "/v1/settings", body)
+    d.refused("invalid_request", "PATCH", "/v1/settings", {"image": "de bian"}, "de bian")
+    d.refused("too_large", "PATCH", "/v1/settings", b'{"x": "' + b"x" * (2 << 20) + b'"}')
+    same(d.get("/v1/settings"), before, "the settings afterwards")
+    d.restart()
+    same(d.get("/v1/settings"), before, "and after a restart")
 
 
-@test
-def they_hold_after_restarts_and_crashes():
-    with Daemon({"scope": "shared", "limits": {"processes": 21}}) as d:
-        d.restart()
-        s = d.get("/v1/settings")
-        same((s["scope"], s["limits"]["processes"]), ("shared", 21), "after a restart")
-        d.ok("PATCH", "/v1/settings", {"scope": "agent"})
-        d.kill("both")
-        d.start()
-        same(d.get("/v1/settings")["scope"], "agent", "after a crash")
+@test(settings={"scope": "shared", "limits": {"processes": 21}})
+def they_hold_after_restarts_and_crashes(d):
+    d.restart()
+    s = d.get("/v1/settings")
+    same((s["scope"], s["limits"]["processes"]), ("shared", 21), "after a restart")
+    d.ok("PATCH", "/v1/settings", {"scope": "agent"})
+    d.kill("both")
+    d.start()
+    same(d.get("/v1/settings")["scope"], "agent", "after a crash")
 
 
 @test

@@ -128,7 +128,7 @@ def what_not_everybody_may_read_is_not_copied():
 
 
 @test(users=["root"])
-def nothing_that_one_leaves_is_there_for_the_next():
+def nothing_that_one_leaves_is_there_for_the_next(d):
     leave = r"""
 import os
 for place in ("/tmp", "/dev/shm", "/run", "/workspace"):
@@ -143,16 +143,15 @@ import os
 print([p + "/" + n for p in ("/tmp", "/dev/shm", "/run", "/workspace") for n in os.listdir(p)],
       oct(os.stat("/workspace").st_mode), oct(os.stat("/run").st_mode))
 """
-    with Daemon() as d:
-        shared(d)
-        clean = d.exec("python3", look)["stdout"]
-        for _ in range(10):
-            same(d.exec("python3", leave)["exit_code"], 0, "to leave something")
-            same(d.exec("python3", look)["stdout"], clean, "what is there then")
+    shared(d)
+    clean = d.exec("python3", look)["stdout"]
+    for _ in range(10):
+        same(d.exec("python3", leave)["exit_code"], 0, "to leave something")
+        same(d.exec("python3", look)["stdout"], clean, "what is there then")
 
 
 @test(users=["root"])
-def what_lies_under_dev_shm_cannot_be_reached():
+def what_lies_under_dev_shm_cannot_be_reached(d):
     """The tmpfs with all that the code may write is attached there, and covered."""
     code = r"""
 import ctypes, os
@@ -170,16 +169,15 @@ try_("unshare", 0x10000000 | 0x20000)
 try_("chroot", b"/dev/shm")
 print(os.path.exists("/dev/shm/shm"), os.path.exists("/dev/shm/workspace"), os.path.exists("/proc/1/root/dev/shm/shm"))
 """
-    with Daemon() as d:
-        shared(d)
-        lines = d.exec("python3", code)["stdout"].splitlines()
-        same(lines[-1], "False False False", "what can be seen", lines)
-        for line in lines[:-1]:
-            ensure(line.split()[1] == "-1" and line.split()[2] in ("1", "38"), f"it was let: {line}")
+    shared(d)
+    lines = d.exec("python3", code)["stdout"].splitlines()
+    same(lines[-1], "False False False", "what can be seen", lines)
+    for line in lines[:-1]:
+        ensure(line.split()[1] == "-1" and line.split()[2] in ("1", "38"), f"it was let: {line}")
 
 
 @test(users=["root"])
-def the_limit_on_disk_is_of_all_places_together():
+def the_limit_on_disk_is_of_all_places_together(d):
     code = r"""
 import os
 done = 0
@@ -192,31 +190,29 @@ for place in ("/tmp", "/dev/shm", "/run", "/workspace"):
         print(place, e.errno)
 print(done >> 20)
 """
-    with Daemon() as d:
-        shared(d)
-        r = d.exec("python3", code % 24, limits={"disk_bytes": 64 << 20})
-        same(r["stdout"].splitlines()[0], "/run 28", "where it is full", r)
-        r = d.exec("python3", code % 15, limits={"disk_bytes": 64 << 20})
-        same(r["stdout"], "60\n", "what there is room for", r)
+    shared(d)
+    r = d.exec("python3", code % 24, limits={"disk_bytes": 64 << 20})
+    same(r["stdout"].splitlines()[0], "/run 28", "where it is full", r)
+    r = d.exec("python3", code % 15, limits={"disk_bytes": 64 << 20})
+    same(r["stdout"], "60\n", "what there is room for", r)
 
 
 @test(users=["root"])
-def a_view_is_shared_for_three_seconds():
+def a_view_is_shared_for_three_seconds(d):
     """What the host shows may have been replaced since, as by ldconfig.  What counts is when a sandbox is made: it may wait in the pool for longer."""
     look = "import os; r, own = os.stat('/'), os.stat('/tmp'); print(r.st_dev, own.st_dev, r.st_ctime_ns, own.st_ctime_ns)"
-    with Daemon() as d:
-        shared(d)
-        ages = {}  # by view: how old it was when each sandbox got it, in seconds
-        begun = time.monotonic()
-        while time.monotonic() < begun + 7:
-            root, own, view_made, sandbox_made = d.exec("python3", look)["stdout"].split()
-            if root != own:  # else it was built while another was to leave one, and is all of a piece
-                ages.setdefault(view_made, []).append((int(sandbox_made) - int(view_made)) / 1e9)
-            time.sleep(0.02)
-        if max(map(len, ages.values())) < 2:
-            support.late(f"no two executions in three seconds: {ages}")
-        for of_view in ages.values():  # a sandbox is made a moment after its view was chosen
-            ensure(0 <= min(of_view) and max(of_view) < 3 + 2 * support.slack, f"ages of one view: {of_view}")
+    shared(d)
+    ages = {}  # by view: how old it was when each sandbox got it, in seconds
+    begun = time.monotonic()
+    while time.monotonic() < begun + 7:
+        root, own, view_made, sandbox_made = d.exec("python3", look)["stdout"].split()
+        if root != own:  # else it was built while another was to leave one, and is all of a piece
+            ages.setdefault(view_made, []).append((int(sandbox_made) - int(view_made)) / 1e9)
+        time.sleep(0.02)
+    if max(map(len, ages.values())) < 2:
+        support.late(f"no two executions in three seconds: {ages}")
+    for of_view in ages.values():  # a sandbox is made a moment after its view was chosen
+        ensure(0 <= min(of_view) and max(of_view) < 3 + 2 * support.slack, f"ages of one view: {of_view}")
 
 
 @test(users=["root"])
@@ -253,19 +249,18 @@ ON_THE_NETWORK = {
 }  # fmt: skip
 
 
-@test(users=["root"])
-def what_was_done_on_a_network_is_not_seen_by_the_next():
+@test(users=["root"], settings={"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]})
+def what_was_done_on_a_network_is_not_seen_by_the_next(d):
     """A namespace in which nothing was counted is given to the next sandbox; this one must find it as new."""
-    with Daemon(settings={"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]}) as d:
-        where = "import os; print(os.readlink('/proc/self/ns/net'))"
-        seen = [d.exec("python3", where)["stdout"] for _ in range(60)]
-        ensure(len(set(seen)) < 50, "namespaces are used again", set(seen))
-        new = d.exec("python3", COUNTERS)["stdout"]
-        for what, code in ON_THE_NETWORK.items():
-            r = d.exec("python3", f"import socket\ntry:\n    {code}\nexcept OSError as e:\n    print(e)\n{where}")
-            same((r["status"], r["stderr"]), ("exited", ""), what)
-            for _ in range(20):
-                same(d.exec("python3", COUNTERS)["stdout"], new, f"what is counted after {what}")
+    where = "import os; print(os.readlink('/proc/self/ns/net'))"
+    seen = [d.exec("python3", where)["stdout"] for _ in range(60)]
+    ensure(len(set(seen)) < 50, "namespaces are used again", set(seen))
+    new = d.exec("python3", COUNTERS)["stdout"]
+    for what, code in ON_THE_NETWORK.items():
+        r = d.exec("python3", f"import socket\ntry:\n    {code}\nexcept OSError as e:\n    print(e)\n{where}")
+        same((r["status"], r["stderr"]), ("exited", ""), what)
+        for _ in range(20):
+            same(d.exec("python3", COUNTERS)["stdout"], new, f"what is counted after {what}")
 
 
 WHO = r"""

@@ -85,36 +85,34 @@ WRONG = [
 
 
 @test
-def what_a_network_setting_may_be():
-    with Daemon() as d:
-        s = d.get("/v1/settings")["network"]
-        same(s, {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
-                 "bytes_per_execution": 1 << 30, "idle_timeout_ms": 60000}, "the defaults")  # fmt: skip
-        for body in GOOD:
-            got = d.ok("PUT", "/v1/settings", {"network": body})["network"]
-            same({k: got[k] for k in body}, body, "what was set")
-        before = d.get("/v1/settings")
-        for body, parts in WRONG:
-            d.refused("invalid_request", "PATCH", "/v1/settings", {"network": body}, parts)
-            d.refused("invalid_request", "PUT", "/v1/settings", {"network": body}, parts)
-        same(d.get("/v1/settings"), before, "the settings afterwards")
+def what_a_network_setting_may_be(d):
+    s = d.get("/v1/settings")["network"]
+    same(s, {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
+             "bytes_per_execution": 1 << 30, "idle_timeout_ms": 60000}, "the defaults")  # fmt: skip
+    for body in GOOD:
+        got = d.ok("PUT", "/v1/settings", {"network": body})["network"]
+        same({k: got[k] for k in body}, body, "what was set")
+    before = d.get("/v1/settings")
+    for body, parts in WRONG:
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"network": body}, parts)
+        d.refused("invalid_request", "PUT", "/v1/settings", {"network": body}, parts)
+    same(d.get("/v1/settings"), before, "the settings afterwards")
 
 
-@test
-def what_a_request_s_network_may_be():
-    with Daemon({"network": {"tier": "elevated"}, "pools": []}) as d:
-        code = {"runtime": "sh", "code": "echo x"}
-        for body, parts in WRONG:
-            name = next(iter(body))
-            if name in ("allowed_domains", "blocked_domains") and len(body[name]) < 900:
-                for target, more in (("/v1/exec", code), ("/v1/sandboxes", {})):
-                    d.refused("invalid_request", "POST", target, {**more, "network": body}, parts)
-        for body, parts in (({"allowed_private": ["10.0.0.0/8"]}, ["allowed_private"]), ({"connections": 5}, ["connections"]),
-                            ({"tier": "elevated", "allowed_domains": ["a.example"]}, ["network.allowed_domains", "elevated"]),
-                            ({"blocked_domains": ["a.example"] * 101}, ["network.blocked_domains"])):  # fmt: skip
-            d.refused("invalid_request", "POST", "/v1/exec", {**code, "network": body}, parts)
-        same(d.exec("sh", "echo x", network={"tier": "elevated", "allowed_domains": [], "blocked_domains": []})["stdout"], "x\n", "empty lists")
-        same(d.exec("sh", "echo x", network={})["stdout"], "x\n", "an empty object")
+@test(settings={"network": {"tier": "elevated"}, "pools": []})
+def what_a_request_s_network_may_be(d):
+    code = {"runtime": "sh", "code": "echo x"}
+    for body, parts in WRONG:
+        name = next(iter(body))
+        if name in ("allowed_domains", "blocked_domains") and len(body[name]) < 900:
+            for target, more in (("/v1/exec", code), ("/v1/sandboxes", {})):
+                d.refused("invalid_request", "POST", target, {**more, "network": body}, parts)
+    for body, parts in (({"allowed_private": ["10.0.0.0/8"]}, ["allowed_private"]), ({"connections": 5}, ["connections"]),
+                        ({"tier": "elevated", "allowed_domains": ["a.example"]}, ["network.allowed_domains", "elevated"]),
+                        ({"blocked_domains": ["a.example"] * 101}, ["network.blocked_domains"])):  # fmt: skip
+        d.refused("invalid_request", "POST", "/v1/exec", {**code, "network": body}, parts)
+    same(d.exec("sh", "echo x", network={"tier": "elevated", "allowed_domains": [], "blocked_domains": []})["stdout"], "x\n", "empty lists")
+    same(d.exec("sh", "echo x", network={})["stdout"], "x\n", "an empty object")
 
 
 # ---- narrowing ----
@@ -276,20 +274,19 @@ def what_a_context_did_is_in_its_runs():
 
 
 @test(users=["root"])
-def limits_that_were_survived_and_system_calls_are_told_too():
+def limits_that_were_survived_and_system_calls_are_told_too(d):
     fork = "import os, time\nfor i in range(40):\n    try:\n        if os.fork() == 0: time.sleep(5); os._exit(0)\n    except OSError: pass\nos._exit(0)\n"
-    with Daemon() as d:
-        r = d.exec("python3", fork, limits={"processes": 10})
-        v = [v for v in r["violations"] if v["target"] == "processes"]
-        ensure(r["status"] == "exited" and len(v) == 1 and v[0]["kind"] == "limit", f"forks: {r}")
-        ensure(re.fullmatch(r"\d+ forks were refused: at most 10 processes", v[0]["detail"]), f"it says {v}")
-        r = d.exec("sh", "head -c 100M /dev/zero > big 2>/dev/null; exit 0", limits={"disk_bytes": 1 << 20})
-        same([(v["kind"], v["target"]) for v in r["violations"]], [("limit", "disk")], "a full disk")
-        r = d.exec("sh", "head -c 100M /dev/zero > big; exit 1", limits={"disk_bytes": 1 << 20})
-        same((r["status"], r["violations"]), ("disk_limit", []), "one that was not survived is the status")
-        r = d.exec("sh", "python3 -c 'x = bytearray(200 << 20)'; exit 0", limits={"memory_bytes": 64 << 20})
-        same([(v["kind"], v["target"]) for v in r["violations"]], [("limit", "memory")], f"a child that was killed: {r}")
-        ensure(value(d, 'cella_violations_total{kind="limit"}') == 3, "the metric")
+    r = d.exec("python3", fork, limits={"processes": 10})
+    v = [v for v in r["violations"] if v["target"] == "processes"]
+    ensure(r["status"] == "exited" and len(v) == 1 and v[0]["kind"] == "limit", f"forks: {r}")
+    ensure(re.fullmatch(r"\d+ forks were refused: at most 10 processes", v[0]["detail"]), f"it says {v}")
+    r = d.exec("sh", "head -c 100M /dev/zero > big 2>/dev/null; exit 0", limits={"disk_bytes": 1 << 20})
+    same([(v["kind"], v["target"]) for v in r["violations"]], [("limit", "disk")], "a full disk")
+    r = d.exec("sh", "head -c 100M /dev/zero > big; exit 1", limits={"disk_bytes": 1 << 20})
+    same((r["status"], r["violations"]), ("disk_limit", []), "one that was not survived is the status")
+    r = d.exec("sh", "python3 -c 'x = bytearray(200 << 20)'; exit 0", limits={"memory_bytes": 64 << 20})
+    same([(v["kind"], v["target"]) for v in r["violations"]], [("limit", "memory")], f"a child that was killed: {r}")
+    ensure(value(d, 'cella_violations_total{kind="limit"}') == 3, "the metric")
 
 
 @test(users=["root"])

@@ -52,69 +52,65 @@ def conforms(value, schema, where="result"):
 
 
 @test
-def every_tool_is_listed_with_its_schemas():
-    with Daemon() as d:
-        tools = d.get("/v1/tools")["tools"]
-        same([t["name"] for t in tools], NAMES, "tools")
-        for t in tools:
-            same(set(t), {"name", "title", "description", "input_schema", "output_schema", "cost"}, t["name"])
-            ensure(len(t["description"]) > 40, f"{t['name']} is described")
-            for s in (t["input_schema"], t["output_schema"]):
-                same(s["type"], "object", f"schema of {t['name']}")
-            for name, field in t["input_schema"]["properties"].items():
-                ensure(field.get("description"), f"{t['name']}.{name} is described")
-        functions = d.get("/v1/tools?format=openai")["tools"]
-        same([f["function"]["name"] for f in functions], [n.replace(".", "_") for n in NAMES], "functions")
-        same(functions[0]["function"]["parameters"], tools[0]["input_schema"], "parameters")
-        d.refused("invalid_request", "GET", "/v1/tools?format=xml", parts="format")
-        d.refused("not_found", "POST", "/v1/tools/nothing", {}, "nothing")
-        d.refused("invalid_request", "POST", "/v1/tools/sandbox.exec", b"[1]")
-        d.refused("invalid_request", "POST", "/v1/tools/sandbox.exec", b"{nonsense")
+def every_tool_is_listed_with_its_schemas(d):
+    tools = d.get("/v1/tools")["tools"]
+    same([t["name"] for t in tools], NAMES, "tools")
+    for t in tools:
+        same(set(t), {"name", "title", "description", "input_schema", "output_schema", "cost"}, t["name"])
+        ensure(len(t["description"]) > 40, f"{t['name']} is described")
+        for s in (t["input_schema"], t["output_schema"]):
+            same(s["type"], "object", f"schema of {t['name']}")
+        for name, field in t["input_schema"]["properties"].items():
+            ensure(field.get("description"), f"{t['name']}.{name} is described")
+    functions = d.get("/v1/tools?format=openai")["tools"]
+    same([f["function"]["name"] for f in functions], [n.replace(".", "_") for n in NAMES], "functions")
+    same(functions[0]["function"]["parameters"], tools[0]["input_schema"], "parameters")
+    d.refused("invalid_request", "GET", "/v1/tools?format=xml", parts="format")
+    d.refused("not_found", "POST", "/v1/tools/nothing", {}, "nothing")
+    d.refused("invalid_request", "POST", "/v1/tools/sandbox.exec", b"[1]")
+    d.refused("invalid_request", "POST", "/v1/tools/sandbox.exec", b"{nonsense")
 
 
 # sandbox.exec: the tables of its documentation.
 
 
 @test
-def sandbox_exec_has_the_schema_of_its_documentation():
-    with Daemon() as d:
-        t = d.get("/v1/tools")["tools"][0]
-        same(t["cost"], 1.0, "cost")
-        i = t["input_schema"]
-        same((i["type"], i["required"]), ("object", ["runtime", "code"]), "input")
-        same(list(i["properties"]), ["runtime", "code", "stdin", "timeout_ms", "secrets"], "fields")
-        p = i["properties"]
-        same((p["runtime"]["type"], p["runtime"]["enum"]), ("string", ["sh", "python3", "node"]), "runtime")
-        same((p["code"]["type"], p["stdin"]["type"]), ("string", "string"), "code and stdin")
-        same((p["timeout_ms"]["type"], p["timeout_ms"]["minimum"], p["timeout_ms"]["default"]), ("integer", 1, 5000), "timeout_ms")
-        same((p["secrets"]["type"], p["secrets"]["additionalProperties"]["type"]), ("object", "string"), "secrets")
-        o = t["output_schema"]
-        same({n: f["type"] for n, f in o["properties"].items()},
-             {"stdout": "string", "stderr": "string", "exit_code": "integer"}, "output")  # fmt: skip
+def sandbox_exec_has_the_schema_of_its_documentation(d):
+    t = d.get("/v1/tools")["tools"][0]
+    same(t["cost"], 1.0, "cost")
+    i = t["input_schema"]
+    same((i["type"], i["required"]), ("object", ["runtime", "code"]), "input")
+    same(list(i["properties"]), ["runtime", "code", "stdin", "timeout_ms", "secrets"], "fields")
+    p = i["properties"]
+    same((p["runtime"]["type"], p["runtime"]["enum"]), ("string", ["sh", "python3", "node"]), "runtime")
+    same((p["code"]["type"], p["stdin"]["type"]), ("string", "string"), "code and stdin")
+    same((p["timeout_ms"]["type"], p["timeout_ms"]["minimum"], p["timeout_ms"]["default"]), ("integer", 1, 5000), "timeout_ms")
+    same((p["secrets"]["type"], p["secrets"]["additionalProperties"]["type"]), ("object", "string"), "secrets")
+    o = t["output_schema"]
+    same({n: f["type"] for n, f in o["properties"].items()},
+         {"stdout": "string", "stderr": "string", "exit_code": "integer"}, "output")  # fmt: skip
 
 
 @test
-def sandbox_exec_runs_each_runtime():
-    with Daemon() as d:
-        for runtime, code in (("sh", "echo hello && ls /tmp"), ("python3", "print('hello')"), ("node", "console.log('hello')")):
-            same(call(d, "sandbox.exec", runtime=runtime, code=code), {"stdout": "hello\n", "stderr": "", "exit_code": 0}, runtime)
-        r = call(d, "sandbox.exec", runtime="python3", code="import sys\nprint(sys.stdin.read().upper())", stdin="hello world")
-        same(r["stdout"], "HELLO WORLD\n", "standard input")
-        r = call(d, "sandbox.exec", runtime="sh", code="echo out; echo err >&2", timeout_ms=3000)
-        same(r, {"stdout": "out\n", "stderr": "err\n", "exit_code": 0}, "both streams")
-        same(call(d, "sandbox_exec", runtime="sh", code="echo $PPID")["exit_code"], 0, "the name without its dot")
+def sandbox_exec_runs_each_runtime(d):
+    for runtime, code in (("sh", "echo hello && ls /tmp"), ("python3", "print('hello')"), ("node", "console.log('hello')")):
+        same(call(d, "sandbox.exec", runtime=runtime, code=code), {"stdout": "hello\n", "stderr": "", "exit_code": 0}, runtime)
+    r = call(d, "sandbox.exec", runtime="python3", code="import sys\nprint(sys.stdin.read().upper())", stdin="hello world")
+    same(r["stdout"], "HELLO WORLD\n", "standard input")
+    r = call(d, "sandbox.exec", runtime="sh", code="echo out; echo err >&2", timeout_ms=3000)
+    same(r, {"stdout": "out\n", "stderr": "err\n", "exit_code": 0}, "both streams")
+    same(call(d, "sandbox_exec", runtime="sh", code="echo $PPID")["exit_code"], 0, "the name without its dot")
 
 
 @test
-def sandbox_exec_says_access_denied():
-    with Daemon() as d:
-        key = d.new_key(capabilities=["files", "audit"])["key"]
-        same(error(d, "sandbox.exec", key=key, runtime="sh", code="echo"),
-             (403, "access_denied", "access denied: sandbox.exec"), "error")  # fmt: skip
-        # Whatever else is wrong with the call: who may not does not learn what it takes.
-        same(error(d, "sandbox.exec", key=key)[2], "access denied: sandbox.exec", "error")
-        may = d.new_key(capabilities=["sandbox.exec"])["key"]
-        same(d.post("/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo 1"}, key=may)["stdout"], "1\n", "with it")
+def sandbox_exec_says_access_denied(d):
+    key = d.new_key(capabilities=["files", "audit"])["key"]
+    same(error(d, "sandbox.exec", key=key, runtime="sh", code="echo"),
+         (403, "access_denied", "access denied: sandbox.exec"), "error")  # fmt: skip
+    # Whatever else is wrong with the call: who may not does not learn what it takes.
+    same(error(d, "sandbox.exec", key=key)[2], "access denied: sandbox.exec", "error")
+    may = d.new_key(capabilities=["sandbox.exec"])["key"]
+    same(d.post("/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo 1"}, key=may)["stdout"], "1\n", "with it")
 
 
 def without(*names):
@@ -142,57 +138,52 @@ def sandbox_exec_says_runtime_not_found():
 
 
 @test
-def sandbox_exec_says_timeout():
-    with Daemon() as d:
-        same(error(d, "sandbox.exec", runtime="sh", code="sleep 60", timeout_ms=200), (504, "timeout", "timeout"), "error")
-        same(error(d, "sandbox.exec", runtime="sh", code="trap '' TERM; while :; do :; done", timeout_ms=100)[1:],
-             ("timeout", "timeout"), "one that does not listen")  # fmt: skip
-        same(d.rows()[0]["status"], "timeout", "in the log it is a status")
+def sandbox_exec_says_timeout(d):
+    same(error(d, "sandbox.exec", runtime="sh", code="sleep 60", timeout_ms=200), (504, "timeout", "timeout"), "error")
+    same(error(d, "sandbox.exec", runtime="sh", code="trap '' TERM; while :; do :; done", timeout_ms=100)[1:],
+         ("timeout", "timeout"), "one that does not listen")  # fmt: skip
+    same(d.rows()[0]["status"], "timeout", "in the log it is a status")
 
 
 @test
-def sandbox_exec_has_five_seconds_by_default():
-    with Daemon() as d:
-        same(call(d, "sandbox.exec", runtime="sh", code="sleep 2; echo done")["stdout"], "done\n", "2 s are fine")
-        same(error(d, "sandbox.exec", runtime="sh", code="sleep 8; echo done"), (504, "timeout", "timeout"), "8 s are not")
-        same(call(d, "sandbox.exec", runtime="sh", code="sleep 6; echo done", timeout_ms=20000)["stdout"], "done\n", "unless asked for")
+def sandbox_exec_has_five_seconds_by_default(d):
+    same(call(d, "sandbox.exec", runtime="sh", code="sleep 2; echo done")["stdout"], "done\n", "2 s are fine")
+    same(error(d, "sandbox.exec", runtime="sh", code="sleep 8; echo done"), (504, "timeout", "timeout"), "8 s are not")
+    same(call(d, "sandbox.exec", runtime="sh", code="sleep 6; echo done", timeout_ms=20000)["stdout"], "done\n", "unless asked for")
 
 
 @test
-def sandbox_exec_takes_a_failing_program_for_a_success():
-    with Daemon() as d:
-        same(call(d, "sandbox.exec", runtime="sh", code="echo out; echo no >&2; exit 3"),
-             {"stdout": "out\n", "stderr": "no\n", "exit_code": 3}, "exit 3")  # fmt: skip
-        r = call(d, "sandbox.exec", runtime="python3", code="raise ValueError('x')")
-        same((r["exit_code"], "ValueError: x" in r["stderr"]), (1, True), "an exception")
-        same(call(d, "sandbox.exec", runtime="sh", code="kill -9 $$")["exit_code"], 137, "a signal")
+def sandbox_exec_takes_a_failing_program_for_a_success(d):
+    same(call(d, "sandbox.exec", runtime="sh", code="echo out; echo no >&2; exit 3"),
+         {"stdout": "out\n", "stderr": "no\n", "exit_code": 3}, "exit 3")  # fmt: skip
+    r = call(d, "sandbox.exec", runtime="python3", code="raise ValueError('x')")
+    same((r["exit_code"], "ValueError: x" in r["stderr"]), (1, True), "an exception")
+    same(call(d, "sandbox.exec", runtime="sh", code="kill -9 $$")["exit_code"], 137, "a signal")
 
 
 @test
-def sandbox_exec_refuses_what_is_not_in_its_schema():
-    with Daemon() as d:
-        for arguments, part in (
-            ({"code": "x"}, "runtime is required"), ({"runtime": "sh"}, "code is required"),
-            ({"runtime": "ruby", "code": "x"}, "runtime must be one of 'sh', 'python3', 'node'"),
-            ({"runtime": "sh", "code": 5}, "code must be a string"), ({"runtime": "sh", "code": "x", "stdin": 5}, "stdin"),
-            ({"runtime": "sh", "code": "x", "timeout_ms": 0}, "timeout_ms"), ({"runtime": "sh", "code": "x", "timeout_ms": "1"}, "timeout_ms"),
-            ({"runtime": "sh", "code": "x", "secrets": ["a"]}, "secrets"), ({"runtime": "sh", "code": "x", "secrets": {"A": 1}}, "secrets.A"),
-            ({"runtime": "sh", "code": "x", "network": True}, "unknown field 'network'"),
-        ):  # fmt: skip
-            status, kind, message = error(d, "sandbox.exec", **arguments)
-            same((status, kind), (400, "invalid_request"), arguments)
-            ensure(part in message, f"{message!r} does not say {part!r}")
-        same(d.rows(), [], "nothing was run")
+def sandbox_exec_refuses_what_is_not_in_its_schema(d):
+    for arguments, part in (
+        ({"code": "x"}, "runtime is required"), ({"runtime": "sh"}, "code is required"),
+        ({"runtime": "ruby", "code": "x"}, "runtime must be one of 'sh', 'python3', 'node'"),
+        ({"runtime": "sh", "code": 5}, "code must be a string"), ({"runtime": "sh", "code": "x", "stdin": 5}, "stdin"),
+        ({"runtime": "sh", "code": "x", "timeout_ms": 0}, "timeout_ms"), ({"runtime": "sh", "code": "x", "timeout_ms": "1"}, "timeout_ms"),
+        ({"runtime": "sh", "code": "x", "secrets": ["a"]}, "secrets"), ({"runtime": "sh", "code": "x", "secrets": {"A": 1}}, "secrets.A"),
+        ({"runtime": "sh", "code": "x", "network": True}, "unknown field 'network'"),
+    ):  # fmt: skip
+        status, kind, message = error(d, "sandbox.exec", **arguments)
+        same((status, kind), (400, "invalid_request"), arguments)
+        ensure(part in message, f"{message!r} does not say {part!r}")
+    same(d.rows(), [], "nothing was run")
 
 
 @test
-def sandbox_exec_is_isolated():
-    with Daemon() as d:
-        r = call(d, "sandbox.exec", runtime="sh", code="cat /proc/net/dev | wc -l; ls /home /root 2>&1 | grep -c 'No such'; echo $$; touch /usr/x 2>&1 | grep -c -i read-only")
-        same(r["stdout"].split()[0], "3", "loopback only")
-        ensure(int(r["stdout"].split()[2]) < 100, "its own process ids")
-        call(d, "sandbox.exec", runtime="sh", code="echo kept > file")
-        same(call(d, "sandbox.exec", runtime="sh", code="ls")["stdout"], "", "nothing stays")
+def sandbox_exec_is_isolated(d):
+    r = call(d, "sandbox.exec", runtime="sh", code="cat /proc/net/dev | wc -l; ls /home /root 2>&1 | grep -c 'No such'; echo $$; touch /usr/x 2>&1 | grep -c -i read-only")
+    same(r["stdout"].split()[0], "3", "loopback only")
+    ensure(int(r["stdout"].split()[2]) < 100, "its own process ids")
+    call(d, "sandbox.exec", runtime="sh", code="echo kept > file")
+    same(call(d, "sandbox.exec", runtime="sh", code="ls")["stdout"], "", "nothing stays")
 
 
 # execute_python: what models do with it.
@@ -201,40 +192,37 @@ CSV = "service,deployments,failures\napi,40,2\nweb,25,5\nworker,10,0\n"
 
 
 @test
-def python_analyses_a_csv_file():
-    with Daemon() as d:
-        code = ("import csv\nrows = list(csv.DictReader(open('deployments.csv')))\n"
-                "total = sum(int(r['deployments']) for r in rows)\nworst = max(rows, key=lambda r: int(r['failures']) / int(r['deployments']))\n"
-                "print(f\"{total} deployments\")\nworst['service']")  # fmt: skip
-        r = call(d, "execute_python", code=code, files={"deployments.csv": CSV})
-        same((r["status"], r["stdout"], r["results"][0]["data"]), ("exited", "75 deployments\n", "'web'"), "result")
+def python_analyses_a_csv_file(d):
+    code = ("import csv\nrows = list(csv.DictReader(open('deployments.csv')))\n"
+            "total = sum(int(r['deployments']) for r in rows)\nworst = max(rows, key=lambda r: int(r['failures']) / int(r['deployments']))\n"
+            "print(f\"{total} deployments\")\nworst['service']")  # fmt: skip
+    r = call(d, "execute_python", code=code, files={"deployments.csv": CSV})
+    same((r["status"], r["stdout"], r["results"][0]["data"]), ("exited", "75 deployments\n", "'web'"), "result")
 
 
 @test
-def python_parses_json():
-    with Daemon() as d:
-        document = json.dumps({"items": [{"name": "a", "ok": True}, {"name": "b", "ok": False}]})
-        code = "import json\n[i['name'] for i in json.load(open('answer.json'))['items'] if i['ok']]"
-        same(call(d, "execute_python", code=code, files={"answer.json": document})["results"][0]["data"], "['a']", "names")
+def python_parses_json(d):
+    document = json.dumps({"items": [{"name": "a", "ok": True}, {"name": "b", "ok": False}]})
+    code = "import json\n[i['name'] for i in json.load(open('answer.json'))['items'] if i['ok']]"
+    same(call(d, "execute_python", code=code, files={"answer.json": document})["results"][0]["data"], "['a']", "names")
 
 
 @test
-def python_gives_the_whole_result():
-    with Daemon() as d:
-        schema = next(t["output_schema"] for t in d.get("/v1/tools")["tools"] if t["name"] == "execute_python")
-        r = call(d, "execute_python", code="print('out')\n6 * 7")
-        conforms(r, schema)
-        extra = {"context", "error"}
-        check_result({k: v for k, v in r.items() if k not in extra})
-        same((r["stdout"], r["error"]), ("out\n", None), "result")
-        same(r["results"], [{"mime": "text/plain", "data": "42", "main": True, "value": 0}], "value")
-        r = call(d, "execute_python", code="1/0")
-        conforms(r, schema)
-        same((r["status"], r["exit_code"], r["error"]["name"]), ("exited", 1, "ZeroDivisionError"), "an exception")
-        same(call(d, "execute_python", code="import sys; sys.exit(3)")["exit_code"], 3, "an exit code")
-        r = call(d, "execute_python", code="import time; time.sleep(60)", timeout_ms=300)
-        same((r["status"], r["timed_out"]), ("timeout", True), "a timeout is a status here")
-        conforms(r, schema)
+def python_gives_the_whole_result(d):
+    schema = next(t["output_schema"] for t in d.get("/v1/tools")["tools"] if t["name"] == "execute_python")
+    r = call(d, "execute_python", code="print('out')\n6 * 7")
+    conforms(r, schema)
+    extra = {"context", "error"}
+    check_result({k: v for k, v in r.items() if k not in extra})
+    same((r["stdout"], r["error"]), ("out\n", None), "result")
+    same(r["results"], [{"mime": "text/plain", "data": "42", "main": True, "value": 0}], "value")
+    r = call(d, "execute_python", code="1/0")
+    conforms(r, schema)
+    same((r["status"], r["exit_code"], r["error"]["name"]), ("exited", 1, "ZeroDivisionError"), "an exception")
+    same(call(d, "execute_python", code="import sys; sys.exit(3)")["exit_code"], 3, "an exit code")
+    r = call(d, "execute_python", code="import time; time.sleep(60)", timeout_ms=300)
+    same((r["status"], r["timed_out"]), ("timeout", True), "a timeout is a status here")
+    conforms(r, schema)
 
 
 class Picture:
@@ -246,110 +234,101 @@ class Picture:
 
 
 @test
-def python_shows_a_picture():
-    with Daemon() as d:
-        r = call(d, "execute_python", code=Picture.code)
-        same([x["data"] for x in r["results"] if x["mime"] == "image/png"], [Picture.data], "picture")
+def python_shows_a_picture(d):
+    r = call(d, "execute_python", code=Picture.code)
+    same([x["data"] for x in r["results"] if x["mime"] == "image/png"], [Picture.data], "picture")
 
 
 @test
-def python_draws():
-    with Daemon() as d:
-        probe = call(d, "execute_python", code="import importlib.util as u\nbool(u.find_spec('matplotlib'))")
-        if probe["results"][0]["data"] != "True":
-            raise support.Skip("no pandas and matplotlib for /usr/bin/python3")
-        r = call(d, "execute_python", code="import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.show()", timeout_ms=60000)
-        pictures = [x for x in r["results"] if x["mime"] == "image/png"]
-        same(len(pictures), 1, "pictures", None)
-        ensure(base64.b64decode(pictures[0]["data"]).startswith(b"\x89PNG"), "a PNG")
+def python_draws(d):
+    probe = call(d, "execute_python", code="import importlib.util as u\nbool(u.find_spec('matplotlib'))")
+    if probe["results"][0]["data"] != "True":
+        raise support.Skip("no pandas and matplotlib for /usr/bin/python3")
+    r = call(d, "execute_python", code="import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.show()", timeout_ms=60000)
+    pictures = [x for x in r["results"] if x["mime"] == "image/png"]
+    same(len(pictures), 1, "pictures", None)
+    ensure(base64.b64decode(pictures[0]["data"]).startswith(b"\x89PNG"), "a PNG")
 
 
 @test
-def python_keeps_what_it_is_told_to_keep():
-    with Daemon() as d:
-        call(d, "execute_python", code="x = 41; open('f', 'w').write('kept')", context="c")
-        same(call(d, "execute_python", code="x + 1", context="c")["results"][0]["data"], "42", "a variable")
-        r = call(d, "execute_python", code="open('f').read()", session="c")
-        same(r["results"][0]["data"], "'kept'", "its session is that of the same name")
-        same(call(d, "execute_python", code="x", session="c")["error"]["name"], "NameError", "a session has no variables")
-        r = call(d, "execute_python", code="x", context="c", session="other")
-        same(r["error"]["name"], "NameError", "another session's context")
-        ctx = call(d, "execute_python", code="x", context="c")["context"]
-        same(call(d, "execute_python", code="x", context=ctx)["results"][0]["data"], "41", "by its id")
-        same(error(d, "execute_python", code="x", context="ctx_nothing")[:2], (404, "not_found"), "no such id")
-        same(call(d, "execute_shell", command="cat f", session="c")["stdout"], "kept", "the shell sees its files")
-        same(len(call(d, "list_sandboxes")["sandboxes"]), 2, "sandboxes that stay")
-        # What was for one call only is gone.
-        call(d, "execute_python", code="open('f', 'w')")
-        until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 2, 20, "the end of a sandbox for one call")
-        same(len(d.get(f"/v1/sandboxes/{r['sandbox']}/contexts")["contexts"]), 1, "contexts that stay")
+def python_keeps_what_it_is_told_to_keep(d):
+    call(d, "execute_python", code="x = 41; open('f', 'w').write('kept')", context="c")
+    same(call(d, "execute_python", code="x + 1", context="c")["results"][0]["data"], "42", "a variable")
+    r = call(d, "execute_python", code="open('f').read()", session="c")
+    same(r["results"][0]["data"], "'kept'", "its session is that of the same name")
+    same(call(d, "execute_python", code="x", session="c")["error"]["name"], "NameError", "a session has no variables")
+    r = call(d, "execute_python", code="x", context="c", session="other")
+    same(r["error"]["name"], "NameError", "another session's context")
+    ctx = call(d, "execute_python", code="x", context="c")["context"]
+    same(call(d, "execute_python", code="x", context=ctx)["results"][0]["data"], "41", "by its id")
+    same(error(d, "execute_python", code="x", context="ctx_nothing")[:2], (404, "not_found"), "no such id")
+    same(call(d, "execute_shell", command="cat f", session="c")["stdout"], "kept", "the shell sees its files")
+    same(len(call(d, "list_sandboxes")["sandboxes"]), 2, "sandboxes that stay")
+    # What was for one call only is gone.
+    call(d, "execute_python", code="open('f', 'w')")
+    until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 2, 20, "the end of a sandbox for one call")
+    same(len(d.get(f"/v1/sandboxes/{r['sandbox']}/contexts")["contexts"]), 1, "contexts that stay")
 
 
 @test
-def python_comes_back_after_its_context_died():
-    with Daemon() as d:
-        call(d, "execute_python", code="x = 1", context="c")
-        r = call(d, "execute_python", code="import os; os.kill(os.getpid(), 9)", context="c")
-        same(r["error"]["name"], "ContextEnded", "it died")
-        same(call(d, "execute_python", code="'x' in globals()", context="c")["results"][0]["data"], "False", "a new one")
+def python_comes_back_after_its_context_died(d):
+    call(d, "execute_python", code="x = 1", context="c")
+    r = call(d, "execute_python", code="import os; os.kill(os.getpid(), 9)", context="c")
+    same(r["error"]["name"], "ContextEnded", "it died")
+    same(call(d, "execute_python", code="'x' in globals()", context="c")["results"][0]["data"], "False", "a new one")
 
 
 @test
-def python_is_limited():
-    with Daemon() as d:
-        same(error(d, "execute_python", code="1", memory_mb=8)[:2], (400, "invalid_request"), "too little memory")
-        same(error(d, "execute_python", code="1", files={"f": 5})[:2], (400, "invalid_request"), "a file that is none")
-        same(error(d, "execute_python", code="1", files={"../../etc/passwd": "x"})[0] >= 400, True, "a path out of it")
-        same(error(d, "execute_python", code="1", packages=["--index-url=http://x"])[:2], (400, "invalid_request"), "an option for pip")
-        if support.is_root():
-            r = call(d, "execute_python", code="x = 'a' * (200 << 20)", memory_mb=64)
-            ensure(r["status"] == "memory_limit" or r["error"]["name"] == "MemoryError", f"memory: {r['status']} {r['error']}")
+def python_is_limited(d):
+    same(error(d, "execute_python", code="1", memory_mb=8)[:2], (400, "invalid_request"), "too little memory")
+    same(error(d, "execute_python", code="1", files={"f": 5})[:2], (400, "invalid_request"), "a file that is none")
+    same(error(d, "execute_python", code="1", files={"../../etc/passwd": "x"})[0] >= 400, True, "a path out of it")
+    same(error(d, "execute_python", code="1", packages=["--index-url=http://x"])[:2], (400, "invalid_request"), "an option for pip")
+    if support.is_root():
+        r = call(d, "execute_python", code="x = 'a' * (200 << 20)", memory_mb=64)
+        ensure(r["status"] == "memory_limit" or r["error"]["name"] == "MemoryError", f"memory: {r['status']} {r['error']}")
 
 
 @test
-def python_says_which_packages_are_missing():
-    with Daemon() as d:
-        status, kind, message = error(d, "execute_python", code="1", packages=["surely-not-a-package"])
-        same((status, kind), (400, "invalid_request"), message)
-        ensure(message.startswith("the packages could not be installed"), message)
+def python_says_which_packages_are_missing(d):
+    status, kind, message = error(d, "execute_python", code="1", packages=["surely-not-a-package"])
+    same((status, kind), (400, "invalid_request"), message)
+    ensure(message.startswith("the packages could not be installed"), message)
 
 
 # execute_shell and execute_docker.
 
 
 @test
-def shell_greps_logs():
-    with Daemon() as d:
-        log = "".join(f"line {i} {'ERROR disk full' if i % 50 == 0 else 'ok'}\n" for i in range(1, 201))
-        r = call(d, "execute_shell", command="grep -c ERROR app.log; grep -n ERROR app.log | head -1", files={"app.log": log})
-        same(r["stdout"], "4\n50:line 50 ERROR disk full\n", "grep")
-        check_result(r)
-        r = call(d, "execute_shell", command="set -o pipefail; false | cat; echo $?; a=(1 2); echo ${a[1]}; printf x > made")
-        same((r["stdout"], [f["path"] for f in r["files"]]), ("1\n2\n", ["made"]), "bash")
-        same(call(d, "execute_shell", command="echo $0", shell="sh")["stdout"].strip()[-2:], "sh", "sh")
+def shell_greps_logs(d):
+    log = "".join(f"line {i} {'ERROR disk full' if i % 50 == 0 else 'ok'}\n" for i in range(1, 201))
+    r = call(d, "execute_shell", command="grep -c ERROR app.log; grep -n ERROR app.log | head -1", files={"app.log": log})
+    same(r["stdout"], "4\n50:line 50 ERROR disk full\n", "grep")
+    check_result(r)
+    r = call(d, "execute_shell", command="set -o pipefail; false | cat; echo $?; a=(1 2); echo ${a[1]}; printf x > made")
+    same((r["stdout"], [f["path"] for f in r["files"]]), ("1\n2\n", ["made"]), "bash")
+    same(call(d, "execute_shell", command="echo $0", shell="sh")["stdout"].strip()[-2:], "sh", "sh")
 
 
 @test
-def shell_takes_input_variables_and_a_directory():
-    with Daemon() as d:
-        r = call(d, "execute_shell", command="cat; echo $WHO; pwd", stdin="in\n", env={"WHO": "me"}, cwd="/tmp")
-        same(r["stdout"], "in\nme\n/tmp\n", "output")
-        r = call(d, "execute_shell", command="sleep 60", timeout_ms=200)
-        same((r["status"], r["timed_out"]), ("timeout", True), "a timeout is a status here")
-        call(d, "execute_shell", command="true", session="s", timeout_ms=1000)
-        same(call(d, "execute_shell", command="true", session="s", timeout_ms=60000)["status"], "exited", "a session is not made after its first call")
+def shell_takes_input_variables_and_a_directory(d):
+    r = call(d, "execute_shell", command="cat; echo $WHO; pwd", stdin="in\n", env={"WHO": "me"}, cwd="/tmp")
+    same(r["stdout"], "in\nme\n/tmp\n", "output")
+    r = call(d, "execute_shell", command="sleep 60", timeout_ms=200)
+    same((r["status"], r["timed_out"]), ("timeout", True), "a timeout is a status here")
+    call(d, "execute_shell", command="true", session="s", timeout_ms=1000)
+    same(call(d, "execute_shell", command="true", session="s", timeout_ms=60000)["status"], "exited", "a session is not made after its first call")
 
 
-@test
-def docker_runs_the_host_image_and_says_what_others_need():
-    with Daemon(settings={"images": {"pull": "never"}}) as d:
-        same(call(d, "execute_docker", image="host", command="echo $((6*7))")["stdout"], "42\n", "a command line")
-        r = call(d, "execute_docker", image="host", command=["printf", "%s", "a b"], env={"A": "1"}, files={"f": "x"})
-        same(r["stdout"], "a b", "words")
-        a = d.refused("not_found", "POST", "/v1/tools/execute_docker", {"image": "python:3.12", "command": "python -V"}, "image not found: python:3.12")
-        ensure("cella image pull python:3.12" in a.json()["error"]["hint"], "the hint says what helps", a)
-        for command in ("", [], [1], {}, 5):
-            same(error(d, "execute_docker", image="host", command=command)[:2], (400, "invalid_request"), command)
+@test(settings={"images": {"pull": "never"}})
+def docker_runs_the_host_image_and_says_what_others_need(d):
+    same(call(d, "execute_docker", image="host", command="echo $((6*7))")["stdout"], "42\n", "a command line")
+    r = call(d, "execute_docker", image="host", command=["printf", "%s", "a b"], env={"A": "1"}, files={"f": "x"})
+    same(r["stdout"], "a b", "words")
+    a = d.refused("not_found", "POST", "/v1/tools/execute_docker", {"image": "python:3.12", "command": "python -V"}, "image not found: python:3.12")
+    ensure("cella image pull python:3.12" in a.json()["error"]["hint"], "the hint says what helps", a)
+    for command in ("", [], [1], {}, 5):
+        same(error(d, "execute_docker", image="host", command=command)[:2], (400, "invalid_request"), command)
 
 
 @test(users=("root",))
@@ -367,83 +346,78 @@ def shell_reaches_an_allowed_endpoint_and_no_other():
 
 
 @test
-def files_are_written_read_and_listed():
-    with Daemon() as d:
-        w = call(d, "write_file", session="s", path="dir/a.txt", content="hällo")
-        same((w["path"], w["bytes"]), ("dir/a.txt", 6), "written")
-        same(call(d, "execute_shell", session="s", command="cat dir/a.txt")["stdout"], "hällo", "there")
-        r = call(d, "read_file", session="s", path="dir/a.txt")
-        same((r["content"], r["encoding"], r["bytes"], r["truncated"]), ("hällo", "utf-8", 6, False), "read")
-        r = call(d, "read_file", session="s", path="dir/a.txt", max_bytes=2)
-        same((r["content"], r["truncated"]), ("h", True), "whole characters only")
-        r = call(d, "read_file", session="s", path="dir/a.txt", offset=1)
-        same(r["content"], "ällo", "from the second on")
-        data = base64.b64encode(bytes(range(256))).decode()
-        call(d, "write_file", session="s", path="/workspace/b", content=data, encoding="base64")
-        r = call(d, "read_file", sandbox=w["sandbox"], path="b")
-        same((r["content"], r["encoding"]), (data, "base64"), "bytes")
-        names = [(e["name"], e["type"], e["bytes"]) for e in call(d, "list_files", session="s")["entries"]]
-        same([(n, t) for n, t, _ in names], [("b", "file"), ("dir", "directory")], "listed")
-        same([e["name"] for e in call(d, "list_files", session="s", path="dir")["entries"]], ["a.txt"], "a directory")
-        for name, arguments, kind in (
-            ("read_file", {"session": "s", "path": "nothing"}, "not_found"), ("read_file", {"session": "none", "path": "x"}, "not_found"),
-            ("read_file", {"path": "x"}, "invalid_request"), ("read_file", {"path": "x", "session": "s", "sandbox": "t"}, "invalid_request"),
-            ("list_files", {"sandbox": "sbx_none"}, "not_found"), ("write_file", {"session": "s", "path": "x", "content": "!", "encoding": "base64"}, "invalid_request"),
-        ):  # fmt: skip
-            same(error(d, name, **arguments)[1], kind, (name, arguments))
+def files_are_written_read_and_listed(d):
+    w = call(d, "write_file", session="s", path="dir/a.txt", content="hällo")
+    same((w["path"], w["bytes"]), ("dir/a.txt", 6), "written")
+    same(call(d, "execute_shell", session="s", command="cat dir/a.txt")["stdout"], "hällo", "there")
+    r = call(d, "read_file", session="s", path="dir/a.txt")
+    same((r["content"], r["encoding"], r["bytes"], r["truncated"]), ("hällo", "utf-8", 6, False), "read")
+    r = call(d, "read_file", session="s", path="dir/a.txt", max_bytes=2)
+    same((r["content"], r["truncated"]), ("h", True), "whole characters only")
+    r = call(d, "read_file", session="s", path="dir/a.txt", offset=1)
+    same(r["content"], "ällo", "from the second on")
+    data = base64.b64encode(bytes(range(256))).decode()
+    call(d, "write_file", session="s", path="/workspace/b", content=data, encoding="base64")
+    r = call(d, "read_file", sandbox=w["sandbox"], path="b")
+    same((r["content"], r["encoding"]), (data, "base64"), "bytes")
+    names = [(e["name"], e["type"], e["bytes"]) for e in call(d, "list_files", session="s")["entries"]]
+    same([(n, t) for n, t, _ in names], [("b", "file"), ("dir", "directory")], "listed")
+    same([e["name"] for e in call(d, "list_files", session="s", path="dir")["entries"]], ["a.txt"], "a directory")
+    for name, arguments, kind in (
+        ("read_file", {"session": "s", "path": "nothing"}, "not_found"), ("read_file", {"session": "none", "path": "x"}, "not_found"),
+        ("read_file", {"path": "x"}, "invalid_request"), ("read_file", {"path": "x", "session": "s", "sandbox": "t"}, "invalid_request"),
+        ("list_files", {"sandbox": "sbx_none"}, "not_found"), ("write_file", {"session": "s", "path": "x", "content": "!", "encoding": "base64"}, "invalid_request"),
+    ):  # fmt: skip
+        same(error(d, name, **arguments)[1], kind, (name, arguments))
 
 
 @test
-def sandboxes_are_listed_and_killed():
-    with Daemon() as d:
-        call(d, "write_file", session="s", path="f", content="x")
-        listed = call(d, "list_sandboxes")["sandboxes"]
-        same([(s["session"], s["state"]) for s in listed], [("s", "running")], "listed")
-        same(call(d, "kill_sandbox", session="s"), {"sandbox": listed[0]["id"], "killed": True}, "killed")
-        same(call(d, "list_sandboxes")["sandboxes"], [], "none is left")
-        same(error(d, "kill_sandbox", session="s")[:2], (404, "not_found"), "twice")
-        same(error(d, "read_file", session="s", path="f")[:2], (404, "not_found"), "its files")
+def sandboxes_are_listed_and_killed(d):
+    call(d, "write_file", session="s", path="f", content="x")
+    listed = call(d, "list_sandboxes")["sandboxes"]
+    same([(s["session"], s["state"]) for s in listed], [("s", "running")], "listed")
+    same(call(d, "kill_sandbox", session="s"), {"sandbox": listed[0]["id"], "killed": True}, "killed")
+    same(call(d, "list_sandboxes")["sandboxes"], [], "none is left")
+    same(error(d, "kill_sandbox", session="s")[:2], (404, "not_found"), "twice")
+    same(error(d, "read_file", session="s", path="f")[:2], (404, "not_found"), "its files")
 
 
 @test
-def tools_need_the_capability_of_what_they_do():
-    with Daemon() as d:
-        call(d, "write_file", session="s", path="f", content="x")
-        key = d.new_key(capabilities=["sandbox.exec"])["key"]
-        other = d.new_key("o", capabilities=["files", "sandbox.manage"])["key"]
-        for name, arguments, missing in (
-            ("read_file", {"session": "s", "path": "f"}, "files"), ("write_file", {"session": "s", "path": "f", "content": ""}, "files"),
-            ("list_files", {"session": "s"}, "files"), ("kill_sandbox", {"session": "s"}, "sandbox.manage"),
-        ):  # fmt: skip
-            same(error(d, name, key=key, **arguments)[2], f"access denied: {missing}", name)
-            if name != "write_file":
-                same(error(d, name, key=other, **arguments)[1], "not_found", f"{name} of another key's session")
-        for name, arguments in (("execute_python", {"code": "1"}), ("execute_shell", {"command": "true"}),
-                                ("execute_docker", {"image": "host", "command": "true"})):  # fmt: skip
-            same(error(d, name, key=other, **arguments)[2], "access denied: sandbox.exec", name)
-        same(d.post("/v1/tools/list_sandboxes", {}, key=other)["sandboxes"], [], "another key sees none")
+def tools_need_the_capability_of_what_they_do(d):
+    call(d, "write_file", session="s", path="f", content="x")
+    key = d.new_key(capabilities=["sandbox.exec"])["key"]
+    other = d.new_key("o", capabilities=["files", "sandbox.manage"])["key"]
+    for name, arguments, missing in (
+        ("read_file", {"session": "s", "path": "f"}, "files"), ("write_file", {"session": "s", "path": "f", "content": ""}, "files"),
+        ("list_files", {"session": "s"}, "files"), ("kill_sandbox", {"session": "s"}, "sandbox.manage"),
+    ):  # fmt: skip
+        same(error(d, name, key=key, **arguments)[2], f"access denied: {missing}", name)
+        if name != "write_file":
+            same(error(d, name, key=other, **arguments)[1], "not_found", f"{name} of another key's session")
+    for name, arguments in (("execute_python", {"code": "1"}), ("execute_shell", {"command": "true"}),
+                            ("execute_docker", {"image": "host", "command": "true"})):  # fmt: skip
+        same(error(d, name, key=other, **arguments)[2], "access denied: sandbox.exec", name)
+    same(d.post("/v1/tools/list_sandboxes", {}, key=other)["sandboxes"], [], "another key sees none")
 
 
 @test
-def a_client_that_leaves_cancels_its_call():
-    with Daemon() as d:
-        for name, arguments in (("execute_shell", {"command": "sleep 60"}), ("execute_python", {"code": "import time; time.sleep(60)"}),
-                                ("sandbox.exec", {"runtime": "sh", "code": "sleep 60", "timeout_ms": 60000})):  # fmt: skip
-            c = d.connection()
-            body = d.encode(arguments)
-            c.request("POST", f"/v1/tools/{name}", body, {"Content-Type": "application/json"})
-            until(lambda: d.get("/v1/executions?status=running")["executions"], 20, f"{name} that runs")
-            c.sock.close()
-            c.close()
-            until(lambda: not d.get("/v1/executions?status=running")["executions"], 20, f"the end of {name}")
-        until(lambda: not d.get("/v1/sandboxes")["sandboxes"], 20, "the end of the sandbox of execute_python")
+def a_client_that_leaves_cancels_its_call(d):
+    for name, arguments in (("execute_shell", {"command": "sleep 60"}), ("execute_python", {"code": "import time; time.sleep(60)"}),
+                            ("sandbox.exec", {"runtime": "sh", "code": "sleep 60", "timeout_ms": 60000})):  # fmt: skip
+        c = d.connection()
+        body = d.encode(arguments)
+        c.request("POST", f"/v1/tools/{name}", body, {"Content-Type": "application/json"})
+        until(lambda: d.get("/v1/executions?status=running")["executions"], 20, f"{name} that runs")
+        c.sock.close()
+        c.close()
+        until(lambda: not d.get("/v1/executions?status=running")["executions"], 20, f"the end of {name}")
+    until(lambda: not d.get("/v1/sandboxes")["sandboxes"], 20, "the end of the sandbox of execute_python")
 
 
 @test
-def fields_of_other_modules_are_checked():
+def fields_of_other_modules_are_checked(d):
     """What needs a module that is not there says so, and nothing is run."""
-    with Daemon() as d:
-        for name, arguments in (("sandbox.exec", {"runtime": "sh", "code": "x", "secrets": {"A": "{{secret:none}}"}}),
-                                ("execute_python", {"code": "import os", "allowed_imports": ["json"]})):  # fmt: skip
-            ensure(error(d, name, **arguments)[0] >= 400, f"{name} is refused")
-        same(d.rows(), [], "nothing was run")
+    for name, arguments in (("sandbox.exec", {"runtime": "sh", "code": "x", "secrets": {"A": "{{secret:none}}"}}),
+                            ("execute_python", {"code": "import os", "allowed_imports": ["json"]})):  # fmt: skip
+        ensure(error(d, name, **arguments)[0] >= 400, f"{name} is refused")
+    same(d.rows(), [], "nothing was run")

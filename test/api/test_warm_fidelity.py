@@ -128,10 +128,9 @@ class Host:
 
 
 @test
-def the_tables_are_about_the_pool_that_the_daemon_has_by_itself():
-    with Daemon() as d:
-        own = [p for p in d.get("/v1/settings")["pools"] if p["runtime"] == "python3"]
-        same(own[0]["preload"], POOLS["python3"]["preload"], "what is imported ahead")
+def the_tables_are_about_the_pool_that_the_daemon_has_by_itself(d):
+    own = [p for p in d.get("/v1/settings")["pools"] if p["runtime"] == "python3"]
+    same(own[0]["preload"], POOLS["python3"]["preload"], "what is imported ahead")
 
 
 # Fidelity.

@@ -5,8 +5,7 @@ from world import *
 
 
 @test(users=("root",), timeout=40, beside=True)
-def who_does_not_say_what_it_wants_is_closed():
-    world = World()
+def who_does_not_say_what_it_wants_is_closed(world):
     world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     data = hello("ok.example")
@@ -30,8 +29,7 @@ def who_does_not_say_what_it_wants_is_closed():
 
 
 @test(users=("root",), beside=True)
-def a_connection_on_which_nothing_moves_is_closed():
-    world = World()
+def a_connection_on_which_nothing_moves_is_closed(world):
     world.web(port=22, handle=echo)
     inside = world.inside("ok.example:22", idle=1000)
     with inside.connect("ok.example", 22) as s:
@@ -46,8 +44,7 @@ def a_connection_on_which_nothing_moves_is_closed():
 
 
 @test(users=("root",))
-def connections_at_once_are_limited():
-    world = World()
+def connections_at_once_are_limited(world):
     world.web(port=22, handle=greet)
     inside, other = world.inside("ok.example:22", connections=5), world.inside("ok.example:22")
     address = inside.look_up("ok.example")[1][0]
@@ -72,9 +69,7 @@ def greets(inside, address):
 
 
 @test(users=("root",))
-def bytes_are_limited_to_the_last_one():
-    world = World()
-
+def bytes_are_limited_to_the_last_one(world):
     def pour(c, server):
         read_head(c)
         c.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 20))
@@ -106,9 +101,7 @@ def bytes_are_limited_to_the_last_one():
 
 
 @test(users=("root",))
-def what_was_refused_is_told_once_and_not_without_end():
-    world = World()
-    inside = world.inside("ok.example")
+def what_was_refused_is_told_once_and_not_without_end(inside):
     for _ in range(3):
         inside.look_up("evil.example")
     same(inside.refused(), [("evil.example", "not in allowed_domains", False)], "what is told")
@@ -120,9 +113,8 @@ def what_was_refused_is_told_once_and_not_without_end():
     same((len(inside.refused()), inside.count()["refused"]), (65, 1), "what is told, what is counted")
 
 
-@test(users=("root",), timeout=60)
-def descriptors_run_out_without_harm():
-    world = World(limit=256)
+@test(users=("root",), timeout=60, limit=256)
+def descriptors_run_out_without_harm(world):
     world.web(port=22, handle=greet)
     inside = world.inside("ok.example:22", connections=1000)
     address = inside.look_up("ok.example")[1][0]
@@ -149,8 +141,7 @@ def pour_for_ever(c, server):
 
 
 @test(users=("root",), timeout=60)
-def one_busy_sandbox_does_not_starve_the_others():
-    world = World()
+def one_busy_sandbox_does_not_starve_the_others(world):
     world.web(port=22, handle=pour_for_ever)
     world.web()
     busy, others = world.inside("ok.example:22", connections=100), [world.inside("ok.example") for _ in range(10)]
@@ -186,9 +177,8 @@ while True:
 
 
 @test(users=("root",), timeout=60)
-def readers_that_do_not_read_hold_nothing_up():
+def readers_that_do_not_read_hold_nothing_up(world):
     """More connections with something in a pipe than there are pipes for a sandbox."""
-    world = World()
     server = world.web(port=22, handle=pour_for_ever)
     inside = world.inside("ok.example:22", connections=200)
     address = inside.look_up("ok.example")[1][0]
@@ -252,8 +242,7 @@ def large_transfers_are_whole_both_ways():
 
 
 @test(users=("root",), timeout=120)
-def thousands_of_connections_leave_nothing():
-    world = World()
+def thousands_of_connections_leave_nothing(world):
     world.web(), world.web(port=443, handle=echo), world.web(port=22, handle=greet)
     inside = world.inside("ok.example", "ok.example:22")
     address = inside.look_up("ok.example")[1][0]
@@ -281,9 +270,7 @@ def thousands_of_connections_leave_nothing():
 
 
 @test(users=("root",), timeout=120)
-def two_hundred_sandboxes_at_once_are_all_served():
-    world = World()
-
+def two_hundred_sandboxes_at_once_are_all_served(world):
     def handle(c, server):
         read_head(c)
         c.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + bytes(200000))

@@ -33,9 +33,8 @@ def without_its_owner_it_ends():
     same(is_gone(world, s), 0, "exit status")
 
 
-@test(users=("root",))
-def an_owner_that_is_killed_takes_it_along():
-    world = World(start=False)
+@test(users=("root",), start=False)
+def an_owner_that_is_killed_takes_it_along(world):
     ready, told = os.pipe()
     owner = os.fork()
     if owner == 0:
@@ -71,8 +70,7 @@ def when_it_is_killed_nothing_is_open_and_another_takes_over():
 
 
 @test(users=("root",))
-def packets_that_are_wrong_end_it():
-    world = World()
+def packets_that_are_wrong_end_it(world):
     inside = Inside(world, 1, allowed=("ok.example",), attach=False)
     wrong = {
         "short": b"\1\0",
@@ -110,8 +108,7 @@ def again(world):
 
 
 @test(users=("root",), timeout=60)
-def random_packets_never_crash_it():
-    world = World()
+def random_packets_never_crash_it(world):
     inside = Inside(world, 1, allowed=("ok.example",))
     rng = random.Random(5)
     messages = [inside.message(ATTACH), inside.message(CHANGE), struct.pack("=IIQ", COUNT, 0, 1),
@@ -132,9 +129,7 @@ def random_packets_never_crash_it():
 
 
 @test(users=("root",))
-def what_cannot_be_attached_is_said_so():
-    world = World()
-    inside = world.inside("ok.example")
+def what_cannot_be_attached_is_said_so(world, inside):
     spare = Inside(world, 2, allowed=("ok.example",), attach=False)
 
     def attach(fds, **changes):
@@ -158,8 +153,7 @@ def what_cannot_be_attached_is_said_so():
 
 
 @test(users=("root",))
-def another_policy_counts_at_once():
-    world = World()
+def another_policy_counts_at_once(world):
     world.web(), world.web(WEB2)
     world.web(port=22, handle=greet), world.web(WEB2, 22, greet)
     tls = world.web(port=443, handle=echo)
@@ -197,8 +191,7 @@ def a_policy_that_is_none_cuts_it_off():
 
 
 @test(users=("root",))
-def a_private_address_is_cut_off_when_its_exception_is():
-    world = World()
+def a_private_address_is_cut_off_when_its_exception_is(world):
     world.web(PRIVATE, 22, greet)
     world.names.names["in.example"] = [PRIVATE]
     inside = world.inside("in.example:22", private=("in.example",))
@@ -226,9 +219,7 @@ def what_is_detached_is_closed():
 
 
 @test(users=("root",))
-def the_count_includes_what_nobody_waited_for():
-    world = World()
-    inside = world.inside("ok.example")
+def the_count_includes_what_nobody_waited_for(world, inside):
     inside.count()
     world.process.send_signal(signal.SIGSTOP)  # so that all of it, and the question, is there at once
     for i in range(20):
@@ -244,8 +235,7 @@ def the_count_includes_what_nobody_waited_for():
 
 
 @test(users=("root",), timeout=60)
-def an_owner_that_does_not_read_holds_nobody_up():
-    world = World()
+def an_owner_that_does_not_read_holds_nobody_up(world):
     world.web()
     insides = [world.inside("ok.example") for _ in range(20)]
     for inside in insides:
@@ -270,10 +260,8 @@ def attach_many(world, template, n):
     world.count(template.id)
 
 
-@test(users=("root",))
-def sandboxes_that_there_are_no_descriptors_for_are_told_of():
-    world = World(limit=128)
-    server, inside = world.web(), world.inside("ok.example")
+@test(users=("root",), limit=128)
+def sandboxes_that_there_are_no_descriptors_for_are_told_of(world, server, inside):
     attach_many(world, inside, 100)
     ensure(20 < len(world.failed) < 60 and {number for _, number in world.failed} == {24}, f"{world.failed}")
     for i in range(50):
@@ -284,8 +272,7 @@ def sandboxes_that_there_are_no_descriptors_for_are_told_of():
 
 
 @test(users=("root",), timeout=120)
-def four_thousand_sandboxes_fit():
-    world = World()
+def four_thousand_sandboxes_fit(world):
     world.web()
     template = world.inside("ok.example")
     attach_many(world, template, EVERY)
@@ -299,9 +286,8 @@ EVERY = 4096
 
 
 @test(users=("root",))
-def what_was_used_is_marked_before_anything_is_taken():
+def what_was_used_is_marked_before_anything_is_taken(world):
     """The owner sees it on the socket; what was counted was used, too."""
-    world = World()
     world.web()
 
     def used(inside):
@@ -322,8 +308,7 @@ def what_was_used_is_marked_before_anything_is_taken():
 
 
 @test(users=("root",))
-def it_is_caged():
-    world = World()
+def it_is_caged(world):
     world.inside("ok.example").count()
     status = dict(line.split(":", 1) for line in open(f"/proc/{world.process.pid}/status"))
     with open(world.program, "rb") as f:

@@ -89,6 +89,8 @@ def arrived(net):
 def all_refused(tries, n, allowed=REFUSED, seconds=2):
     same(len(tries), n, "how many were tried")
     for group, name, outcome, took in tries:
+        if outcome == "TimeoutError" and outcome not in allowed:
+            support.late(f"{group}, {name}: no answer")
         ensure(outcome in allowed, f"{group}, {name}: {outcome}")
         support.within(took, seconds, f"{group}, {name}")
 

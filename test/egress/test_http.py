@@ -7,9 +7,7 @@ from world import *
 
 
 @test(users=("root",))
-def bodies_arrive_whole():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def bodies_arrive_whole(server, inside):
     body = os.urandom(3 << 20)
     answer = inside.get("ok.example", method="POST", body=body, headers=(f"Content-Length: {len(body)}",), timeout=20)
     ensure(answer.endswith(body) and server.seen[0].endswith(b"\r\n\r\n" + body), "not whole")
@@ -19,9 +17,8 @@ def bodies_arrive_whole():
 
 
 @test(users=("root",))
-def a_body_waits_for_the_server():
+def a_body_waits_for_the_server(world):
     """Expect: 100-continue; and a server that reads slowly."""
-    world = World()
 
     def handle(c, server):
         read_head(c)
@@ -42,9 +39,7 @@ def a_body_waits_for_the_server():
 
 
 @test(users=("root",))
-def what_comes_behind_a_request_reaches_nobody():
-    world = World()
-    server, evil, inside = world.web(), world.web(EVIL), world.inside("ok.example")
+def what_comes_behind_a_request_reaches_nobody(server, evil, inside):
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"GET /1 HTTP/1.1\r\nHost: ok.example\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n")
         answer = read_all(s)
@@ -55,9 +50,7 @@ def what_comes_behind_a_request_reaches_nobody():
 
 
 @test(users=("root",))
-def ambiguous_requests_are_refused():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def ambiguous_requests_are_refused(server, inside):
     host = b"Host: ok.example\r\n"
     cases = {
         "two hosts": b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n",
@@ -86,9 +79,7 @@ def ambiguous_requests_are_refused():
 
 
 @test(users=("root",))
-def names_count_in_all_their_forms():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def names_count_in_all_their_forms(server, inside):
     for host in ("OK.EXAMPLE", "ok.example.", "ok.example:80"):
         ensure(b"200 OK" in inside.get(host, address=WEB), f"{host} is refused")
     for host in ("ok.example..", "ok.example%00", "xok.example", "ok.example.evil.example", "ók.example", "2130706433",
@@ -98,9 +89,7 @@ def names_count_in_all_their_forms():
 
 
 @test(users=("root",))
-def broken_chunks_end_the_connection():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def broken_chunks_end_the_connection(server, inside):
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"POST / HTTP/1.1\r\nHost: ok.example\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n")
         ensure(is_reset(s), "not reset")
@@ -109,9 +98,7 @@ def broken_chunks_end_the_connection():
 
 
 @test(users=("root",))
-def what_is_between_client_and_proxy_stays_there():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def what_is_between_client_and_proxy_stays_there(server, inside):
     inside.get("ok.example", headers=("Connection: keep-alive, Host", "Keep-Alive: 5", "Proxy-Connection: x", "Upgrade: h2c",
                                       "HTTP2-Settings: AAMAAABkAAQAAP__", "TE: trailers", "Proxy-Authorization: Basic eDp5",
                                       "X-Kept: Connection: x"))
@@ -119,8 +106,7 @@ def what_is_between_client_and_proxy_stays_there():
 
 
 @test(users=("root",))
-def a_proxy_takes_absolute_requests():
-    world = World()
+def a_proxy_takes_absolute_requests(world):
     server, other, inside = world.web(), world.web(WEB2, 8080), world.inside("ok.example", "two.example:8080")
 
     def ask(target, *headers):
@@ -139,9 +125,7 @@ def a_proxy_takes_absolute_requests():
 
 
 @test(users=("root",))
-def http_1_0_to_a_proxy_gets_a_host():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def http_1_0_to_a_proxy_gets_a_host(server, inside):
     with inside.connect(*PROXY) as s:
         s.sendall(b"GET http://ok.example:80/x HTTP/1.0\r\n\r\n")
         read_all(s)
@@ -157,8 +141,7 @@ def tunnel(inside, target, timeout=5):
 
 
 @test(users=("root",))
-def a_tunnel_is_decided_on_and_what_is_in_it_too():
-    world = World()
+def a_tunnel_is_decided_on_and_what_is_in_it_too(world):
     tls, evil, two = world.web(port=443, handle=echo), world.web(EVIL, 443, echo), world.web(WEB2, 443, echo)
     ssh = world.web(port=22, handle=greet)
     inside = world.inside("ok.example", "ok.example:22", "two.example")
@@ -194,17 +177,14 @@ def a_tunnel_is_decided_on_and_what_is_in_it_too():
 
 
 @test(users=("root",))
-def tls_to_the_proxy_itself_is_refused():
-    world = World()
+def tls_to_the_proxy_itself_is_refused(world):
     server, inside = world.web(port=3128, handle=echo), world.elevated()
     ensure(inside.resets(*PROXY, hello("ok.example")), "not reset")
     same((server.accepted, inside.count()["refused"]), (0, 1), "connections, refusals")
 
 
 @test(users=("root",))
-def plain_http_in_a_tunnel_uses_its_connection():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def plain_http_in_a_tunnel_uses_its_connection(server, inside):
     s, line, _ = tunnel(inside, "ok.example:80")
     s.sendall(b"GET /in HTTP/1.1\r\nHost: ok.example\r\n\r\n")
     ensure(b"GET /in HTTP/1.1\r\nHost: ok.example\r\nConnection: close\r\n\r\n" in read_all(s), "wrong")
@@ -215,8 +195,7 @@ def plain_http_in_a_tunnel_uses_its_connection():
 
 
 @test(users=("root",))
-def a_proxy_says_that_nobody_is_there():
-    world = World()
+def a_proxy_says_that_nobody_is_there(world):
     inside = world.inside("ok.example", "gone.example")
     for target in ("ok.example:443", "gone.example:443"):
         same(tunnel(inside, target)[1], b"HTTP/1.1 502 Bad Gateway", target)
@@ -231,8 +210,7 @@ def websocket(c, server):
 
 
 @test(users=("root",))
-def an_upgrade_that_is_granted_becomes_a_tunnel():
-    world = World()
+def an_upgrade_that_is_granted_becomes_a_tunnel(world):
     server, inside = world.web(handle=websocket), world.inside("ok.example")
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"GET /ws HTTP/1.1\r\nHost: ok.example\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n\x81early")
@@ -248,9 +226,7 @@ def an_upgrade_that_is_granted_becomes_a_tunnel():
 
 
 @test(users=("root",))
-def an_upgrade_that_is_not_granted_is_one_request():
-    world = World()
-    server, evil, inside = world.web(), world.web(EVIL), world.inside("ok.example")
+def an_upgrade_that_is_not_granted_is_one_request(server, evil, inside):
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"GET /ws HTTP/1.1\r\nHost: ok.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         head, rest = read_head(s)
@@ -262,9 +238,7 @@ def an_upgrade_that_is_not_granted_is_one_request():
 
 
 @test(users=("root",))
-def a_server_that_breaks_off_is_not_taken_for_one_that_has_ended():
-    world = World()
-
+def a_server_that_breaks_off_is_not_taken_for_one_that_has_ended(world):
     def handle(c, server):
         read_head(c)
         c.sendall(b"HTTP/1.1 200 OK\r\n\r\nhalf of it")
@@ -282,9 +256,8 @@ def a_server_that_breaks_off_is_not_taken_for_one_that_has_ended():
 
 
 @test(users=("root",))
-def an_answer_that_comes_before_the_body_is_delivered():
+def an_answer_that_comes_before_the_body_is_delivered(world):
     """A server that refuses a large body and closes without reading it."""
-    world = World()
 
     def handle(c, server):
         read_head(c)
@@ -303,10 +276,8 @@ def an_answer_that_comes_before_the_body_is_delivered():
 
 
 @test(users=("root",))
-def a_refused_upload_hears_why():
+def a_refused_upload_hears_why(inside):
     """Without being cut off while it still sends."""
-    world = World()
-    inside = world.inside("ok.example")
     for _ in range(5):
         answer = inside.get("evil.example", address=EVIL, method="POST", body=bytes(600000), headers=("Content-Length: 600000",))
         ensure(b"403 Forbidden" in answer and answer.endswith(b"not in allowed_domains\n"), f"{answer}")

@@ -7,8 +7,7 @@ NXDOMAIN, SERVFAIL = 3, 2
 
 
 @test(users=("root",))
-def names_that_are_allowed_have_an_address_of_ours():
-    world = World()
+def names_that_are_allowed_have_an_address_of_ours(world):
     inside = world.inside("ok.example", "*.ok.example")
     first = inside.look_up("ok.example")
     ensure(first[0] == 0 and first[1][0].startswith("198.18."), f"{first}")
@@ -19,9 +18,7 @@ def names_that_are_allowed_have_an_address_of_ours():
 
 
 @test(users=("root",))
-def of_other_names_nothing_leaves():
-    world = World()
-    inside = world.inside("ok.example")
+def of_other_names_nothing_leaves(world, inside):
     for name in ("evil.example", "c2VjcmV0.ok.example", "ok.example.evil.example", "a" * 63 + ".evil.example"):
         for type in (A, AAAA, TXT, 65, 255):
             same(inside.look_up(name, type), (NXDOMAIN, []), name)
@@ -34,16 +31,13 @@ def of_other_names_nothing_leaves():
 
 
 @test(users=("root",))
-def the_names_of_addresses_are_asked_for_in_vain_and_quietly():
-    world = World()
-    inside = world.inside("ok.example")
+def the_names_of_addresses_are_asked_for_in_vain_and_quietly(world, inside):
     same(inside.look_up("4.3.2.1.in-addr.arpa", 12), (NXDOMAIN, []), "the answer")
     same((inside.refused(), world.names.asked), ([], []), "what is told and asked")
 
 
 @test(users=("root",))
-def what_does_not_exist_does_not():
-    world = World()
+def what_does_not_exist_does_not(world):
     world.names.names["empty.example"] = []
     inside = world.inside("gone.example", "empty.example")
     same(inside.look_up("gone.example"), (NXDOMAIN, []), "the answer")
@@ -51,9 +45,7 @@ def what_does_not_exist_does_not():
 
 
 @test(users=("root",))
-def lookups_by_tcp_are_as_those_by_udp():
-    world = World()
-    inside = world.inside("ok.example")
+def lookups_by_tcp_are_as_those_by_udp(world, inside):
     with inside.connect("1.1.1.1", 53) as s, s.makefile("rb") as f:
         both = b"".join(struct.pack(">H", len(q)) + q for q in (question("ok.example", id=1), question("evil.example", id=2)))
         for i in range(len(both)):
@@ -67,9 +59,7 @@ def lookups_by_tcp_are_as_those_by_udp():
 
 
 @test(users=("root",))
-def nonsense_is_answered_as_such_or_not_at_all():
-    world = World()
-    inside = world.inside("ok.example")
+def nonsense_is_answered_as_such_or_not_at_all(world, inside):
     with within(inside.namespace):
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect(("8.8.8.8", 53))
@@ -85,9 +75,8 @@ def nonsense_is_answered_as_such_or_not_at_all():
 
 
 @test(users=("root",))
-def only_the_answer_to_the_question_counts():
+def only_the_answer_to_the_question_counts(world):
     """Others come first: another number, another name, from a server of the attacker's."""
-    world = World()
     web, evil = world.web(), world.web(EVIL)
     fake = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     fake.bind((EVIL, 53))
@@ -103,8 +92,7 @@ def only_the_answer_to_the_question_counts():
 
 
 @test(users=("root",))
-def an_answer_that_is_too_long_comes_by_tcp():
-    world = World()
+def an_answer_that_is_too_long_comes_by_tcp(world):
     world.names.mangle = lambda query, answer, by_tcp: [answer] if by_tcp else [answer[:2] + b"\x83\x80\0\1\0\0\0\0\0\0" +
                                                                                query[12 : query.index(b"\0", 12) + 5]]
     server, inside = world.web(), world.inside("ok.example")
@@ -113,10 +101,8 @@ def an_answer_that_is_too_long_comes_by_tcp():
     same(server.accepted, 1, "connections")
 
 
-@test(users=("root",))
-def a_slow_server_is_waited_for_and_one_that_is_dead_is_passed_over():
-    world = World(resolv=f"# comment\nnameserver 93.184.216.77\nnameserver {EVIL}\nnameserver 127.0.0.1\n")
-
+@test(users=("root",), resolv=f"# comment\nnameserver 93.184.216.77\nnameserver {EVIL}\nnameserver 127.0.0.1\n")
+def a_slow_server_is_waited_for_and_one_that_is_dead_is_passed_over(world):
     def mangle(query, answer, by_tcp):
         time.sleep(0.7)
         return [answer]
@@ -130,8 +116,7 @@ def a_slow_server_is_waited_for_and_one_that_is_dead_is_passed_over():
 
 
 @test(users=("root",), beside=True)
-def a_server_that_does_not_answer_is_given_up():
-    world = World()
+def a_server_that_does_not_answer_is_given_up(world):
     world.names.mangle = lambda *_: []
     inside = world.inside("ok.example")
     begun = time.monotonic()
@@ -143,9 +128,8 @@ def a_server_that_does_not_answer_is_given_up():
 
 
 @test(users=("root",))
-def one_kind_of_address_is_enough():
+def one_kind_of_address_is_enough(world):
     """A resolver that is silent about AAAA must not cost more than a moment."""
-    world = World()
     world.names.mangle = lambda query, answer, by_tcp: [answer] if world.names.asked[-1][1] == A else []
     inside = world.inside("ok.example")
     begun = time.monotonic()
@@ -153,9 +137,8 @@ def one_kind_of_address_is_enough():
     support.within(time.monotonic() - begun, 5, "the lookup")
 
 
-@test(users=("root",))
-def a_lookup_that_fails_here_may_work_there():
-    world = World(resolv=f"nameserver 127.0.0.9\nnameserver 127.0.0.1\n")
+@test(users=("root",), resolv=f"nameserver 127.0.0.9\nnameserver 127.0.0.1\n")
+def a_lookup_that_fails_here_may_work_there(world):
     broken = Names("127.0.0.9")
     broken.mangle = lambda query, answer, by_tcp: [answer[:3] + b"\x82" + answer[4:6] + bytes(6) + query[12 : query.index(b"\0", 12) + 5]]
     inside = world.inside("ok.example")
@@ -164,8 +147,7 @@ def a_lookup_that_fails_here_may_work_there():
 
 
 @test(users=("root",))
-def what_is_known_is_not_asked_for_again_until_it_is_old():
-    world = World()
+def what_is_known_is_not_asked_for_again_until_it_is_old(world):
     world.names.ttl = 2
     inside = world.inside("ok.example")
     for _ in range(20):
@@ -180,9 +162,7 @@ def what_is_known_is_not_asked_for_again_until_it_is_old():
 
 
 @test(users=("root",))
-def many_who_ask_at_once_ask_once():
-    world = World()
-
+def many_who_ask_at_once_ask_once(world):
     def mangle(query, answer, by_tcp):
         time.sleep(0.3)
         return [answer]
@@ -203,9 +183,8 @@ def many_who_ask_at_once_ask_once():
 
 
 @test(users=("root",))
-def a_flood_of_questions_is_bounded():
+def a_flood_of_questions_is_bounded(world):
     """Names below one that is allowed, more than are asked for at once."""
-    world = World()
     world.names.mangle = lambda *_: []
     inside, other = world.inside("*.ok.example"), world.inside("two.example")
     with within(inside.namespace):
@@ -223,8 +202,7 @@ def a_flood_of_questions_is_bounded():
 
 
 @test(users=("root",))
-def the_oldest_name_is_forgotten():
-    world = World()
+def the_oldest_name_is_forgotten(world):
     raw = world.web(port=22, handle=greet)
     for i in range(600):
         world.names.names[f"n{i}.example"] = [WEB]
@@ -239,8 +217,7 @@ def the_oldest_name_is_forgotten():
 
 
 @test(users=("root",))
-def sandboxes_do_not_know_each_others_names():
-    world = World()
+def sandboxes_do_not_know_each_others_names(world):
     world.web(port=22, handle=greet)
     one, two = world.inside("ok.example", "ok.example:22"), world.inside("ok.example", "ok.example:22")
     address = one.look_up("ok.example")[1][0]

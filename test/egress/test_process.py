@@ -5,9 +5,7 @@ from world import *
 
 
 @test(users=("root",))
-def http_goes_to_the_host_it_names():
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
+def http_goes_to_the_host_it_names(server, inside):
     answer = inside.get("ok.example", "/page")
     ensure(answer.startswith(b"HTTP/1.1 200 OK") and b"GET /page HTTP/1.1\r\nHost: ok.example\r\nConnection: close" in answer,
            f"the answer is {answer}")
@@ -17,9 +15,7 @@ def http_goes_to_the_host_it_names():
 
 
 @test(users=("root",))
-def http_to_another_host_is_refused_with_a_line_that_says_why():
-    world = World()
-    evil, inside = world.web(EVIL), world.inside("ok.example")
+def http_to_another_host_is_refused_with_a_line_that_says_why(world, evil, inside):
     answer = inside.get("evil.example", address=EVIL)
     ensure(answer.startswith(b"HTTP/1.1 403 Forbidden\r\n"), f"the answer is {answer}")
     same(answer.split(b"\r\n\r\n")[1], b"cella: evil.example:80 refused: not in allowed_domains\n", "the line")
@@ -28,16 +24,14 @@ def http_to_another_host_is_refused_with_a_line_that_says_why():
 
 
 @test(users=("root",))
-def the_address_that_was_dialled_does_not_matter():
-    world = World()
+def the_address_that_was_dialled_does_not_matter(world):
     web, evil, inside = world.web(), world.web(EVIL), world.inside("ok.example")
     ensure(b"200 OK" in inside.get("ok.example", address=EVIL), "not let through")
     same((web.accepted, evil.accepted), (1, 0), "connections")
 
 
 @test(users=("root",))
-def tls_goes_by_its_server_name():
-    world = World()
+def tls_goes_by_its_server_name(world):
     web, evil = world.web(port=443, handle=echo), world.web(EVIL, 443, echo)
     inside = world.inside("ok.example")
     data = hello("ok.example")
@@ -53,8 +47,7 @@ def tls_goes_by_its_server_name():
 
 
 @test(users=("root",))
-def a_client_hello_may_come_in_pieces():
-    world = World()
+def a_client_hello_may_come_in_pieces(world):
     world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     data = hello("ok.example")
@@ -72,8 +65,7 @@ def a_client_hello_may_come_in_pieces():
 
 
 @test(users=("root",))
-def tls_without_a_name_is_refused():
-    world = World()
+def tls_without_a_name_is_refused(world):
     world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     for address in ("ok.example", WEB):
@@ -82,8 +74,7 @@ def tls_without_a_name_is_refused():
 
 
 @test(users=("root",))
-def an_address_needs_an_entry_of_its_own():
-    world = World()
+def an_address_needs_an_entry_of_its_own(world):
     server, tls = world.web(), world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     ensure(b"403 Forbidden" in inside.get(WEB, address=WEB), "not refused")
@@ -97,8 +88,7 @@ def an_address_needs_an_entry_of_its_own():
 
 
 @test(users=("root",))
-def raw_tcp_needs_an_entry_with_its_port():
-    world = World()
+def raw_tcp_needs_an_entry_with_its_port(world):
     ssh, other = world.web(port=22, handle=greet), world.web(port=23, handle=greet)
     inside = world.inside("ok.example:22")
     with inside.connect("ok.example", 22) as s:
@@ -114,8 +104,7 @@ def raw_tcp_needs_an_entry_with_its_port():
 
 
 @test(users=("root",))
-def what_is_neither_tls_nor_http_is_refused_on_their_ports():
-    world = World()
+def what_is_neither_tls_nor_http_is_refused_on_their_ports(world):
     server = world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     ensure(inside.resets("ok.example", 443, b"SSH-2.0-x\r\n"), "not reset")
@@ -127,8 +116,7 @@ def what_is_neither_tls_nor_http_is_refused_on_their_ports():
 
 
 @test(users=("root",))
-def elevated_reaches_whatever_is_public_and_not_blocked():
-    world = World()
+def elevated_reaches_whatever_is_public_and_not_blocked(world):
     for address in (WEB, EVIL, PRIVATE, METADATA):
         world.web(address)
     raw = world.web(EVIL, 2222, greet)
@@ -145,8 +133,7 @@ def elevated_reaches_whatever_is_public_and_not_blocked():
 
 
 @test(users=("root",))
-def ipv6_is_as_ipv4():
-    world = World()
+def ipv6_is_as_ipv4(world):
     server = world.web(WEB6)
     raw = world.web(WEB6, 22, greet)
     world.names.names["six.example"] = [WEB6]
@@ -163,8 +150,7 @@ def ipv6_is_as_ipv4():
 
 
 @test(users=("root",))
-def a_connect_to_the_listener_itself_is_reset():
-    world = World()
+def a_connect_to_the_listener_itself_is_reset(world):
     inside = world.elevated(private=("127.0.0.0/8", "::1"))
     for address in ("127.0.0.1", "::1", "127.1.2.3"):
         ensure(inside.resets(address, LISTENER_PORT), f"{address} is not reset")
@@ -172,8 +158,7 @@ def a_connect_to_the_listener_itself_is_reset():
 
 
 @test(users=("root",))
-def without_the_rules_nothing_gets_out():
-    world = World()
+def without_the_rules_nothing_gets_out(world):
     servers = [world.web(port=port) for port in (LISTENER_PORT, 80, 443)]
     inside = world.inside("ok.example")
     address = inside.look_up("ok.example")[1][0]
@@ -191,8 +176,7 @@ def without_the_rules_nothing_gets_out():
 
 
 @test(users=("root",))
-def a_name_that_resolves_to_a_private_address_is_refused():
-    world = World()
+def a_name_that_resolves_to_a_private_address_is_refused(world):
     private, meta = world.web(PRIVATE), world.web(METADATA)
     world.names.names.update({"in.example": [PRIVATE], "meta.example": [METADATA], "mixed.example": [WEB, PRIVATE],
                               "six.example": ["fd00::1"], "mapped.example": ["::ffff:10.1.2.3"]})
@@ -208,9 +192,8 @@ def a_name_that_resolves_to_a_private_address_is_refused():
 
 
 @test(users=("root",))
-def the_address_that_was_checked_is_the_one_that_is_dialled():
+def the_address_that_was_checked_is_the_one_that_is_dialled(world):
     """A name whose address changes at every question."""
-    world = World()
     web, private = world.web(), world.web(PRIVATE)
     turns = []
 
@@ -229,9 +212,8 @@ def the_address_that_was_checked_is_the_one_that_is_dialled():
     ensure(any("resolves to" in r[1] for r in inside.refused()), f"{inside.refused()}")
 
 
-@test(users=("root",))
-def hosts_come_first_and_are_checked_too():
-    world = World(hosts=f"{WEB2}\tnamed.example other.example # x\n127.0.0.1 localhost\nnonsense\n{PRIVATE} in.example\n")
+@test(users=("root",), hosts=f"{WEB2}\tnamed.example other.example # x\n127.0.0.1 localhost\nnonsense\n{PRIVATE} in.example\n")
+def hosts_come_first_and_are_checked_too(world):
     server, inside = world.web(WEB2), world.inside("named.example", "localhost", "in.example")
     ensure(b"200 OK" in inside.get("named.example"), "refused")
     ensure(b"loopback" in inside.get("localhost", address=WEB), "not refused")
@@ -240,8 +222,7 @@ def hosts_come_first_and_are_checked_too():
 
 
 @test(users=("root",))
-def a_server_that_is_not_there_is_said_so():
-    world = World()
+def a_server_that_is_not_there_is_said_so(world):
     inside = world.inside("ok.example", "gone.example", "ok.example:22")
     ensure(b"502 Bad Gateway" in (answer := inside.get("ok.example")) and b"Connection refused" in answer, f"{answer}")
     ensure(b"no such name" in inside.get("gone.example", address=WEB), "not said")
@@ -250,8 +231,7 @@ def a_server_that_is_not_there_is_said_so():
 
 
 @test(users=("root",))
-def the_next_address_is_tried():
-    world = World()
+def the_next_address_is_tried(world):
     world.names.names["many.example"] = ["93.184.216.99", "2606:2800:220:1::99", WEB2, WEB]
     server, inside = world.web(), world.inside("many.example")
     ensure(b"200 OK" in inside.get("many.example", timeout=20), "refused")

@@ -7,8 +7,7 @@ from world import *
 
 
 @test(users=("root",), timeout=120)
-def survives_random_clients():
-    world = World()
+def survives_random_clients(world):
     servers = [world.web(), world.web(port=443, handle=echo)]
     evil = [world.web(EVIL), world.web(EVIL, 443, echo)]
     inside = world.inside("ok.example", "ok.example:22", connections=400)
@@ -61,10 +60,8 @@ def survives_random_clients():
 
 
 @test(users=("root",))
-def urgent_bytes_change_nothing():
+def urgent_bytes_change_nothing(server, inside):
     """They are not in the stream: neither what is decided on nor what is sent may be out of step for that."""
-    world = World()
-    server, inside = world.web(), world.inside("ok.example")
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"POST / HTTP/1.1\r\nHost: ok.exam")
         s.send(b"!", socket.MSG_OOB)
@@ -82,8 +79,7 @@ def urgent_bytes_change_nothing():
 
 
 @test(users=("root",), timeout=60)
-def survives_servers_that_misbehave():
-    world = World()
+def survives_servers_that_misbehave(world):
     rng = random.Random(3)
 
     def handle(c, server):

@@ -460,4 +460,6 @@ class World:
         return Server(address, port, handle)
 
 
+support.fixtures.update(world=World, inside=lambda world: world.inside("ok.example"), server=lambda world: world.web(), evil=lambda world: world.web(EVIL))
+
 __all__ = [name for name in globals() if not name.startswith("_")]

@@ -107,6 +107,46 @@ def slow():
 
 
 @test
+def an_exception_in_a_thread_fails_the_test():
+    status, out = suite("""
+        import threading
+
+        @test(users=["root"])
+        def passes():
+            t = threading.Thread(target=lambda: fail("a wrong value"))
+            t.start()
+            t.join()
+    """)
+    assert status == 1 and out.count("FAIL passes (root): in a thread: a wrong value") == 1, out
+
+
+@test
+def parameters_of_a_test_are_fixtures():
+    status, out = suite("""
+        import contextlib
+        import support
+
+        @contextlib.contextmanager
+        def first(value="default"):
+            print("enter", value)
+            yield value
+            print("leave", value)
+
+        FIXTURES = {"a": first, "b": lambda a: a + " and b"}
+
+        @test(users=["root"])
+        def plain(a):
+            print("plain", a)
+
+        @test(users=["root"], value="given")
+        def dependent(a, b):
+            print("dependent", a, b)
+    """)
+    lines = ["enter default", "plain default", "leave default", "enter given", "dependent given given and b", "leave given"]
+    assert status == 0 and [x for x in out.splitlines() if x in lines] == lines, out
+
+
+@test
 def a_test_that_does_not_end_is_late_and_named():
     status, out = suite("""
         @test(users=["root"], timeout=0.5)

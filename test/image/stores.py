@@ -136,3 +136,6 @@ def store(**how):
         raise
     status = s.end()
     check(status in (None, 0), f"cella-image ended with status {status}")  # as a sanitizer does that found something
+
+
+support.fixtures["s"] = store

@@ -36,41 +36,39 @@ def disk(s):
 
 
 @test
-def a_store_has_no_more_than_its_bound():
+def a_store_has_no_more_than_its_bound(s):
     first, second = a.tar(a.entry("one", noise(2 * MIB, 1))), a.tar(a.entry("two", noise(2 * MIB, 2)))
-    with store() as s:
-        s.do("bound", bytes=3 * MIB)
-        image = s.load(first, "first")
-        refused(s, second, 3, name="second")
-        refused(s, a.docker([first, second], tags=["both:1"]), 3, name=None)
-        # Many files of nothing are something; and a bomb is cut off before it is unpacked.
-        refused(s, a.tar(*(a.entry(f"f{i}") for i in range(400))), 3)
-        refused(s, a.COMPRESSIONS["gzip"](a.tar(a.entry("bomb", bytes(200 * MIB)))), 3)
-        check(disk(s) <= 3 * MIB, f"{disk(s)} bytes are on the disk")
-        s.do("rm", name="first")
-        s.load(second, "second")
-        s.do("bound", bytes=0)
-        check_equal(s.load(first, "first")["id"], image["id"], "the image that came back")
-        check(not os.path.exists(s.store + "/max_bytes"), "a bound that is none")
-        for wrong in (-1, "1", None, 1.5):
-            check_equal(s.answer(s.send("bound", bytes=wrong))["event"], "failed", f"the bound {wrong}")
+    s.do("bound", bytes=3 * MIB)
+    image = s.load(first, "first")
+    refused(s, second, 3, name="second")
+    refused(s, a.docker([first, second], tags=["both:1"]), 3, name=None)
+    # Many files of nothing are something; and a bomb is cut off before it is unpacked.
+    refused(s, a.tar(*(a.entry(f"f{i}") for i in range(400))), 3)
+    refused(s, a.COMPRESSIONS["gzip"](a.tar(a.entry("bomb", bytes(200 * MIB)))), 3)
+    check(disk(s) <= 3 * MIB, f"{disk(s)} bytes are on the disk")
+    s.do("rm", name="first")
+    s.load(second, "second")
+    s.do("bound", bytes=0)
+    check_equal(s.load(first, "first")["id"], image["id"], "the image that came back")
+    check(not os.path.exists(s.store + "/max_bytes"), "a bound that is none")
+    for wrong in (-1, "1", None, 1.5):
+        check_equal(s.answer(s.send("bound", bytes=wrong))["event"], "failed", f"the bound {wrong}")
 
 
 @test
-def the_bound_is_the_stores_and_not_the_processes():
-    with store() as s:
-        s.do("bound", bytes=3 * MIB)
-        s.kill()
-        s.start()  # another one, who was told nothing
-        refused(s, a.tar(a.entry("x", noise(4 * MIB, 3))), 3)
-        # Two at the same time do not both get what is left.
-        jobs = [s.start_import(a.tar(a.entry("x", noise(2 * MIB, 10 + i))), f"n{i}") for i in range(4)]
-        ends = sorted(s.answer(job)["event"] for job in jobs)
-        check_equal(ends, ["done", "failed", "failed", "failed"], "four that want two thirds each")
-        check(disk(s) <= 3 * MIB, f"{disk(s)} bytes are on the disk")
-        support.write(s.store + "/max_bytes", "nonsense\n")
-        e = s.refuse(a.tar(a.entry("y", "y")))
-        check("how large the store" in e["message"], e)
+def the_bound_is_the_stores_and_not_the_processes(s):
+    s.do("bound", bytes=3 * MIB)
+    s.kill()
+    s.start()  # another one, who was told nothing
+    refused(s, a.tar(a.entry("x", noise(4 * MIB, 3))), 3)
+    # Two at the same time do not both get what is left.
+    jobs = [s.start_import(a.tar(a.entry("x", noise(2 * MIB, 10 + i))), f"n{i}") for i in range(4)]
+    ends = sorted(s.answer(job)["event"] for job in jobs)
+    check_equal(ends, ["done", "failed", "failed", "failed"], "four that want two thirds each")
+    check(disk(s) <= 3 * MIB, f"{disk(s)} bytes are on the disk")
+    support.write(s.store + "/max_bytes", "nonsense\n")
+    e = s.refuse(a.tar(a.entry("y", "y")))
+    check("how large the store" in e["message"], e)
 
 
 @test(users=("root",))

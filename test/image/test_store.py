@@ -26,56 +26,54 @@ def images_are_whole(s):
 
 
 @test
-def a_kill_at_any_moment_leaves_no_half_image():
+def a_kill_at_any_moment_leaves_no_half_image(s):
     layers = [a.tar(*(a.entry(f"{i}/f{k}", f"{i} {k}") for k in range(150))) for i in range(3)]
     archive = a.docker(layers, tags=["x:1"])
     rng = random.Random(os.getpid())
-    with store() as s:
-        begun = time.monotonic()
-        image = s.load(archive)
-        whole, expected = time.monotonic() - begun, s.tree(image)
-        s.do("rm", name="x:1")
-        seen = set()
-        for _ in range(40 if os.environ.get("CELLA_TEST_ALL") else 12):
-            s.start_import(archive)
-            time.sleep(rng.uniform(0, whole * 1.1))
-            s.kill()
-            images_are_whole(s)
-            complete = "docker.io/library/x:1" in s.names()
-            seen.add(complete)
-            if complete:
-                check_equal(s.tree(image), expected)
-            s.start()
-            check_equal(s.do("gc")["event"], "done")
-            check_equal(os.listdir(s.store + "/tmp"), [])
-            if complete:
-                s.do("rm", name="x:1")
-            check_equal(s.files(), [])
-        check_equal(s.tree(s.load(archive)), expected)
-        check_equal(s.surroundings(), s.around, "what is around")
+    begun = time.monotonic()
+    image = s.load(archive)
+    whole, expected = time.monotonic() - begun, s.tree(image)
+    s.do("rm", name="x:1")
+    seen = set()
+    for _ in range(40 if os.environ.get("CELLA_TEST_ALL") else 12):
+        s.start_import(archive)
+        time.sleep(rng.uniform(0, whole * 1.1))
+        s.kill()
+        images_are_whole(s)
+        complete = "docker.io/library/x:1" in s.names()
+        seen.add(complete)
+        if complete:
+            check_equal(s.tree(image), expected)
+        s.start()
+        check_equal(s.do("gc")["event"], "done")
+        check_equal(os.listdir(s.store + "/tmp"), [])
+        if complete:
+            s.do("rm", name="x:1")
+        check_equal(s.files(), [])
+    check_equal(s.tree(s.load(archive)), expected)
+    check_equal(s.surroundings(), s.around, "what is around")
 
 
 @test
-def leftovers_go_when_the_next_one_starts():
-    with store() as s:
-        s.load(a.tar(a.entry("x", "1")), "x")
-        ours, theirs = os.pipe()
-        s.start_import(ours, "slow")
-        os.write(theirs, a.tar(a.entry("big", b"x" * 3000), end=False))
-        until = time.monotonic() + 20
-        while not any(names for _, _, names in os.walk(s.store + "/tmp")) and time.monotonic() < until:
-            time.sleep(0.01)
-        check(os.listdir(s.store + "/tmp"), "nothing is under construction")
-        # Another one that starts meanwhile leaves it alone.
-        with Other(s) as other:
-            check(os.listdir(s.store + "/tmp"), "it was taken away from under its maker")
-            other.do("rm", name="x")
-        s.kill()
-        os.close(theirs)
-        check(os.listdir(s.store + "/tmp"), "who removed it?")
-        s.start()
-        s.load(a.tar(a.entry("x", "1")), "x")
-        check_equal(os.listdir(s.store + "/tmp"), [])
+def leftovers_go_when_the_next_one_starts(s):
+    s.load(a.tar(a.entry("x", "1")), "x")
+    ours, theirs = os.pipe()
+    s.start_import(ours, "slow")
+    os.write(theirs, a.tar(a.entry("big", b"x" * 3000), end=False))
+    until = time.monotonic() + 20
+    while not any(names for _, _, names in os.walk(s.store + "/tmp")) and time.monotonic() < until:
+        time.sleep(0.01)
+    check(os.listdir(s.store + "/tmp"), "nothing is under construction")
+    # Another one that starts meanwhile leaves it alone.
+    with Other(s) as other:
+        check(os.listdir(s.store + "/tmp"), "it was taken away from under its maker")
+        other.do("rm", name="x")
+    s.kill()
+    os.close(theirs)
+    check(os.listdir(s.store + "/tmp"), "who removed it?")
+    s.start()
+    s.load(a.tar(a.entry("x", "1")), "x")
+    check_equal(os.listdir(s.store + "/tmp"), [])
 
 
 class Other(Store):
@@ -119,245 +117,234 @@ def several_at_once_get_along():
 
 
 @test
-def the_ninth_at_once_is_told_to_wait():
-    with store() as s:
-        pipes = [os.pipe() for _ in range(8)]
-        ids = [s.start_import(ours, f"x{i}") for i, (ours, _) in enumerate(pipes)]
-        error = s.answer(s.start_import(a.tar(a.entry("x", "1")), "x"))["error"]
-        check_equal(error["kind"], "over_capacity")
-        for i in ids[:4]:
-            s.do("cancel", target=i)
-            check_equal(s.answer(i)["error"]["message"], "cancelled")
-        s.do("cancel", target=12345)
-        s.load(a.tar(a.entry("x", "1")), "now")
-        for (_, theirs), i in zip(pipes[4:], ids[4:]):
-            os.write(theirs, a.tar(a.entry("y", str(i))))
-            os.close(theirs)
-            check_equal(s.answer(i)["event"], "done")
-        for _, theirs in pipes[:4]:
-            os.close(theirs)
-        check_equal(s.names(), ["now", "x4", "x5", "x6", "x7"])
-
-
-@test
-def what_is_cancelled_leaves_nothing():
-    with store() as s:
-        layer = a.tar(*(a.entry(f"f{i}", b"x" * 20000) for i in range(200)))
-        archive = a.docker([layer])
-        ours, theirs = os.pipe()
-        which = s.start_import(ours, "x")
-
-        def write():
-            try:
-                os.write(theirs, archive[: len(archive) // 2])
-            except OSError:
-                pass
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        time.sleep(0.1)
-        begun = time.monotonic()
-        s.do("cancel", target=which)
-        check_equal(s.answer(which)["error"]["message"], "cancelled")
-        support.within(time.monotonic() - begun, 20, "cancelling")
-        writer.join()
+def the_ninth_at_once_is_told_to_wait(s):
+    pipes = [os.pipe() for _ in range(8)]
+    ids = [s.start_import(ours, f"x{i}") for i, (ours, _) in enumerate(pipes)]
+    error = s.answer(s.start_import(a.tar(a.entry("x", "1")), "x"))["error"]
+    check_equal(error["kind"], "over_capacity")
+    for i in ids[:4]:
+        s.do("cancel", target=i)
+        check_equal(s.answer(i)["error"]["message"], "cancelled")
+    s.do("cancel", target=12345)
+    s.load(a.tar(a.entry("x", "1")), "now")
+    for (_, theirs), i in zip(pipes[4:], ids[4:]):
+        os.write(theirs, a.tar(a.entry("y", str(i))))
         os.close(theirs)
-        s.check_same([])
-
-
-@test
-def its_end_is_that_of_its_owner():
-    with store() as s:
-        ours, theirs = os.pipe()
-        s.start_import(ours, "x")
-        time.sleep(0.05)
-        begun = time.monotonic()
-        check_equal(s.end(), 0)
-        support.within(time.monotonic() - begun, 20, "its end")
+        check_equal(s.answer(i)["event"], "done")
+    for _, theirs in pipes[:4]:
         os.close(theirs)
-        s.check_same([])
+    check_equal(s.names(), ["now", "x4", "x5", "x6", "x7"])
 
 
 @test
-def names_come_and_go():
+def what_is_cancelled_leaves_nothing(s):
+    layer = a.tar(*(a.entry(f"f{i}", b"x" * 20000) for i in range(200)))
+    archive = a.docker([layer])
+    ours, theirs = os.pipe()
+    which = s.start_import(ours, "x")
+
+    def write():
+        try:
+            os.write(theirs, archive[: len(archive) // 2])
+        except OSError:
+            pass
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    time.sleep(0.1)
+    begun = time.monotonic()
+    s.do("cancel", target=which)
+    check_equal(s.answer(which)["error"]["message"], "cancelled")
+    support.within(time.monotonic() - begun, 20, "cancelling")
+    writer.join()
+    os.close(theirs)
+    s.check_same([])
+
+
+@test
+def its_end_is_that_of_its_owner(s):
+    ours, theirs = os.pipe()
+    s.start_import(ours, "x")
+    time.sleep(0.05)
+    begun = time.monotonic()
+    check_equal(s.end(), 0)
+    support.within(time.monotonic() - begun, 20, "its end")
+    os.close(theirs)
+    s.check_same([])
+
+
+@test
+def names_come_and_go(s):
     one, two = a.tar(a.entry("x", "1")), a.tar(a.entry("x", "2"))
-    with store() as s:
-        first = s.load(one, "a")
-        check_equal(s.load(one, "b")["names"], ["a", "b"])
-        check_equal(s.do("rm", name="a")["removed"], False)
-        check_equal(s.load(two, "c")["names"], ["c"])
-        # A name that is given to another image is no longer the first one's.
-        check_equal(s.load(two, "b")["names"], ["b", "c"])
-        check(os.path.isdir(s.root(first)), "an image without a name is there until somebody cleans up")
-        removed = s.do("gc")
-        check_equal((removed["images"], removed["layers"]), (1, 1))
-        check(not os.path.exists(s.root(first)), "its root is still there")
-        # By the beginning of an id, with all names.
-        ident = open(s.store + "/refs/b").read().strip()
-        check_equal(s.answer(s.send("rm", name=ident[:5]))["error"]["kind"], "not_found")
-        check_equal(s.do("rm", name=ident[:12])["removed"], True)
-        check_equal(s.files(), [])
-        for name in ("a", "nobody/here:1", ident, "../x", "host", ""):
-            answer = s.answer(s.send("rm", name=name))
-            check(answer["event"] == "failed" and answer["error"]["kind"] in ("not_found", "invalid_request"), answer)
-        check_equal(s.answer(s.send("rm"))["error"]["kind"], "invalid_request")
-        s.check_same([])
+    first = s.load(one, "a")
+    check_equal(s.load(one, "b")["names"], ["a", "b"])
+    check_equal(s.do("rm", name="a")["removed"], False)
+    check_equal(s.load(two, "c")["names"], ["c"])
+    # A name that is given to another image is no longer the first one's.
+    check_equal(s.load(two, "b")["names"], ["b", "c"])
+    check(os.path.isdir(s.root(first)), "an image without a name is there until somebody cleans up")
+    removed = s.do("gc")
+    check_equal((removed["images"], removed["layers"]), (1, 1))
+    check(not os.path.exists(s.root(first)), "its root is still there")
+    # By the beginning of an id, with all names.
+    ident = open(s.store + "/refs/b").read().strip()
+    check_equal(s.answer(s.send("rm", name=ident[:5]))["error"]["kind"], "not_found")
+    check_equal(s.do("rm", name=ident[:12])["removed"], True)
+    check_equal(s.files(), [])
+    for name in ("a", "nobody/here:1", ident, "../x", "host", ""):
+        answer = s.answer(s.send("rm", name=name))
+        check(answer["event"] == "failed" and answer["error"]["kind"] in ("not_found", "invalid_request"), answer)
+    check_equal(s.answer(s.send("rm"))["error"]["kind"], "invalid_request")
+    s.check_same([])
 
 
 @test
-def a_name_means_what_it_means_to_docker():
-    with store() as s:
-        s.load(a.docker([a.tar()], tags=["python:3.12", "ghcr.io/a/b:1", "localhost:5000/c"]))
-        check_equal(s.names(), ["docker.io/library/python:3.12", "ghcr.io/a/b:1", "localhost:5000/c:latest"])
-        for name in ("docker.io/python:3.12", "ghcr.io/a/b:1", "localhost:5000/c"):
-            s.do("rm", name=name)
-        s.check_same([])
+def a_name_means_what_it_means_to_docker(s):
+    s.load(a.docker([a.tar()], tags=["python:3.12", "ghcr.io/a/b:1", "localhost:5000/c"]))
+    check_equal(s.names(), ["docker.io/library/python:3.12", "ghcr.io/a/b:1", "localhost:5000/c:latest"])
+    for name in ("docker.io/python:3.12", "ghcr.io/a/b:1", "localhost:5000/c"):
+        s.do("rm", name=name)
+    s.check_same([])
 
 
 @test
-def an_image_in_use_loses_its_names_only_until_a_sweep_after_its_end():
-    with store() as s:
-        image = s.load(a.tar(a.entry("x", "1")), "x")
-        s.load(a.tar(a.entry("x", "1")), "y")
-        root = os.open(s.root(image), os.O_RDONLY)
-        fcntl.flock(root, fcntl.LOCK_SH)
-        check_equal(s.do("rm", name="x")["removed"], False)
-        check_equal(s.do("rm", name=image["id"])["removed"], False)
-        check_equal(s.names(), [])
-        error = s.answer(s.send("rm", name=image["id"]))["error"]
-        check_equal(error["kind"], "over_capacity")
-        check_equal(s.do("gc")["images"], 0)
-        check_equal(s.tree(image), {"x": "1"})
-        # It can be had again, too, and is the same one.
-        check_equal(s.load(a.tar(a.entry("x", "1")), "x")["names"], ["x"])
-        s.load(a.tar(a.entry("x", "2")), "x")
-        s.do("gc")
-        check_equal(s.tree(image), {"x": "1"})
-        os.close(root)
-        s.do("rm", name="x")
-        check_equal(s.do("gc")["images"], 1)
-        s.check_same([])
+def an_image_in_use_loses_its_names_only_until_a_sweep_after_its_end(s):
+    image = s.load(a.tar(a.entry("x", "1")), "x")
+    s.load(a.tar(a.entry("x", "1")), "y")
+    root = os.open(s.root(image), os.O_RDONLY)
+    fcntl.flock(root, fcntl.LOCK_SH)
+    check_equal(s.do("rm", name="x")["removed"], False)
+    check_equal(s.do("rm", name=image["id"])["removed"], False)
+    check_equal(s.names(), [])
+    error = s.answer(s.send("rm", name=image["id"]))["error"]
+    check_equal(error["kind"], "over_capacity")
+    check_equal(s.do("gc")["images"], 0)
+    check_equal(s.tree(image), {"x": "1"})
+    # It can be had again, too, and is the same one.
+    check_equal(s.load(a.tar(a.entry("x", "1")), "x")["names"], ["x"])
+    s.load(a.tar(a.entry("x", "2")), "x")
+    s.do("gc")
+    check_equal(s.tree(image), {"x": "1"})
+    os.close(root)
+    s.do("rm", name="x")
+    check_equal(s.do("gc")["images"], 1)
+    s.check_same([])
 
 
 @test
-def a_root_in_use_stays_where_it_is_when_its_image_is_made_again():
-    with store() as s:
-        image = s.load(a.tar(a.entry("x", "1")), "x")
-        root = os.open(s.root(image), os.O_RDONLY)
-        fcntl.flock(root, fcntl.LOCK_SH)
-        os.unlink(f"{s.store}/meta/{image['id']}.json")
-        again = s.load(a.tar(a.entry("x", "1")), "x")
-        check_equal((again["id"], os.stat(s.root(image)).st_ino), (image["id"], os.fstat(root).st_ino))
-        check_equal(os.listdir(s.store + "/tmp"), [])
-        os.close(root)
-        os.unlink(f"{s.store}/meta/{image['id']}.json")
-        s.load(a.tar(a.entry("x", "1")), "x")
-        check_equal(s.tree(image), {"x": "1"})
+def a_root_in_use_stays_where_it_is_when_its_image_is_made_again(s):
+    image = s.load(a.tar(a.entry("x", "1")), "x")
+    root = os.open(s.root(image), os.O_RDONLY)
+    fcntl.flock(root, fcntl.LOCK_SH)
+    os.unlink(f"{s.store}/meta/{image['id']}.json")
+    again = s.load(a.tar(a.entry("x", "1")), "x")
+    check_equal((again["id"], os.stat(s.root(image)).st_ino), (image["id"], os.fstat(root).st_ino))
+    check_equal(os.listdir(s.store + "/tmp"), [])
+    os.close(root)
+    os.unlink(f"{s.store}/meta/{image['id']}.json")
+    s.load(a.tar(a.entry("x", "1")), "x")
+    check_equal(s.tree(image), {"x": "1"})
 
 
 @test
-def an_id_or_a_digest_cannot_be_taken_by_a_name():
+def an_id_or_a_digest_cannot_be_taken_by_a_name(s):
     one, two = a.tar(a.entry("x", "1")), a.tar(a.entry("x", "2"))
-    with store() as s:
-        first, second = s.load(one, "base"), s.load(two, "other")
-        ident, digest = first["id"], "sha256:" + "1" * 64
-        for name in (ident, "sha256:" + ident, "sha256:" + ident[:12], ident[:12], ident[:6], "deadbeef", f"python@{digest}", f"python:3@{digest}"):
-            error = s.refuse(two, name)
-            check(error["kind"] == "invalid_request" and error["hint"], error)
-        for tag in (f"python@{digest}", "sha256:" + ident, "deadbeef"):
-            check_equal(s.refuse(a.docker([two], tags=[tag]), None)["kind"], "invalid_request", tag)
-        # Also not by one that is in the store already.
-        for name in (ident, "sha256:" + ident, ident[:12], f"docker.io%2Flibrary%2F{ident[:12]}:latest"):
-            with open(f"{s.store}/refs/{name}", "w") as f:
-                f.write(second["id"])
-            if os.getuid() == 0:
-                os.chown(f"{s.store}/refs/{name}", support.ordinary_uid, support.ordinary_uid)
-        for name in ("sha256:" + ident[:8], ident[:12], "sha256:" + ident, ident):
-            check_equal(s.do("rm", name=name)["removed"], True, name)
-            check(os.path.exists(s.root(second)) and not os.path.exists(s.root(first)), f"{name} was the other one")
-            check_equal(s.load(one, "base")["id"], ident)
-        # Where no image has such an id it may be the name of a repository.
-        check_equal(s.load(a.docker([two], tags=["docker.io/library/facade:latest"]))["id"] is not None, True)
-        check_equal(s.answer(s.send("rm", name="facade"))["event"], "done")
+    first, second = s.load(one, "base"), s.load(two, "other")
+    ident, digest = first["id"], "sha256:" + "1" * 64
+    for name in (ident, "sha256:" + ident, "sha256:" + ident[:12], ident[:12], ident[:6], "deadbeef", f"python@{digest}", f"python:3@{digest}"):
+        error = s.refuse(two, name)
+        check(error["kind"] == "invalid_request" and error["hint"], error)
+    for tag in (f"python@{digest}", "sha256:" + ident, "deadbeef"):
+        check_equal(s.refuse(a.docker([two], tags=[tag]), None)["kind"], "invalid_request", tag)
+    # Also not by one that is in the store already.
+    for name in (ident, "sha256:" + ident, ident[:12], f"docker.io%2Flibrary%2F{ident[:12]}:latest"):
+        with open(f"{s.store}/refs/{name}", "w") as f:
+            f.write(second["id"])
+        if os.getuid() == 0:
+            os.chown(f"{s.store}/refs/{name}", support.ordinary_uid, support.ordinary_uid)
+    for name in ("sha256:" + ident[:8], ident[:12], "sha256:" + ident, ident):
+        check_equal(s.do("rm", name=name)["removed"], True, name)
+        check(os.path.exists(s.root(second)) and not os.path.exists(s.root(first)), f"{name} was the other one")
+        check_equal(s.load(one, "base")["id"], ident)
+    # Where no image has such an id it may be the name of a repository.
+    check_equal(s.load(a.docker([two], tags=["docker.io/library/facade:latest"]))["id"] is not None, True)
+    check_equal(s.answer(s.send("rm", name="facade"))["event"], "done")
 
 
 @test
-def a_store_that_is_full_says_so():
-    with store() as s:
-        image = s.load(a.tar(a.entry("x", "1")), "x")
+def a_store_that_is_full_says_so(s):
+    image = s.load(a.tar(a.entry("x", "1")), "x")
 
-        def plant(path, text):
-            with open(f"{s.store}/{path}", "w") as f:
-                f.write(text)
-            if os.getuid() == 0:
-                os.chown(f"{s.store}/{path}", support.ordinary_uid, support.ordinary_uid)
+    def plant(path, text):
+        with open(f"{s.store}/{path}", "w") as f:
+            f.write(text)
+        if os.getuid() == 0:
+            os.chown(f"{s.store}/{path}", support.ordinary_uid, support.ordinary_uid)
 
-        for i in range(1023):
-            plant(f"meta/{i:064x}.json", "{}")
-        error = s.refuse(a.tar(a.entry("x", "2")), "y")
-        check(error["kind"] == "over_capacity" and "1024 images" in error["message"] and "gc" in error["hint"], error)
-        check_equal(s.load(a.tar(a.entry("x", "1")), "y")["id"], image["id"])
-        check_equal(s.do("gc")["images"], 1023)
-        s.load(a.tar(a.entry("x", "2")), "y")
-        for i in range(4096 - 2):
-            plant(f"refs/name{i}", image["id"])
-        error = s.refuse(a.tar(a.entry("x", "3")), "z")
-        check(error["kind"] == "over_capacity" and "4096 names" in error["message"], error)
-        s.load(a.tar(a.entry("x", "3")), "y")
+    for i in range(1023):
+        plant(f"meta/{i:064x}.json", "{}")
+    error = s.refuse(a.tar(a.entry("x", "2")), "y")
+    check(error["kind"] == "over_capacity" and "1024 images" in error["message"] and "gc" in error["hint"], error)
+    check_equal(s.load(a.tar(a.entry("x", "1")), "y")["id"], image["id"])
+    check_equal(s.do("gc")["images"], 1023)
+    s.load(a.tar(a.entry("x", "2")), "y")
+    for i in range(4096 - 2):
+        plant(f"refs/name{i}", image["id"])
+    error = s.refuse(a.tar(a.entry("x", "3")), "z")
+    check(error["kind"] == "over_capacity" and "4096 names" in error["message"], error)
+    s.load(a.tar(a.entry("x", "3")), "y")
 
 
 @test(users=("user",))
-def a_sweep_waits_for_a_slow_import_for_some_seconds_only():
-    with store() as s:
-        ours, theirs = os.pipe()
-        slow = s.start_import(ours, "slow")
-        until = time.monotonic() + 20
-        while not os.path.isdir(s.store + "/tmp") or not os.listdir(s.store + "/tmp"):
-            check(time.monotonic() < until, "it has not begun")
-            time.sleep(0.01)
-        begun = time.monotonic()
-        error = s.answer(s.send("gc"))["error"]
-        check(error["kind"] == "over_capacity" and "imported" in error["message"] and error["hint"], error)
-        check(4 < time.monotonic() - begun, "it did not wait")
-        which = s.send("gc")
-        time.sleep(0.2)
-        os.write(theirs, a.tar(a.entry("x", "1")))
-        os.close(theirs)
-        check_equal(s.answer(slow)["event"], "done")
-        check_equal(s.answer(which)["event"], "done")
+def a_sweep_waits_for_a_slow_import_for_some_seconds_only(s):
+    ours, theirs = os.pipe()
+    slow = s.start_import(ours, "slow")
+    until = time.monotonic() + 20
+    while not os.path.isdir(s.store + "/tmp") or not os.listdir(s.store + "/tmp"):
+        check(time.monotonic() < until, "it has not begun")
+        time.sleep(0.01)
+    begun = time.monotonic()
+    error = s.answer(s.send("gc"))["error"]
+    check(error["kind"] == "over_capacity" and "imported" in error["message"] and error["hint"], error)
+    check(4 < time.monotonic() - begun, "it did not wait")
+    which = s.send("gc")
+    time.sleep(0.2)
+    os.write(theirs, a.tar(a.entry("x", "1")))
+    os.close(theirs)
+    check_equal(s.answer(slow)["event"], "done")
+    check_equal(s.answer(which)["event"], "done")
 
 
 @test
-def what_is_broken_in_the_store_is_swept():
-    with store() as s:
-        image = s.load(a.tar(a.entry("x", "1")), "x")
-        good = s.files()
-        other = s.load(a.tar(a.entry("x", "2")), "y")
-        with open(f"{s.store}/meta/{other['id']}.json", "w") as f:
-            f.write('{"id": "%s", "config": {"uid": -1}}' % other["id"])
-        os.makedirs(s.store + "/roots/" + "1" * 64)
-        os.makedirs(s.store + "/layers/" + "2" * 64)
-        os.makedirs(s.store + "/layers/strange")
-        with open(s.store + "/blobs/" + "3" * 64 + ".part", "w") as f:
-            f.write("half")
-        with open(s.store + "/refs/dangling", "w") as f:
-            f.write("4" * 64)
-        if os.getuid() == 0:
-            for path, directories, names in os.walk(s.store):
-                for name in [*directories, *names]:
-                    os.lchown(os.path.join(path, name), support.ordinary_uid, support.ordinary_uid)
-        s.do("gc")
-        check_equal(s.files(), good)
-        check_equal(s.tree(image), {"x": "1"})
-        # A layer whose record never came is unpacked again.
-        layer = image["layers"][0][7:]
-        s.do("rm", name="x")
-        os.makedirs(f"{s.store}/layers/{layer}/old")
-        if os.getuid() == 0:
-            for path in (layer, layer + "/old"):
-                os.chown(f"{s.store}/layers/{path}", support.ordinary_uid, support.ordinary_uid)
-        check_equal(s.tree(s.load(a.tar(a.entry("x", "1")), "x")), {"x": "1"})
-        check_equal(sorted(os.listdir(f"{s.store}/layers/{layer}")), ["x"])
+def what_is_broken_in_the_store_is_swept(s):
+    image = s.load(a.tar(a.entry("x", "1")), "x")
+    good = s.files()
+    other = s.load(a.tar(a.entry("x", "2")), "y")
+    with open(f"{s.store}/meta/{other['id']}.json", "w") as f:
+        f.write('{"id": "%s", "config": {"uid": -1}}' % other["id"])
+    os.makedirs(s.store + "/roots/" + "1" * 64)
+    os.makedirs(s.store + "/layers/" + "2" * 64)
+    os.makedirs(s.store + "/layers/strange")
+    with open(s.store + "/blobs/" + "3" * 64 + ".part", "w") as f:
+        f.write("half")
+    with open(s.store + "/refs/dangling", "w") as f:
+        f.write("4" * 64)
+    if os.getuid() == 0:
+        for path, directories, names in os.walk(s.store):
+            for name in [*directories, *names]:
+                os.lchown(os.path.join(path, name), support.ordinary_uid, support.ordinary_uid)
+    s.do("gc")
+    check_equal(s.files(), good)
+    check_equal(s.tree(image), {"x": "1"})
+    # A layer whose record never came is unpacked again.
+    layer = image["layers"][0][7:]
+    s.do("rm", name="x")
+    os.makedirs(f"{s.store}/layers/{layer}/old")
+    if os.getuid() == 0:
+        for path in (layer, layer + "/old"):
+            os.chown(f"{s.store}/layers/{path}", support.ordinary_uid, support.ordinary_uid)
+    check_equal(s.tree(s.load(a.tar(a.entry("x", "1")), "x")), {"x": "1"})
+    check_equal(sorted(os.listdir(f"{s.store}/layers/{layer}")), ["x"])
 
 
 @test
@@ -385,16 +372,15 @@ def what_is_no_request_ends_it():
 
 
 @test
-def it_is_in_a_cage():
-    with store() as s:
-        s.load(a.tar(a.entry("x", "1")), "x")
-        status = dict(line.split(":\t", 1) for line in open(f"/proc/{s.pid}/status").read().splitlines() if ":\t" in line)
-        check_equal((status["NoNewPrivs"], status["CapEff"].strip("0")), ("1", ""))
-        with open(s.program, "rb") as f:
-            text = f.read()
-        sanitized = b"__asan_init" in text or b"__tsan_init" in text  # then it has no filter
-        check_equal(status["Seccomp"], "0" if sanitized else "2")
-        check_equal(int(status["Uid"].split()[0]), support.ordinary_uid)
+def it_is_in_a_cage(s):
+    s.load(a.tar(a.entry("x", "1")), "x")
+    status = dict(line.split(":\t", 1) for line in open(f"/proc/{s.pid}/status").read().splitlines() if ":\t" in line)
+    check_equal((status["NoNewPrivs"], status["CapEff"].strip("0")), ("1", ""))
+    with open(s.program, "rb") as f:
+        text = f.read()
+    sanitized = b"__asan_init" in text or b"__tsan_init" in text  # then it has no filter
+    check_equal(status["Seccomp"], "0" if sanitized else "2")
+    check_equal(int(status["Uid"].split()[0]), support.ordinary_uid)
 
 
 @test(users=("user",))

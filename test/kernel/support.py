@@ -1,14 +1,18 @@
 """What the tests share: registering them, calling cella, and saying what was wrong."""
 
+import contextlib
+import inspect
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 
 registry = []  # of Test, in the order of definition
+fixtures = {}  # name of a parameter: its maker
 
 command = []  # how cella is called: the wrapper and the program
 wrapped = False  # whether there is a wrapper
@@ -31,20 +35,43 @@ class Skip(Exception):
 
 
 class Test:
-    def __init__(self, function, name, users, timeout, flags):
+    def __init__(self, function, name, users, timeout, flags, arguments):
         self.function, self.name, self.users, self.timeout = function, name, users, timeout
         self.alone, self.beside, self.unwrapped = flags
+        self.arguments = arguments
+
+    def call(self):
+        """Calls the function with the fixtures that its parameters name."""
+        makers = {**fixtures, **getattr(sys.modules[self.function.__module__], "FIXTURES", {})}
+        made = {}
+
+        def needed(function):
+            return [make(p.name) for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+
+        def make(parameter):
+            if parameter not in made:
+                arguments = {} if made else self.arguments
+                value = makers[parameter](*needed(makers[parameter]), **arguments)
+                made[parameter] = stack.enter_context(value) if hasattr(value, "__exit__") else value
+            return made[parameter]
+
+        with contextlib.ExitStack() as stack:
+            self.function(*needed(self.function))
 
 
-def test(function=None, *, name=None, users=("root", "user"), timeout=60, alone=False, beside=False, unwrapped=False):
+def test(function=None, *, name=None, users=("root", "user"), timeout=60, alone=False, beside=False, unwrapped=False, **arguments):
     """Registers a test under the name of its function, or another one.
 
     users: whom to run it as.  alone: nothing else of the suite runs meanwhile, but what is beside.
     beside: it takes long and needs little; it is begun first, and all others run meanwhile.
-    unwrapped: it cannot be run below a wrapper."""
+    unwrapped: it cannot be run below a wrapper.
+
+    A parameter of the function is a fixture: the maker of that name in FIXTURES of its module, or in `fixtures`, makes it for this
+    test.  A maker can have such parameters, too.  A context manager is entered, and left at the end of the test.
+    The other arguments of the decorator are passed to the maker of the first parameter."""
 
     def register(f):
-        registry.append(Test(f, name or f.__name__, tuple(users), timeout, (alone, beside, unwrapped)))
+        registry.append(Test(f, name or f.__name__, tuple(users), timeout, (alone, beside, unwrapped), arguments))
         return f
 
     return register(function) if function else register

@@ -3,90 +3,58 @@
 
 TEST(answers_a_request)
 {
-        struct answer answer;
-
-        start();
-        answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct answer answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK_INT(answer.status, 200);
         CHECK_STR(answer.body, "hello");
         CHECK(strstr(answer.head, "Content-Type: text/plain\r\n") != NULL);
-        answer_done(&answer);
         WAIT_FOR(seen.done == 1);
         CHECK_INT(seen.last_status, 200);
         CHECK_INT(http_server_requests(server), 0);
-        stop();
 }
 
 TEST(knows_its_peers)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK(!seen.last_local);
         CHECK(strncmp(seen.last_address, "127.0.0.1:", 10) == 0);
-        answer_done(&answer);
 
-        reader = (struct reader){.fd = dial_unix()};
+        AUTO(reader_done) struct reader reader = {.fd = dial_unix()};
         put(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
+        CHECK_INT(get_answer(&reader).status, 200);
         CHECK(seen.last_local);
         CHECK_INT(seen.last_uid, getuid());
-        answer_done(&answer);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(keeps_connections_alive)
 {
-        struct reader reader;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         for (int i = 0; i < 100; i++) {
-                struct answer answer;
-
                 put(reader.fd, i % 2 ? "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
                                      : "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
-                answer = get_answer(&reader);
+                struct answer answer = get_answer(&reader);
                 CHECK_INT(answer.status, 200);
                 CHECK_STR(answer.body, i % 2 ? "hello" : "abc");
                 CHECK(!answer.close);
-                answer_done(&answer);
         }
         CHECK_INT(http_server_connections(server), 1);
         reader_done(&reader);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }
 
 TEST(answers_later)
 {
-        struct reader reader;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         for (int i = 0; i < 50; i++) {
-                struct answer answer;
-
                 put(reader.fd, i % 2 ? "GET /later?ms=1 HTTP/1.1\r\nHost: x\r\n\r\n"
                                      : "POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
-                answer = get_answer(&reader);
-                CHECK_INT(answer.status, 200);
-                CHECK_STR(answer.body, i % 2 ? "" : "abc");
-                answer_done(&answer);
+                CHECK_ANSWER(get_answer(&reader), 200, i % 2 ? "" : "abc");
         }
         CHECK_INT(http_server_connections(server), 1);
         CHECK_INT(seen.gone, 0);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(tells_when_a_client_left)
 {
-        start();
         for (int i = 0; i < 4; i++) {
                 int fd = i % 2 ? dial_unix() : dial();
                 struct linger reset = {.l_onoff = 1};
@@ -105,39 +73,22 @@ TEST(tells_when_a_client_left)
                 CHECK_INT(seen.done, i + 1);
                 CHECK_INT(seen.last_status, 0);
         }
-        stop();
 }
 
 TEST(answers_pipelined_requests_in_order)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "POST /later?ms=20 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nfirst"
                        "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
                        "GET /later?ms=1 HTTP/1.1\r\nHost: x\r\n\r\nGET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"
                        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                        "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_STR(answer.body, "first");
-        answer_done(&answer);
-        answer = get_answer(&reader);
-        CHECK_STR(answer.body, "hello");
-        answer_done(&answer);
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
-        answer_done(&answer);
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 404);
-        answer_done(&answer);
-        answer = get_answer(&reader);
-        CHECK_STR(answer.body, "abcde");
-        answer_done(&answer);
+        CHECK_STR(get_answer(&reader).body, "first");
+        CHECK_STR(get_answer(&reader).body, "hello");
+        CHECK_INT(get_answer(&reader).status, 200);
+        CHECK_INT(get_answer(&reader).status, 404);
+        CHECK_STR(get_answer(&reader).body, "abcde");
         CHECK_INT(seen.gone, 0);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(decodes_paths_by_segment)
@@ -179,7 +130,6 @@ TEST(decodes_paths_by_segment)
                 {"/query?%zz=a", 400, NULL},
         };
 
-        start();
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 struct answer answer = ask("GET %s HTTP/1.1\r\nHost: x\r\n\r\n", table[i].path);
 
@@ -188,55 +138,35 @@ TEST(decodes_paths_by_segment)
                         CHECK_STR(answer.body, table[i].body);
                 if (answer.status != table[i].status)
                         printf("     path %s\n", table[i].path);
-                answer_done(&answer);
         }
-        stop();
 }
 
 TEST(refuses_too_many_query_parameters)
 {
         char path[2000] = "/query?";
-        struct answer answer;
 
-        start();
         for (int i = 0; i < 33; i++)
                 strcat(path, "a=b&");
-        answer = ask("GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
-        CHECK_INT(answer.status, 400);
-        answer_done(&answer);
-        stop();
+        CHECK_INT(ask("GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path).status, 400);
 }
 
 TEST(names_the_methods_a_path_takes)
 {
-        struct answer answer;
-
-        start();
-        answer = ask("DELETE /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct answer answer = ask("DELETE /echo HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK_INT(answer.status, 405);
         CHECK(strstr(answer.head, "Allow: POST, PUT\r\n") != NULL);
         CHECK(!answer.close);
-        answer_done(&answer);
         answer = ask("OPTIONS /literal/x HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK_INT(answer.status, 405);
         CHECK(strstr(answer.head, "Allow: GET, HEAD, DELETE\r\n") != NULL);
-        answer_done(&answer);
-        answer = ask("BREW /literal/special HTTP/1.1\r\nHost: x\r\n\r\n");
-        CHECK_INT(answer.status, 405);
-        answer_done(&answer);
+        CHECK_INT(ask("BREW /literal/special HTTP/1.1\r\nHost: x\r\n\r\n").status, 405);
         answer = ask("DELETE /literal/special HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK_INT(answer.status, 200); /* by {any} */
-        answer_done(&answer);
-        stop();
 }
 
 TEST(takes_head_for_get_without_the_body)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "HEAD /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         while (reader.len == 0 || strstr(reader.data, "\r\n\r\n") == NULL)
                 if (!fill(&reader, PATIENCE))
@@ -259,25 +189,14 @@ TEST(takes_head_for_get_without_the_body)
         CHECK(strncmp(reader.data, "HTTP/1.1 200", 12) == 0);
         reader.len = 0;
         put(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
-        CHECK_STR(answer.body, "hello");
-        answer_done(&answer);
-        reader_done(&reader);
-        stop();
+        CHECK_ANSWER(get_answer(&reader), 200, "hello");
 }
 
 TEST(serves_http_1_0)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /hello HTTP/1.0\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 200);
         CHECK(ended(&reader));
         reader_done(&reader);
         /* A stream of unknown length ends with the connection there. */
@@ -292,7 +211,6 @@ TEST(serves_http_1_0)
         CHECK(reader.len > 9 && strcmp(reader.data + reader.len - 9, "123456789") == 0);
         CHECK_INT(seen.gone, 0);
         reader_done(&reader);
-        stop();
 }
 
 TEST(refuses_what_is_not_http)
@@ -314,7 +232,6 @@ TEST(refuses_what_is_not_http)
                 {"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n", 413},
         };
 
-        start();
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 struct answer answer = ask("%s", table[i].text);
 
@@ -322,12 +239,10 @@ TEST(refuses_what_is_not_http)
                 CHECK(answer.close);
                 if (answer.status != table[i].status)
                         printf("     text %s\n", table[i].text);
-                answer_done(&answer);
         }
         CHECK_INT(seen.requests, 0);
         WAIT_FOR(http_server_connections(server) == 0);
         CHECK_INT(http_server_requests(server), 0);
-        stop();
 }
 
 /* Sends the bytes and a good request behind them: how many answers come, and is the connection closed? */
@@ -343,7 +258,6 @@ static struct answer ask_raw(const char *data, size_t len, unsigned *ret_answers
         if (!first.close) {
                 struct answer second = get_answer(&reader);
                 *ret_answers += second.status > 0;
-                answer_done(&second);
         }
         reader_done(&reader);
         return first;
@@ -391,7 +305,6 @@ TEST(refuses_heads_that_two_parsers_could_read_differently)
                 {RAW("POST /echo HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")},
         };
 
-        start();
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 unsigned answers = 0;
                 struct answer answer = ask_raw(table[i].data, table[i].len, &answers);
@@ -401,12 +314,10 @@ TEST(refuses_heads_that_two_parsers_could_read_differently)
                 CHECK_INT(answers, 1);
                 if (answer.status != 400 || !answer.close)
                         printf("     case %zu: %s\n", i, table[i].data);
-                answer_done(&answer);
         }
         CHECK_INT(seen.requests, 0);
         WAIT_FOR(http_server_connections(server) == 0);
         CHECK_INT(http_server_requests(server), 0);
-        stop();
 }
 
 /* libmicrohttpd 0.9 accepts a bare LF between chunks: so nothing is read behind such a body. */
@@ -415,7 +326,6 @@ TEST(reads_no_request_behind_a_chunked_body)
         static const char *const bodies[] = {"3\r\nabc\r\n0\r\n\r\n", "3\nabc\n0\n\n",
                                              "3;x=1\r\nabc\r\n0\r\n\r\n"};
 
-        start();
         for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
                 char text[512];
                 unsigned answers = 0;
@@ -427,50 +337,35 @@ TEST(reads_no_request_behind_a_chunked_body)
                 CHECK(answer.status == 400 || (answer.status == 200 && strcmp(answer.body, "abc") == 0));
                 CHECK(answer.close);
                 CHECK_INT(answers, 1);
-                answer_done(&answer);
         }
-        stop();
 }
 
 /* Empty values, blanks around values, unusual but valid names, many requests on one connection. */
 TEST(takes_heads_that_are_unusual_but_clear)
 {
-        struct reader reader;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd,
             "\r\nGET /hello HTTP/1.1\r\nHost:x\r\nEmpty:\r\nBlank: \t \r\nX!#$%&'*+-.^_`|~9:  a b\t \r\n\r\n"
             "GET /hello?a=b&c HTTP/1.1\r\nHost: x\r\nX-Text: caf\xc3\xa9: \"x\"\r\n\r\n"
             "GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         for (int i = 0; i < 3; i++) {
-                struct answer answer = get_answer(&reader);
-                CHECK_INT(answer.status, 200);
-                CHECK_STR(answer.body, "hello");
-                answer_done(&answer);
+                CHECK_ANSWER(get_answer(&reader), 200, "hello");
         }
-        reader_done(&reader);
-        stop();
 }
 
 TEST(bounds_headers)
 {
-        struct reader reader;
-        struct answer answer;
         char line[1100];
 
-        start();
         memset(line, 'a', sizeof(line));
         memcpy(line, "X-Long: ", 8);
         memcpy(line + sizeof(line) - 3, "\r\n", 3);
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n");
         for (int i = 0; i < 100; i++)
                 if (!put(reader.fd, line))
                         break;
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 431);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 431);
         reader_done(&reader);
 
         reader = (struct reader){.fd = dial()};
@@ -478,32 +373,21 @@ TEST(bounds_headers)
         for (int i = 0; i < 100; i++)
                 if (!put_bytes(reader.fd, line, 1000))
                         break;
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 414);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 414);
         reader_done(&reader);
-        stop();
 }
 
 TEST(lets_the_owner_refuse_by_headers)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\nX-Refuse: 1\r\n\r\n");
-        answer = get_answer(&reader);
+        struct answer answer = get_answer(&reader);
         CHECK_INT(answer.status, 401);
         CHECK(!answer.close);
-        answer_done(&answer);
         put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nX-Refuse: 1\r\nContent-Length: 10000\r\n\r\n");
         answer = get_answer(&reader);
         CHECK_INT(answer.status, 401);
         CHECK(answer.close);
-        answer_done(&answer);
         CHECK_INT(seen.requests, 0);
         CHECK_INT(seen.done, 2);
-        reader_done(&reader);
-        stop();
 }

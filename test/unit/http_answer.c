@@ -3,53 +3,36 @@
 
 TEST(sends_large_answers)
 {
-        struct answer answer;
-
-        start();
-        answer = ask("GET /big?n=5000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct answer answer = ask("GET /big?n=5000000 HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK_INT(answer.status, 200);
         CHECK_INT(answer.len, 5000000);
-        answer_done(&answer);
-        stop();
 }
 
 TEST(leaves_out_headers_with_a_line_break)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         http_add_header(seen.request, "X-One", "1\r\nX-Two: 2");
         http_add_header(seen.request, "X-Three", "3");
         http_reply(seen.request, 200, "text/plain\r\nX-Four: 4", NULL, 0);
-        answer = get_answer(&reader);
+        struct answer answer = get_answer(&reader);
         CHECK_INT(answer.status, 200);
         CHECK(strstr(answer.head, "X-Three: 3\r\n") != NULL);
         CHECK(strstr(answer.head, "X-One") == NULL);
         CHECK(strstr(answer.head, "X-Two") == NULL);
         CHECK(strstr(answer.head, "X-Four") == NULL);
-        answer_done(&answer);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(answers_without_on_gone)
 {
-        struct reader reader;
-        struct answer answer;
         int fd;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         http_reply(seen.request, 200, NULL, NULL, 0);
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 200);
         reader_done(&reader);
         /* And to a client that left. */
         seen.request = NULL;
@@ -61,16 +44,11 @@ TEST(answers_without_on_gone)
         http_reply(seen.request, 200, "text/plain", "nobody", 6);
         WAIT_FOR(seen.done == 2);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }
 
 TEST(takes_a_half_closed_client_for_gone)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         shutdown(reader.fd, SHUT_WR);
@@ -81,9 +59,7 @@ TEST(takes_a_half_closed_client_for_gone)
         reader = (struct reader){.fd = dial()};
         send(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n", 32, 0);
         shutdown(reader.fd, SHUT_WR);
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 200);
         CHECK(ended(&reader));
         reader_done(&reader);
         /* One that was gone before its request was read. */
@@ -93,16 +69,11 @@ TEST(takes_a_half_closed_client_for_gone)
         close(reader.fd);
         WAIT_FOR(seen.gone == 1);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }
 
 TEST(is_not_confused_by_a_next_request_while_one_waits)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         put(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -110,12 +81,8 @@ TEST(is_not_confused_by_a_next_request_while_one_waits)
         CHECK_INT(seen.gone, 0);
         CHECK_INT(seen.requests, 1);
         http_reply(seen.request, 200, "text/plain", "one", 3);
-        answer = get_answer(&reader);
-        CHECK_STR(answer.body, "one");
-        answer_done(&answer);
-        answer = get_answer(&reader);
-        CHECK_STR(answer.body, "hello");
-        answer_done(&answer);
+        CHECK_STR(get_answer(&reader).body, "one");
+        CHECK_STR(get_answer(&reader).body, "hello");
         /* The same, and it leaves. */
         seen.request = NULL;
         put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\nGET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -125,15 +92,12 @@ TEST(is_not_confused_by_a_next_request_while_one_waits)
         WAIT_FOR(seen.gone == 1);
         WAIT_FOR(http_server_connections(server) == 0);
         CHECK_INT(seen.requests, 3);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(sets_on_gone_late)
 {
         int fd;
 
-        start();
         fd = dial();
         put(fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
@@ -144,7 +108,6 @@ TEST(sets_on_gone_late)
         CHECK_INT(seen.gone, 0); /* not from within the call */
         WAIT_FOR(seen.gone == 1);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }
 
 /* Under valgrind nothing is quick. */
@@ -191,22 +154,17 @@ static void check_event_latency(int fd)
 
 TEST(sends_events_at_once)
 {
-        start();
         check_event_latency(dial());
         check_event_latency(dial_unix());
         CHECK_INT(seen.gone, 0);
-        stop();
 }
 
 TEST(bounds_what_a_slow_reader_holds)
 {
         static char block[32768];
-        struct reader reader;
-        struct answer answer;
         size_t written = 0;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         for (int i = 0; i < 1000 && http_stream_room(seen.request) > 0; i++) {
@@ -226,24 +184,18 @@ TEST(bounds_what_a_slow_reader_holds)
         CHECK_INT(seen.rooms, 1);
         CHECK(http_stream_room(seen.request) >= HTTP_STREAM_MAX / 2);
         http_stream_end(seen.request);
-        answer = get_answer(&reader);
+        struct answer answer = get_answer(&reader);
         CHECK_INT(answer.status, 200);
         CHECK_INT(answer.len, written);
-        answer_done(&answer);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(streams_a_known_length)
 {
         static char block[50000];
         static const uint64_t lengths[] = {0, 1, 49999, 50000, 200000};
-        struct reader reader;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-                struct answer answer;
                 char text[100];
                 uint64_t left = lengths[i];
 
@@ -261,15 +213,12 @@ TEST(streams_a_known_length)
                 CHECK(seen.request != NULL); /* it is ours until we end it */
                 http_stream_write(seen.request, "too much", 8);
                 http_stream_end(seen.request);
-                answer = get_answer(&reader);
+                struct answer answer = get_answer(&reader);
                 CHECK_INT(answer.status, 200);
                 CHECK_INT(answer.len, lengths[i]);
                 CHECK(!answer.close);
-                answer_done(&answer);
                 WAIT_FOR(seen.request == NULL);
         }
-        reader_done(&reader);
-        stop();
 }
 
 TEST(breaks_a_stream_that_cannot_be_whole)
@@ -277,7 +226,6 @@ TEST(breaks_a_stream_that_cannot_be_whole)
         struct reader reader;
         struct answer answer;
 
-        start();
         for (int i = 0; i < 4; i++) {
                 reader = (struct reader){.fd = dial()};
                 put(reader.fd, i < 2 ? "GET /fixed?n=100 HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -292,7 +240,6 @@ TEST(breaks_a_stream_that_cannot_be_whole)
                         http_stream_abort(seen.request);
                 answer = get_answer(&reader);
                 CHECK(answer.status < 0);
-                answer_done(&answer);
                 CHECK(ended(&reader));
                 reader_done(&reader);
                 WAIT_FOR(http_server_connections(server) == 0);
@@ -300,12 +247,10 @@ TEST(breaks_a_stream_that_cannot_be_whole)
                 seen.request = NULL;
         }
         CHECK_INT(seen.gone, 0);
-        stop();
 }
 
 TEST(closes_the_connection_with_a_stream_that_ends_it)
 {
-        start();
         for (int i = 0; i < 4; i++) {
                 int fd = dial_unix();
 
@@ -324,14 +269,12 @@ TEST(closes_the_connection_with_a_stream_that_ends_it)
                 close(fd);
                 seen.request = NULL;
         }
-        stop();
 }
 
 TEST(tells_when_the_reader_of_a_stream_left)
 {
         static char block[100000];
 
-        start();
         for (int i = 0; i < 4; i++) {
                 int fd = i % 2 ? dial_unix() : dial();
 
@@ -349,7 +292,6 @@ TEST(tells_when_the_reader_of_a_stream_left)
                 WAIT_FOR(seen.gone == (unsigned)i + 1);
                 WAIT_FOR(http_server_connections(server) == 0);
         }
-        stop();
 }
 
 TEST(notices_an_end_that_comes_with_the_last_bytes)
@@ -358,7 +300,6 @@ TEST(notices_an_end_that_comes_with_the_last_bytes)
                                             "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
                                             "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"};
 
-        start();
         for (size_t i = 0; i < 2 * ARRAY_LEN(texts); i++) {
                 int fd = i % 2 ? dial_unix() : dial();
 
@@ -368,7 +309,6 @@ TEST(notices_an_end_that_comes_with_the_last_bytes)
                 WAIT_FOR(http_server_connections(server) == 0);
                 close(fd);
         }
-        stop();
 }
 
 static void count_turn(uv_check_t *check)
@@ -388,7 +328,6 @@ TEST(sleeps_while_clients_that_left_are_still_served)
         uv_timer_t timer;
         int fds[3];
 
-        start();
         for (int i = 0; i < 3; i++)
                 fds[i] = i == 2 ? dial_unix() : dial();
         put(fds[0], "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n"); /* and nobody reads */
@@ -412,5 +351,4 @@ TEST(sleeps_while_clients_that_left_are_still_served)
         for (int i = 0; i < 3; i++)
                 close(fds[i]);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }

@@ -3,47 +3,32 @@
 
 TEST(refuses_a_body_by_its_length_at_once)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n");
-        answer = get_answer(&reader);
+        struct answer answer = get_answer(&reader);
         CHECK_INT(answer.status, 413);
         CHECK(answer.close);
         CHECK_INT(seen.last_error, 413);
-        answer_done(&answer);
         CHECK(ended(&reader));
         reader_done(&reader);
-        answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
-        CHECK_INT(answer.status, 413);
-        answer_done(&answer);
+        CHECK_INT(ask("GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx").status, 413);
         CHECK_INT(seen.requests, 0);
-        stop();
 }
 
 TEST(lets_a_client_that_sends_blindly_see_the_413)
 {
         static char block[64 * 1024];
-        struct reader reader;
-        struct answer answer;
         size_t sent = 0;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n");
         while (sent < 512 * 1024 && put_bytes(reader.fd, block, sizeof(block)))
                 sent += sizeof(block);
         CHECK_INT(sent, 512 * 1024);
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 413);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 413);
         while (sent < (1u << 30) && put_bytes(reader.fd, block, sizeof(block)))
                 sent += sizeof(block);
         CHECK(sent < 16u << 20); /* it was hung up on */
-        reader_done(&reader);
-        stop();
 }
 
 TEST(refuses_a_body_by_its_count)
@@ -52,7 +37,6 @@ TEST(refuses_a_body_by_its_count)
         struct answer answer;
         char chunk[1100];
 
-        start();
         for (int i = 0; i < 2; i++) {
                 reader = (struct reader){.fd = i ? dial_unix() : dial()};
                 put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -66,61 +50,42 @@ TEST(refuses_a_body_by_its_count)
                 CHECK_INT(answer.status, 413);
                 CHECK(answer.close);
                 CHECK_STR(answer.body, "the body is too large");
-                answer_done(&answer);
                 CHECK(ended(&reader));
                 reader_done(&reader);
         }
         CHECK_INT(seen.requests, 0);
         WAIT_FOR(http_server_connections(server) == 0);
         CHECK_INT(seen.done, 2);
-        stop();
 }
 
 TEST(answers_expectations)
 {
-        struct reader reader;
-        struct answer answer;
-
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 100);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 100);
         put(reader.fd, "abc");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 200);
-        CHECK_STR(answer.body, "abc");
-        answer_done(&answer);
+        CHECK_ANSWER(get_answer(&reader), 200, "abc");
         put(reader.fd,
             "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\nExpect: 100-continue\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 413);
-        answer_done(&answer);
-        reader_done(&reader);
-        stop();
+        CHECK_INT(get_answer(&reader).status, 413);
 }
 
 TEST(takes_a_body_of_just_the_maximum)
 {
-        struct reader reader;
         struct answer answer;
         char *body = malloc(100000);
 
-        start();
         memset(body, 'm', 100000);
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         for (int i = 0; i < 2; i++) {
                 put(reader.fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
                 put_bytes(reader.fd, body, 100000);
                 answer = get_answer(&reader);
                 CHECK_INT(answer.status, 200);
                 CHECK_INT(answer.len, 100000);
-                answer_done(&answer);
         }
         reader_done(&reader);
         free(body);
-        stop();
 }
 
 TEST(survives_half_sent_requests)
@@ -135,7 +100,6 @@ TEST(survives_half_sent_requests)
                 "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
         };
 
-        start();
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
                 int fd = dial();
 
@@ -147,47 +111,34 @@ TEST(survives_half_sent_requests)
                 CHECK_INT(http_server_requests(server), 0);
         }
         CHECK_INT(seen.gone, 2);
-        stop();
 }
 
 TEST(streams_bodies_in)
 {
         static char block[100000];
-        struct reader reader;
-        struct answer answer;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n");
         for (int i = 0; i < 100; i++)
                 put_bytes(reader.fd, block, sizeof(block));
-        answer = get_answer(&reader);
+        struct answer answer = get_answer(&reader);
         CHECK_INT(answer.status, 201);
         CHECK_STR(answer.body, "10000000");
         CHECK(!answer.close);
-        answer_done(&answer);
         seen.body_bytes = 0;
         put(reader.fd, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 201);
-        CHECK_STR(answer.body, "0");
-        answer_done(&answer);
+        CHECK_ANSWER(get_answer(&reader), 201, "0");
         CHECK_INT(seen.body_ends, 2);
-        reader_done(&reader);
-        stop();
 }
 
 TEST(holds_back_a_body_that_nobody_takes)
 {
         static char block[65536];
-        struct reader reader;
-        struct answer answer;
         size_t sent = 0, held;
         int64_t until;
 
-        start();
         seen.take = 100;
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
         until = clock_us() + 300000;
         while (clock_us() < until) {
@@ -213,17 +164,11 @@ TEST(holds_back_a_body_that_nobody_takes)
                         break;
                 sent += n;
         }
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 201);
-        CHECK_STR(answer.body, "60000000");
-        answer_done(&answer);
-        reader_done(&reader);
-        stop();
+        CHECK_ANSWER(get_answer(&reader), 201, "60000000");
 }
 
 TEST(tells_when_an_uploading_client_left)
 {
-        start();
         for (int i = 0; i < 2; i++) {
                 int fd = dial();
 
@@ -236,16 +181,13 @@ TEST(tells_when_an_uploading_client_left)
                 WAIT_FOR(seen.gone == (unsigned)i + 1);
                 WAIT_FOR(http_server_connections(server) == 0);
         }
-        stop();
 }
 
 TEST(asks_for_a_body_when_the_handler_does)
 {
-        struct reader reader;
         struct answer answer;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        AUTO(reader_done) struct reader reader = {.fd = dial()};
         for (int i = 0; i < 3; i++) {
                 seen.body_bytes = 0;
                 put(reader.fd, i == 2 ? "PUT /slow-upload HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -256,20 +198,15 @@ TEST(asks_for_a_body_when_the_handler_does)
                 CHECK(recv(reader.fd, &answer, 1, MSG_DONTWAIT | MSG_PEEK) < 0); /* no 100 yet */
                 http_body_read(seen.request, take_body, NULL);
                 if (i < 2) {
-                        answer = get_answer(&reader);
-                        CHECK_INT(answer.status, 100);
-                        answer_done(&answer);
+                        CHECK_INT(get_answer(&reader).status, 100);
                         put(reader.fd, "abc");
                 }
                 answer = get_answer(&reader);
                 CHECK_INT(answer.status, 201);
                 CHECK_STR(answer.body, i < 2 ? "3" : "0");
                 CHECK(!answer.close);
-                answer_done(&answer);
                 turn(2);
         }
-        reader_done(&reader);
-        stop();
 }
 
 TEST(answers_in_the_middle_of_a_body)
@@ -277,7 +214,6 @@ TEST(answers_in_the_middle_of_a_body)
         struct answer answer;
         struct reader reader;
 
-        start();
         for (int i = 0; i < 3; i++) {
                 reader = (struct reader){.fd = dial()};
                 seen.take = i == 1 ? 1 : -1;
@@ -291,7 +227,6 @@ TEST(answers_in_the_middle_of_a_body)
                 CHECK_INT(answer.status, 507);
                 CHECK_STR(answer.body, "full");
                 CHECK(answer.close);
-                answer_done(&answer);
                 CHECK(ended(&reader));
                 reader_done(&reader);
                 WAIT_FOR(http_server_connections(server) == 0);
@@ -300,5 +235,4 @@ TEST(answers_in_the_middle_of_a_body)
                 seen.request = NULL;
         }
         CHECK_INT(seen.gone, 0);
-        stop();
 }

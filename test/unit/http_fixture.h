@@ -18,6 +18,10 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "http/http.h"
+
+static void start(void), stop(void);
+#define TEST_BEFORE start
+#define TEST_AFTER stop
 #include "test.h"
 
 /* ---- the server ---- */
@@ -296,6 +300,12 @@ static void on_request(struct http_request *request, void *userdata)
         }
 }
 
+/* The bodies of all answers; stop() frees them. */
+static struct kept_body {
+        struct kept_body *next;
+        char text[];
+} * kept_bodies;
+
 static int listen_tcp(void)
 {
         struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -325,6 +335,7 @@ static int listen_unix(void)
 static void start_with(unsigned connections_max, unsigned idle_s)
 {
         int fds[2];
+        stop();
         struct http_options options = {
                 .loop = &loop,
                 .listeners = fds,
@@ -359,6 +370,12 @@ static void start(void)
 /* Everything must be closed by the end, or the loop cannot be. */
 static void stop(void)
 {
+        for (struct kept_body *next; kept_bodies != NULL; kept_bodies = next) {
+                next = kept_bodies->next;
+                free(kept_bodies);
+        }
+        if (!server)
+                return;
         server = http_server_free(server);
         uv_run(&loop, UV_RUN_DEFAULT);
         CHECK_INT(uv_loop_close(&loop), 0);
@@ -491,11 +508,25 @@ struct answer {
         bool close;
 };
 
-static void answer_done(struct answer *answer)
+/* The answer's body becomes len bytes and a 0.  It may have been shorter before. */
+static void set_length(struct answer *answer, size_t len)
 {
-        free(answer->body);
-        memset(answer, 0, sizeof(*answer));
+        struct kept_body *body = malloc(sizeof(*body) + len + 1);
+
+        *body = (struct kept_body){.next = kept_bodies};
+        kept_bodies = body;
+        memcpy(body->text, answer->body != NULL ? answer->body : "", answer->len);
+        body->text[len] = '\0';
+        answer->body = body->text;
+        answer->len = len;
 }
+
+#define CHECK_ANSWER(got, code, text)                                                                        \
+        do {                                                                                                 \
+                struct answer got_ = (got);                                                                  \
+                CHECK_INT(got_.status, code);                                                                \
+                CHECK_STR(got_.body, text);                                                                  \
+        } while (0)
 
 static bool get_chunks(struct reader *reader, struct answer *answer)
 {
@@ -514,10 +545,8 @@ static bool get_chunks(struct reader *reader, struct answer *answer)
                                 return false;
                         line_end = reader->data + at;
                 }
-                answer->body = realloc(answer->body, answer->len + n + 1);
-                memcpy(answer->body + answer->len, line_end + 2, n);
-                answer->len += n;
-                answer->body[answer->len] = '\0';
+                set_length(answer, answer->len + n);
+                memcpy(answer->body + answer->len - n, line_end + 2, n);
                 use_up(reader, (size_t)(line_end - reader->data) + 2 + n + 2);
                 if (n == 0)
                         return true;
@@ -555,10 +584,8 @@ static struct answer get_answer(struct reader *reader)
                 answer.status = -2;
                 n = reader->len;
         }
-        answer.body = malloc(n + 1);
+        set_length(&answer, n);
         memcpy(answer.body, reader->data != NULL ? reader->data : "", n);
-        answer.body[n] = '\0';
-        answer.len = n;
         if (n > 0)
                 use_up(reader, n);
         return answer;
@@ -569,7 +596,9 @@ static void reader_done(struct reader *reader)
         if (reader->fd >= 0)
                 close(reader->fd);
         free(reader->data);
+        *reader = (struct reader){.fd = -1};
 }
+#define reader_done_auto reader_done /* for AUTO() */
 
 /* A whole exchange on a connection of its own. */
 static struct answer ask(const char *format, ...)
@@ -611,7 +640,6 @@ static struct reader ws_open(bool local)
         CHECK_INT(answer.status, 101);
         CHECK(strstr(answer.head, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != NULL);
         CHECK(strstr(answer.head, "Sec-WebSocket-Protocol") == NULL);
-        answer_done(&answer);
         WAIT_FOR(seen.ws != NULL);
         return reader;
 }

@@ -27,12 +27,10 @@ TEST(ends_requests_that_trickle)
                 CHECK_INT(http_server_connections(server), 0);
                 close(fd);
         }
-        stop();
 }
 
 TEST(ends_connections_without_progress)
 {
-        struct reader reader;
         int fd;
 
         start_with(100, 1);
@@ -41,7 +39,7 @@ TEST(ends_connections_without_progress)
         WAIT_FOR(http_server_connections(server) == 1);
         WAIT_FOR(http_server_connections(server) == 0);
         close(fd);
-        reader = (struct reader){.fd = dial()}; /* does not read */
+        struct reader reader = {.fd = dial()}; /* does not read */
         put(reader.fd, "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(http_server_connections(server) == 1);
         WAIT_FOR(http_server_connections(server) == 0);
@@ -54,14 +52,12 @@ TEST(ends_connections_without_progress)
         CHECK_INT(http_server_connections(server), 1);
         close(fd);
         WAIT_FOR(seen.gone == 1);
-        stop();
 }
 
 TEST(serves_beside_thousands_of_idle_ones)
 {
         enum { IDLE = 2000 };
         int fds[IDLE];
-        struct answer answer;
         struct rlimit limit;
 
         getrlimit(RLIMIT_NOFILE, &limit);
@@ -69,7 +65,6 @@ TEST(serves_beside_thousands_of_idle_ones)
         setrlimit(RLIMIT_NOFILE, &limit);
         if (limit.rlim_cur < 2 * IDLE + 100)
                 SKIP("the limit of open files is too low");
-        start();
         for (int i = 0; i < IDLE; i++) {
                 fds[i] = i % 2 ? dial() : dial_unix();
                 if (i % 3 == 0)
@@ -80,21 +75,17 @@ TEST(serves_beside_thousands_of_idle_ones)
         for (int i = 0; i < 20; i++) {
                 clock_t before = clock(); /* CPU time: the loop never sleeps here */
 
-                answer = ask("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
-                CHECK_INT(answer.status, 200);
+                CHECK_INT(ask("GET /later HTTP/1.1\r\nHost: x\r\n\r\n").status, 200);
                 CHECK(clock() - before < CLOCKS_PER_SEC);
-                answer_done(&answer);
         }
         for (int i = 0; i < IDLE; i++)
                 close(fds[i]);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }
 
 TEST(lets_idle_ones_give_way)
 {
         int fds[30], held[10];
-        struct answer answer;
 
         start_with(10, 60);
         server->limits.fresh_ms = 20;
@@ -103,9 +94,8 @@ TEST(lets_idle_ones_give_way)
                 fds[i] = dial();
                 turn(5);
         }
-        answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct answer answer = ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK_INT(answer.status, 200);
-        answer_done(&answer);
         CHECK(http_server_connections(server) <= 10 + 1);
         for (int i = 0; i < 30; i++)
                 close(fds[i]);
@@ -125,16 +115,13 @@ TEST(lets_idle_ones_give_way)
         for (int i = 1; i < 10; i++)
                 close(held[i]);
         close(fds[0]);
-        stop();
 }
 
 TEST(quiesces)
 {
         struct reader idle, busy, stream;
-        struct answer answer;
         struct http_request *kept;
 
-        start();
         idle = (struct reader){.fd = dial()};
         busy = (struct reader){.fd = dial()};
         stream = (struct reader){.fd = dial()};
@@ -153,37 +140,29 @@ TEST(quiesces)
         CHECK_INT(http_server_requests(server), 2);
         http_stream_write(seen.request, "still here", 10);
         http_stream_end(seen.request);
-        answer = get_answer(&stream);
-        CHECK_STR(answer.body, "still here");
-        answer_done(&answer);
+        CHECK_STR(get_answer(&stream).body, "still here");
         CHECK(ended(&stream));
         http_reply(kept, 200, "text/plain", "and here", 8);
-        answer = get_answer(&busy);
+        struct answer answer = get_answer(&busy);
         CHECK_STR(answer.body, "and here");
         CHECK(answer.close);
-        answer_done(&answer);
         CHECK(ended(&busy));
         WAIT_FOR(http_server_connections(server) == 0);
         CHECK_INT(http_server_requests(server), 0);
         reader_done(&idle);
         reader_done(&busy);
         reader_done(&stream);
-        stop();
 }
 
 TEST(ends_with_everything_under_way)
 {
-        struct reader ws;
+        AUTO(reader_done) struct reader ws = ws_open(false);
         int fds[7];
-        struct http_request *silent;
-
-        start();
-        ws = ws_open(false);
         for (int i = 0; i < 7; i++)
                 fds[i] = dial();
         put(fds[0], "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
-        silent = seen.request;
+        struct http_request *silent = seen.request;
         put(fds[1], "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
         put(fds[2], "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
         put(fds[3], "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
@@ -199,6 +178,5 @@ TEST(ends_with_everything_under_way)
         CHECK_INT(uv_loop_close(&loop), 0);
         for (int i = 0; i < 7; i++)
                 close(fds[i]);
-        reader_done(&ws);
         unlink(unix_path);
 }

@@ -145,24 +145,20 @@ TEST(refuses_bad_handshakes)
                  400},
         };
 
-        start();
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 struct answer answer = ask("%s", table[i].text);
 
                 CHECK_INT(answer.status, table[i].status);
                 if (answer.status == 426)
                         CHECK(strstr(answer.head, "Sec-WebSocket-Version: 13\r\n") != NULL);
-                answer_done(&answer);
         }
         CHECK_INT(seen.ws_closed, 0);
-        stop();
 }
 
 TEST(echoes_messages)
 {
         static char large[99999];
 
-        start();
         for (unsigned local = 0; local < 2; local++) {
                 struct reader reader = ws_open(local);
                 struct frame frame;
@@ -196,37 +192,28 @@ TEST(echoes_messages)
                 ws_over(&reader, local + 1);
         }
         CHECK_INT(seen.ws_messages, 10);
-        stop();
 }
 
 TEST(reads_frames_that_come_with_the_handshake)
 {
         char text[400];
-        struct reader reader;
-        struct answer answer;
 
-        start();
         memcpy(text, ws_hello, sizeof(ws_hello) - 1);
         memcpy(text + sizeof(ws_hello) - 1, "\x81\x82\0\0\0\0hi", 9);
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put_bytes(reader.fd, text, sizeof(ws_hello) - 1 + 8);
-        answer = get_answer(&reader);
-        CHECK_INT(answer.status, 101);
-        answer_done(&answer);
+        CHECK_INT(get_answer(&reader).status, 101);
         check_frame(&reader, 0x81, "hi");
         reader_done(&reader);
         WAIT_FOR(seen.ws_closed == 1);
-        stop();
 }
 
 TEST(ends_websockets_that_break_the_rules)
 {
         static char large[100001];
-        struct reader reader;
         unsigned closed = 0;
 
-        start();
-        reader = ws_open(false); /* too large, in one */
+        struct reader reader = ws_open(false); /* too large, in one */
         put_frame(reader.fd, 0x82, large, sizeof(large));
         check_close(&reader, 1009);
         ws_over(&reader, ++closed);
@@ -265,19 +252,16 @@ TEST(ends_websockets_that_break_the_rules)
         reader_done(&reader);
         CHECK_INT(seen.ws_messages, 0);
         WAIT_FOR(http_server_connections(server) == 0);
-        stop();
 }
 
 TEST(closes_after_what_was_written)
 {
         static char block[60000];
-        struct reader reader;
         struct frame frame;
 
-        start();
         server->limits.sweep_ms = 100;
         server->limits.close_ms = 300;
-        reader = ws_open(false);
+        struct reader reader = ws_open(false);
         put_frame(reader.fd, 0x81, "close now", 9);
         check_close(&reader, 1000);
         put_frame(reader.fd, 0x88, "\x03\xe8", 2);
@@ -295,18 +279,15 @@ TEST(closes_after_what_was_written)
         }
         check_close(&reader, 1001);
         ws_over(&reader, 2); /* though we did not answer */
-        stop();
 }
 
 TEST(bounds_what_a_websocket_holds)
 {
         static char block[16384];
-        struct reader reader;
         size_t sent = 0;
         int64_t until;
 
-        start();
-        reader = (struct reader){.fd = dial()};
+        struct reader reader = {.fd = dial()};
         put(reader.fd, ws_hello);
         WAIT_FOR(seen.ws != NULL);
         for (int i = 0; i < 2000 && http_websocket_room(seen.ws) > 0; i++) {
@@ -335,18 +316,14 @@ TEST(bounds_what_a_websocket_holds)
         CHECK(seen.ws != NULL);
         reader_done(&reader);
         WAIT_FOR(seen.ws_closed == 1);
-        stop();
 }
 
 TEST(pings_and_gives_up)
 {
-        struct reader reader;
-
-        start();
         server->limits.sweep_ms = 50;
         server->limits.ping_ms = 500;
         server->limits.silence_ms = 5000;
-        reader = ws_open(false);
+        struct reader reader = ws_open(false);
         for (int i = 0; i < 11; i++) { /* in all longer than silence_ms, which each pong starts anew */
                 check_frame(&reader, 0x89, "");
                 put_frame(reader.fd, 0x8a, "", 0);
@@ -356,5 +333,4 @@ TEST(pings_and_gives_up)
         server->limits.silence_ms = 1000; /* a ping without an answer */
         WAIT_FOR(seen.ws_closed == 1);
         ws_over(&reader, 1);
-        stop();
 }

@@ -8,6 +8,9 @@
  * A failed check is reported and the test goes on; SKIP leaves it.  The program exits
  * with 1 if a check failed.
  *
+ * TEST_BEFORE and TEST_AFTER, defined before this file is included, are functions to call before and after
+ * every test.
+ *
  *     PROGRAM [ARGUMENT...] [--only TEXT] [--list]
  *
  * --only runs the tests with TEXT in their names, --list prints the names.
@@ -65,6 +68,17 @@ static struct test_progress *test_progress;
                 test_end = &test.next;                                                                       \
         }                                                                                                    \
         static void test_run_##id(void)
+
+static inline void test_call(const struct test *test)
+{
+#ifdef TEST_BEFORE
+        TEST_BEFORE();
+#endif
+        test->run();
+#ifdef TEST_AFTER
+        TEST_AFTER();
+#endif
+}
 
 #ifndef TEST_ON_FAILURE
 #define TEST_ON_FAILURE(file, line) /* torture.c defines it */
@@ -145,7 +159,7 @@ static inline void test_run_one(struct test *test)
         test_name = test->name;
         test_failures = 0;
         test_skipped = false;
-        test->run();
+        test_call(test);
         if (test_failures > 0)
                 test_progress->failed++;
         else if (test_skipped)

@@ -203,7 +203,7 @@ static _Noreturn void torture_run(const struct test *test, int output)
         torture_take_sqlite();
         test_name = test->name;
         atomic_store(&torture->armed, true);
-        test->run();
+        test_call(test);
         torture_end(test_failures > 0 ? TORTURE_REFUSED : test_skipped ? TORTURE_SKIPPED : 0);
 }
 
