@@ -220,7 +220,7 @@ static const struct bash_command commands[] = {
         {"tail", READS, 0, "n c lines bytes"},
         {"tar", 0},
         {"taskset", WRAP, 0, NULL, NULL, NULL, 1},
-        RUNS("tclsh", "", SCAN_UNKNOWN),
+        RUNS("tclsh", "e", SCAN_UNKNOWN),
         {"tcpdump", NET},
         {"tee", ALL},
         {"telnet", NET},
