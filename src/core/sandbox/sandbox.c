@@ -53,23 +53,6 @@ bool sandbox_alive(const struct core_sandbox *sb)
         return sb->state != SANDBOX_STOPPED && sb->state != SANDBOX_WAITING;
 }
 
-/* Who made it, and is asked about it. */
-static struct keeper_link *link_of(const struct core_sandbox *sb)
-{
-        return sb->engine == ENGINE_DOCKER ? docker_link(sb->core->docker) : sb->core->keeper;
-}
-
-int sandbox_ask(struct core_sandbox *sb, enum keeper_request type, keeper_answer answer, void *context)
-{
-        return keeper_link_ask(link_of(sb), type, sb->handle, answer, context);
-}
-
-void sandbox_ask_forget(struct core *core, const void *context)
-{
-        keeper_link_forget(core->keeper, context);
-        docker_forget(core->docker, context);
-}
-
 void sandbox_touch(struct core_sandbox *sb)
 {
         sb->used_us = clock_us();
@@ -175,10 +158,10 @@ static void end(struct core_sandbox *sb)
         }
         egress_detach(&sb->egress);
         sb->channel = channel_free(sb->channel);
-        sandbox_lend(sb, NULL);
-        uint32_t handle = sb->handle;
-        sb->handle = 0; /* the keeper takes no more questions about it */
-        if (keeper_link_ask(link_of(sb), KEEPER_END, handle, on_ended, sb) < 0)
+        sandbox_close_counters(sb);
+        int r = sandbox_ask(sb, KEEPER_END, on_ended, sb);
+        sb->handle = 0; /* no more requests about it */
+        if (r < 0)
                 on_ended(sb, NULL, -1);
 }
 
@@ -272,16 +255,12 @@ static void on_ready(struct core_sandbox *sb, const char *data)
         }
 }
 
-static bool has_network(const struct core_sandbox *sb)
-{
-        return sb->network.tier != TIER_RESTRICTED;
-}
-
 /* Before INIT_READY, so before any code of it runs.  One that was made ahead is attached when it is taken:
  * what it may reach is not known yet. */
 static bool take_network(struct core_sandbox *sb, struct message *m)
 {
-        if (m->type != INIT_NETWORK || m->n_fds != 2 || !has_network(sb) || sb->ready || sb->network_came)
+        if (m->type != INIT_NETWORK || m->n_fds != 2 || !sandbox_has_network(sb) || sb->ready ||
+            sb->network_came)
                 return false;
         egress_keep(&sb->egress, m->fds[0], m->fds[1]);
         m->n_fds = 0;
@@ -309,7 +288,7 @@ static void on_untagged_message(void *context, const struct message *message, co
                 return;
         message_close_fds(&m);
         if (m.type == INIT_READY && m.len == sizeof(struct init_ready) && sb->state == SANDBOX_MAKING &&
-            has_network(sb) == sb->network_came) {
+            sandbox_has_network(sb) == sb->network_came) {
                 on_ready(sb, data);
         } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused) && sb->ready) {
                 hear_refused(sb, data);
@@ -339,7 +318,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         }
         sb->handle = packet->made.sandbox;
         sb->counters = (struct keeper_counted){0}; /* of the one that was here before */
-        sandbox_lend(sb, link_of(sb));
+        sandbox_take_counters(sb);
         if (fd < 0) { /* it had one with it; the kernel found no number for it here */
                 err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
                 fail(sb, &err);
@@ -373,75 +352,16 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         }
 }
 
-static int fill_workspace(const struct core_sandbox *sb, struct keeper_make *make, struct cella_err *err)
-{
-        const char *root = sb->core->settings.workspace_root;
-        if (sb->workspace != WORKSPACE_NONE) {
-                if (!root || strlen(root) >= sizeof make->root)
-                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace_root is not set");
-                memcpy(make->root, root, strlen(root) + 1);
-                memcpy(make->name, sb->agent, sizeof make->name); /* short enough: names_directory() */
-                make->workspace = sb->workspace == WORKSPACE_READ_ONLY ? KEEPER_READ_ONLY : KEEPER_READ_WRITE;
-        } else if (sb->directory[0]) {
-                memcpy(make->name, sb->directory, sizeof make->name);
-                make->workspace = KEEPER_PERSISTENT;
-                return workspace_make(sb->core, sb->directory, err);
-        }
-        return 0;
-}
-
-/* One that comes back after it was stopped has what its name means now. */
-static int fill_image(struct core_sandbox *sb, struct keeper_make *make, struct cella_err *err)
-{
-        if (sb->engine == ENGINE_DOCKER) { /* which knows its own */
-                memcpy(make->image, sb->image_name, strlen(sb->image_name) + 1);
-                make->pulls = sb->image->pulls;
-                return 0;
-        }
-        if (sb->directory[0]) {
-                struct used_image *now;
-                int r = used_image_find(sb->core, sb->image_name, &now, err);
-                if (r < 0)
-                        return r;
-                used_image_unref(sb->image);
-                sb->image = now;
-        }
-        const struct image *image = used_image_get(sb->image);
-        if (image) {
-                memcpy(make->image, image->id, sizeof image->id);
-                make->uid = image->uid;
-                make->gid = image->gid;
-        }
-        return 0;
-}
-
 static void on_granted(struct place *place)
 {
         struct core_sandbox *sb = list_entry(place, struct core_sandbox, place);
-        struct keeper_make make = {
-                .required = sb->required,
-                .terminals = !sb->one_shot,
-                .long_lived = !sb->one_shot,
-                .network = has_network(sb),
-                .direct = sb->direct,
-                .limits = sb->limits,
-        };
         struct cella_err err = {0};
         set_state(sb, SANDBOX_MAKING);
         sb->ready = sb->throttled = sb->network_came = sb->all_dead = false;
         sb->handle = 0;
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);
-        memcpy(make.id, sb->id, sizeof make.id);
-        int r = fill_image(sb, &make, &err);
-        if (r == 0)
-                r = fill_workspace(sb, &make, &err);
-        if (r == 0)
-                r = sb->engine == ENGINE_DOCKER ? docker_make(sb->core->docker, &make, on_made, sb)
-                                                : keeper_link_make(sb->core->keeper, &make, on_made, sb);
-        if (r < 0 && err.kind == CELLA_OK)
-                err_set(&err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox");
-        if (r < 0)
+        if (sandbox_make(sb, on_made, &err) < 0)
                 fail(sb, &err);
 }
 
@@ -660,21 +580,4 @@ void sandbox_hear_keeper(struct core *core, const struct keeper_about *about)
                 }
                 return;
         }
-}
-
-int sandbox_slot_take(struct core_sandbox *sb)
-{
-        for (unsigned i = 0; i < 4; i++)
-                if (~sb->slots[i]) {
-                        int bit = __builtin_ctzll(~sb->slots[i]);
-                        sb->slots[i] |= UINT64_C(1) << bit;
-                        return (int)i * 64 + bit;
-                }
-        return -1;
-}
-
-void sandbox_slot_give(struct core_sandbox *sb, int slot)
-{
-        if (slot >= 0)
-                sb->slots[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
 }

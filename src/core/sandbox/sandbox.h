@@ -158,9 +158,11 @@ void sandbox_stop(struct core_sandbox *sandbox);
 void sandbox_freeze(struct core_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
                     void *context);
 void sandbox_freeze_forget(struct core *core, const void *context); /* done is not called any more */
-/* While KEEPER_MADE of it is being answered: the files that came with it are its own.  NULL: it has none any
- * more. */
-void sandbox_lend(struct core_sandbox *sandbox, struct keeper_link *link);
+/* Asks the keeper, or cella-docker, to make it.  answer() gets KEEPER_MADE, DOCKER_MADE or KEEPER_FAILED. */
+int sandbox_make(struct core_sandbox *sandbox, keeper_answer answer, struct cella_err *err);
+/* Takes the files with counters that came with KEEPER_MADE, if there are any; only in answer(). */
+void sandbox_take_counters(struct core_sandbox *sandbox);
+void sandbox_close_counters(struct core_sandbox *sandbox);
 /* Reads its counters now, with or without CPU time.  False if that needs an answer of the keeper. */
 bool sandbox_counted(const struct core_sandbox *sandbox, bool cpu, struct keeper_counted *ret);
 /* The keeper's counters. */
@@ -181,6 +183,7 @@ void sandbox_slot_give(struct core_sandbox *sandbox, int slot);
 
 /* Whether there are processes of it, or the keeper still removes it. */
 bool sandbox_alive(const struct core_sandbox *sandbox);
+bool sandbox_has_network(const struct core_sandbox *sandbox);
 /* Whether messages can be sent to its init, which lives as far as we know. */
 bool sandbox_takes_messages(const struct core_sandbox *sandbox);
 /* How many processes run in the background. */

@@ -1,4 +1,4 @@
-/* front/rest/files_stream.c -- bytes out of and into a sandbox: files, archives, changes as events. */
+/* front/rest/files_stream.c -- reads and writes files and archives of a sandbox as streams. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "core/sandbox/operation.h"
 #include "front/rest/files.h"
 #include "front/rest/rest.h"
-#include "front/sse.h"
 
 struct transfer {
         struct call *call;
@@ -23,9 +22,6 @@ struct transfer {
         struct init_stat st;
         size_t st_got;
         uint64_t left; /* bytes left of Content-Length */
-        struct sse sse;
-        char event[sizeof(struct init_event) + INIT_PATH_MAX]; /* of a watch: an incomplete event */
-        size_t event_got;
         /* In: */
         uint32_t mode, flags;
         bool existed, fed, ended;
@@ -252,109 +248,6 @@ static bool parse_range(const char *text, struct transfer *t)
         return t->ranged = true;
 }
 
-/* ---- changes, as events ---- */
-
-static void tell(struct transfer *t, const struct init_event *e, const char *name)
-{
-        static const char *const names[] = {[INIT_CREATED] = "created",
-                                            [INIT_MODIFIED] = "modified",
-                                            [INIT_REMOVED] = "removed",
-                                            [INIT_MOVED] = "moved",
-                                            [INIT_LOST] = "lost"};
-        const struct init_stat st = {.mode = e->directory ? S_IFDIR : S_IFREG};
-        if (e->kind < INIT_CREATED || e->kind > INIT_LOST)
-                return;
-        json_t *about = file_stat_to_json(&st, "path", name, e->name_len);
-        json_object_del(about, "bytes");
-        json_object_del(about, "mode");
-        json_object_del(about, "modified");
-        sse_event(&t->sse, names[e->kind], about);
-}
-
-static void on_watch_data(struct operation *op, const char *data, size_t len, void *context)
-{
-        struct transfer *t = context;
-        struct init_event e;
-        while (len > 0) {
-                size_t want = sizeof e;
-                if (t->event_got >= sizeof e) {
-                        memcpy(&e, t->event, sizeof e);
-                        if (e.name_len > INIT_PATH_MAX) /* not a valid event */
-                                return;
-                        want += e.name_len;
-                }
-                size_t n = want - t->event_got < len ? want - t->event_got : len;
-                memcpy(t->event + t->event_got, data, n);
-                t->event_got += n;
-                data += n;
-                len -= n;
-                if (t->event_got < sizeof e)
-                        continue;
-                memcpy(&e, t->event, sizeof e);
-                if (e.name_len <= INIT_PATH_MAX && t->event_got == sizeof e + e.name_len) {
-                        tell(t, &e, t->event + sizeof e);
-                        t->event_got = 0;
-                }
-        }
-        if (http_stream_room(t->call->request) == 0)
-                operation_pause(op, true);
-}
-
-static void on_watch_end(struct operation *op, const struct cella_err *err, void *context)
-{
-        struct transfer *t = context;
-        (void)op;
-        if (err)
-                sse_event(&t->sse, "error", api_error(t->call, err));
-        sse_end(&t->sse);
-        transfer_free(t);
-}
-
-static void on_watch_gone(struct http_request *request, void *context)
-{
-        struct transfer *t = context;
-        sse_forget(&t->sse);
-        on_gone(request, context);
-}
-
-static void on_watch_refused(struct sse *sse)
-{
-        struct transfer *t = list_entry(sse, struct transfer, sse);
-        struct cella_err err = {0};
-        err_say(&err, CELLA_UNAUTHORIZED, -EACCES, "the key was removed");
-        operation_cancel(t->operation);
-        on_watch_end(NULL, &err, t);
-}
-
-static const struct operation_events watch_events = {.on_data = on_watch_data, .on_end = on_watch_end};
-
-/* The first message decides the status; then the events begin. */
-static void on_watched_end(struct operation *op, const struct cella_err *err, void *context)
-{
-        struct transfer *t = context;
-        const struct init_operate what = {.operation = INIT_WATCH, .flags = t->flags};
-        (void)op;
-        t->operation = NULL;
-        if (err) {
-                fail(t, err);
-                return;
-        }
-        sse_begin(&t->sse, t->call, false);
-        http_on_gone(t->call->request, on_watch_gone, t);
-        http_on_room(t->call->request, on_room, t);
-        struct core_sandbox *sb =
-                sandbox_find(t->call->core, &t->call->caller, http_param(t->call->request, 0));
-        struct cella_err bad = {0};
-        if (!sb || operation_new(sb, &what, t->path, NULL, &watch_events, t, &t->operation, &bad) < 0) {
-                on_watch_end(NULL, &bad, t);
-                return;
-        }
-        sse_guard(&t->sse, on_watch_refused);
-        sse_event(&t->sse, "start", json_pack("{s:s}", "path", t->path));
-}
-
-static const struct operation_events watched_events = {.on_data = on_size_data, .on_end = on_watched_end};
-
 void rest_files_get(struct call *call, json_t *body)
 {
         const struct init_operate stat_it = {.operation = INIT_STAT};
@@ -366,13 +259,14 @@ void rest_files_get(struct call *call, json_t *body)
                 file_list(call, path);
                 return;
         }
+        if (api_flag(call, "watch")) {
+                file_watch(call, path, api_flag(call, "recursive"));
+                return;
+        }
         struct transfer *t = transfer_new(call, path);
         if (!t)
                 return;
-        if (api_flag(call, "watch")) {
-                t->flags = api_flag(call, "recursive") ? INIT_RECURSIVE : 0;
-                begin(t, &stat_it, &watched_events);
-        } else if (parse_range(http_header(call->request, "Range"), t)) {
+        if (parse_range(http_header(call->request, "Range"), t)) {
                 begin(t, &stat_it, &size_events);
         } else {
                 read_file(t);
