@@ -1,42 +1,42 @@
-// api.js -- the daemon, from the page: requests, events, who we are, whether it is there.
+// api.js -- access to the daemon: requests, events, the current user, the connection state.
 //
-// The key is kept in memory and in this tab's session storage; it goes out in a header and nowhere else, so no
-// other page can make the browser send it.
+// The key is kept in memory and in this tab's session storage. It is only sent in a header, so no other page can make
+// the browser send it.
 
 const KEY = "cella.key";
 const RETRIES = 4;
 
 export class ApiError extends Error {
-    // kind as in doc/api.md; besides: "offline" (no answer at all) and "aborted".
+    // kind as in doc/api.md; also "offline" (no answer) and "aborted".
     constructor(status, kind, message, hint = "", retryAfter = null) {
         super(message);
         Object.assign(this, {status, kind, hint, retryAfter});
     }
 }
 
-// What changes while the page is open:
-//   "me"       who we are has changed (detail: me or null)        "sign-in"   a key is needed (detail: why, or "")
-//   "offline"  the daemon does not answer                         "online"    it does again
+// Events of the page:
+//   "me"       the current user has changed (detail: me or null)  "sign-in"   a key is needed (detail: the reason, or "")
+//   "offline"  the daemon does not answer                         "online"    the daemon answers again
 //   "busy"     429: trying again (detail: seconds)
 export const events = new EventTarget();
 const tell = (name, detail) => events.dispatchEvent(new CustomEvent(name, {detail}));
 
 const storage = {
     get() { try { return sessionStorage.getItem(KEY); } catch { return null; } },
-    put(key) { try { if (key) sessionStorage.setItem(KEY, key); else sessionStorage.removeItem(KEY); } catch { /* memory is enough */ } },
+    put(key) { try { if (key) sessionStorage.setItem(KEY, key); else sessionStorage.removeItem(KEY); } catch { /* the key stays in memory */ } },
     clear() { try { for (const name of Object.keys(sessionStorage)) if (name.startsWith("cella.")) sessionStorage.removeItem(name); } catch { /* nothing was kept */ } },
 };
 
 let key = storage.get();
 let me = null;
-let asking = false; // for a key
+let asking = false; // the sign-in form is open
 let online = true;
 
 export const currentUser = () => me;
 export const isOnline = () => online;
 export const hasKey = () => key !== null;
 
-// Whether who we are may do this: can("settings").  "" is: anyone who is signed in.
+// Whether the current user may do this: can("settings"). "": any user who is signed in.
 export function can(capability) {
     return me !== null && (!capability || me.owner || me.capabilities.includes(capability));
 }
@@ -57,7 +57,7 @@ const sleep = (ms, signal) => new Promise((resolve, reject) => {
 async function errorOf(response) {
     const seconds = Number(response.headers.get("Retry-After")) || null;
     let told = null;
-    try { told = (await response.json()).error; } catch { /* not ours: a proxy's page, perhaps */ }
+    try { told = (await response.json()).error; } catch { /* not from the daemon, perhaps a proxy's page */ }
     return new ApiError(response.status, told?.kind ?? "internal", told?.message ?? `the daemon answered ${response.status}`,
         told?.hint ?? "", seconds);
 }
@@ -79,11 +79,11 @@ async function attempt(path, {method = "GET", body, headers, signal, keepalive} 
     found();
     if (response.ok || response.status === 304) return response;
     const error = await errorOf(response);
-    if (response.status === 401 && sentKey === key) signedOut(error); // a late answer to the key before is none to this one
+    if (response.status === 401 && sentKey === key) signedOut(error); // ignore a late answer to the previous key
     throw error;
 }
 
-// As attempt(); waits and tries again while the daemon says that it has no room (nothing was done then).
+// Like attempt(), but waits and tries again while the daemon has no capacity (429: the request had no effect).
 async function patiently(path, options = {}) {
     for (let tries = 0; ; tries++) {
         try {
@@ -99,9 +99,9 @@ async function patiently(path, options = {}) {
 }
 
 // api("/v1/settings")                                             -> parsed JSON (null for 204)
-// api("/v1/exec", {method: "POST", body: {…}, signal})            body: an object becomes JSON; Blob, string: as it is
+// api("/v1/exec", {method: "POST", body: {…}, signal})            body: an object is sent as JSON; Blob, string: unchanged
 // api("/v1/…/files?path=x", {raw: true})                          -> the Response
-// Other options: headers, keepalive, retries (of 429; 0: none), onBusy(seconds), onTime(ms: what the daemon took).  Throws ApiError.
+// Other options: headers, keepalive, retries (of 429; 0: none), onBusy(seconds), onTime(ms that the daemon needed). Throws ApiError.
 export async function api(path, options = {}) {
     const response = await patiently(path, options);
     options.onTime?.(Number(/daemon;dur=([\d.]+)/.exec(response.headers.get("Server-Timing"))?.[1] ?? NaN));
@@ -113,7 +113,8 @@ export async function api(path, options = {}) {
 
 /* ---- server-sent events, over fetch: EventSource can send neither a key nor a body ---- */
 
-// Reads one response to its end.  Blocks are separated by an empty line; our daemon sends "\n" only, but be liberal.
+// Reads one response to its end. Blocks are separated by an empty line; the daemon sends "\n", but "\r\n" is accepted,
+// too.
 async function readEvents(response, onEvent, last) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let parts = [];
@@ -132,7 +133,7 @@ async function readEvents(response, onEvent, last) {
         if (done) return;
         last.heard = true;
         parts.push(value);
-        if (!value.includes("\n")) continue; // a long event is joined once, not for each piece
+        if (!value.includes("\n")) continue; // join a long event once, not for each part
         const blocks = parts.join("").split(/\r?\n\r?\n/);
         parts = [blocks.pop()];
         for (const block of blocks) await take(block);
@@ -140,9 +141,9 @@ async function readEvents(response, onEvent, last) {
 }
 
 // stream(path, {method, body, onEvent({event, data, id}), onOpen(), onClosed(error), signal, reconnect})
-// Resolves when the stream has ended or signal was aborted.  onEvent may return a promise: no more is read until then.
-// reconnect (default: for GET) goes on after a break, with backoff and Last-Event-ID, until aborted; onClosed tells of
-// each break.  Without it a break throws ApiError.
+// Resolves when the stream has ended or signal was aborted. If onEvent returns a promise, reading waits for it.
+// reconnect (default: for GET): connects again after an interruption, with backoff and Last-Event-ID, until aborted; onClosed is
+// called for each interruption. Without reconnect, an interruption throws ApiError.
 export async function stream(path, options = {}) {
     const {method = "GET", body, headers, onEvent, onOpen, onClosed, signal, reconnect = method === "GET"} = options;
     const last = {id: undefined, heard: false};
@@ -174,7 +175,7 @@ export async function stream(path, options = {}) {
     }
 }
 
-/* ---- who we are ---- */
+/* ---- the current user ---- */
 
 function setMe(value) {
     me = value;
@@ -187,21 +188,21 @@ function signedOut(error) {
     key = null;
     storage.put(null);
     if (me !== null) setMe(null);
-    if (asking) return; // of many requests that are refused, and of a wrong key, one form is enough
+    if (asking) return; // one form is enough for many refused requests and for a wrong key
     asking = true;
     tell("sign-in", why);
 }
 
-// Asks the daemon.  Throws; on 401 "sign-in" is told.
+// Asks the daemon for the current user. Throws ApiError; a 401 also dispatches "sign-in".
 export async function identify() {
-    const early = await globalThis.cellaMe; // early.js has asked already
+    const early = await globalThis.cellaMe; // early.js has already sent this request
     globalThis.cellaMe = null;
     if (early?.ok) setMe(await early.json());
     else if (early?.status === 401) signedOut(await errorOf(early));
     else setMe(await api("/v1/me"));
 }
 
-// Tries a key.  Throws ApiError if it is not taken; then nothing has changed.
+// Tries a key. Throws ApiError if it is refused; then nothing has changed.
 export async function signIn(candidate) {
     const before = key;
     key = candidate;
@@ -215,13 +216,13 @@ export async function signIn(candidate) {
     }
 }
 
-// Whoever leaves takes along what was written.  (A key that is not taken any more does not: its user is still there.)
+// Signing out also deletes drafts. (A key that is no longer accepted does not: the same user is still there.)
 export function signOut() {
     signedOut(new ApiError(401, "unauthorized", ""));
     storage.clear();
 }
 
-/* ---- whether it is there ---- */
+/* ---- connection state ---- */
 
 function found() {
     if (online) return;
@@ -244,17 +245,17 @@ async function look(wait) {
     }
 }
 
-// While it starts and while it ends it answers, too: 503.
+// While it starts and stops, the daemon answers with 503.
 const healthy = () => fetch("/healthz", {cache: "no-store", credentials: "omit"}).then((response) => response.ok, () => false);
 
-// A stream broke: is it the daemon?
+// After a broken stream: finds out whether the daemon is gone.
 async function check() {
     if (await healthy()) found();
     else lost();
 }
 
-// For terminals: a WebSocket cannot send headers from a browser.  The key travels as a subprotocol, which is a header
-// and not part of the address.  Without a key: no protocols.
+// Subprotocols for terminals: a WebSocket cannot send headers from a browser. The key is sent as a subprotocol, which
+// is a header and not part of the address. Without a key: no protocols.
 export function socketProtocols() {
     return key ? ["cella", `cella.key.${key}`] : ["cella"];
 }

@@ -1,28 +1,28 @@
-// app.js -- the page: its frame, which part of it is shown, signing in.
+// app.js -- the frame of the page, the navigation between its parts, signing in.
 //
 // The contract for a part ("page"):
 //
 //   page({name, title, icon, needs, nav, load})         in the table below, in the order of the menu
 //       name    first word of its address: #/name/more/words?and=query
-//       needs   capability without which it is neither shown nor reachable ("" or left out: any key)
+//       needs   capability without which it is neither shown nor reachable ("" or missing: any key)
 //       nav     false: reachable, but not in the menu
-//       load    () => import("./name.js"), loaded when it is first gone to; the module exports
+//       load    () => import("./name.js"), called when the page is first opened; the module exports
 //
 //   mount(root, params) -> unmount function, or nothing      (may be async; root is an empty <main>)
-//       params  {path: ["exe_…"], query: URLSearchParams, signal}; signal is aborted when the page is left:
-//               pass it to api() and stream(), and nothing has to be undone by hand
-//       unmount.ask() -> whether it may be left (a promise): for a page that has something to lose; not asked when a key ends
+//       params  {path: ["exe_…"], query: URLSearchParams, signal}; signal is aborted when the user leaves the page:
+//               pass it to api() and stream(), then no further cleanup is needed
+//       unmount.ask() -> promise of whether the user may leave: for a page with unsaved data; not called when the key ends
 //
-// A page is mounted anew when its address changes, when another key signs in, and when the daemon is back after it was
-// gone (unless the module exports keep = true: then it listens to events "offline", "online" itself).
-// go("executions/exe_1") leads on.  Everything a page needs is exported from here:
+// A page is mounted again when its address changes, when another key signs in, and when the daemon is reachable again
+// (unless the module exports keep = true: then it listens to the events "offline" and "online" itself).
+// go("executions/exe_1") opens another page. Everything that a page needs is exported from here:
 //   dom.js      h, svg, icon, append, replace, released
 //   api.js      api, stream, ApiError, events, can, currentUser, isOnline, socketProtocols
 //   widgets.js  toast, toastError, dialog, confirm, badge, button, card, empty, problem, notice, spinner, segmented,
 //               bytes, duration, count, plural, ago, timeOf, clockTime, appendVisible, visibleText, download, copyText
 //   highlight.js (import it yourself)   codeView(code, language)      output.js   OutputView: streams, ANSI, bounded
-// Rules: no innerHTML and its like (the CSP's Trusted Types refuse them), no inline style attributes (style objects of h()
-// are fine), no request but through api.js, colours and spaces from the variables of style.css.
+// Rules: no innerHTML or similar functions (the CSP's Trusted Types refuse them), no inline style attributes (style objects of
+// h() are allowed), requests only through api.js, colours and spacing only from the variables of style.css.
 import {ApiError, api, can, currentUser, events, identify, isOnline, signIn, signOut, socketProtocols, stream} from "./api.js";
 import {append, h, icon, released, replace, svg} from "./dom.js";
 import {button, closeDialogs, closeToasts, empty, problem, segmented, spinner, toast} from "./widgets.js";
@@ -51,14 +51,14 @@ const parts = {};
 
 function themeChoice() {
     let now = "auto";
-    try { now = localStorage.getItem("cella.theme") ?? "auto"; } catch { /* as the system has it */ }
+    try { now = localStorage.getItem("cella.theme") ?? "auto"; } catch { /* follow the system */ }
     return segmented({label: "Colours", class: "theme", value: now, options: [
         {value: "auto", label: icon("screen", 16), title: "Colours of the system"}, {value: "light", label: icon("sun", 16), title: "Light"},
         {value: "dark", label: icon("moon", 16), title: "Dark"}].map((o) => ({...o, label: [o.label, h("span", {class: "hidden-text"}, o.title)]})),
     onchange: (theme) => {
         if (theme === "auto") delete document.documentElement.dataset.theme;
         else document.documentElement.dataset.theme = theme;
-        try { localStorage.setItem("cella.theme", theme); } catch { /* for this page only, then */ }
+        try { localStorage.setItem("cella.theme", theme); } catch { /* then it is valid for this page only */ }
         events.dispatchEvent(new CustomEvent("theme", {detail: theme}));
     }});
 }
@@ -86,14 +86,14 @@ function showMenu(current) {
         button({icon: "exit", kind: "quiet", title: "Sign out", onclick: endSession})]);
 }
 
-// The page goes first: what it still has to end, its key has to ask for.
+// Unmount the page first: it may still need the key to end what it started.
 async function endSession() {
     if (!await mayLeave()) return;
     await leave();
     signOut();
 }
 
-/* ---- which page ---- */
+/* ---- navigation ---- */
 let shown = null; // {about, module, leave: AbortController, unmount}
 let turn = 0;
 
@@ -103,7 +103,7 @@ function addressed() {
     return {name: words[0], path: words.slice(1), query: new URLSearchParams(query)};
 }
 
-let asked = null; // the answer to whether the page may be left, while it is waited for
+let asked = null; // the pending question whether the user may leave the page
 const mayLeave = () => asked ??= Promise.resolve(shown?.unmount?.ask?.() ?? true).finally(() => { asked = null; });
 
 async function leave() {
@@ -151,7 +151,7 @@ async function show() {
 function closed(about) {
     if (about) return empty({icon: "key", title: "Not with this key", text: `“${about.title}” needs the capability ${about.needs}, which your key does not have.`});
     if (pages.some((p) => p.name === addressed().name) || !addressed().name)
-        return empty({icon: "key", title: "Nothing to show", text: "Your key has none of the capabilities that this page is about."});
+        return empty({icon: "key", title: "Nothing to show", text: "Your key has none of the capabilities that this page needs."});
     return empty({icon: "search", title: "No such page", action: h("a", {class: "button", href: "#/try"}, "To the first page")});
 }
 
@@ -178,7 +178,7 @@ async function askForKey(why) {
         }
         send.disabled = false;
     }}, h("h1", {}, "Sign in"), h("label", {for: "key"}, "Key"), input,
-    h("p", {class: "muted", id: "key-help"}, "Whoever runs this daemon makes one with ", h("code", {}, "cella key add NAME"),
+    h("p", {class: "muted", id: "key-help"}, "The administrator of this daemon creates one with ", h("code", {}, "cella key add NAME"),
         ". It stays in this tab and is sent in a header, never in an address."), said, send);
     const root = h("main", {id: "main", tabindex: "-1", class: "page page-sign-in"}, form);
     parts.main.replaceWith(root);
@@ -186,7 +186,7 @@ async function askForKey(why) {
     input.focus();
 }
 
-/* ---- the daemon comes and goes ---- */
+/* ---- connection to the daemon ---- */
 function showOffline() {
     replace(parts.banner, icon("offline"), h("span", {}, "The daemon does not answer. Trying again…"));
     parts.banner.hidden = false;
@@ -208,7 +208,8 @@ async function start() {
     }
 }
 
-// The address is another one already.  Whoever stays gets the old one back, as a step of its own: those before it stay, too.
+// The address has already changed. If the user stays, the old address is added as a new entry of the history: the
+// entries before it are kept.
 async function move({oldURL}) {
     if (!location.hash.startsWith("#/") && location.hash !== "") return;
     if (asked !== null) return;

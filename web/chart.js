@@ -1,13 +1,13 @@
-// chart.js -- a small chart of the last minutes: one or two lines that move on with each second.
+// chart.js -- a small chart of the last minutes: one or two lines that advance every second.
 //
-// Drawn as SVG in the units of the screen, so that lines stay one pixel wide.  The pointer, or the arrow keys, go back in
-// time; who sees neither gets the latest figures as the name of the picture.
+// It is drawn as SVG in screen pixels, so that lines stay one pixel wide. The pointer or the arrow keys select earlier
+// values. For screen readers the latest values are the name of the image.
 import {h, replace, svg} from "./dom.js";
 import {clockTime} from "./widgets.js";
 
 const HEIGHT = 96;
 
-// A round number at or above n: 1, 2, 5 times a power of ten (of two, for bytes).
+// Returns a round number at or above n: 1, 2 or 5 times a power of ten (of two for bytes).
 function ceiling(n, base) {
     if (!(n > 0)) return 1;
     if (base === 2) return 2 ** Math.ceil(Math.log2(n));
@@ -16,12 +16,13 @@ function ceiling(n, base) {
 }
 
 export class Chart {
-    // series: [{name, tone: "a" | "b"}]; format(value) -> text; base 2: bytes; atLeast: the scale's lowest top
+    // series: [{name, tone: "a" | "b"}]; format(value) -> text; base 2: bytes; atLeast: minimum of the scale's upper
+    // end
     constructor({title, series, format, seconds = 120, base = 10, atLeast = 0}) {
         Object.assign(this, {title, series, format, seconds, base, atLeast});
         this.points = []; // {time, values}
         this.lost = false;
-        this.back = null; // how many points back the reader has gone
+        this.back = null; // number of points that the reader has gone back
         this.now = h("div", {class: "chart-now"});
         this.when = h("span", {class: "chart-when muted small"});
         this.picture = svg("svg", {class: "chart-picture", height: HEIGHT, role: "img", tabindex: "0", "aria-label": `${title}: no figures yet`});
@@ -36,7 +37,7 @@ export class Chart {
 
     close() { this.observer.disconnect(); }
 
-    // values: one for each series; null where there is none.  time: ms.
+    // values: one for each series; null: missing. time: ms.
     push(time, values) {
         this.points.push({time, values});
         while (this.points[0].time < time - this.seconds * 1000) this.points.shift();
@@ -44,7 +45,7 @@ export class Chart {
         this.draw();
     }
 
-    // How much time is shown: what there is, from half a minute on.
+    // The time span shown: all recorded time, at least half a minute.
     get span() {
         return Math.min(Math.max(this.points.at(-1).time - this.points[0].time, 30000), this.seconds * 1000);
     }
@@ -82,7 +83,7 @@ export class Chart {
             h("strong", {}, point?.values[i] === null || point?.values[i] === undefined ? "–" : this.format(point.values[i])))));
         this.when.textContent = this.back === null ? "" : clockTime(point.time);
         const text = point ? this.series.map((s, i) => `${s.name} ${point.values[i] === null ? "none" : this.format(point.values[i])}`).join(", ") : "no figures yet";
-        // Once in ten seconds is enough for who has it read out.
+        // Update the name for screen readers every ten seconds.
         if (said || !this.told || performance.now() - this.told > 10000) {
             this.picture.setAttribute("aria-label", `${this.title}, ${this.back === null ? "now" : clockTime(point.time)}: ${text}`);
             this.told = performance.now();
@@ -108,7 +109,7 @@ export class Chart {
             at && at.values.map((v, i) => v !== null && svg("circle", {class: `chart-dot chart-dot-${this.series[i].tone}`, cx: x(at.time), cy: y(v), r: 3})));
     }
 
-    // A line for each stretch without a gap, and the area under the first series.
+    // Draws a line for each range without a gap, and the area below the first series.
     line(series, i, x, y) {
         const stretches = [];
         let current = null, before = null;

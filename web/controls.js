@@ -1,6 +1,6 @@
-// controls.js -- one control for each kind of setting.  Each is {element, set(value), mark(wrong)} and tells
-// onChange(value, problem): problem is a sentence if what stands there can be no value at all, or is out of range.
-//   single    its label can be tied to one input      wide    needs the whole width      explains    says itself what it means
+// controls.js -- one control for each type of setting. Each is {element, set(value), mark(wrong)} and calls
+// onChange(value, problem): problem is a sentence if the input is not a value at all or is out of range.
+// single    its label can belong to one input      wide    needs the full width      explains    shows its own description
 import {button, bytes, duration, h, replace} from "./app.js";
 
 const BYTES = [["bytes", 1], ["KiB", 1024], ["MiB", 1024 ** 2], ["GiB", 1024 ** 3], ["TiB", 1024 ** 4]];
@@ -16,7 +16,7 @@ const unitsOf = (path) => path.endsWith("bytes") || /bytes_/.test(path) ? BYTES 
 const typesOf = (schema) => [schema.type].flat();
 const isNullable = (schema) => typesOf(schema).includes("null");
 
-// A value in words, for lists of changes.
+// Returns a value as text for lists of changes.
 export function show(path, value) {
     if (value === null || value === undefined) return "none";
     if (value === true) return "on";
@@ -31,7 +31,7 @@ export function show(path, value) {
     return WORDS[path]?.[value] ?? String(value);
 }
 
-// "all: everything runs …; off: …" -> {all: "Everything runs …."}; null if the text is not of this form.
+// "all: everything runs …; off: …" -> {all: "Everything runs …."}; null if the text has another form.
 function wordsOf(description, words) {
     const found = {};
     for (const part of (description ?? "").split(/;\s*/)) {
@@ -57,7 +57,7 @@ export function controlFor(options) {
 const described = (id) => ({"aria-describedby": `${id}-help ${id}-error`});
 const marker = (...inputs) => (wrong) => inputs.forEach((input) => { if (wrong) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid"); });
 
-/* ---- one of a few words ---- */
+/* ---- a choice of a few words ---- */
 function wordControl({path, schema, id, title, value, onChange}) {
     const aliases = ALIASES[path] ?? {};
     const words = schema.enum.filter((word) => word !== null && !aliases[word]);
@@ -86,7 +86,7 @@ function switchControl({id, value, onChange}) {
     return {element: h("span", {class: "switch"}, input, h("span", {class: "switch-track", "aria-hidden": "true"})), single: true, mark: marker(input), set: (to) => { input.checked = to === true; }};
 }
 
-/* ---- numbers, with a unit where they have one ---- */
+/* ---- numbers, with a unit if they have one ---- */
 function bestUnit(units, value) {
     for (let i = units.length - 1; i > 0; i--) if (value >= units[i][1] && Number.isInteger(value / units[i][1] * 100)) return i;
     return 0;
@@ -134,7 +134,7 @@ function textControl({schema, id, value, onChange}) {
     const input = h("input", {type: "text", id, autocomplete: "off", spellcheck: "false", class: "text-input", ...described(id), placeholder: isNullable(schema) ? "none" : null, oninput: () => {
         const text = input.value.trim();
         if (text === "" && isNullable(schema)) return onChange(null, null);
-        const wrong = text.length < (schema.minLength ?? 0) ? "Something must stand here" : text.length > (schema.maxLength ?? Infinity) ? `At most ${schema.maxLength} characters` : null;
+        const wrong = text.length < (schema.minLength ?? 0) ? "A value is required" : text.length > (schema.maxLength ?? Infinity) ? `At most ${schema.maxLength} characters` : null;
         onChange(text, wrong);
     }});
     input.value = value ?? "";
@@ -171,7 +171,7 @@ function mapControl({id, title, value, onChange}) {
     const read = () => [...rows.children].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()));
     function tell() {
         const entries = read().filter(([name, word]) => name || word);
-        const wrong = entries.some(([name, word]) => !name || !word) ? "Both sides must be filled in" : new Set(entries.map(([name]) => name)).size < entries.length ? "A name stands there twice" : null;
+        const wrong = entries.some(([name, word]) => !name || !word) ? "Both sides must be filled in" : new Set(entries.map(([name]) => name)).size < entries.length ? "A name is listed twice" : null;
         onChange(Object.fromEntries(entries), wrong);
     }
     function add(name, word) {
@@ -219,7 +219,7 @@ function poolsControl({schema, id, value, onChange}) {
     return {element, wide: true, mark: () => {}, set};
 }
 
-/* ---- whatever else: as JSON ---- */
+/* ---- everything else: as JSON ---- */
 function jsonControl({schema, id, value, onChange}) {
     const input = h("textarea", {id, rows: 3, spellcheck: "false", class: "mono lines-input", ...described(id), oninput: () => {
         try {

@@ -1,5 +1,5 @@
-// dom.js -- making elements.  Everything a sandbox printed ends up here, so nothing in this file (or any
-// other) ever parses a string as HTML: text becomes text nodes, attributes are set one by one.
+// dom.js -- creates elements. All output of sandboxes is shown with these functions, so no function here (or in another
+// file) parses a string as HTML: text becomes text nodes, and attributes are set one by one.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -45,9 +45,9 @@ export function replace(parent, ...children) {
     return append(parent, children);
 }
 
-// An element that is put anew while it is being pressed hears of no click.  Who shows changes that came by
-// themselves waits for this before: nothing is pressed (any more), and what was has had its click.
-const CLICK_MS = {mouse: 0, pen: 50, touch: 50}; // it comes so much after the end of what makes it, at most
+// An element that is replaced while it is pressed gets no click event. Code that shows changes on its own initiative
+// first waits for released(): nothing is pressed, and the last press has had its click.
+const CLICK_MS = {mouse: 0, pen: 50, touch: 50}; // maximum delay of the click after the end of the press
 let press = null; // {pointer, over: Promise, end}
 
 function release(ms = 0) {
@@ -57,16 +57,16 @@ function release(ms = 0) {
 
 addEventListener("pointerdown", ({button, isPrimary, pointerId}) => {
     if (button !== 0 || !isPrimary) return;
-    press?.end(); // whose end nobody was told
+    press?.end(); // its end was not reported
     press = {pointer: pointerId};
     press.over = new Promise((resolve) => { press.end = resolve; });
 }, true);
 addEventListener("pointerup", ({pointerId, pointerType}) => { if (press?.pointer === pointerId) release(CLICK_MS[pointerType]); }, true);
 addEventListener("pointercancel", ({pointerId}) => { if (press?.pointer === pointerId) release(); }, true);
-// A menu, a drag or another window may have taken the end.
+// A menu, a drag or another window may have taken the end event.
 addEventListener("pointermove", ({pointerId, buttons}) => { if (press?.pointer === pointerId && buttons === 0) release(); }, {capture: true, passive: true});
 for (const other of ["contextmenu", "dragend"]) addEventListener(other, () => release(), true);
-addEventListener("blur", () => release()); // the window's own
+addEventListener("blur", () => release()); // of the window itself
 
 export async function released() {
     while (press) await press.over;
@@ -80,7 +80,7 @@ export function svg(tag, attributes, ...children) {
     return append(element, children);
 }
 
-// Drawn on 24 x 24, strokes of 1.75.
+// Icons are drawn on 24 x 24, with strokes of 1.75.
 const ICONS = {
     play: ["M7 5v14l12-7z"],
     stop: ["M6.5 6.5h11v11h-11z"],
@@ -117,7 +117,7 @@ const ICONS = {
     edit: ["M4.5 19.5l1-4.5L16 4.5l3.5 3.5L9 18.5z"],
 };
 
-// An icon says nothing to a screen reader: give its button an aria-label.
+// Icons are hidden from screen readers: give the button an aria-label.
 export function icon(name, size = 18) {
     return svg("svg", {viewBox: "0 0 24 24", width: size, height: size, class: `icon icon-${name}`, "aria-hidden": "true"},
         (ICONS[name] ?? ICONS.info).map((d) => svg("path", {d})));

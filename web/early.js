@@ -1,12 +1,12 @@
-// early.js -- what cannot wait for the modules.  Not one itself: it is run before the first paint.
+// early.js -- work that must not wait for the modules. It is not a module itself, and runs before the first paint.
 (function () {
-    // The colours that were chosen last time, so that nothing flashes.
+    // Apply the stored theme, so that the colours do not change after the first paint.
     let theme = null, key = null;
     try {
         theme = localStorage.getItem("cella.theme");
         key = sessionStorage.getItem("cella.key");
-    } catch { /* storage is off: as the system has it */ }
+    } catch { /* storage is disabled: follow the system */ }
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-    // Who we are: asked while the modules are on their way; identify() in api.js takes the answer.
+    // Request the current user while the modules are loaded; identify() in api.js uses the answer.
     globalThis.cellaMe = fetch("/v1/me", {headers: key ? {Authorization: `Bearer ${key}`} : {}, cache: "no-store", credentials: "omit"}).catch(() => null);
 })();

@@ -1,7 +1,7 @@
-// editor.js -- a place to write code: a textarea that is really typed in, over a coloured copy of its text.
+// editor.js -- a code editor: a textarea over a coloured copy of its text.
 //
-// Tab indents and Shift+Tab takes it back; Enter keeps the indentation; Ctrl+Enter runs.  So that nobody is caught in it
-// who has no mouse: after Escape, the next Tab leaves.
+// Tab indents and Shift+Tab unindents; Enter keeps the indentation; Ctrl+Enter runs. So that keyboard users can leave
+// the editor: after Escape, the next Tab moves the focus.
 import {h} from "./dom.js";
 import {paint} from "./highlight.js";
 
@@ -22,7 +22,7 @@ export function editor({value = "", language, label, onRun, onChange}) {
         lines = n;
     }
 
-    // The browser scrolls to where one types before the coloured copy has made room for it: once more after that.
+    // The browser scrolls to the cursor before the coloured copy has grown: scroll again afterwards.
     function reveal() {
         const before = input.value.slice(0, input.selectionEnd), line = before.slice(before.lastIndexOf("\n") + 1);
         const style = getComputedStyle(colours), pencil = document.createElement("canvas").getContext("2d");
@@ -35,7 +35,7 @@ export function editor({value = "", language, label, onRun, onChange}) {
         else if (y < element.scrollTop) element.scrollTop = y;
     }
 
-    // By the browser's own editing, so that Ctrl+Z undoes it.
+    // Uses the browser's editing command, so that Ctrl+Z undoes it.
     function insert(text) {
         if (!document.execCommand("insertText", false, text)) input.setRangeText(text, input.selectionStart, input.selectionEnd, "end");
         refresh();

@@ -1,4 +1,4 @@
-// examples.js -- things to try.  Each runs with nothing but what the language brings.
+// examples.js -- example programs. Each needs only the standard library of its language.
 
 const python = [
     ["Hello", `# Runs in a sandbox made for it: no network, no access to this machine.
@@ -146,7 +146,7 @@ echo "$(nproc) cores, $(ulimit -n) open files at most"
 `],
 ];
 
-// A first line for each of the others.
+// A first line for each other runtime.
 const SNIPPETS = {
     go: `package main
 
@@ -194,7 +194,7 @@ int main() {
 
 export const snippetOf = (runtime) => SNIPPETS[runtime.replace(/[\d.]+$/, "")] ?? "";
 
-// Languages in the order in which they are offered.  runtimes: those of the daemon that belong to it, runtime: the usual one.
+// Languages in the order of the menu. runtimes: the daemon's runtimes for it, runtime: the default one.
 export const LANGUAGES = [
     {id: "python", label: "Python", runtime: "python3", runtimes: /^(python|pypy)/, examples: python},
     {id: "node", label: "Node", runtime: "node", runtimes: /^node/, examples: node},

@@ -1,4 +1,4 @@
-// execution.js -- one execution in full: what ran, how it ended, what it printed and was refused; and running it again.
+// execution.js -- all details of one execution: code, result, output, violations; and running it again.
 import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, go, h, icon, notice, problem, replace, spinner, stream, timeOf, toastError, visibleText} from "./app.js";
 import {codeView, languageOf} from "./highlight.js";
 import {shortId} from "./live.js";
@@ -6,11 +6,11 @@ import {OutputView} from "./output.js";
 import {appendVisible} from "./widgets.js";
 import {statusWords, violationTitle, violationWords} from "./words.js";
 
-const DRAFT = "cella.try"; // where "Try it" keeps what was written
+const DRAFT = "cella.try"; // key of the draft of "Try it"
 const TRIES = [["python", /^(python|pypy)/], ["node", /^node/], ["shell", /^(ba|da|z)?sh/]];
 const SUPPORTED = (runtime) => TRIES.find(([, match]) => match.test(runtime ?? ""))?.[0];
 
-// What would have to be sent to run it again; null: the log does not have all of it.
+// Returns the request to run it again; null: the log does not contain all of it.
 function requestOf({runtime, input, input_truncated: cut}) {
     if (cut || input === null || input === undefined) return null;
     if (runtime) return {runtime, code: input};
@@ -44,7 +44,7 @@ export class ExecutionView {
             this.show(await api(`/v1/executions/${encodeURIComponent(this.id)}`, {signal: this.signal}));
         } catch (error) {
             if (error.kind === "aborted" || this.signal.aborted) return;
-            replace(this.body, error.status === 404 ? notice("warn", h("strong", {}, "There is no such execution."), h("p", {}, "It is older than the log keeps, or another key's."))
+            replace(this.body, error.status === 404 ? notice("warn", h("strong", {}, "There is no such execution."), h("p", {}, "It is older than the retention of the log, or it belongs to another key."))
                 : problem(error, button({label: "Try again", icon: "refresh", onclick: () => this.load()})));
         }
     }
@@ -114,7 +114,7 @@ export class ExecutionView {
             row.row && h("div", {class: "fact"}, h("dt", {}, "Row of the log"), h("dd", {title: `hash ${row.hash}`}, count(row.row))));
     }
 
-    // It is still running: its end is told by an event.
+    // The execution is still running: an event reports its end.
     watch() {
         replace(this.result, notice("info", h("span", {class: "row"}, spinner("Running"), "It is still running. Its output is in the log when it has ended.")));
         const ended = new AbortController(), signal = AbortSignal.any([this.signal, ended.signal]);
@@ -140,11 +140,11 @@ export class ExecutionView {
         try {
             const draft = JSON.parse(sessionStorage.getItem(DRAFT)) ?? {};
             sessionStorage.setItem(DRAFT, JSON.stringify({...draft, language, code: {...draft.code, [language]: request.code}}));
-        } catch { /* then it opens with what was there */ }
+        } catch { /* then the previous draft is shown */ }
         go("try");
     }
 
-    // The same code in a new sandbox; the first one's variables, files and secrets are not there.
+    // Runs the same code in a new sandbox, without the variables, files and secrets of the first one.
     async again(request, pressed) {
         if (request.command && !await confirm({title: "Run this command again?", text: `${request.command.join(" ").slice(0, 200)} — in a new sandbox, without the files of the first.`, action: "Run it", kind: "primary"})) return;
         pressed.disabled = true;
@@ -170,7 +170,7 @@ export class ExecutionView {
     }
 }
 
-// Code with what cannot be seen in it made visible: a mark of direction in a program is a trick.
+// Shows code with its invisible characters marked: direction marks can disguise a program.
 function marked(text, language, label) {
     const element = codeView(text, language, label);
     for (const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), nodes = []; ;) {

@@ -1,17 +1,17 @@
-// executions.js -- the log: what ran, newest first; searched, followed, and one of them in full.
+// executions.js -- the log of executions, newest first: search, live updates, details of one execution.
 import {api, append, button, can, clockTime, count, duration, empty, events, h, icon, problem, released, replace, segmented, stream, toastError, visibleText} from "./app.js";
 import {ExecutionView} from "./execution.js";
 import {styles} from "./live.js";
 import {LogList} from "./loglist.js";
 import {statusWords} from "./words.js";
 
-export const keep = true; // the place in the list stays when the daemon was gone
+export const keep = true; // keep the position in the list while the daemon is unreachable
 
 const PROBLEMS = ["signaled", "timeout", "memory_limit", "disk_limit", "process_limit", "cpu_limit", "output_limit", "interrupted", "refused"];
 const STATUSES = ["exited", ...PROBLEMS.slice(0, -2), "cancelled", "interrupted", "refused", "running"];
 const labelOf = (status) => statusWords({status, exit_code: 0}).label;
 
-// The filter is in the address, so that it can be kept and sent to others: nothing in it is secret.
+// The filter is part of the address, so that it can be saved and shared: it contains no secrets.
 function filterFrom(query) {
     const text = (name) => (query.get(name) ?? "").slice(0, 250);
     return {text: text("text"), agent: text("agent"), session: text("session"), sandbox: text("sandbox"), status: text("status").split(",").filter((s) => STATUSES.includes(s))};
@@ -48,13 +48,13 @@ export async function mount(root, {path, query, signal}) {
         const filtered = parametersOf(filter).size > 0;
         nothing.hidden = !(failed || (rows === 0 && ended));
         if (failed) replace(nothing, problem(failed, button({label: "Try again", icon: "refresh", onclick: () => list.retry()})));
-        else if (!nothing.hidden) replace(nothing, empty(filtered ? {icon: "search", title: "Nothing like that in the log", text: "No execution has all of what was asked for.",
-            action: button({label: "Show all", onclick: () => { bar.clear(); }})} : {icon: "list", title: "Nothing has run yet", text: "Every execution is written down here: what ran, for whom, how it ended and what it printed.",
+        else if (!nothing.hidden) replace(nothing, empty(filtered ? {icon: "search", title: "No matching executions", text: "No execution matches the whole filter.",
+            action: button({label: "Show all", onclick: () => { bar.clear(); }})} : {icon: "list", title: "Nothing has run yet", text: "Every execution is logged here: the code, the agent, the result and the output.",
             action: can("sandbox.exec") && h("a", {class: "button button-primary", href: "#/try"}, icon("play", 16), "Run something")}));
     }
 
     function render(row) {
-        if (row.gone) return h("div", {class: "log-row log-gone muted"}, "This row is older than the log keeps.");
+        if (row.gone) return h("div", {class: "log-row log-gone muted"}, "This row was deleted by the retention of the log.");
         const words = statusWords(row), who = [row.agent, row.session].filter(Boolean).map(visibleText).join(" · ");
         return h("a", {class: "log-row", href: `#/executions/${row.id}`, "aria-current": row.id === open ? "true" : null, onclick: (event) => {
             if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -95,7 +95,7 @@ export async function mount(root, {path, query, signal}) {
             onFilter: (change) => { bar.set(change); }, onOther: show, signal});
     }
 
-    // Those that end while we look.
+    // Executions that end while the page is open.
     let unseen = 0, reload = null;
     function setFollow(on) {
         follow?.abort();
@@ -111,7 +111,7 @@ export async function mount(root, {path, query, signal}) {
             await released();
             if (heard.aborted) return;
             if (filter.status.includes("running")) return void refresh();
-            if (data.missed > 0) return void refresh(); // too many to be told one by one
+            if (data.missed > 0) return void refresh(); // too many for single events
             const added = list.add(data.executions);
             if (list.element.scrollTop > 80 && added > 0) {
                 unseen = news.hidden ? added : unseen + added;
@@ -150,8 +150,8 @@ export async function mount(root, {path, query, signal}) {
 function firstLine({preview}) {
     if (!preview) return "";
     let text = preview;
-    if (text.startsWith("[\"")) { // a command: shown as one would type it
-        try { text = JSON.parse(text).map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word}'`).join(" "); } catch { /* cut off, or code that looks like one */ }
+    if (text.startsWith("[\"")) { // a command: show it as typed in a shell
+        try { text = JSON.parse(text).map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word}'`).join(" "); } catch { /* truncated, or code that looks like a command */ }
     }
     return text.split("\n").find((line) => line.trim() !== "" && !/^\s*(#|\/\/|import |from \S+ import|const .*require)/.test(line)) ?? text.split("\n")[0];
 }

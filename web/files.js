@@ -1,26 +1,26 @@
-// files.js -- the files of a sandbox: look through them, read, change, bring in and take out.
+// files.js -- the files of a sandbox: browse, read, edit, upload, download.
 //
-// Names and contents are the sandbox's own doing.  Names are shown with what cannot be seen in them made visible; contents are text,
-// or a picture in an <img>, which runs nothing.
+// Names and contents are untrusted. Invisible characters in names are made visible; contents are shown as text, or as a
+// picture in an <img>, which runs no script.
 import {api, append, button, bytes, can, confirm, count, dialog, download, empty, h, icon, notice, plural, problem, released, replace, spinner, stream, timeOf, toast, toastError, visibleText} from "./app.js";
 import {editor} from "./editor.js";
 import {languageOf} from "./highlight.js";
 import {chooseSandbox, sandboxPath, stateBadge, styles} from "./live.js";
 import {appendVisible, blobURL, hasUnseen} from "./widgets.js";
 
-export const keep = true; // what was being written stays when the daemon was gone
+export const keep = true; // keep unsaved text while the daemon is unreachable
 
 const TEXT_MAX = 2 << 20, PICTURE_MAX = 32 << 20, SHOWN_MAX = 1000;
 const PICTURES = {png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", avif: "image/avif", bmp: "image/bmp"};
 
-const GONE = /^no sandbox |^the sandbox \S+ has ended/; // not a file: all of it
+const GONE = /^no sandbox |^the sandbox \S+ has ended/; // the sandbox is missing, not a file
 
 const join = (directory, name) => `${directory === "/" ? "" : directory}/${name}`;
 const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 const parentOf = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
-const cannotBeNamed = (name) => name.includes("\ufffd"); // not UTF-8: what it is really called, JSON cannot say
+const cannotBeNamed = (name) => name.includes("\ufffd"); // not UTF-8: JSON cannot contain the real name
 
-// A name is one line, whatever is in it.
+// Shows a name in one line, whatever it contains.
 function nameView(name) {
     const shown = h("span");
     for (const part of name.slice(0, 300).split(/(\n|\t)/))
@@ -29,7 +29,7 @@ function nameView(name) {
     return shown;
 }
 
-// Something out of a path that a person wrote: always absolute, without "." and "..".
+// Normalises a path that the user has typed: absolute, without "." and "..".
 function normal(path) {
     const parts = [];
     for (const part of path.split("/"))
@@ -40,7 +40,7 @@ function normal(path) {
 
 export async function mount(root, {path, query, signal}) {
     await styles("pages.css");
-    if (!path[0]) return chooseSandbox(root, {where: "files", title: "Files", text: "What is in a sandbox. Choose one.", signal});
+    if (!path[0]) return chooseSandbox(root, {where: "files", title: "Files", text: "The files of a sandbox. Choose one.", signal});
     const browser = new Browser(root, path[0], normal(query.get("path") ?? "/workspace"), signal);
     await browser.open(query.get("file"));
     const warn = (event) => { if (browser.file?.changed) event.preventDefault(); };
@@ -96,11 +96,11 @@ class Browser {
 
     gone(error) {
         replace(this.state, stateBadge("stopped"));
-        replace(this.split, h("section", {class: "card"}, problem({message: "The sandbox is gone, and everything in it.", hint: error.message}, h("a", {class: "button", href: "#/files"}, "Choose another"))));
+        replace(this.split, h("section", {class: "card"}, problem({message: "The sandbox and all its files are gone.", hint: error.message}, h("a", {class: "button", href: "#/files"}, "Choose another"))));
     }
 
     paused() {
-        replace(this.said, h("div", {class: "file-note"}, notice("warn", h("strong", {}, "The sandbox is paused."), h("p", {}, "Its files can be looked at when it goes on."), can("sandbox.manage") && button({label: "Resume", icon: "play", onclick: async () => {
+        replace(this.said, h("div", {class: "file-note"}, notice("warn", h("strong", {}, "The sandbox is paused."), h("p", {}, "Its files are available when it is resumed."), can("sandbox.manage") && button({label: "Resume", icon: "play", onclick: async () => {
             try {
                 await api(sandboxPath(this.id, "/resume"), {method: "POST"});
                 this.open();
@@ -113,7 +113,7 @@ class Browser {
         history.replaceState(null, "", `#/files/${this.id}?${words}`);
     }
 
-    // A failure that says that the sandbox itself is not there any more is told once, in place of everything.
+    // Shows an error. If the sandbox itself is gone, one message replaces everything.
     fail(error) {
         if (error.kind === "aborted" || error.status === 401) return;
         if (error.status === 404 && GONE.test(error.message)) this.gone(error);
@@ -148,7 +148,7 @@ class Browser {
         }
     }
 
-    // Changes made inside show by themselves.
+    // Shows changes that are made inside the sandbox.
     watch() {
         this.watching?.abort();
         this.watching = new AbortController();
@@ -159,7 +159,7 @@ class Browser {
             timer ??= setTimeout(() => { timer = null; if (!signal.aborted) this.list({unasked: true}); }, 150);
         }}).catch(async (error) => {
             if (signal.aborted) return;
-            if (error.status === 404) { // the directory, or the sandbox
+            if (error.status === 404) { // the directory or the sandbox
                 try { await api(sandboxPath(this.id), {signal}); await this.list(); } catch (e) { if (e.status === 404) this.gone(e); }
             } else if (error.status !== 401) {
                 toastError(error);
@@ -200,7 +200,7 @@ class Browser {
     ask(title, label, value, action) {
         const input = h("input", {type: "text", id: "ask", value, spellcheck: "false", autocapitalize: "off", onkeydown: (event) => {
             if (event.key !== "Enter") return;
-            event.preventDefault(); // else it presses what has the focus next
+            event.preventDefault(); // otherwise the key would press the element that gets the focus next
             event.currentTarget.closest("dialog").querySelector(".button-primary").click();
         }});
         const answer = dialog({title, body: [h("label", {for: "ask"}, label), input], actions: [{label: "Cancel", value: null}, {label: action, kind: "primary", value: true}]});
@@ -222,7 +222,7 @@ class Browser {
             }
             this.list();
         } catch (error) {
-            if (error.status === 412) toast(`${visibleText(name)} is there already`, {kind: "warn"});
+            if (error.status === 412) toast(`${visibleText(name)} already exists`, {kind: "warn"});
             else this.fail(error);
         }
     }
@@ -241,7 +241,7 @@ class Browser {
     }
 
     async remove(path, directory) {
-        if (!await confirm({title: `Delete ${visibleText(nameOf(path))}?`, text: directory ? "The folder and all that is in it is deleted. This cannot be undone." : "This cannot be undone.", action: "Delete"})) return;
+        if (!await confirm({title: `Delete ${visibleText(nameOf(path))}?`, text: directory ? "The folder and its contents are deleted. This cannot be undone." : "This cannot be undone.", action: "Delete"})) return;
         try {
             await api(this.at("files", {path, ...directory && {recursive: 1}}), {method: "DELETE", signal: this.signal});
             if (this.file?.path === path) this.hide();
@@ -260,7 +260,7 @@ class Browser {
 
     async upload(files) {
         const there = new Set((this.entries ?? []).map((e) => e.name)), doubles = files.filter((f) => there.has(f.name));
-        if (doubles.length > 0 && !await confirm({title: "Replace what is there?", text: `${doubles.slice(0, 5).map((f) => visibleText(f.name)).join(", ")}${doubles.length > 5 ? ` and ${doubles.length - 5} more` : ""} ${doubles.length === 1 ? "is" : "are"} in this folder already.`, action: "Replace"})) return;
+        if (doubles.length > 0 && !await confirm({title: "Replace existing files?", text: `${doubles.slice(0, 5).map((f) => visibleText(f.name)).join(", ")}${doubles.length > 5 ? ` and ${doubles.length - 5} more` : ""} ${doubles.length === 1 ? "is" : "are"} in this folder already.`, action: "Replace"})) return;
         const into = this.directory, note = toast(`Uploading ${plural(files.length, "file")}…`, {ms: 0});
         let done = 0;
         for (const file of files) {
@@ -297,7 +297,7 @@ class Browser {
 
     /* ---- one file ---- */
     async mayLeave() {
-        return !this.file?.changed || confirm({title: "Leave without saving?", text: `What was changed in ${visibleText(nameOf(this.file.path))} is lost.`, action: "Leave it"});
+        return !this.file?.changed || confirm({title: "Leave without saving?", text: `Changes in ${visibleText(nameOf(this.file.path))} are lost.`, action: "Leave it"});
     }
 
     async hide() {
@@ -337,20 +337,20 @@ class Browser {
         const {path} = file, about = await api(this.at("files/stat"), {method: "POST", body: {path}, signal: this.signal}), picture = PICTURES[path.split(".").at(-1).toLowerCase()];
         const tooLarge = about.type === "file" && about.bytes > (picture ? PICTURE_MAX : TEXT_MAX);
         if (about.type === "directory") return void (this.file = null, this.view.hidden = true, this.split.classList.remove("has-file"), this.go(path));
-        if (tooLarge) return void replace(this.view, this.fileHead(path), h("div", {class: "file-note"}, notice("info", `It has ${bytes(about.bytes)}: too much to be shown here. It can be downloaded.`)));
+        if (tooLarge) return void replace(this.view, this.fileHead(path), h("div", {class: "file-note"}, notice("info", `The file has ${bytes(about.bytes)}: too large to be shown here. It can be downloaded.`)));
         const response = await api(this.at("files", {path}), {raw: true, signal: this.signal}), data = new Uint8Array(await response.arrayBuffer());
         if (this.file !== file) return;
         file.etag = response.headers.get("ETag");
         if (picture) return this.showPicture(file, blobURL(new Blob([data]), picture));
         let text = null;
-        try { text = data.includes(0) ? null : new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}).decode(data); } catch { /* bytes */ }
-        if (text === null) return void replace(this.view, this.fileHead(path), h("div", {class: "file-note"}, notice("info", `Not text: ${bytes(data.length)} of something else. It can be downloaded.`)));
+        try { text = data.includes(0) ? null : new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}).decode(data); } catch { /* binary */ }
+        if (text === null) return void replace(this.view, this.fileHead(path), h("div", {class: "file-note"}, notice("info", `The file is not text (${bytes(data.length)}). It can be downloaded.`)));
         this.showText(file, text);
     }
 
     showPicture(file, url) {
         const note = h("div", {class: "file-note"});
-        const image = h("img", {class: "file-picture", alt: visibleText(nameOf(file.path)), src: url, onerror: () => replace(note, notice("warn", "It has the name of a picture, but is none that this browser can show."))});
+        const image = h("img", {class: "file-picture", alt: visibleText(nameOf(file.path)), src: url, onerror: () => replace(note, notice("warn", "The name is that of a picture, but the browser cannot show the content."))});
         file.forget = () => URL.revokeObjectURL(url);
         append(note, image);
         replace(this.view, this.fileHead(file.path), note);
@@ -373,7 +373,7 @@ class Browser {
                 this.save(file, write, changed);
             }
         });
-        replace(this.view, this.fileHead(file.path, state, save), hasUnseen(text) && h("div", {class: "file-note"}, notice("warn", "There are characters in it that cannot be seen, maybe such that turn the direction of text around.")), write);
+        replace(this.view, this.fileHead(file.path, state, save), hasUnseen(text) && h("div", {class: "file-note"}, notice("warn", "The file contains invisible characters, perhaps marks that reverse the direction of text.")), write);
     }
 
     async save(file, write, changed, force = false) {
@@ -387,7 +387,7 @@ class Browser {
             this.list();
         } catch (error) {
             if (error.status !== 412) return this.fail(error);
-            const what = await dialog({title: "It was changed meanwhile", body: h("p", {}, `${error.message[0].toUpperCase()}${error.message.slice(1)}. Something in the sandbox, or somebody else, wrote it since it was opened here.`),
+            const what = await dialog({title: "The file was changed meanwhile", body: h("p", {}, `${error.message[0].toUpperCase()}${error.message.slice(1)}. The sandbox or another user wrote it after it was opened here.`),
                 actions: [{label: "Cancel", value: null}, {label: "Load theirs", value: "load"}, {label: "Overwrite", kind: "danger", value: "force"}]});
             if (what === "force") await this.save(file, write, changed, true);
             else if (what === "load") {

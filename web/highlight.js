@@ -1,11 +1,11 @@
-// highlight.js -- colours for code: a list of patterns a language, tried in turn at each place.  Not a parser, and it
-// need not be one: what it gets wrong is a colour.  All text ends up in text nodes.
+// highlight.js -- syntax highlighting: a list of patterns per language, tried in order at each position. It is not a
+// parser: a mistake only gives a wrong colour. All text becomes text nodes.
 import {h} from "./dom.js";
 
 const PLAIN_ABOVE = 60000; // characters: longer code is shown without colours, so that typing stays fast
 
 const words = (text) => new RegExp(`(?:${text.trim().split(/\s+/).join("|")})(?![\\w$])`, "y");
-// What is taken is never given back: whoever wrote the code must not be able to make a pattern try again and again.
+// The patterns never backtrack: hostile code must not be able to make matching slow.
 const number = /\.?\d[\w.]*/y;
 const name = /[\p{L}_$][\p{L}\p{N}_$]*/yu;
 const call = /[\p{L}_$][\p{L}\p{N}_$]*(?=\s*\()/yu;
@@ -68,7 +68,7 @@ const json = [
 
 const LANGUAGES = {python, javascript, shell, clike, json};
 
-// A runtime's name ("python3.12", "node", "bash"), or a file's, to a language; "" if none is known.
+// Returns the language of a runtime ("python3.12", "node", "bash") or of a file name; "": unknown.
 export function languageOf(what) {
     if (/^(python|pypy)|\.py$/.test(what)) return "python";
     if (/^node|\.[cm]?js$/.test(what)) return "javascript";
@@ -77,7 +77,7 @@ export function languageOf(what) {
     return /\.json$/.test(what) ? "json" : "";
 }
 
-// Calls each(kind, text) for all of code, in order; kind "" has no colour.
+// Calls each(kind, text) for all parts of the code, in order; kind "": no colour.
 export function tokens(code, language, each) {
     const rules = code.length <= PLAIN_ABOVE ? LANGUAGES[language] : undefined;
     if (!rules) return void (code && each("", code));
@@ -100,14 +100,14 @@ export function tokens(code, language, each) {
     if (plain < code.length) each("", code.slice(plain));
 }
 
-// Into an element, in place of what was there.
+// Replaces the content of an element by the coloured code.
 export function paint(element, code, language) {
     const parts = document.createDocumentFragment();
     tokens(code, language, (kind, text) => parts.append(kind ? h("span", {class: `hl-${kind}`}, text) : text));
     element.replaceChildren(parts);
 }
 
-// Code to read.  label is its name for who cannot see it.
+// Returns an element with read-only code. label: its name for screen readers.
 export function codeView(code, language, label = "Code") {
     const element = h("code");
     paint(element, code, language);

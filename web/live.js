@@ -1,7 +1,7 @@
-// live.js -- what the pages about running things share: their style sheet, sandboxes by name, choosing one.
+// live.js -- shared by the pages about running things: their style sheet, names of sandboxes, choosing a sandbox.
 import {api, badge, button, can, empty, go, h, icon, released, replace, stream, timeOf, toastError, visibleText} from "./app.js";
 
-// A style sheet that only some pages need.  Resolves when it is in effect.
+// Loads a style sheet that only some pages need. Resolves when it is in effect.
 const sheets = new Map();
 
 export function styles(name) {
@@ -19,10 +19,10 @@ export function styles(name) {
 const STATES = {running: ["Running", "ok"], paused: ["Paused", "warn"], stopped: ["Stopped", ""]};
 export const stateBadge = (state) => badge(...(STATES[state] ?? [visibleText(state), ""]));
 
-// sbx_5mnijbn54g7wbyrebnft is long; its last letters tell it from others as well.
+// sbx_5mnijbn54g7wbyrebnft is long; its last letters are enough to distinguish it.
 export const shortId = (id) => id.length > 14 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id;
 
-// Whose it is, in a few words; made of what its user chose, so it is text of a stranger.
+// Describes the owner in a few words. The words are chosen by a user, so they are untrusted text.
 export function ownerOf({agent, session, scope}) {
     const words = [agent && `agent ${agent}`, session && `session ${session}`].filter(Boolean);
     return words.length > 0 ? visibleText(words.join(", ")) : scope ? `scope ${scope}` : "";
@@ -30,7 +30,7 @@ export function ownerOf({agent, session, scope}) {
 
 export const sandboxPath = (id, rest = "") => `/v1/sandboxes/${encodeURIComponent(id)}${rest}`;
 
-// The list of sandboxes as it is now and as it changes: calls changed(map of id to sandbox).
+// Follows the list of sandboxes: calls changed(map of id to sandbox) now and after each change.
 export function watchSandboxes({signal, changed, ...more}) {
     const all = new Map();
     return stream("/v1/events", {...more, signal, onEvent({event, data}) {
@@ -48,7 +48,7 @@ export function watchSandboxes({signal, changed, ...more}) {
     }});
 }
 
-// A page that is about one sandbox, without one: choose.  where: "terminal" or "files".
+// Shows a choice of sandboxes, for a page about one sandbox that was opened without one. where: "terminal" or "files".
 export function chooseSandbox(root, {where, title, text, signal}) {
     const list = h("div", {class: "choices"});
     const make = can("sandbox.manage") && button({label: "New sandbox", icon: "plus", kind: "primary", onclick: async () => {
@@ -69,7 +69,7 @@ export function chooseSandbox(root, {where, title, text, signal}) {
         await released();
         due = false;
         if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
-            ? "One that stays is made here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has made appear here."}));
+            ? "Persistent sandboxes are created here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has created appear here."}));
         replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
             h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
             stateBadge(sandbox.state), icon("chevron"))));

@@ -1,17 +1,17 @@
-// loglist.js -- a list of a million rows of which the document holds a screenful.
+// loglist.js -- a list of up to a million rows, of which only the visible ones are in the document.
 //
-// Rows come by pages, each known by the cursor it begins after; the log only grows at its new end, so a page is
-// the same whenever it is asked for.  A few pages around what is seen are kept, the others are only counted, and asked for again
-// when they are scrolled back to.  Rows are of one height.  Browsers cannot make an element as tall as a million rows: above
-// TALLEST, the place of the scroll bar is a share of the whole.
+// Rows are loaded in pages, each identified by the cursor it begins after. The log only grows at its new end, so a page
+// always has the same content. A few pages around the visible rows are kept; of the others only the number of rows is
+// known, and they are loaded again when the user scrolls back. All rows have the same height. Browsers cannot create an
+// element as tall as a million rows: above TALLEST the position of the scroll bar is proportional.
 import {h, replace, spinner} from "./app.js";
 
-export const ROW = 52; // pixels; in pages.css, too
+export const ROW = 52; // pixels; the same in pages.css
 const PAGE = 200; // rows
 const KEPT = 12; // pages
-const BEYOND = 8; // rows drawn above and below what is seen
+const BEYOND = 8; // rows drawn above and below the visible ones
 const TALLEST = 12000000;
-const LIVE_MAX = 1000; // rows that came while it was open
+const LIVE_MAX = 1000; // rows that arrived while the list was open
 
 export class LogList {
     // load(cursor, limit) -> {executions, cursor, searched}; render(row) -> an element with a focusable; onState(state)
@@ -36,13 +36,13 @@ export class LogList {
         cancelAnimationFrame(this.frame);
     }
 
-    // From the newest again.
+    // Starts again from the newest row.
     reset() {
         this.turn++;
         this.pages = []; // {cursor, count, rows or null, start}
         this.live = []; // newest first
         this.ids = new Set();
-        this.next = null; // cursor of the page that is not there yet
+        this.next = null; // cursor of the next page to load
         this.ended = this.busy = false;
         this.failed = null;
         this.searched = null;
@@ -58,7 +58,7 @@ export class LogList {
         return this.live.length + (last ? last.start + last.count : 0);
     }
 
-    /* ---- what is there ---- */
+    /* ---- data ---- */
     async more() {
         if (this.busy || this.ended || this.failed) return;
         const mine = this.turn;
@@ -68,7 +68,7 @@ export class LogList {
             const answer = await this.load(this.next, PAGE);
             if (mine !== this.turn) return;
             const start = this.pages.length > 0 ? this.pages.at(-1).start + this.pages.at(-1).count : 0;
-            // Rows that came live are on top already.
+            // Rows that arrived live are already at the top.
             const rows = this.pages.length === 0 ? answer.executions.filter((row) => !this.ids.has(row.id)) : answer.executions;
             if (rows.length > 0) this.pages.push({cursor: this.next, count: rows.length, rows, start, first: this.pages.length === 0});
             this.next = answer.cursor;
@@ -92,10 +92,10 @@ export class LogList {
     tell() {
         this.onState?.({rows: this.rows, ended: this.ended, busy: this.busy, failed: this.failed, searched: this.searched});
         replace(this.tail, this.failed ? "" : this.busy ? [spinner(), h("span", {}, this.searched ? `Searching, at ${new Date(this.searched).toLocaleString("en-GB")}…` : "Loading…")]
-            : this.ended && this.rows > 0 ? h("span", {class: "muted"}, "That is all the log has.") : "");
+            : this.ended && this.rows > 0 ? h("span", {class: "muted"}, "End of the log.") : "");
     }
 
-    // Rows that have just ended, oldest first; filtered already.
+    // Adds rows that have just ended, oldest first; already filtered.
     add(rows) {
         const fresh = rows.filter((row) => !this.ids.has(row.id) && !this.pages[0]?.rows?.some((r) => r.id === row.id));
         if (fresh.length === 0) return 0;
@@ -103,8 +103,8 @@ export class LogList {
             this.ids.add(row.id);
             this.live.unshift(row);
         }
-        if (this.live.length > LIVE_MAX) return this.reset(), fresh.length; // they are in the log by now
-        // Who reads further down keeps his place.
+        if (this.live.length > LIVE_MAX) return this.reset(), fresh.length; // they are in the log now
+        // If the user has scrolled down, keep the visible rows in place.
         if (this.element.scrollTop > ROW / 2 && this.scale === 1) this.element.scrollTop += fresh.length * ROW;
         this.tell();
         this.draw();
@@ -144,7 +144,7 @@ export class LogList {
                 cursor = answer.cursor;
                 if (cursor === null) break;
             }
-            // Retention may have taken the oldest meanwhile: then fewer come, and the rest is said to be gone.
+            // Retention may have deleted the oldest rows: then fewer are returned, and the rest is shown as deleted.
             while (rows.length < page.count) rows.push({id: `gone-${page.start + rows.length}`, gone: true});
             page.rows = rows.slice(0, page.count);
             page.used = ++this.uses;
@@ -158,7 +158,7 @@ export class LogList {
         this.soon();
     }
 
-    // Pages that were not looked at for the longest are given up.
+    // Drops the rows of the pages that were not used for the longest time.
     forget() {
         const full = this.pages.filter((page) => page.rows && !page.first);
         if (full.length <= KEPT) return;
@@ -166,7 +166,7 @@ export class LogList {
         for (const page of full.slice(0, full.length - KEPT)) page.rows = null;
     }
 
-    /* ---- what is seen ---- */
+    /* ---- visible rows ---- */
     soon() {
         this.frame ??= requestAnimationFrame(() => {
             this.frame = null;
@@ -180,7 +180,7 @@ export class LogList {
         const view = this.element.clientHeight;
         return this.whole <= TALLEST ? 1 : (this.whole - view) / (TALLEST - view);
     }
-    get top() { return this.element.scrollTop * this.scale; } // in rows' own pixels
+    get top() { return this.element.scrollTop * this.scale; } // in unscaled pixels
 
     draw() {
         const view = this.element.clientHeight, rows = this.rows;
@@ -212,7 +212,7 @@ export class LogList {
         return element;
     }
 
-    // The elements in this order, leaving alone those that are in place: focus stays where it is.
+    // Puts the elements into this order without moving those that are in place, so that the focus stays.
     place(wanted) {
         const stay = new Set(wanted);
         for (const [id, element] of this.drawn)

@@ -1,10 +1,10 @@
-// monitor.js -- how the daemon is: health of its parts, figures of the last two minutes, the sandboxes there are.
-// Everything comes by events; nothing is asked for again and again.
+// monitor.js -- the state of the daemon: health of its parts, charts of the last two minutes, the current sandboxes.
+// Everything arrives as events; there is no polling.
 import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, empty, h, icon, plural, replace, timeOf, toast, toastError, visibleText} from "./app.js";
 import {Chart} from "./chart.js";
 import {ownerOf, sandboxPath, shortId, stateBadge, styles, watchSandboxes} from "./live.js";
 
-export const keep = true; // the charts go on after a break
+export const keep = true; // the charts continue after an interruption
 
 const perSecond = (n) => n >= 100 ? count(Math.round(n)) : n >= 10 ? n.toFixed(0) : n.toFixed(1).replace(/\.0$/, "");
 
@@ -21,7 +21,7 @@ export async function mount(root, {signal}) {
     const health = h("div", {class: "health"});
     const table = new SandboxTable();
     setLive(false);
-    append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Monitor"), h("p", {}, "What the daemon does right now.")), live),
+    append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Monitor"), h("p", {}, "The current activity of the daemon.")), live),
         h("div", {class: "charts"}, Object.values(charts).map((c) => c.element)),
         h("section", {class: "card flush", "aria-label": "Sandboxes"}, h("header", {class: "card-head"}, h("h2", {}, "Sandboxes"), table.number), table.element),
         h("section", {class: "card", "aria-label": "Health"}, h("header", {class: "card-head"}, h("h2", {}, "Health")), health));
@@ -84,12 +84,13 @@ function meter(label, value, most, tone = "") {
 function diskPart({free_bytes: free, total_bytes: total}) {
     const used = total - free, low = free < total * 0.05 || free < 1 << 30;
     return part("Disk", low ? "warn" : "ok", `${bytes(free)} free of ${bytes(total)}`, meter(`${Math.round(used / total * 100)} % used`, used, total, low ? "warn" : ""),
-        low && h("p", {class: "small fix"}, "Little is left where the state directory is. The log keeps as many days as the setting audit.keep_days says."));
+        low && h("p", {class: "small fix"}, "The disk of the state directory is almost full. The setting audit.keep_days limits the size of the log."));
 }
 
 function poolPart(pool) {
     const name = `${pool.runtime === null ? "Spare sandboxes" : `Pool of ${visibleText(pool.runtime)}`}${pool.image && pool.image !== "host" ? ` in ${visibleText(pool.image)}` : ""}`;
-    if (pool.available === undefined) return part(name, pool.problem ? "warn" : "ok", `${pool.size} are kept ready`, pool.problem && h("p", {class: "small"}, visibleText(pool.problem))); // counters need a capability
+    // the counters need a capability
+    if (pool.available === undefined) return part(name, pool.problem ? "warn" : "ok", `${pool.size} are kept ready`, pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
     const asked = pool.hits + pool.misses, state = `${pool.available} of ${pool.size} ready${asked ? `, ${count(pool.hits)} served` : ""}${pool.misses ? `, ${count(pool.misses)} came when it was empty` : ""}`;
     return part(name, pool.problem ? "warn" : "ok", state, meter(`${pool.available} of ${pool.size} ready`, pool.available, pool.size), pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
 }
@@ -97,7 +98,7 @@ function poolPart(pool) {
 function healthView({health, memory, rates}) {
     const {engines = {}, sandboxes} = health;
     return [part("The daemon", health.status === "ok" ? "ok" : "bad", `${health.status === "ok" ? "Runs code" : "Cannot run code"}, version ${visibleText(health.version)}, up for ${duration(Math.floor(health.uptime_ms / 10000) * 10000)}`,
-        h("p", {class: "small muted"}, `${count(sandboxes.running + sandboxes.paused)} of at most ${count(sandboxes.max)} sandboxes`, rates.waiting > 0 && `, ${count(rates.waiting)} requests wait for room`,
+        h("p", {class: "small muted"}, `${count(sandboxes.running + sandboxes.paused)} of at most ${count(sandboxes.max)} sandboxes`, rates.waiting > 0 && `, ${count(rates.waiting)} requests wait for capacity`,
             memory.available_bytes !== null && `. The machine has ${bytes(Math.round(memory.available_bytes / 1e8) * 1e8)} of memory left`)),
     Object.entries(engines).map(enginePart), engines.native?.layers && layersPart(engines.native), health.disk && diskPart(health.disk), health.images?.images > 0 && part("Images", "ok", `${plural(health.images.images, "image")}, ${bytes(health.images.bytes)}${health.images.jobs > 0 ? `, ${plural(health.images.jobs, "import")} under way` : ""}`), (health.pools ?? []).map(poolPart)];
 }
@@ -109,7 +110,7 @@ class SandboxTable {
         this.used = new Map(); // id -> usage
         this.number = h("span", {class: "muted small"});
         this.body = h("tbody");
-        this.nothing = empty({icon: "box", title: "No sandboxes", text: "Those that live longer than one execution are listed here. Executions of their own come and go too fast for a list: see the chart."});
+        this.nothing = empty({icon: "box", title: "No sandboxes", text: "Sandboxes that outlive one execution are listed here. Those of single executions are too short-lived for a list: see the chart."});
         this.table = h("div", {class: "table-scroll", hidden: true}, h("table", {class: "table sandboxes"}, h("thead", {}, h("tr", {},
             ["Sandbox", "State", "Runs", "Processes", "Memory", "CPU", "Age"].map((t) => h("th", {scope: "col"}, t)), h("th", {scope: "col"}, h("span", {class: "hidden-text"}, "Actions")))), this.body));
         this.element = h("div", {}, this.table, this.nothing);
@@ -136,7 +137,7 @@ class SandboxTable {
         this.number.textContent = all.size === 0 ? "" : count(all.size);
     }
 
-    // Who uses the keyboard is not thrown back to the beginning of the page.
+    // Keeps the keyboard focus near a removed element, instead of at the beginning of the page.
     focusNear(element) {
         (element.nextElementSibling ?? element.previousElementSibling)?.querySelector("a, button")?.focus();
     }
@@ -182,7 +183,7 @@ class SandboxTable {
     }
 
     async kill(row) {
-        if (!await confirm({title: "Kill this sandbox?", text: `Everything that runs in ${row.id} ends at once, and what it wrote into its private workspace is gone.`, action: "Kill"})) return;
+        if (!await confirm({title: "Kill this sandbox?", text: `All processes in ${row.id} are killed, and the files in its private workspace are deleted.`, action: "Kill"})) return;
         try {
             await api(sandboxPath(row.id), {method: "DELETE"});
             toast("The sandbox is gone", {kind: "ok", ms: 2500});

@@ -1,23 +1,23 @@
-// output.js -- what code printed, as it comes.
+// output.js -- shows the output of code as it arrives.
 //
-// It may be anything: markup, escape sequences, marks that turn the direction of text around, a line of 10 MB, all of it
-// faster than a screen.  So it is only ever text; of escape sequences, colours are kept and the rest is left out; what
-// cannot be seen is made visible; and the document holds the last SHOWN characters at most.  The rest is kept aside up to
-// KEPT, for download.
+// Output is untrusted: markup, escape sequences, direction marks, a line of 10 MB, and all of it faster than it can be
+// drawn. So it is only shown as text; colours are the only escape sequences that are applied, the others are removed;
+// invisible characters are made visible; and the document contains at most the last SHOWN characters. Up to KEPT
+// characters are kept for download.
 import {h} from "./dom.js";
 import {appendMarked, button, bytes, count, download} from "./widgets.js";
 
 const SHOWN = 150000; // characters in the document
-const BLOCK = 8000; // characters in one of its parts: what is added lays out that part only
+const BLOCK = 8000; // characters in one block: adding text causes a new layout of one block only
 const KEPT = 64 * 1024 * 1024;
-const MARKED = 60; // what an element counts: of a colour, of a character that is made visible
-const REST = 3; // after rendering, so many times as long nothing is rendered: the page stays usable in a flood
+const MARKED = 60; // cost of an element, in characters: for a colour, or for a character that is made visible
+const REST = 3; // after rendering, pause this many times as long: the page stays usable during a flood of output
 
 // CSI … letter; OSC, DCS, SOS, PM, APC … up to BEL or ST; other two- and three-byte sequences.
 const ESCAPE = /\x1b\[([0-?]*)([ -/]*[@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]|\x9b[0-?]*[ -/]*[@-~]/g;
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096}\x1b?|[ -/]*)?$/;
 
-// About what rendering it costs: each of these may become an element.
+// Estimates the cost of rendering: each of these characters may become an element.
 const costOf = (text) => text.length + (text.match(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u206f]/g)?.length ?? 0) * MARKED;
 
 const CUBE = [0, 95, 135, 175, 215, 255];
@@ -28,14 +28,14 @@ function paletteColour(n) {
     return `rgb(${CUBE[Math.floor((n - 16) / 36)]} ${CUBE[Math.floor((n - 16) / 6) % 6]} ${CUBE[(n - 16) % 6]})`;
 }
 
-// "38;5;n" or "38;2;r;g;b" from the numbers at i; [colour, how many were used].
+// Parses "38;5;n" or "38;2;r;g;b" in the numbers from i on; returns [colour, count of numbers used].
 function longColour(numbers, i) {
     if (numbers[i] === 5 && numbers[i + 1] < 256) return [paletteColour(numbers[i + 1]), 2];
     if (numbers[i] === 2 && numbers.length > i + 3) return [`rgb(${numbers.slice(i + 1, i + 4).map((n) => Math.min(n, 255)).join(" ")})`, 4];
     return [null, numbers.length];
 }
 
-// What a sequence "…m" makes of a style; a new one.
+// Returns a new style: the given one changed by a sequence "…m".
 function styled(style, text) {
     const numbers = text === "" ? [0] : text.split(/[;:]/).map((n) => Number(n) || 0);
     let next = {...style};
@@ -68,7 +68,7 @@ function styled(style, text) {
     return next;
 }
 
-// What stands on a line at last; a carriage return at its end takes nothing back.
+// Returns the text that a line finally shows; a carriage return at its end removes nothing.
 function lastOfLine(line) {
     let end = line.length;
     while (end > 0 && line[end - 1] === "\r") end--;
@@ -86,7 +86,7 @@ function spanOf(style) {
 }
 
 export class OutputView {
-    // label: its name for who cannot see it; name: of the file that is downloaded.
+    // label: its name for screen readers; name: of the downloaded file.
     constructor({label = "Output", name = "output.txt", placeholder = null} = {}) {
         this.name = name;
         this.note = h("div", {class: "output-note", hidden: true});
@@ -125,12 +125,12 @@ export class OutputView {
         this.frame ??= setTimeout(() => requestAnimationFrame(() => { if (this.frame !== null) this.flush(); }), this.rest);
     }
 
-    // Everything as it came, escape sequences included.
+    // Returns all kept output unchanged, including escape sequences.
     text(stream = null) {
         return this.kept.filter(([of]) => stream === null || of === stream).map(([, text]) => text).join("");
     }
 
-    // Of what waits, what would be dropped again at once is not rendered at all.
+    // Discards waiting text that would be removed again at once, without rendering it.
     thinOut() {
         let room = SHOWN, first = this.pending.length;
         while (first > 0 && room > 0) {
@@ -197,8 +197,8 @@ export class OutputView {
         this.put(stream, text.slice(at), state.style);
     }
 
-    // Text without escape sequences.  A lone carriage return begins the line anew, as progress bars do; one at the end
-    // waits for what follows it, which may come later or after an escape sequence.
+    // Adds text without escape sequences. A single carriage return starts the line again, as progress bars do; one at
+    // the end waits for the following text, which may arrive later or after an escape sequence.
     put(stream, text, style) {
         if (text === "") return;
         const state = this.streams[stream];
@@ -241,7 +241,7 @@ export class OutputView {
         const newline = piece.lastIndexOf("\n");
         if (newline < 0) return void block.line.push(...added);
         block.line = [];
-        // The last line of a plain piece is a node of its own, so that a carriage return can take it back.
+        // The last line of a plain part is its own node, so that a carriage return can remove it.
         const last = added.at(-1);
         if (newline < piece.length - 1 && last?.nodeType === Node.TEXT_NODE && last.data.includes("\n"))
             block.line = [last.splitText(last.data.lastIndexOf("\n") + 1)];
@@ -250,7 +250,7 @@ export class OutputView {
     blockFor(stream) {
         if (this.current?.stream === stream && this.current.size < BLOCK) return this.current;
         const element = h("div", {class: `out out-${stream}`});
-        // A new block begins on a line of its own; within a long line it goes on where the last one was full.
+        // A new block begins on a new line; within a long line it continues where the last block ended.
         if (this.current?.stream === stream) element.classList.add("out-more");
         this.body.append(element);
         this.current = {stream, element, size: 0, length: 0, line: []};

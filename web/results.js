@@ -1,14 +1,15 @@
-// results.js -- what code wanted to show: pictures, tables, values.
+// results.js -- shows the results of code: pictures, tables, values.
 //
-// The code made all of it.  A picture is an <img>, in which an SVG runs no script and loads nothing.  Its address is a blob: URL, or,
-// for an SVG, a data: URL: opened in a tab of its own, that has an opaque origin and cannot reach the page or the API.  Of HTML the
-// text of its tables is copied into a table of ours, cell by cell; everything else is text.
+// All of it is untrusted. A picture is shown in an <img>, in which an SVG runs no script and loads nothing. Its address
+// is a blob: URL or, for an SVG, a data: URL: opened in its own tab, that has an opaque origin and cannot access the
+// page or the API. Of HTML, the text of its tables is copied cell by cell into a new table; everything else is shown as
+// text.
 import {codeView} from "./highlight.js";
 import {h} from "./dom.js";
 import {appendVisible, blobURL, button, bytes, download, notice, plural} from "./widgets.js";
 
 const ROWS = 200, COLUMNS = 60, CELL = 500, TEXT = 20000;
-const HTML = 2 << 20; // characters: parsing more would stop the page for too long
+const HTML = 2 << 20; // characters: parsing more would block the page for too long
 const ORDER = ["image/png", "image/jpeg", "image/svg+xml", "text/html", "application/json", "text/plain"];
 const ENDING = {__proto__: null, "image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "application/json": "json", "application/pdf": "pdf",
     "text/markdown": "md", "text/latex": "tex", "text/plain": "txt"};
@@ -19,7 +20,7 @@ const textOf = (data) => typeof data === "string" ? data : JSON.stringify(data);
 function blobOf({mime, data}) {
     if (!BINARY.has(mime)) return new Blob([textOf(data)]);
     let text;
-    try { text = atob(data); } catch { return new Blob([String(data)]); } // not what it is said to be
+    try { text = atob(data); } catch { return new Blob([String(data)]); } // not base64
     const raw = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) raw[i] = text.charCodeAt(i);
     return new Blob([raw]);
@@ -28,7 +29,7 @@ function blobOf({mime, data}) {
 /* ---- tables ---- */
 let inert = null;
 
-// A document that is not shown: nothing in it runs or is loaded.
+// Parses into a document that is not shown: nothing in it runs or is loaded.
 function parse(html) {
     inert ??= window.trustedTypes?.createPolicy("cella-inert", {createHTML: (text) => text}) ?? {createHTML: (text) => text};
     return new DOMParser().parseFromString(inert.createHTML(html), "text/html");
@@ -64,7 +65,7 @@ function htmlView(data) {
     return [notice("info", "HTML is not run on this page. Its source:"), codeView(data.slice(0, TEXT), "", "HTML")];
 }
 
-/* ---- the rest ---- */
+/* ---- other types ---- */
 function imageView(form, owner) {
     const url = form.mime === "image/svg+xml" ? `data:image/svg+xml,${encodeURIComponent(textOf(form.data).toWellFormed())}` : blobURL(blobOf(form), form.mime);
     owner.urls.push(url);
@@ -79,7 +80,7 @@ function textView(data) {
 
 function jsonView(data) {
     let text = data;
-    try { text = JSON.stringify(typeof data === "string" ? JSON.parse(data) : data, null, 2); } catch { /* then as it came */ }
+    try { text = JSON.stringify(typeof data === "string" ? JSON.parse(data) : data, null, 2); } catch { /* then it is shown unchanged */ }
     return codeView(text.slice(0, TEXT), "json", "JSON");
 }
 
@@ -91,7 +92,8 @@ function formView(form, owner) {
     return textView(form.data);
 }
 
-// All results of a run, forms of one value together.  owner.urls collects addresses to give back (release()).
+// Shows all results of a run; representations of one value are grouped. owner.urls collects the URLs that release()
+// revokes.
 export class ResultsView {
     constructor() {
         this.element = h("div", {class: "results"});

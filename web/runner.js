@@ -1,7 +1,7 @@
-// runner.js -- one run of "Try it": a sandbox for it, an interpreter in that, the code, and what it left behind.
+// runner.js -- one run of "Try it": creates a sandbox and an interpreter, runs the code, and lists the changed files.
 //
-// A key that may make sandboxes gets a fresh one for each run, which stays until the next run so that its files can be
-// fetched; or keeps one, with its variables, if it wants to.  A key that may only run code uses /v1/exec.
+// A key that may create sandboxes gets a new one for each run, which is kept until the next run so that its files can
+// be downloaded; the user may also keep one, with its variables. A key that may only run code uses /v1/exec.
 import {api, can, stream} from "./api.js";
 
 const TTL_MS = 30 * 60 * 1000;
@@ -9,7 +9,7 @@ const LISTED = 300, DEPTH = 5;
 
 const keepsVariables = (runtime) => /^(python|node|bash)/.test(runtime);
 
-// How long it takes to start an interpreter alone: it starts itself five times and tells the middle one, in ms.
+// Measures the start of an interpreter alone: it starts itself five times and prints the median, in ms.
 const BARE = [
     [/^python/, `import subprocess, sys, time
 t = []
@@ -30,7 +30,7 @@ export class Runner {
 
     get sandbox() { return this.box?.id ?? null; }
 
-    // Ends the sandbox; also while the page is being left.
+    // Deletes the sandbox; also called while the page is being left.
     discard() {
         const box = this.box;
         this.box = null;
@@ -48,7 +48,7 @@ export class Runner {
             return await this.runIn(options, fresh);
         } catch (error) {
             if (fresh || error.status !== 404) throw error;
-            this.box = null; // it was ended meanwhile, or the daemon was started anew
+            this.box = null; // it was deleted meanwhile, or the daemon was restarted
             options.on.phase("gone");
             return await this.runIn(options, true);
         }
@@ -80,7 +80,8 @@ export class Runner {
             return await this.follow(`${contexts}/${box.contexts[runtime]}/run`, body, options, on);
         } finally {
             const state = await api(`${contexts}/${box.contexts[runtime]}`, {signal: options.signal}).catch(() => null);
-            if (state?.state !== "idle") delete box.contexts[runtime]; // the code ended its interpreter: another one next time
+            // the code has ended its interpreter: start another one next time
+            if (state?.state !== "idle") delete box.contexts[runtime];
         }
     }
 
@@ -102,7 +103,8 @@ export class Runner {
         return result;
     }
 
-    // path -> {bytes, modified} of the workspace's files, as far as LISTED and DEPTH; null if the key may not look.
+    // Returns path -> {bytes, modified} of the workspace's files, up to LISTED files and DEPTH levels; null if the key
+    // may not list them.
     async listing(box, signal) {
         if (!can("files")) return null;
         const found = new Map(), waiting = [["", 0]];
@@ -124,7 +126,8 @@ export class Runner {
         return await response.blob();
     }
 
-    // Milliseconds that this interpreter alone takes to start, measured once in the sandbox of a run; or null.
+    // Returns the milliseconds that this interpreter alone needs to start, measured once in the sandbox of a run; or
+    // null.
     async bareStart(box, runtime) {
         const code = BARE.find(([pattern]) => pattern.test(runtime))?.[1];
         const name = `${box?.image}/${runtime}`;

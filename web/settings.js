@@ -1,32 +1,33 @@
-// settings.js -- the page "Sandbox": all settings, from the table that the daemon itself checks them by.
+// settings.js -- the page "Sandbox": all settings, generated from the schema by which the daemon checks them.
 //
-// What may be set, what it means and what is allowed comes from the schema in /openapi.json; LAYOUT below only says
-// where it stands and what it is called.  A setting that it does not know appears under "More", so none is ever missing.
-// While one types, the schema's rules are checked here, and a moment later the daemon checks the whole (PUT ?check=1).
-// Saving is one PUT with If-Match: what somebody else changed meanwhile is shown, never overwritten.
+// The settings, their descriptions and their limits come from the schema in /openapi.json. LAYOUT below only contains
+// their order and titles. A setting that LAYOUT does not contain appears under "More", so none is missing. While the
+// user types, the rules of the schema are checked here, and shortly after that the daemon checks the whole document
+// (PUT ?check=1). Saving is one PUT with If-Match: changes that another user made meanwhile are shown, never
+// overwritten.
 import {api, append, badge, button, confirm, dialog, events, h, icon, notice, replace, toast, toastError} from "./app.js";
 import {appendVisible} from "./widgets.js";
 import {controlFor, show} from "./controls.js";
 
-export const keep = true; // half-made changes stay when the daemon was gone
+export const keep = true; // keep unsaved changes while the daemon is unreachable
 
 const LAYOUT = [
-    {title: "Isolation", icon: "shield", text: "What runs in a sandbox, who shares one, and what it sees of an agent's own files.",
+    {title: "Isolation", icon: "shield", text: "Which code runs in a sandbox, which requests share one, and which of the agent's files it sees.",
         fields: {mode: "Mode", scope: "Scope", workspace: "Workspace access", workspace_root: "Workspace directory"}},
-    {title: "Limits of a sandbox", icon: "sliders", text: "What one sandbox may use. A request can ask for less, and for more only where its key allows.",
-        fields: {limits: "Limits"}}, // each has its title in the schema
-    {title: "Network", icon: "pulse", text: "What code may reach. Private, link-local and metadata addresses stay closed in every tier unless listed by hand.",
-        fields: {"network.tier": "Network", "network.allowed_domains": "Allowed domains", "network.blocked_domains": "Blocked domains", "network.allowed_private": "Private addresses that may be reached",
+    {title: "Limits of a sandbox", icon: "sliders", text: "The resources of one sandbox. A request can ask for less, and for more only if its key allows it.",
+        fields: {limits: "Limits"}}, // the titles are in the schema
+    {title: "Network", icon: "pulse", text: "Where code may connect to. Private, link-local and metadata addresses are refused in every tier unless they are listed.",
+        fields: {"network.tier": "Network", "network.allowed_domains": "Allowed domains", "network.blocked_domains": "Blocked domains", "network.allowed_private": "Allowed private addresses",
             "network.connections": "Connections at once", "network.bytes_per_execution": "Traffic of one execution", "network.idle_timeout_ms": "Idle connections"}},
-    {title: "Images and runtimes", icon: "box", text: "What code finds in its sandbox.",
+    {title: "Images and runtimes", icon: "box", text: "The root file system of sandboxes, and the runtimes in it.",
         fields: {engine: "Engine", image: "Image", default_runtimes: "Default runtimes", runtimes: "Runtimes from images", images: "Images"}},
-    {title: "Pools", icon: "clock", text: "Sandboxes made ahead of time, each with an interpreter that waits in it: why code starts in a millisecond.", fields: {pools: "Pools"}},
-    {title: "How many, how long", icon: "list", text: "Sandboxes alive at once, and what becomes of those that nobody uses.",
+    {title: "Pools", icon: "clock", text: "Sandboxes created in advance, each with a waiting interpreter, so that code starts in a millisecond.", fields: {pools: "Pools"}},
+    {title: "How many, how long", icon: "list", text: "The maximum number of sandboxes, and when unused ones are deleted.",
         fields: {"sandboxes.max": "Sandboxes at once", "sandboxes.idle_timeout_ms": "Idle sandboxes", "sandboxes.workspace_keep_ms": "Unused workspaces", "sandboxes.queue_timeout_ms": "Waiting for room",
             "sandboxes.queue_max": "Requests waiting", "sandboxes.cleanup_interval_ms": "Clean-up"}},
     {title: "Scanner", icon: "search", text: "Reads Python, shell and JavaScript before or while they run.", fields: {"scan.enabled": "Scanner", "scan.action": "What it does"}},
-    {title: "Log", icon: "file", text: "Every execution has a row in it.", fields: {"audit.keep_days": "Days kept", "audit.keep_bytes": "Size", "audit.keep_output": "Output"}},
-    {title: "More", icon: "plus", text: "Settings without a place of their own.", fields: {}},
+    {title: "Log", icon: "file", text: "The log has a row for every execution.", fields: {"audit.keep_days": "Days kept", "audit.keep_bytes": "Size", "audit.keep_output": "Output"}},
+    {title: "More", icon: "plus", text: "Settings without a group.", fields: {}},
 ];
 
 /* ---- documents ---- */
@@ -42,7 +43,7 @@ function set(document, path, value) {
     at[last] = value;
 }
 
-// Every path of the schema at which something is set, with its schema: objects with fields of their own are gone into.
+// Returns all paths of the schema that have a value, with their schemas; objects with fields of their own are expanded.
 function leaves(schema, prefix = "") {
     return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
         const path = prefix ? `${prefix}.${name}` : name;
@@ -58,7 +59,7 @@ const TITLES = Object.assign({}, ...LAYOUT.map((section) => section.fields));
 const PLACED = Object.keys(TITLES);
 const titleOf = (path) => TITLES[path] ?? path.split(".").at(-1).replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
 
-/* ---- what outlives leaving the page and coming back, but not the key ---- */
+/* ---- kept when the user leaves the page and returns, but not when the key changes ---- */
 const nothing = () => ({base: null, etag: null, edited: null, history: []}); // history: [{before, after}] of each save
 const kept = nothing();
 events.addEventListener("sign-in", () => Object.assign(kept, nothing()));
@@ -80,7 +81,7 @@ class SettingsPage {
             if (title) TITLES[path] ??= title;
         this.what = h("div", {class: "save-what"});
         this.saver = button({label: "Save", icon: "check", kind: "primary", onclick: () => this.save()});
-        // The buttons stay: one that is put anew while it is being pressed hears of no click.
+        // The buttons are not replaced: an element that is replaced while it is pressed gets no click event.
         this.bar = h("div", {class: "save-bar", role: "region", "aria-label": "Changes", hidden: true}, this.what,
             h("div", {class: "row"}, button({label: "Discard", kind: "quiet", onclick: () => this.discard()}), this.saver));
         this.elsewhere = h("div", {});
@@ -88,7 +89,7 @@ class SettingsPage {
         const changed = kept.edited !== null && differences(this.fields, kept.base, kept.edited).length > 0;
         const moved = changed && kept.etag !== now.etag;
         if (!changed) this.adopt(now);
-        append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Sandbox"), h("p", {}, "How code is run, unless a request says otherwise. Changes hold for sandboxes made from then on.")),
+        append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Sandbox"), h("p", {}, "How code is run, unless a request says otherwise. Changes apply to new sandboxes.")),
             h("div", {class: "row"}, this.undo)), this.elsewhere, h("div", {class: "settings"}, this.contents(), h("div", {class: "stack"}, this.sections())), this.bar);
         this.refresh();
         if (moved) this.tellElsewhere(now);
@@ -107,7 +108,7 @@ class SettingsPage {
 
     changes() { return differences(this.fields, kept.base, kept.edited); }
 
-    /* ---- what is on the page ---- */
+    /* ---- the content of the page ---- */
     layout() {
         const covered = (path) => PLACED.some((p) => path === p || path.startsWith(`${p}.`));
         const other = [...this.fields.keys()].filter((path) => !covered(path));
@@ -158,7 +159,7 @@ class SettingsPage {
         this.timer = setTimeout(() => this.check(), 250);
     }
 
-    // From outside of the control: default, undo, what somebody else has set.
+    // Sets a value from outside the control: default, undo, a change by another user.
     put(path, value) {
         this.controls.get(path).control.set(value);
         this.edit(path, value, null);
@@ -185,7 +186,7 @@ class SettingsPage {
         }
     }
 
-    // The daemon's own words go to the field that they begin with: "limits.cpus must be …", "pools[1].size …".
+    // Shows the daemon's message at the field that it begins with: "limits.cpus must be …", "pools[1].size …".
     told(error) {
         this.refused = error;
         this.refusedPath = error ? [...this.fields.keys()].filter((path) => new RegExp(`^${path.replaceAll(".", "\\.")}(?![\\w.])`).test(error.message)).sort((a, b) => b.length - a.length)[0]
@@ -232,7 +233,7 @@ class SettingsPage {
 
     confirmOff() {
         return confirm({title: "Run code without a sandbox?", action: "Turn it off",
-            text: "With mode “off” code that asks for nothing special runs on this machine itself, with its files and its network. Do this only for code you would run yourself."});
+            text: "With mode “off”, code without special requirements runs directly on this machine, with access to its files and its network. Do this only for code you would run yourself."});
     }
 
     async send(document, done) {
@@ -256,15 +257,16 @@ class SettingsPage {
     }
 
     async undoLast() {
-        if (this.changes().length > 0 && !await confirm({title: "Undo the last save?", text: "Changes that are not saved yet are lost by it.", action: "Undo"})) return;
+        if (this.changes().length > 0 && !await confirm({title: "Undo the last save?", text: "Unsaved changes are lost.", action: "Undo"})) return;
         const last = kept.history.at(-1);
         if (!last) return;
-        // Only what that save has changed, and of that only what is still as it was saved: the rest is somebody else's.
+        // Undoes only the changes of that save that still have the saved value: the others were changed by another
+        // user.
         const mine = differences(this.fields, last.before, last.after), still = mine.filter(({path, to}) => same(get(kept.base, path), to));
         const undone = copy(kept.base), others = mine.filter((change) => !still.includes(change)).map(({path}) => titleOf(path)).join(", ");
         for (const {path, from} of still) set(undone, path, copy(from));
         if (this.warned(kept.base, undone) && !await this.confirmOff()) return;
-        if (others) toast(`Changed again since, and left as it is: ${others}.`, {kind: "info"});
+        if (others) toast(`Changed again since, and not undone: ${others}.`, {kind: "info"});
         if (still.length === 0) {
             kept.history.pop();
             return this.refresh();
@@ -278,15 +280,15 @@ class SettingsPage {
         const mine = this.changes(), theirs = differences(this.fields, kept.base, now.document);
         const both = theirs.filter(({path}) => mine.some((c) => c.path === path));
         const answer = await dialog({title: "Changed elsewhere meanwhile", class: "conflict", body: [
-            h("p", {}, "Somebody else has saved other settings since you opened this page. Nothing was overwritten."),
+            h("p", {}, "Another user has saved settings since you opened this page. Nothing was overwritten."),
             h("ul", {}, theirs.map(({path, from, to}) => h("li", {}, h("strong", {}, titleOf(path)), " ", appendVisible(h("span"), `${show(path, from)} → ${show(path, to)}`), both.some((c) => c.path === path) && badge("you changed it, too", "warn")))),
-        ], actions: [{label: "Drop my changes", kind: "danger", value: "theirs"}, {label: "Look at them first", value: null}, {label: "Put my changes on top", kind: "primary", value: "mine"}]});
+        ], actions: [{label: "Drop my changes", kind: "danger", value: "theirs"}, {label: "Look at them first", value: null}, {label: "Apply my changes to them", kind: "primary", value: "mine"}]});
         if (answer === null) return this.tellElsewhere(now);
         this.adopt(now);
         if (answer === "mine") for (const {path, to} of mine) set(kept.edited, path, copy(to));
         this.putAll(copy(kept.edited));
         replace(this.elsewhere);
-        if (answer === "mine") toast("Your changes are on top of the new settings. Save when they are right.", {kind: "info"});
+        if (answer === "mine") toast("Your changes are applied to the new settings. Check and save them.", {kind: "info"});
         this.check();
     }
 
@@ -303,7 +305,7 @@ class SettingsPage {
             this.adopt(now);
             this.putAll(kept.base);
             toast("The settings were changed elsewhere; this page shows the new ones.", {kind: "info"});
-        } catch { /* the banner tells */ }
+        } catch { /* the banner shows the problem */ }
     }
 }
 

@@ -1,17 +1,17 @@
-// terminal.js -- a shell in a sandbox: xterm.js over a WebSocket.  Both are loaded when they are needed, not before.
+// terminal.js -- a shell in a sandbox: xterm.js over a WebSocket. xterm.js is loaded when it is needed.
 //
-// What arrives is the sandbox's own doing: it goes to the terminal as bytes, and the terminal draws characters.  It gets no
-// links, no clipboard, no title of the page from there.
+// Output is untrusted: it is passed to the terminal as bytes, and the terminal draws characters. It cannot create
+// links, access the clipboard or change the title of the page.
 import {api, button, can, copyText, events, h, icon, problem, replace, socketProtocols, spinner, toast} from "./app.js";
 import {chooseSandbox, sandboxPath, stateBadge, styles} from "./live.js";
 
-export const keep = true; // a terminal that broke says so, and is opened again by hand
+export const keep = true; // an interrupted terminal shows this, and the user opens it again
 
 const WAIT_FOR_RESIZE = 80; // ms
-const BEHIND_MAX = 512 * 1024; // bytes that are not drawn yet
+const BEHIND_MAX = 512 * 1024; // bytes not drawn yet
 
-// xterm.js writes rules into <style> elements, which our policy does not let a page have.  A sheet made by script is fine: so it
-// gets other elements, with such a sheet behind them.
+// xterm.js writes rules into <style> elements, which the page's CSP forbids. Style sheets created by script are
+// allowed: so xterm.js gets other elements that use such a sheet.
 function makeWithSheets(make) {
     const sheets = [], before = Document.prototype.createElement;
     document.createElement = function (name, ...rest) {
@@ -73,10 +73,10 @@ class Session {
         this.screen = h("div", {class: "terminal-screen"});
         replace(hold, this.screen);
         this.terminal = new Terminal({fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"), fontSize: 13.5, lineHeight: 1.2, theme: colours(), cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
-            scrollback: 5000, screenReaderMode: true, convertEol: false, linkHandler: {activate() { /* a link that a sandbox made is text */ }}});
+            scrollback: 5000, screenReaderMode: true, convertEol: false, linkHandler: {activate() { /* links made by a sandbox are only text */ }}});
         this.fit = new FitAddon();
         this.terminal.loadAddon(this.fit);
-        // The title of the page and the clipboard are not the sandbox's.
+        // A sandbox cannot set the title of the page or the clipboard.
         for (const code of [0, 1, 2, 8, 52]) this.terminal.parser.registerOscHandler(code, () => true);
         this.dropSheets = makeWithSheets(() => this.terminal.open(this.screen));
         this.fit.fit();
@@ -130,10 +130,11 @@ class Session {
 
     hear(data) {
         if (typeof data === "string") {
-            try { this.ended = JSON.parse(data); } catch { /* not ours */ }
+            try { this.ended = JSON.parse(data); } catch { /* not from the daemon */ }
             return;
         }
-        // Who prints faster than can be drawn is read more slowly: a browser takes what comes and would keep all of it.
+        // If a program prints faster than the terminal draws, read more slowly: a browser would buffer everything it
+        // receives.
         this.behind += data.byteLength;
         this.terminal.write(new Uint8Array(data), () => {
             this.behind -= data.byteLength;
@@ -160,7 +161,7 @@ class Session {
         if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({resize: [this.terminal.cols, this.terminal.rows]}));
     }
 
-    // Why it ended: the shell did, the sandbox is gone, or nobody is there.
+    // Finds out why the connection ended: the shell has exited, the sandbox is gone, or the daemon is unreachable.
     async lost() {
         if (this.left || this.signal.aborted) return;
         let text, again = true;
@@ -169,12 +170,12 @@ class Session {
             replace(this.state, stateBadge(sandbox.state));
             if (sandbox.state === "paused") text = "The sandbox is paused: it answers when it is resumed.";
             else if (this.ended) text = `The shell has ended with exit code ${Number(this.ended.exit_code)}.`;
-            else text = this.opened ? "The connection broke. What ran in the terminal has ended with it." : "The terminal could not be opened.";
+            else text = this.opened ? "The connection broke. The processes of the terminal have ended." : "The terminal could not be opened.";
         } catch (error) {
             if (this.left || error.kind === "aborted" || error.status === 401) return;
             if (error.status === 404) {
                 replace(this.state, stateBadge("stopped"));
-                text = "The sandbox is gone, and everything in it.";
+                text = "The sandbox and all its files are gone.";
                 again = false;
             } else {
                 text = "The daemon does not answer. When it is back, a new shell can be opened if the sandbox is still there.";
@@ -188,7 +189,8 @@ class Session {
     }
 
     /* ---- the keyboard ---- */
-    // Ctrl+Shift+C and V as in other terminals; and a way out for who has no mouse: Ctrl+Shift+Escape... is the system's, so F6.
+    // Ctrl+Shift+C and V as in other terminals; and F6 leaves the terminal for keyboard users (the system uses
+    // Ctrl+Shift+Escape).
     key(event) {
         if (event.type !== "keydown") return true;
         if (event.key === "F6") {

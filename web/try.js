@@ -1,4 +1,4 @@
-// try.js -- the first page: write code, run it, see what came of it.
+// try.js -- the first page: write code, run it, see the result.
 import {ApiError, api, append, badge, button, bytes, can, count, download, duration, empty, h, icon, notice, problem, replace, segmented,
     spinner, toastError, visibleText} from "./app.js";
 import {appendVisible} from "./widgets.js";
@@ -10,7 +10,7 @@ import {ResultsView} from "./results.js";
 import {Runner} from "./runner.js";
 import {statusWords, violationTitle, violationWords} from "./words.js";
 
-export const keep = true; // what was written and what came of it stays when the daemon was gone
+export const keep = true; // keep code and results while the daemon is unreachable
 
 const DRAFT = "cella.try";
 
@@ -20,10 +20,10 @@ function loadDraft() {
 
 export function mount(root, {query, signal}) {
     const draft = loadDraft();
-    const save = () => { try { sessionStorage.setItem(DRAFT, JSON.stringify(draft)); } catch { /* not kept, then */ } };
+    const save = () => { try { sessionStorage.setItem(DRAFT, JSON.stringify(draft)); } catch { /* then the draft is not kept */ } };
     const language = () => LANGUAGES.find((l) => l.id === draft.language) ?? LANGUAGES[0];
     const runtime = () => draft.runtime?.[language().id] ?? language().runtime ?? "";
-    const place = () => language().runtime ? language().id : runtime(); // whose draft it is
+    const place = () => language().runtime ? language().id : runtime(); // key of the draft
     const code = () => draft.code?.[place()] ?? language().examples[0]?.[1] ?? snippetOf(runtime());
     const keepDraft = (text) => {
         draft.code = {...draft.code, [place()]: text};
@@ -67,7 +67,7 @@ export function mount(root, {query, signal}) {
         if (names.length > 0 && !names.includes(runtime())) draft.runtime = {...draft.runtime, [language().id]: names.includes(language().runtime) ? language().runtime : names[0]};
         replace(runtimes, names.map((name) => h("option", {value: name, selected: name === runtime()}, visibleText(name))));
         runtimes.hidden = names.length < 2 && language().runtime !== null;
-        if (language().runtime === null) bar.append(runtimes); // it is the language, then
+        if (language().runtime === null) bar.append(runtimes); // then the runtime takes the place of the language
         else foot.prepend(runtimes);
         write.language = languageOf(runtime());
         if (write.value !== code()) write.value = code();
@@ -75,7 +75,7 @@ export function mount(root, {query, signal}) {
         examples.hidden = language().examples.length === 0;
     }
 
-    // What there is to choose from, if there is more than one.
+    // Loads the choices of runtimes and images, and shows them if there is more than one.
     async function loadChoices() {
         const [has, made] = await Promise.all(["/v1/runtimes", "/v1/images"].map((path) => api(path, {signal}).catch(() => ({}))));
         const names = (made.images ?? []).map((image) => image.name ?? image.names?.[0]).filter((name) => typeof name === "string" && name !== "host");
@@ -93,7 +93,7 @@ export function mount(root, {query, signal}) {
     async function stop() {
         const {id, abort} = running;
         if (!id) return abort.abort();
-        // Asked to stop, it still tells how it ended.
+        // A stopped execution still reports its result.
         await api(`/v1/executions/${id}`, {method: "DELETE", retries: 0}).catch(() => abort.abort());
     }
 
@@ -131,13 +131,13 @@ export function mount(root, {query, signal}) {
     showRunning();
     append(root,
         h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Try it"),
-            h("p", {}, "Code runs in a sandbox on this machine, made for it and gone afterwards."))),
+            h("p", {}, "Code runs in a new sandbox on this machine, which is deleted afterwards."))),
         h("div", {class: "try"},
             h("section", {class: "card try-code", "aria-label": "Code"},
                 bar, write, foot),
             shown.element));
     append(bar, languages, examples);
-    append(foot, images, can("sandbox.manage") && h("label", {class: "check", for: "keep", title: "The same sandbox again: variables, files and packages stay between runs"},
+    append(foot, images, can("sandbox.manage") && h("label", {class: "check", for: "keep", title: "Use the same sandbox again: variables, files and packages are kept between runs"},
         keepBox, "Keep it between runs"), h("span", {class: "grow"}), runButton);
     chooseLanguage();
     loadChoices();
@@ -153,17 +153,17 @@ export function mount(root, {query, signal}) {
     };
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 class Shown {
     constructor(runner) {
         this.runner = runner;
         this.output = new OutputView({label: "Output of the code", placeholder: empty({icon: "terminal", title: "Nothing has run yet",
-            text: "Press Run. What the code prints, shows and writes appears here as it comes."})});
+            text: "Press Run. Output, results and files of the code appear here."})});
         this.results = new ResultsView();
         this.head = h("div", {class: "row row-wrap"});
         this.facts = h("div", {class: "facts"});
         this.after = h("div", {class: "stack", "aria-live": "polite"});
-        this.element = h("section", {class: "card try-shown", "aria-label": "What came of it"},
+        this.element = h("section", {class: "card try-shown", "aria-label": "Result"},
             h("div", {class: "try-bar"}, h("h2", {}, "Output"), h("span", {class: "grow"}), this.head), this.output.element, this.results.element, this.after, this.facts);
     }
 
@@ -179,7 +179,7 @@ class Shown {
     }
 
     phase(name) {
-        if (name === "gone") append(this.after, notice("info", "The sandbox that was kept is gone. This run has a new one: variables and files of before are not there."));
+        if (name === "gone") append(this.after, notice("info", "The kept sandbox no longer exists. This run used a new one, without the earlier variables and files."));
     }
 
     busy(seconds) {
@@ -233,19 +233,19 @@ class Shown {
             fact("Where", isolation.engine === "host" && h("span", {class: "missing"}, "on the host, by the setting “mode”")));
     }
 
-    // How long until the code could begin, beside what its interpreter takes without any sandbox.
+    // Shows the time until the code started, beside the start time of its interpreter without a sandbox.
     timesView(element, {sandbox, interpreter}, fresh, bare, runtime) {
         const ready = (sandbox ?? 0) + (interpreter ?? 0);
         const most = Math.max(ready, bare ?? 0);
         const bar = (className, ms) => h("span", {class: `bar ${className}`, style: {width: `${Math.max(ms / most * 100, 1.5)}%`}});
-        if (!fresh || !(ready > 0)) return void replace(element, !fresh && h("p", {class: "muted small"}, "The sandbox and its interpreter were there already."));
+        if (!fresh || !(ready > 0)) return void replace(element, !fresh && h("p", {class: "muted small"}, "The sandbox and its interpreter were already running."));
         replace(element,
             h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, interpreter === null ? "Sandbox, ready to run" : `Sandbox and ${runtime}, ready`),
                 h("span", {class: "timing-bars"}, sandbox > 0 && bar("bar-sandbox", sandbox), interpreter > 0 && bar("bar-interpreter", interpreter)),
                 h("span", {class: "timing-value"}, duration(ready))),
             bare !== null && h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, `${runtime}, started anew`),
                 h("span", {class: "timing-bars"}, bar("bar-bare", bare)), h("span", {class: "timing-value"}, duration(bare))),
-            bare !== null && h("p", {class: "muted small"}, "Above: what the daemon took, before your code began. Below: what the same interpreter takes when it is started the ordinary way; done five times in this sandbox after your run, the middle one."));
+            bare !== null && h("p", {class: "muted small"}, "Above: the time that the daemon needed before your code began. Below: the time that the same interpreter needs to start without Cella; the median of five starts in this sandbox after your run."));
     }
 
     violationsView(violations) {
@@ -256,7 +256,7 @@ class Shown {
 
     scanView(scan) {
         if (!scan?.findings?.length) return null;
-        return h("section", {class: "found", "aria-label": "What the scanner noticed"}, h("h3", {}, icon("search", 16), "The scanner noticed"),
+        return h("section", {class: "found", "aria-label": "Findings of the scanner"}, h("h3", {}, icon("search", 16), "The scanner noticed"),
             h("ul", {}, scan.findings.slice(0, 8).map((f) => h("li", {}, badge(f.severity, f.severity === "high" ? "bad" : f.severity === "medium" ? "warn" : ""),
                 appendVisible(h("span", {class: "nowrap"}), `Line ${f.line}: ${String(f.rule).replaceAll("_", " ")}`), f.text && appendVisible(h("code", {class: "truncate"}), f.text)))));
     }
@@ -265,7 +265,7 @@ class Shown {
         if (files === null) {
             if (!told?.length) return null;
             return h("section", {class: "found"}, h("h3", {}, icon("file", 16), "Files it wrote"), h("ul", {}, told.map((f) => h("li", {}, appendVisible(h("span", {class: "mono"}), f.path)))),
-                h("p", {class: "muted small"}, "They are gone with the sandbox. To fetch files, a key needs the capabilities sandbox.manage and files."));
+                h("p", {class: "muted small"}, "They were deleted with the sandbox. To fetch files, a key needs the capabilities sandbox.manage and files."));
         }
         if (files.length === 0) return null;
         return h("section", {class: "found", "aria-label": "Files that changed"}, h("h3", {}, icon("file", 16), "Files that changed"),

@@ -1,7 +1,7 @@
-// widgets.js -- what several pages use: words for numbers, toasts, dialogs, small parts.
+// widgets.js -- shared by several pages: formatted numbers, toasts, dialogs, small elements.
 import {append, h, icon, replace} from "./dom.js";
 
-/* ---- words ---- */
+/* ---- formatting ---- */
 const round = (n, digits) => Number(n.toFixed(digits)).toLocaleString("en");
 
 export function bytes(n) {
@@ -39,15 +39,15 @@ export function ago(when) {
     return new Date(when).toLocaleDateString("en-GB", {day: "numeric", month: "short", year: "numeric"});
 }
 
-// <time> with the exact moment in its title.
+// Returns a <time> with the exact time in its title.
 export function timeOf(when) {
     const date = new Date(when);
     if (isNaN(date)) return "–";
     return h("time", {datetime: date.toISOString(), title: date.toLocaleString("en-GB")}, ago(when));
 }
 
-/* ---- text of strangers ---- */
-// What cannot be seen but changes how text looks or reads: controls, marks of direction, invisible letters.
+/* ---- untrusted text ---- */
+// Invisible characters that change how text looks or reads: controls, direction marks, invisible letters.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0d\ufeff\ufff9-\ufffb]|(?<!\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d|[\u{e0000}-\u{e0fff}]/gu;
 const UNSEEN_RUN = new RegExp(`(?:${UNSEEN.source})+`, "gu");
 const RUN_SHOWN = 16;
@@ -56,13 +56,14 @@ export const hasUnseen = (text) => { UNSEEN.lastIndex = 0; return UNSEEN.test(te
 
 function nameOfUnseen(c) {
     const code = c.codePointAt(0);
-    if (code < 0x20) return String.fromCodePoint(0x2400 + code); // the control pictures: ␀ ␇ ␛
+    if (code < 0x20) return String.fromCodePoint(0x2400 + code); // control pictures: ␀ ␇ ␛
     if (code === 0x7f) return "␡";
     return `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-// Appends text with what cannot be seen as small, marked names of it; newline and tab stay.  Returns how many such marks
-// there are: what stands together is one, so that a megabyte of them is no megabyte of elements.
+// Appends text in which invisible characters are replaced by small, marked names; newline and tab are kept. Returns the
+// number of marks. A run of such characters gets one mark, so that a megabyte of them does not become a million
+// elements.
 export function appendMarked(parent, text) {
     let at = 0, marks = 0;
     for (const match of text.matchAll(UNSEEN_RUN)) {
@@ -81,10 +82,10 @@ export function appendVisible(parent, text) {
     return parent;
 }
 
-// The same as plain text, for titles, attributes, names of files.
+// The same as plain text, for titles, attributes and file names.
 export const visibleText = (text) => String(text).replace(UNSEEN, nameOfUnseen);
 
-/* ---- small parts ---- */
+/* ---- small elements ---- */
 // tone: "ok", "warn", "bad", "info", "" (neutral)
 export const badge = (text, tone = "") => h("span", {class: ["badge", tone && `badge-${tone}`]}, text);
 
@@ -96,7 +97,7 @@ export function button({label, icon: name, kind = "", onclick, title, disabled, 
         "aria-label": label ? null : title, disabled, ...rest}, name && icon(name), label && h("span", {}, label));
 }
 
-// A page with nothing on it yet says what would be there, and what to do.
+// An empty page says what it would show, and what the user can do.
 export function empty({icon: name = "box", title, text, action}) {
     return h("div", {class: "empty"}, h("div", {class: "empty-icon"}, icon(name, 28)), h("h2", {}, title),
         text && h("p", {}, text), action);
@@ -108,7 +109,7 @@ export function card({title, actions, class: classes, id}, ...children) {
         children);
 }
 
-// What went wrong, where it did: an ApiError's message and hint.
+// Shows an error at its place: message and hint of an ApiError.
 export function problem(error, action) {
     return h("div", {class: "notice notice-bad", role: "alert"}, icon("alert"),
         h("div", {class: "notice-text"}, h("strong", {}, appendVisible(h("span"), error.message)),
@@ -120,7 +121,7 @@ export function notice(tone, ...children) {
         h("div", {class: "notice-text"}, children));
 }
 
-/* ---- toasts: said once, gone by themselves; those that report a failure stay until closed ---- */
+/* ---- toasts: shown once and removed after a while; errors stay until closed ---- */
 export function toast(text, {kind = "info", hint, ms = kind === "bad" ? 0 : 5000, action} = {}) {
     const area = document.getElementById("toasts");
     const element = h("div", {class: `toast toast-${kind}`}, icon(kind === "bad" || kind === "warn" ? "alert" : kind === "ok" ? "check" : "info"),
@@ -136,8 +137,8 @@ export const toastError = (error) => error.kind === "aborted" || error.status ==
 
 export const closeToasts = () => document.getElementById("toasts")?.replaceChildren();
 
-/* ---- dialogs: <dialog>, so that focus, Escape and the rest of the page are the browser's business ---- */
-// dialog({title, body: nodes, actions: [{label, kind, value}]}) -> the value of what was pressed; null: left.
+/* ---- dialogs: <dialog>, so that the browser handles focus, Escape and the rest of the page ---- */
+// dialog({title, body: nodes, actions: [{label, kind, value}]}) -> the value of the pressed button; null: cancelled.
 export function dialog({title, body, actions = [{label: "Close", value: null}], class: classes}) {
     return new Promise((resolve) => {
         let answer = null;
@@ -151,7 +152,7 @@ export function dialog({title, body, actions = [{label: "Close", value: null}], 
     });
 }
 
-// As if each had been left.
+// Cancels all dialogs.
 export function closeDialogs() {
     for (const element of document.querySelectorAll("dialog[open]")) element.close();
 }
@@ -161,8 +162,8 @@ export async function confirm({title, text, action = "Go on", kind = "danger"}) 
 }
 
 /* ---- files ---- */
-// A blob: URL belongs to the page's origin, also when it is opened in a tab of its own.  A type that can hold a script (SVG, HTML,
-// XML, PDF) would run it there with the rights of the page.  So these types are the only ones that a blob: URL gets.
+// A blob: URL belongs to the page's origin, even when it is opened in its own tab. A type that can contain a script
+// (SVG, HTML, XML, PDF) would run it there with the rights of the page. So only these types get a blob: URL.
 const PASSIVE = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"]);
 
 export function blobURL(blob, type) {
@@ -187,7 +188,7 @@ export async function copyText(text) {
     }
 }
 
-// One of a few: segmented({label, options: [{value, label, title}], value, onchange(value)}).  Has .value.
+// A choice of a few: segmented({label, options: [{value, label, title}], value, onchange(value)}). Has .value.
 export function segmented({label, options, value, onchange, class: classes}) {
     const name = `seg-${Math.random().toString(36).slice(2)}`;
     const group = h("div", {class: ["segmented", classes], role: "radiogroup", "aria-label": label},

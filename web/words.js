@@ -1,26 +1,26 @@
-// words.js -- what happened, in plain words: statuses of executions, violations, findings.
+// words.js -- describes statuses of executions, violations and findings in plain words.
 
 const STATUS = {
     running: ["Running", "info", "It is still running."],
-    exited: ["Finished", "ok", "The code came to its end."],
-    signaled: ["Crashed", "bad", "A signal ended it."],
-    timeout: ["Out of time", "warn", "It took longer than its timeout, and all of it was stopped."],
-    memory_limit: ["Out of memory", "warn", "It wanted more memory than its limit, and the kernel stopped it."],
+    exited: ["Finished", "ok", "The code has finished."],
+    signaled: ["Crashed", "bad", "It was ended by a signal."],
+    timeout: ["Out of time", "warn", "It exceeded its timeout and was stopped."],
+    memory_limit: ["Out of memory", "warn", "It needed more memory than its limit, and the kernel killed it."],
     disk_limit: ["Out of disk", "warn", "It wrote more than its disk limit allows."],
-    process_limit: ["Too many processes", "warn", "It wanted more processes than its limit allows."],
+    process_limit: ["Too many processes", "warn", "It needed more processes than its limit allows."],
     cpu_limit: ["Out of CPU time", "warn", "It used up its CPU time."],
-    output_limit: ["Too much output", "warn", "It printed more than it may, and was asked to be stopped then."],
-    cancelled: ["Stopped", "warn", "It was stopped from outside."],
+    output_limit: ["Too much output", "warn", "It exceeded its output limit and was stopped, as requested."],
+    cancelled: ["Stopped", "warn", "It was stopped by a request."],
     interrupted: ["Interrupted", "warn", "The daemon ended while it was running."],
     refused: ["Refused", "bad", "The request was refused, and nothing was run."],
-    lost: ["Lost", "bad", "Its end is not known."],
+    lost: ["Lost", "bad", "Its result is not known."],
 };
 
-// {label, tone, text} of a result or a row of the log.
+// Returns {label, tone, text} of a result or of a row of the log.
 export function statusWords(result) {
     const [label, tone, text] = STATUS[result.status] ?? [result.status, "", ""];
     if (result.status === "exited" && result.exit_code !== 0)
-        return {label: `Exit code ${result.exit_code}`, tone: "warn", text: "The code ended by itself, and said with its exit code that something failed."};
+        return {label: `Exit code ${result.exit_code}`, tone: "warn", text: "The code ended with an exit code that reports a failure."};
     if (result.status === "signaled" && result.signal) return {label: `Killed by signal ${result.signal}`, tone: "bad", text};
     return {label, tone, text};
 }
@@ -33,10 +33,11 @@ const CALLS = {
     pivot_root: "change its root directory", settimeofday: "set the clock", clock_settime: "set the clock", sethostname: "change the host's name",
     open_by_handle_at: "open files by number", process_vm_readv: "read another process's memory", process_vm_writev: "write another process's memory",
 };
-const LIMITS = {processes: "It could not start another process: its limit was reached.", memory: "A process of it was stopped for taking too much memory.",
+const LIMITS = {processes: "It could not start another process: its limit was reached.", memory: "One of its processes was killed because it used too much memory.",
     disk: "A write failed: its disk was full."};
 
-// One sentence for {kind, target, detail}; target and detail are the code's doing: show the sentence with appendVisible().
+// Returns one sentence for {kind, target, detail}; target and detail are untrusted: show the sentence with
+// appendVisible().
 export function violationWords({kind, target, detail}) {
     if (kind === "network") return `It tried to reach ${target}. Refused: ${detail || "it has no network"}.`;
     if (kind === "limit") return LIMITS[target] ?? `It hit a limit at ${target}${detail ? `: ${detail}` : ""}.`;

@@ -66,7 +66,7 @@ test("the log is searched by text, status, agent and session, and the filter is 
     await page.fill(".filter-text", "NEEDLE");
     await found(1, "text in output");
     await page.fill(".filter-text", "nowhere to be found");
-    await page.getByText("Nothing like that in the log").waitFor();
+    await page.getByText("No matching executions").waitFor();
     await page.getByRole("button", {name: "Show all"}).click();
     await until(async () => await rows(page).count() > 10, "all again");
     await page.getByRole("radio", {name: "Problems"}).click();

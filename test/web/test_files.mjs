@@ -33,7 +33,7 @@ test("folders are gone through, text and pictures are shown, hostile names are t
     for (const shown of ["<img src=x onerror=alert(1)>.txt", "exeU+202Egnp.txt", "new\\nline.txt", "-rf", "U+200B"]) ensure(names.includes(shown), `${JSON.stringify(shown)} among ${JSON.stringify(names)}`);
     same(await page.locator(".files-table img").count(), 0, "elements made from names");
     await file(page, "bytes.bin").click();
-    await page.getByText("Not text: 4 bytes").waitFor();
+    await page.getByText("The file is not text (4 bytes)").waitFor();
     await close(page);
     await file(page, "pic.png").click();
     await until(() => page.locator(".file-picture").evaluate((image) => image.naturalWidth === 10), "the picture");
@@ -69,7 +69,7 @@ test("a file is changed and saved whole, and one that changed meanwhile is not o
     await box.put("/workspace/a.txt", "theirs\n");
     await page.fill(".editor-input", "mine\n");
     await page.getByRole("button", {name: "Save"}).click();
-    await page.getByRole("heading", {name: "It was changed meanwhile"}).waitFor();
+    await page.getByRole("heading", {name: "The file was changed meanwhile"}).waitFor();
     await page.getByRole("button", {name: "Cancel"}).click();
     same(await box.get("/workspace/a.txt"), "theirs\n", "theirs is still there");
     same(await page.inputValue(".editor-input"), "mine\n", "and mine");
@@ -122,7 +122,7 @@ test("files come in and go out, are renamed and deleted, and what happens inside
     const [tar] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "Download this folder"}).click()]);
     ensure(readFileSync(await tar.path()).includes("made-inside.txt"), "the archive");
     await box.end();
-    await page.getByText("The sandbox is gone, and everything in it.").waitFor();
+    await page.getByText("The sandbox and all its files are gone.").waitFor();
 });
 
 test("a click on a file counts when code inside writes another one in the middle of it", async (t) => {

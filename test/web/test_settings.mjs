@@ -109,7 +109,7 @@ test("a change made elsewhere meanwhile is shown, not overwritten", async (t) =>
     const told = await page.locator("dialog").innerText();
     ensure(told.includes("CPU cores") && told.includes("you changed it, too"), told);
     same((await settings()).limits.processes, 11, "not overwritten");
-    await page.click("dialog button:has-text('Put my changes on top')");
+    await page.click("dialog button:has-text('Apply my changes to them')");
     await until(async () => await page.inputValue("#f-limits-cpus") === "2", "theirs are shown");
     same(await page.inputValue("#f-limits-processes"), "99", "mine are on top");
     await save(page);
@@ -156,7 +156,7 @@ test("undoing puts back what one changed oneself, and nothing that somebody else
     await page.locator("button:has-text('Undo last save')").waitFor();
     await elsewhere({processes: 90}, ["#f-limits-processes", "90"]);
     await undo(page);
-    await page.waitForSelector(".toast:has-text('Changed again since, and left as it is: Processes.')");
+    await page.waitForSelector(".toast:has-text('Changed again since, and not undone: Processes.')");
     await until(async () => (await settings()).limits.open_files === before.open_files, "mine is as before");
     same((await settings()).limits.processes, 90, "what they have made of mine");
 });

@@ -59,7 +59,7 @@ test("a terminal says why it ended, and is opened again if that can be", async (
     await page.keyboard.type("echo again-$((2+3))\n");
     await says(page, "again-5");
     await t.daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
-    await page.getByText("The sandbox is gone, and everything in it.").waitFor();
+    await page.getByText("The sandbox and all its files are gone.").waitFor();
     same(await page.getByRole("button", {name: "Open a new shell"}).count(), 0, "a way to open it again");
     const other = await t.page("/#/terminal/sbx_aaaaaaaaaaaaaaaaaaaa", {expects: ["404"]});
     await other.getByText("Choose another").waitFor();

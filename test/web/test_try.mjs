@@ -124,7 +124,7 @@ test("a sandbox that is kept has its variables and files in the next run; a fres
     for (const {id} of sandboxes) await daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
     await run(page, "print('again')");
     same(await output(page), "again", "in a new one");
-    ensure((await page.locator(".notice").innerText()).includes("is gone"), "nobody is told that it was a new one");
+    ensure((await page.locator(".notice").innerText()).includes("no longer exists"), "no notice about the new sandbox");
 });
 
 test("what was refused is told in plain words", async (t) => {
