@@ -1,4 +1,4 @@
-/* cli/cli.h -- what the commands share. */
+/* cli/cli.h -- shared by all commands. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,14 +12,14 @@ enum {
         EXIT_MEMORY = 137,
 };
 
-/* Where an option without a function of its own goes: a field of the command's struct. */
+/* Type of the field in the command's struct that an option without its own function sets. */
 enum cli_field {
         CLI_FLAG,  /* bool */
         CLI_TEXT,  /* const char * */
         CLI_TIME,  /* uint64_t, milliseconds, more than 0 */
         CLI_COUNT, /* uint64_t, more than 0 */
         CLI_SIZE,  /* uint64_t, bytes, more than 0 */
-        CLI_LIST,  /* struct cli_list: may be given again */
+        CLI_LIST,  /* struct cli_list: may be repeated */
 };
 
 #define CLI_LIST_MAX 256
@@ -30,9 +30,9 @@ struct cli_list {
 
 struct cli_option {
         const char *name;     /* without the dashes */
-        const char *argument; /* what it takes, for the help; NULL: nothing */
+        const char *argument; /* name of its argument for the help; NULL: none */
         const char *help;
-        /* Puts value (NULL without an argument) into the command's own struct; or NULL: */
+        /* Stores value (NULL without an argument) in the command's own struct; or NULL: */
         int (*set)(void *target, const char *value, struct cella_err *err);
         enum cli_field field;
         size_t offset;
@@ -44,10 +44,10 @@ struct cli_command {
         const char *name;
         const char *usage;   /* after "cella NAME " */
         const char *summary; /* one line; NULL: that of cli_names */
-        const char *text;    /* more; may be NULL */
+        const char *text;    /* further text; may be NULL */
         const struct cli_option *options;
         size_t n_options;
-        bool takes_limits; /* the options of base/limits.c, into a struct cella_options */
+        bool takes_limits; /* accepts the options of base/limits.c, in a struct cella_options */
         int (*main)(const struct cli_command *self, int argc, char **argv);
 };
 
@@ -71,32 +71,34 @@ extern const struct cli_command cli_create, cli_exec, cli_ls, cli_ps, cli_kill, 
  * exit status.  `cella` executes cella-client for a command that is there. */
 int cli_main(const struct cli_command *const *commands, size_t n_commands, int argc, char **argv);
 
-/* Reads options up to the first other word and returns its index; argv[0] is the
- * command's name.  -errno with *err set, or CLI_HELP when --help was given and printed. */
+/* Parses options up to the first other word and returns its index; argv[0] is the command's name.  Returns
+ * -errno with *err set, or CLI_HELP if --help was given and printed. */
 #define CLI_HELP (-1000)
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *target,
               struct cella_options *options, struct cella_err *err);
 
-/* The same for a command whose options may stand anywhere among its words, which are put at
- * the front of argv[1...]; how many there are is returned.  After "--" nothing is an option. */
+/* The same for a command that accepts options between its words. The words are moved to the front of
+ * argv[1...]; returns their number.  After "--" nothing is an option. */
 int cli_parse_all(const struct cli_command *command, int argc, char **argv, void *target,
                   struct cella_options *options, struct cella_err *err);
 
 void cli_print_help(const struct cli_command *command);
 
-/* Whether stderr takes a line now: a reader that went to sleep must not hold us with it. */
+/* Returns whether a line can be written to stderr without blocking: a stopped reader must not block this
+ * process. */
 bool cli_stderr_ready(void);
 
-/* "cella: message" and the hint, on stderr, with colour on a terminal.  Returns status. */
+/* Prints "cella: message" and the hint to stderr, with colour on a terminal.  Returns status. */
 int cli_fail(const struct cella_err *err, int status);
 
 /* Prints an error as JSON on stdout, in the form of the HTTP API. */
 void cli_print_error(const struct cella_err *err);
 
-/* The end of a command: r is its exit status, CLI_HELP, or -errno with *err set, which is told (as
- * JSON on stdout too, if asked for).  A request that was wrong is EXIT_USAGE, all else EXIT_CELLA. */
+/* Returns the exit status of a command: r is its exit status, CLI_HELP, or -errno with *err set, which is
+ * printed (also as JSON on stdout, if requested).  An invalid request is EXIT_USAGE, any other error
+ * EXIT_CELLA. */
 int cli_finish(int r, const struct cella_err *err, bool json);
 
-/* On a signal that ends the program: cleanup (which may do only what a handler may), then exit
- * with 128+N.  One that is ignored stays so.  NULL: none. */
+/* Sets a function that a signal that ends the program calls before the exit with 128+N; it must be safe in a
+ * signal handler.  Ignored signals stay ignored.  NULL: none. */
 void cli_on_signal(void (*cleanup)(void));

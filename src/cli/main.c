@@ -1,5 +1,5 @@
-/* cli/main.c -- the program `cella`: what needs no daemon, and the daemon's privileged process.
- * It contains no HTTP client and reads no archive; the commands that do are in cella-client. */
+/* cli/main.c -- the program `cella`: the commands that need no daemon, and the privileged process of the
+ * daemon. It contains no HTTP client and reads no archive; the commands that do are in cella-client. */
 #include "base/auto.h"
 #include "cli/cli.h"
 

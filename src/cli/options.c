@@ -68,7 +68,7 @@ static int set_limit(const struct limit *limit, struct cella_options *options, c
         if (r == -EINVAL)
                 return err_say(err, CELLA_INVALID_REQUEST, r, "--%s takes %s, not '%.40s'", limit->option,
                                examples[limit->unit], text);
-        /* 0 must not come to mean "not set", nor a large number a small one. */
+        /* 0 would mean "not set", and a large number could overflow to a small one. */
         if (r < 0 || value < limit->min || value > limit->max)
                 return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
                                "--%s %.40s is out of range (%s: %llu to %llu)", limit->option, text,
@@ -153,7 +153,7 @@ static int set_option(const struct cli_option *o, void *target, const char *valu
         return o->set ? o->set(target, value, err) : set_field(o, target, value, err);
 }
 
-/* Sets *used to how many words the option took. */
+/* Sets *used to the number of words that the option consumed. */
 static int take_option(const struct cli_command *c, char **words, int n, void *target,
                        struct cella_options *options, int *used, struct cella_err *err)
 {
@@ -203,7 +203,7 @@ int cli_parse_all(const struct cli_command *c, int argc, char **argv, void *targ
 {
         int words = 0, at = 0;
         while (at < argc - 1) {
-                /* To cli_parse() the word before is a command's name. */
+                /* cli_parse() skips the first word as the command's name. */
                 int next = cli_parse(c, argc - at, argv + at, target, options, err);
                 if (next < 0)
                         return next;
@@ -270,7 +270,7 @@ int cli_fail(const struct cella_err *err, int status)
         char msg[sizeof err->msg], hint[sizeof err->hint];
         if (!cli_stderr_ready())
                 return status;
-        text_safe(msg, sizeof msg, err->msg); /* it may quote a name or text of a sandbox */
+        text_safe(msg, sizeof msg, err->msg); /* it may quote names or text from a sandbox */
         text_safe(hint, sizeof hint, err->hint);
         fprintf(stderr, "%scella:%s %s%s%s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", msg,
                 hint[0] ? "; " : "", hint);

@@ -1,4 +1,4 @@
-/* cli/start.c -- what the main functions of cella and cella-client have in common. */
+/* cli/start.c -- shared by the main functions of cella and cella-client. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static int become_client(char **argv)
         return cli_fail(&err, EXIT_CELLA);
 }
 
-/* NULL with *ret_status set: the command is not in this program, and could not be started. */
+/* Returns NULL with *ret_status set if the command is not in this program and could not be started. */
 static const struct cli_command *find_command(const struct program *p, const char *name, int *ret_status)
 {
         for (size_t i = 0; i < p->n_commands; i++)
@@ -124,7 +124,7 @@ int cli_main(const struct cli_command *const *commands, size_t n_commands, int a
         const struct program program = {commands, n_commands, argv};
         fill_standard();
         signal(SIGCHLD, SIG_DFL); /* the caller may have set it to be ignored */
-        signal(SIGPIPE, SIG_IGN); /* a reader that leaves must not leave a sandbox behind */
+        signal(SIGPIPE, SIG_IGN); /* if a reader closes our output, the sandbox must still be deleted */
         int status = start(&program, argc);
         /* A failed flush is an error. */
         if (fflush(stdout) != 0 || ferror(stdout)) {

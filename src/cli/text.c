@@ -7,8 +7,8 @@
 
 #define CELL_MAX 1024
 
-/* Controls (C1 too: some terminals obey them), what turns the direction of writing around, what
- * breaks lines, and what cannot be seen. */
+/* Control characters (also C1: some terminals interpret them), direction marks, line separators, and
+ * invisible characters. */
 static bool harmful(uint32_t c)
 {
         return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c ||
@@ -16,8 +16,8 @@ static bool harmful(uint32_t c)
                c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
-/* The next character of text: its bytes if they are harmless, else "?"; *used is how many were
- * taken from text, the return value how many were written. */
+/* Copies the next character of text if it is harmless, otherwise "?"; *used: bytes read from text; returns
+ * the bytes written. */
 static size_t next(const char *text, size_t len, bool lines, char out[4], size_t *used)
 {
         size_t n = utf8_len(text, len);
@@ -66,7 +66,7 @@ static size_t width_of(const char *text)
         return n;
 }
 
-/* Ends the text after so many characters, with dots for what is missing. */
+/* Cuts the text to this number of characters, with dots for the rest. */
 static void cut(char *text, size_t width)
 {
         size_t n = 0;

@@ -1,14 +1,14 @@
-/* cli/text.h -- text of others on our terminal: nothing in it may steer the terminal, hide, or
- * turn the line around. */
+/* cli/text.h -- prints untrusted text on a terminal: it must not control the terminal, hide text or reverse
+ * its direction. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-/* A copy that is one harmless line, cut where it does not fit.  text NULL: "". */
+/* Copies text as one harmless line, cut if it does not fit.  text NULL: "". */
 void text_safe(char *out, size_t size, const char *text);
 
-/* Writes len bytes; newlines and tabs stay. */
+/* Writes len bytes; newlines and tabs are kept. */
 void text_print(FILE *out, const char *text, size_t len);
 
 /* A table: headings, then cells row by row, each made safe; printed with aligned columns. */
@@ -17,6 +17,6 @@ struct table {
         char **cells; /* owned */
 };
 void table_init(struct table *t, const char *const *headings, size_t columns);
-/* Cells beyond a row's last begin the next row.  Cut at width characters (0: not). */
+/* Adds a cell; after the last cell of a row the next row begins.  Cut to width characters (0: not cut). */
 void table_add(struct table *t, const char *text, size_t width);
-void table_print(struct table *t); /* and frees it */
+void table_print(struct table *t); /* prints and frees it */

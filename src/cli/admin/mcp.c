@@ -1,16 +1,15 @@
-/* cli/admin/mcp.c -- `cella mcp`: an MCP server on standard input and output, with an engine of its own.
+/* cli/admin/mcp.c -- `cella mcp`: an MCP server on standard input and output, with its own engine.
  *
  *   client <--stdin, stdout--> this process <--socket--> server
  *                                   | fork                 | child
  *                                   +------> keeper -------+
  *
- * The engine is a daemon as `cella serve` runs it, with a state directory of its own that goes with it, and
- * no address: the only way to it is the socket.  This process moves bytes; standard streams may be
- * anything (a file, a terminal that others use), and the server only takes what never makes it wait.
+ * The engine is a daemon like that of `cella serve`, with its own state directory, which is removed at the
+ * end, and without an address: only the socket leads to it.  This process copies bytes.  Its standard streams
+ * may be of any kind (a file, a shared terminal), but the server only accepts descriptors that never block.
  *
- * What must stay true: when the client closes our input, everything it asked for is answered, and then
- * nothing of us is left; when this process is killed, the keeper ends everything and removes the directory.
- */
+ * Invariants: when the client closes our input, all its requests are answered, and then every process ends;
+ * when this process is killed, the keeper ends all processes and removes the directory. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,9 +37,9 @@
 #include "sys/file.h"
 
 #define PREFIX "cella-mcp-"
-#define STALE_S 60    /* a directory without a lock may be one that is being made */
-#define STOP_MS 40000 /* the keeper's own patience is shorter */
-#define PIECE 4096    /* what a pipe that has room takes without waiting */
+#define STALE_S 60    /* a directory without a lock may be under construction */
+#define STOP_MS 40000 /* longer than the keeper's own timeout */
+#define PIECE 4096    /* bytes that a pipe with free space accepts without blocking */
 
 struct mcp_options {
         const char *state, *settings;
@@ -59,19 +58,19 @@ static const struct cli_option options[] = {
 struct way {
         char data[65536];
         size_t start, end;
-        bool ended; /* nothing more comes in */
+        bool ended; /* end of input */
 };
 
 struct mcp {
         struct mcp_options options;
-        char directory[512], state[600]; /* directory "": none of our own */
-        char images[1024];               /* the state directory whose images are used; "": that one */
+        char directory[512], state[600]; /* directory "": the user's own state directory is used */
+        char images[1024];               /* the state directory with the images to use; "": the same */
         int socket, signals;
-        sigset_t mask; /* as it was */
-        pid_t engine;  /* 0: it has ended, with: */
+        sigset_t mask; /* the previous signal mask */
+        pid_t engine;  /* 0: it has ended, with this status: */
         int status;
         struct way in, out;
-        bool told_end; /* that our input has ended */
+        bool told_end; /* the engine was informed of the end of our input */
 };
 
 /* ---- directories ---- */
@@ -95,7 +94,7 @@ static const char *base(void)
         return directory && directory[0] == '/' && strlen(directory) < 400 ? directory : "/tmp";
 }
 
-/* Left by one that was killed together with its keeper. */
+/* Whether the directory belongs to a `cella mcp` that was killed together with its keeper. */
 static bool is_stale(int at, const char *name)
 {
         struct stat st;
@@ -123,7 +122,7 @@ static void sweep(void)
                 closedir(all);
 }
 
-/* They outlive us. */
+/* Finds the user's images, which are kept when this process ends. */
 static void find_images(struct mcp *m)
 {
         char *slash;
@@ -146,14 +145,15 @@ static int make_directory(struct mcp *m, struct cella_err *err)
                 m->directory[0] = '\0';
                 return err_set(err, CELLA_INTERNAL, -errno, "cannot make a directory in %.100s", base());
         }
-        chmod(m->directory, 0711); /* the server is another user, if we are root */
+        chmod(m->directory, 0711); /* the server runs as another user if we are root */
         snprintf(m->state, sizeof m->state, "%s/state", m->directory);
         return 0;
 }
 
 /* ---- the engine ---- */
 
-/* In a group of its own: a key that interrupts us is for us, and we tell it. */
+/* Runs the engine in its own process group: a key that interrupts is meant for this process, which stops the
+ * engine. */
 static void become_engine(struct mcp *m, int socket, pid_t parent)
 {
         struct cella_err err = {0};
@@ -225,7 +225,7 @@ static void stop_engine(struct mcp *m)
              !engine_is_gone(m) && clock_us() < until;) {
                 poll(&signalled, 1, 1000);
                 if (read(m->signals, &info, sizeof info) == (ssize_t)sizeof info && info.ssi_signo != SIGCHLD)
-                        break; /* told twice */
+                        break; /* second signal */
         }
         if (m->engine <= 0)
                 return;
@@ -237,7 +237,7 @@ static void stop_engine(struct mcp *m)
 
 /* ---- moving bytes ---- */
 
-/* Whether the other end is still there. */
+/* Returns whether the other end is still open. */
 static bool fill(struct way *way, int fd)
 {
         if (way->start == way->end)
@@ -276,7 +276,7 @@ static short wants(bool in, bool out)
 
 enum { IN, OUT, SOCKET, SIGNALS, FDS };
 
-/* False: that was the end of it. */
+/* Copies available bytes in both directions. Returns false at the end of the connection. */
 static bool move(struct mcp *m, const struct pollfd *fds)
 {
         if (fds[IN].revents)
@@ -287,7 +287,7 @@ static bool move(struct mcp *m, const struct pollfd *fds)
             !empty(&m->in, m->socket, sizeof m->in.data))
                 return false;
         if (fds[OUT].revents & (POLLERR | POLLNVAL))
-                return false; /* nobody reads */
+                return false; /* the reader is gone */
         if (!is_empty(&m->out) && (fds[OUT].revents & POLLOUT) && !empty(&m->out, STDOUT_FILENO, PIECE))
                 return false;
         if (m->in.ended && is_empty(&m->in) && !m->told_end) {
@@ -297,7 +297,7 @@ static bool move(struct mcp *m, const struct pollfd *fds)
         return !(m->out.ended && is_empty(&m->out));
 }
 
-/* Until the client or the engine has had enough. */
+/* Copies until the client or the engine ends the connection. */
 static int serve_client(struct mcp *m, struct cella_err *err)
 {
         struct signalfd_siginfo info;
@@ -319,7 +319,8 @@ static int serve_client(struct mcp *m, struct cella_err *err)
         return 0;
 }
 
-/* It ends when it is told to, and well; else it has said why, or could not. */
+/* Returns the exit status. The engine exits with 0 when it is stopped, and with EXIT_CELLA after it has
+ * reported an error. */
 static int judge(const struct mcp *m, struct cella_err *err)
 {
         if (WIFEXITED(m->status) && (WEXITSTATUS(m->status) == 0 || WEXITSTATUS(m->status) == EXIT_CELLA))

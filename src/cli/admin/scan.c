@@ -1,6 +1,6 @@
-/* cli/admin/scan.c -- `cella scan FILE`: what a program's text would do.
+/* cli/admin/scan.c -- `cella scan FILE`: reports what the program in a file would do.
  *
- * Parsers are in cella-server: this opens the file as its standard input and becomes it. */
+ * The parsers are in cella-server: this opens the file as standard input and executes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* cli/admin/serve.c -- `cella serve`: the daemon.
  *
- * This process becomes the keeper (keeper/process/process.c).  Before, it takes what has to be taken with
- * its own rights: the state directory, the listening sockets; and starts the server, which gets
- * them and has no other. */
+ * This process becomes the keeper (keeper/process/process.c).  Before that, it opens everything that needs
+ * its own rights (the state directory, the listening sockets) and starts the server, which inherits these
+ * descriptors and no others. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,13 +37,13 @@ struct serve {
         char socket_path[PATH_SIZE], state[PATH_SIZE], program[PROGRAM_SIZE];
         const char *listen, *socket; /* NULL: none */
         char *settings, *pin;
-        struct server_user user; /* the server's */
+        struct server_user user; /* of the server */
         char imager[PROGRAM_SIZE], images_state[PATH_SIZE], store[PATH_SIZE + 16];
         struct state_dir dir;
         int listeners[SERVER_LISTENERS_MAX];
         size_t n_listeners;
-        int credential;     /* the key for the secrets, if whoever started us has one; -1: none */
-        bool listens_there; /* at the socket, which is ours to remove */
+        int credential;     /* the key for the secrets, if systemd passed one; -1: none */
+        bool listens_there; /* the socket was created here and is removed at the end */
 };
 
 #define INTO(member) CLI_INTO(CLI_TEXT, struct serve_options, member)
@@ -97,7 +97,7 @@ static int fill_paths(struct serve *s, struct cella_err *err)
         return 0;
 }
 
-/* Paths as they are for the server too, which is elsewhere. */
+/* Returns the absolute path, which is also valid for the server: it has another working directory. */
 static int real(const char *option, const char *path, char **ret, struct cella_err *err)
 {
         if (!path)
@@ -125,7 +125,7 @@ static int open_listeners(struct serve *s, struct cella_err *err)
         return 0;
 }
 
-/* systemd gives it to root only; the server has its variables from nobody. */
+/* Opens the credential here: systemd gives it to root only, and the server inherits no variables. */
 static int open_credential(struct serve *s, struct cella_err *err)
 {
         const char *directory = variable("CREDENTIALS_DIRECTORY");
@@ -134,7 +134,7 @@ static int open_credential(struct serve *s, struct cella_err *err)
                 return 0;
         snprintf(path, sizeof path, "%s/%s", directory, SECRET_KEY_CREDENTIAL);
         int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
-        if (fd < 0 && fd != -ENOENT) /* another key in its place would be worse than none */
+        if (fd < 0 && fd != -ENOENT) /* using another key instead would be worse than failing */
                 return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot read the credential %.150s", path);
         s->credential = fd < 0 ? -1 : fd;
         return 0;
@@ -177,7 +177,7 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
         return server_start(&setup, ret_pidfd, err);
 }
 
-/* Signals wait until the keeper's loop takes them. */
+/* Blocks signals until the keeper's loop reads them. */
 static void prepare_process(void)
 {
         struct rlimit files;
@@ -195,8 +195,9 @@ static void prepare_process(void)
         cgroup_make_room();
 }
 
-/* The keeper's life. */
-/* Where persistent workspaces have a limit on disk.  Without, that is told where it matters. */
+/* ---- the life of the keeper ---- */
+/* Opens the directory for workspaces with a disk limit.  Without it, requests that need the limit
+ * get an error. */
 static int open_volumes(const struct serve *s)
 {
         struct cella_err err = {0};
@@ -209,7 +210,8 @@ static int open_volumes(const struct serve *s)
         return volumes < 0 ? -1 : volumes;
 }
 
-/* Its own images, or those of another state directory.  Nothing is made before one is brought. */
+/* Finds the images of this or of another state directory.  Nothing is created before the first image is
+ * added. */
 static int find_images(struct serve *s, struct cella_err *err)
 {
         if (s->options.images_state)
@@ -217,7 +219,7 @@ static int find_images(struct serve *s, struct cella_err *err)
         else
                 snprintf(s->images_state, sizeof s->images_state, "%s", s->dir.path);
         if (program_find("cella-image", s->imager, NULL) < 0)
-                s->imager[0] = '\0'; /* who asks for one is told */
+                s->imager[0] = '\0'; /* requests for an image fail with a message */
         return image_store_path(s->images_state, s->store, sizeof s->store, err);
 }
 
@@ -232,7 +234,7 @@ static int keep(struct serve *s, struct cella_err *err)
         if (s->credential >= 0)
                 sys_close(TAKE_FD(s->credential));
         for (size_t i = 0; i < s->n_listeners; i++)
-                sys_close(TAKE_FD(s->listeners[i])); /* the server's alone: when it is gone, so are they */
+                sys_close(TAKE_FD(s->listeners[i])); /* only the server keeps them: they close when it ends */
         if (server < 0) {
                 sys_close(pair[0]);
                 return server;

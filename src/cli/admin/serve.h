@@ -1,13 +1,13 @@
-/* cli/admin/serve.h -- a daemon as its own process runs it: for `cella serve`, and for `cella mcp`. */
+/* cli/admin/serve.h -- runs a daemon in this process: for `cella serve` and `cella mcp`. */
 #pragma once
 #include "cella.h"
 
 struct serve_options {
         const char *listen, *socket, *settings, *state, *user, *workspace_root;
-        const char *images_state; /* the state directory whose images it uses; NULL: its own */
-        bool stdio;               /* no address at all, but one client, who speaks MCP here: */
-        int stdio_fd;             /* taken over */
+        const char *images_state; /* the state directory with the images to use; NULL: its own */
+        bool stdio;               /* no address, but one MCP client, on this socket: */
+        int stdio_fd;             /* ownership is taken */
 };
 
-/* Becomes the keeper, and returns its exit status when all has ended; or -errno. */
+/* Becomes the keeper. Returns its exit status after everything has ended; or -errno. */
 int serve_run(const struct serve_options *options, struct cella_err *err);

@@ -1,7 +1,8 @@
-/* cli/bench/bench.c -- `cella bench`: what a sandbox costs here, beside no sandbox, in one run.
+/* cli/bench/bench.c -- `cella bench`: measures the cost of a sandbox on this machine, compared with no
+ * sandbox.
  *
- * Nothing of it stays, however it ends: a signal is only noted, and whatever goes on stops at the next
- * step, so that there is one way out. */
+ * It always cleans up: a signal only sets a flag, and everything in progress stops at its next step, so that
+ * there is one way out. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static void on_signal(int number)
         bench_interrupted = number;
 }
 
-/* Without SA_RESTART: what waits is to notice. */
+/* Without SA_RESTART, so that blocking calls return. */
 static void catch_signals(void)
 {
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -91,7 +92,7 @@ static int bench(const struct options *o, struct cella_err *err)
                 b.daemons[i] = (struct bench_daemon)BENCH_DAEMON_NONE;
         b.series = calloc(bench_cases_len, sizeof *b.series);
         catch_signals();
-        int r = chdir("/") < 0 ? -errno : 0; /* no interpreter is to find anything beside it */
+        int r = chdir("/") < 0 ? -errno : 0; /* interpreters must not find modules in the current directory */
         if (!b.series || r < 0)
                 r = err_set(err, CELLA_INTERNAL, r < 0 ? r : -ENOMEM, "bench");
         if (r == 0)

@@ -1,7 +1,9 @@
-/* cli/bench/bench_cases.c -- what is measured for its latency, and what has to be there for it.
+/* cli/bench/bench_cases.c -- the cases of the latency measurement, and the programs and daemons that they
+ * need.
  *
- * Several daemons, because a request is served from the first pool that fits: one with a template but nothing
- * made ahead, one with spare sandboxes too, one with pools, one whose only pool has pandas imported. */
+ * There are several daemons, because a request is served from the first pool that fits: one with a template
+ * but no ready sandboxes, one with spare sandboxes, one with pools, one with a single pool that has pandas
+ * imported. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 #define PRELOAD "\"preload\": " PRELOAD_STANDARD
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-/* The least with which it runs an interpreter; bench/compare has one with a view like ours. */
+/* The smallest view that runs an interpreter; bench/compare has a case with a view like that of Cella. */
 #define BWRAP                                                                                                \
         "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin",  \
                 "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc",        \
@@ -60,7 +62,8 @@ const struct bench_case bench_cases[] = {
          .why_not = "python3 does not run"},
         {PYTHON, .way = "bwrap", .title = "bwrap, least view",
          .argv = WORDS(BWRAP, "python3", "-c", PYTHON_CODE), .why_not = "bwrap does not run here"},
-        /* A variable that belongs to the interpreter's start keeps it from being started before. */
+        /* An environment variable that affects the start of the interpreter prevents the use of a started
+         * one. */
         {PYTHON, .way = "cold", .title = "daemon, fresh sandbox (cold)", .kind = BENCH_EXEC,
          .daemon = BENCH_PLAIN,
          .body = "{\"runtime\": \"python3\", \"code\": \"" PYTHON_CODE
@@ -86,9 +89,9 @@ const struct bench_case bench_cases[] = {
 };
 const size_t bench_cases_len = ARRAY_LEN(bench_cases);
 
-/* ---- what is there ---- */
+/* ---- installed programs ---- */
 
-/* Where a sandbox finds it too. */
+/* Finds a program in a directory that sandboxes also see. */
 static bool find_program(const char *name, char *ret, size_t size)
 {
         static const char *const places[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
@@ -109,7 +112,7 @@ static void look_for_program(const struct bench_case *c, struct bench_series *s)
                 snprintf(s->skipped, sizeof s->skipped, "%s", c->why_not);
 }
 
-/* Why a group cannot be measured; "": it can. */
+/* Returns why a group cannot be measured; "": it can. */
 static const char *group_skipped(const struct bench *b, const char *group)
 {
         for (size_t i = 0; i < bench_cases_len; i++)

@@ -1,5 +1,5 @@
-/* cli/bench/bench_client.c -- the cheapest client there is: bytes that were built before, one write, mostly
- * one read, and of the answer only what has to be checked. */
+/* cli/bench/bench_client.c -- a client with minimal cost: it sends prepared bytes in one write, reads usually
+ * once, and parses only the parts of the answer that it checks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ char *bench_request(const char *method, const char *path, const char *body)
         return n < 0 ? NULL : request;
 }
 
-/* Whether all of an answer is there; then *ret_head is where its body begins. */
+/* Returns whether an answer is complete; then *ret_head is the offset of its body. */
 static bool whole(const struct bench_answer *answer, size_t got, size_t *ret_head, size_t *ret_len)
 {
         const char *end = memmem(answer->text, got, "\r\n\r\n", 4);
@@ -77,7 +77,7 @@ int bench_ask(int fd, const char *request, size_t len, struct bench_answer *answ
         return r;
 }
 
-/* Whether the member has this value, however it is spaced. */
+/* Returns whether the member has this value, with any white space. */
 static bool has(const char *body, const char *name, const char *value)
 {
         const char *at = strstr(body, name);

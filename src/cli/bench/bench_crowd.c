@@ -1,7 +1,7 @@
-/* cli/bench/bench_crowd.c -- many connections, each of which executes one after the other.
+/* cli/bench/bench_crowd.c -- many connections, each of which runs one execution after the other.
  *
- * One thread for all of them: it shares the cores with what it measures, and a thread for each would cost
- * them a change of threads with every answer. */
+ * One thread serves all of them: it shares the cores with the measured system, and one thread per connection
+ * would cost a context switch for every answer. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "cli/bench/bench.h"
 
-#define PATIENCE_US INT64_C(30000000) /* for an answer */
-#define AGAIN_US 10000                /* after a failure */
+#define PATIENCE_US INT64_C(30000000) /* maximum time for an answer */
+#define AGAIN_US 10000                /* delay after a failure */
 
 struct talker {
         int fd;
         bool asked;
-        size_t got;     /* of the answer */
-        int64_t due_us; /* when it gives up, or may ask again */
+        size_t got;     /* bytes of the answer */
+        int64_t due_us; /* time of the timeout or of the next attempt */
         struct bench_answer *answer;
 };
 
@@ -76,7 +76,7 @@ static void hear(struct talk *t, struct talker *k)
         k->due_us = 0;
 }
 
-/* How long until something is due without an answer, in milliseconds. */
+/* Returns the milliseconds until the next timeout or attempt. */
 static int patience(const struct talk *t)
 {
         const bool more = wants_more(t);
@@ -87,7 +87,7 @@ static int patience(const struct talk *t)
         return first <= now ? 0 : (int)((first - now) / 1000 + 1);
 }
 
-/* Waits for an answer, or until somebody may ask again. */
+/* Waits for an answer, or until a connection may send again. */
 static void turn(struct talk *t)
 {
         struct pollfd fds[BENCH_CONNECTIONS_MAX];

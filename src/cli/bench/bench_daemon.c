@@ -1,4 +1,4 @@
-/* cli/bench/bench_daemon.c -- daemons of the benchmark's own. */
+/* cli/bench/bench_daemon.c -- daemons that the benchmark starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -19,11 +19,11 @@
 
 #define START_US INT64_C(10000000)
 #define STOP_US INT64_C(120000000)
-#define STUCK_US INT64_C(20000000) /* without a sandbox more */
+#define STUCK_US INT64_C(20000000) /* maximum time without a new sandbox */
 #define LOOK_US 2000
 #define VALUES_MAX 10000
 
-/* ---- its life ---- */
+/* ---- start and stop ---- */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -56,7 +56,8 @@ void bench_daemon_stop(struct bench_daemon *d)
         *d = (struct bench_daemon)BENCH_DAEMON_NONE;
 }
 
-/* In a group of its own, because a key that interrupts us is for us; and not without us. */
+/* Runs the daemon in its own process group, because a key that interrupts is meant for this process.  The
+ * daemon ends with this process. */
 static void become_daemon(const struct bench_daemon *d, const char *program, pid_t parent)
 {
         char state[80];
@@ -81,7 +82,7 @@ static int make_directory(struct bench_daemon *d, struct cella_err *err)
                 d->directory[0] = '\0';
                 return err_set(err, CELLA_INTERNAL, -errno, "cannot make a directory in /tmp");
         }
-        chmod(d->directory, 0755); /* the server is another user */
+        chmod(d->directory, 0755); /* the server runs as another user */
         snprintf(d->socket, sizeof d->socket, "%s/socket", d->directory);
         return 0;
 }
@@ -110,7 +111,7 @@ int bench_daemon_start(struct bench_daemon *d, const char *settings, struct cell
                        "cannot start a daemon to measure: try cella serve");
 }
 
-/* ---- talking to it ---- */
+/* ---- requests ---- */
 
 static int call(struct bench_daemon *d, const char *method, const char *path, const char *body, int expected,
                 struct cella_err *err)

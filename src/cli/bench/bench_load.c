@@ -1,4 +1,4 @@
-/* cli/bench/bench_load.c -- executions a second, and many sandboxes at once. */
+/* cli/bench/bench_load.c -- executions per second, and many sandboxes at once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,17 +17,17 @@
 #define LIVE_CONNECTIONS 8
 #define WORKERS_MAX BENCH_CONNECTIONS_MAX
 #define POOL "16"
-#define POOL_MAX 1000 /* of one entry of the settings */
+#define POOL_MAX 1000 /* maximum of one pool in the settings */
 #define IDLE 50
-#define IDLE_US 200000 /* some get their pages ready when nothing has run for a moment */
-#define FILES_EACH 5   /* descriptors of the keeper for a sandbox, and some more */
+#define IDLE_US 200000 /* waiting sandboxes prepare their pages when nothing has run for a moment */
+#define FILES_EACH 5   /* descriptors of the keeper per sandbox, plus some */
 #define PYTHON "\"runtime\": \"python3\", \"preload\": " PRELOAD_STANDARD
 #define LINE "2"
 #define CODE "print(1+1)"
 
 static const char *const bare[] = {"python3", "-c", CODE, NULL};
 
-/* ---- the bare interpreter, so many at once ---- */
+/* ---- concurrent bare interpreters ---- */
 
 struct workers {
         const char *program;
@@ -49,7 +49,7 @@ static void *work(void *context)
         return NULL;
 }
 
-/* The seconds that it took. */
+/* Returns the seconds that it took. */
 static double run_workers(struct workers *w, unsigned wanted, int64_t us)
 {
         pthread_t threads[WORKERS_MAX];
@@ -65,7 +65,7 @@ static double run_workers(struct workers *w, unsigned wanted, int64_t us)
         return (double)(clock_us() - begun) / 1e6;
 }
 
-/* ---- executions a second ---- */
+/* ---- executions per second ---- */
 
 struct sums {
         double done[2], seconds[2]; /* bare, warm */
@@ -79,7 +79,7 @@ static void bare_slice(struct bench_throughput *t, const char *program, int64_t 
         t->failures += w.failed;
 }
 
-/* It begins with a full pool, and what it only takes from that is not counted. */
+/* Begins with a full pool.  Executions that only empty the pool are not counted. */
 static int warm_slice(struct bench_throughput *t, struct bench_daemon *d, const char *request, int64_t us,
                       struct sums *sums, struct cella_err *err)
 {
@@ -129,7 +129,7 @@ int bench_load(struct bench *b, struct cella_err *err)
         if (!program)
                 return 0;
         t->seconds = (unsigned)b->seconds;
-        /* Each at what it is fastest with. */
+        /* Each side uses the concurrency with which it is fastest. */
         t->processes = at_once(cores);
         t->connections = b->connections ? (unsigned)b->connections : at_once(4 * cores);
         char *request = python_request();
@@ -152,9 +152,9 @@ int bench_load(struct bench *b, struct cella_err *err)
         return 0;
 }
 
-/* ---- sandboxes that wait ---- */
+/* ---- waiting sandboxes ---- */
 
-/* A pool of n, or several where one may not be as large. */
+/* Fills a pool with n sandboxes, or several pools if n is larger than the maximum of one. */
 static int fill(struct bench_daemon *d, uint64_t n, struct cella_err *err)
 {
         char *text = NULL;
@@ -177,7 +177,7 @@ static int fill(struct bench_daemon *d, uint64_t n, struct cella_err *err)
         return r < 0 ? r : bench_daemon_settle(d, err);
 }
 
-/* No sandbox, not even one that is about to go. */
+/* Waits until there is no sandbox, including those that are being deleted. */
 static int empty(struct bench_daemon *d, struct bench_usage *ret, bool *ret_may_look, struct cella_err *err)
 {
         int r = fill(d, 0, err);
@@ -241,7 +241,7 @@ static uint64_t sum_hits(const struct bench_daemon *d)
         return sum;
 }
 
-/* The oldest are taken first: as many as there were, and each of them has answered. */
+/* Runs as many executions as there are sandboxes.  The oldest are used first, so each of them answers. */
 static int answer_all(struct bench_live *l, struct bench_daemon *d, struct cella_err *err)
 {
         char *request = python_request();
@@ -266,7 +266,8 @@ static int fill_live(struct bench_live *l, struct bench_daemon *d, struct cella_
         bool may_look = false;
         int r = empty(d, &before, &may_look, err);
         int64_t begun = clock_us();
-        if (r == 0 && (r = fill(d, l->asked, err)) < 0 && r != -EINTR) { /* what there is, answers */
+        /* continue with the sandboxes that there are */
+        if (r == 0 && (r = fill(d, l->asked, err)) < 0 && r != -EINTR) {
                 snprintf(l->problem, sizeof l->problem, "%.150s", err->msg);
                 *err = (struct cella_err){0};
                 r = bench_daemon_pools(d, err);

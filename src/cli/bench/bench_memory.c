@@ -1,9 +1,9 @@
-/* cli/bench/bench_memory.c -- what sandboxes that wait take.
+/* cli/bench/bench_memory.c -- memory of waiting sandboxes.
  *
- * PSS, the kernel's own division of what is shared among those who share it, summed over every process of a
- * sandbox: those below the keeper that are neither its server nor its egress process.  Beside it what the
- * machine has less, which has what the kernel itself needs for them in it (and what everybody else did
- * meanwhile). */
+ * PSS, in which the kernel divides shared pages among the processes that share them, summed over every
+ * process of a sandbox: those below the keeper except its server and its egress process.  Also the decrease
+ * of the machine's available memory, which includes the memory that the kernel itself needs for them (and
+ * changes by other programs). */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static int add(struct processes *all, const struct process *p)
         return 0;
 }
 
-/* False: it is gone. */
+/* Returns false if the process is gone. */
 static bool read_stat(const char *pid, struct process *ret)
 {
         char path[300], text[512] = "";
@@ -70,7 +70,7 @@ static int list_processes(struct processes *ret)
         return r;
 }
 
-/* A line "Name:   123 kB" of a file, in bytes; -errno. */
+/* Returns the value of a line "Name:   123 kB" of a file, in bytes; or -errno. */
 static int64_t read_line(const char *path, const char *name)
 {
         char line[160];
@@ -93,7 +93,7 @@ static int64_t pss(pid_t pid)
         return size == -ENOENT || size == -ESRCH ? 0 : size; /* it has ended */
 }
 
-/* Of a process and all below it. */
+/* Returns the PSS of a process and all its descendants. */
 static int64_t pss_below(const struct processes *all, pid_t pid)
 {
         int64_t sum = pss(pid);

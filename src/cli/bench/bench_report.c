@@ -1,4 +1,4 @@
-/* cli/bench/bench_report.c -- prints what was measured, as a table or as one JSON object. */
+/* cli/bench/bench_report.c -- prints the results as a table or as one JSON object. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -9,7 +9,7 @@
 
 /* ---- figures ---- */
 
-/* In milliseconds: below which so many thousandths of the times lie. */
+/* Returns the quantile in milliseconds, in thousandths: 500 is the median. */
 static double quantile(const struct bench_series *s, size_t thousandths)
 {
         size_t i = s->n * thousandths / 1000;
@@ -24,7 +24,7 @@ static const struct bench_series *find(const struct bench *b, const char *group,
         return NULL;
 }
 
-/* The median to that of bare; 0: there is none. */
+/* Returns the median relative to that of bare; 0: there is none. */
 static double ratio(const struct bench *b, const char *group, const struct bench_series *s)
 {
         const struct bench_series *bare = find(b, group, "bare");
@@ -42,7 +42,7 @@ static uint64_t count_failures(const struct bench *b)
 
 /* ---- the table ---- */
 
-/* Small ratios are read more easily as what they divide by. */
+/* Small ratios are shown as fractions: 1/15. */
 static const char *show_ratio(double x, char *out, size_t size)
 {
         if (x <= 0)

@@ -1,5 +1,6 @@
-/* cli/bench/bench_rounds.c -- every case once before any runs again, so that what else the machine does hits
- * all alike; in another order each time, and each when what the one before left behind is done. */
+/* cli/bench/bench_rounds.c -- runs every case once before any case runs again, so that other load on the
+ * machine affects all cases equally. The order differs in each round, and each case starts when the work of
+ * the previous one is finished. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -14,13 +15,13 @@
 #include "cli/bench/bench.h"
 
 #define WARM_UP 3     /* rounds that do not count */
-#define PAUSE_US 5000 /* a sandbox is ended after its answer */
+#define PAUSE_US 5000 /* the daemon deletes a sandbox after its answer */
 #define CASES_MAX 32
-#define CODE "echo hi" /* of the library's cases */
+#define CODE "echo hi" /* code of the library's cases */
 
 /* ---- one turn ---- */
 
-/* Until its end, whatever interrupts. */
+/* Reads to the end, also after interruptions by signals. */
 static size_t read_all(int fd, char *text, size_t size)
 {
         size_t got = 0;
@@ -37,7 +38,7 @@ static size_t read_all(int fd, char *text, size_t size)
 
 int bench_run_spawn(const char *program, const char *const *argv, const char *line)
 {
-        /* The same for all: what a caller's environment makes an interpreter do is not ours. */
+        /* The same for all cases: variables of the caller must not change the behaviour of an interpreter. */
         static char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
                                             NULL};
         posix_spawn_file_actions_t actions;
@@ -113,7 +114,7 @@ static int run(struct bench *b, size_t i)
         }
 }
 
-/* ---- what the pools say about it ---- */
+/* ---- counters of the pools ---- */
 
 static uint64_t counted(const struct bench_daemon *d, const struct bench_case *c)
 {
@@ -121,8 +122,8 @@ static uint64_t counted(const struct bench_daemon *d, const struct bench_case *c
         return !p ? 0 : c->expects == BENCH_HIT ? p->hits : p->misses;
 }
 
-/* After a turn: waits until the daemon has come to rest.  *ret_as_expected: the pool was hit, or was
- * empty, as the case wants it. */
+/* Called after a case: waits until the daemon is idle.  *ret_as_expected: the pool was hit, or was empty, as
+ * the case requires. */
 static int settle(struct bench *b, const struct bench_case *c, bool *ret_as_expected, struct cella_err *err)
 {
         struct bench_daemon *d = &b->daemons[c->daemon];
@@ -147,7 +148,8 @@ static int take_turn(struct bench *b, size_t i, bool counts, struct cella_err *e
         int64_t begun = clock_us();
         int outcome = run(b, i);
         int64_t took = clock_us() - begun;
-        if (outcome < 0 && outcome != -EBADMSG && c->kind >= BENCH_GET) { /* the connection is no good now */
+        /* the connection is not usable any more */
+        if (outcome < 0 && outcome != -EBADMSG && c->kind >= BENCH_GET) {
                 close(b->daemons[c->daemon].fd);
                 b->daemons[c->daemon].fd = -1;
         }
@@ -163,7 +165,7 @@ static int take_turn(struct bench *b, size_t i, bool counts, struct cella_err *e
         return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all cases ---- */
 
 static uint32_t dice(uint32_t *state)
 {
@@ -196,7 +198,7 @@ static int by_size(const void *a, const void *b)
 int bench_rounds(struct bench *b, struct cella_err *err)
 {
         size_t order[CASES_MAX], n = 0;
-        uint32_t state = 1; /* the same in every run */
+        uint32_t state = 1; /* the same order in every run */
         int r = 0;
         for (size_t i = 0; i < bench_cases_len && n < CASES_MAX; i++)
                 if (!b->series[i].skipped[0])

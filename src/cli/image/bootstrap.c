@@ -1,9 +1,9 @@
-/* cli/image/bootstrap.c -- `cella image bootstrap`: a Debian image, made by mmdebstrap.
+/* cli/image/bootstrap.c -- `cella image bootstrap`: creates a Debian image with mmdebstrap.
  *
- *      mmdebstrap ── tar ──► us ── tar ──► cella-image
+ *   mmdebstrap ── tar ──► this process ── tar ──► cella-image
  *
- * We stand between them because the end of a tar does not tell whether all of it is there: cella-image sees
- * the end of its pipe when mmdebstrap has ended well, and is told to cancel otherwise. */
+ * This process forwards the tar because its end does not show whether it is complete: cella-image sees the
+ * end of its pipe only if mmdebstrap has succeeded, and is told to cancel otherwise. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,9 +25,9 @@
 #define ROUND_MS 100
 #define PIECE (1 << 20)
 #define PIECES_AT_ONCE 16
-#define TERM_US 60000000 /* for mmdebstrap to take down what it has made */
+#define TERM_US 60000000 /* time for mmdebstrap to clean up */
 
-/* What an image has to say that a root directory does not. */
+/* Configuration of an image, which a root directory does not contain. */
 #define CONFIG                                                                                               \
         "{\"Env\":[\"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\",\"LANG=C.UTF-8\"]," \
         "\"Cmd\":[\"bash\"],\"WorkingDir\":\"/\"}"
@@ -38,15 +38,16 @@ struct bootstrap {
         struct debian debian;
         pid_t pid; /* of mmdebstrap; 0: it was reaped */
         int status;
-        int out, err;    /* what it says; -1: it has said all */
+        int out, err;    /* its output; -1: closed */
         int feed;        /* to cella-image; -1: closed */
-        bool full;       /* that takes no more at the moment */
-        int64_t kill_us; /* when SIGKILL follows SIGTERM; 0: it was not told to stop */
+        bool full;       /* cella-image cannot accept more at the moment */
+        int64_t kill_us; /* time of SIGKILL after SIGTERM; 0: not stopped */
         char line[1024];
         size_t len;
 };
 
-/* Their ends; what was made of it stays with those who have it, also when the rest cannot be had. */
+/* Creates the pipes. theirs: the ends for the other processes. On failure, the descriptors that were created
+ * are set and are closed by the caller. */
 static int open_pipes(struct bootstrap *b, int theirs[3])
 {
         int out[2] = {-1, -1}, err[2] = {-1, -1}, feed[2] = {-1, -1};
@@ -67,7 +68,7 @@ _Noreturn static void become(const struct debian *d, int out, int err)
 {
         sigset_t none;
         int null = open("/dev/null", O_RDONLY);
-        setpgid(0, 0); /* a Ctrl-C is for us, and we tell it */
+        setpgid(0, 0); /* Ctrl-C is meant for this process, which stops mmdebstrap */
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         signal(SIGPIPE, SIG_DFL);
@@ -102,7 +103,7 @@ static int start(struct bootstrap *b, const char *store, const char *name, struc
         return r < 0 ? r : 0;
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
 static void take_line(struct bootstrap *b)
 {
@@ -144,7 +145,7 @@ static void move(struct bootstrap *b)
                         b->full = poll(&room, 1, 0) == 0;
                         return;
                 }
-                /* The end; or nobody takes it any more, who then says why. */
+                /* The end of the output; or cella-image does not accept more and reports why. */
                 sys_close(TAKE_FD(b->out));
                 return;
         }
@@ -194,8 +195,7 @@ static void kill_it(struct bootstrap *b)
         b->pid = 0;
 }
 
-/* The rest of mmdebstrap: it has mounts and a directory to take down.  Who is told to stop again does not
- * wait for that. */
+/* Waits for mmdebstrap, which has to remove its mounts and its directory.  A second signal ends the wait. */
 static void wait_for_it(struct bootstrap *b)
 {
         struct signalfd_siginfo info;

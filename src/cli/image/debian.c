@@ -15,7 +15,7 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
-/* ---- how it is called ---- */
+/* ---- command line ---- */
 
 static int find_program(const char *name, char *ret, size_t size)
 {
@@ -31,7 +31,7 @@ static int find_program(const char *name, char *ret, size_t size)
         return -ENOENT;
 }
 
-/* As Debian's policy has names: two characters or more, a letter or digit first. */
+/* Returns whether the name follows Debian's policy: two characters or more, a letter or digit first. */
 static bool is_package(const char *text, size_t len)
 {
         return len >= 2 && len < 80 && strchr(LOWER DIGITS, text[0]) &&
@@ -66,7 +66,7 @@ static int check_suite(const char *suite, struct cella_err *err)
         return err_hint(err, "bookworm, trixie, forky, sid");
 }
 
-/* mmdebstrap takes lines of a sources.list there, too, and files. */
+/* mmdebstrap would also accept lines of a sources.list and files here. */
 static int check_mirror(const char *url, struct cella_err *err)
 {
         static const char good[] = LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "-._~:/@%+=,";
@@ -89,7 +89,7 @@ static char *variable(const char *name)
         return NULL;
 }
 
-/* Nothing of ours but what it needs to find its way. */
+/* Passes only the variables that mmdebstrap needs. */
 static void choose_environment(struct debian *d)
 {
         static const char *const taken[] = {"HOME",       "TMPDIR",      "http_proxy", "https_proxy",
@@ -142,7 +142,7 @@ void debian_done(struct debian *d)
         d->include = NULL;
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
 static const struct {
         const char *said, *means;
@@ -166,7 +166,7 @@ const char *debian_step(int step)
         return step > 0 && step <= debian_steps() ? steps[step - 1].means : "";
 }
 
-/* A word behind this text. */
+/* Copies the word that follows the given text. */
 static void take_word(const char *line, const char *before, char *ret, size_t size)
 {
         const char *at = strstr(line, before);

@@ -1,6 +1,6 @@
-/* cli/image/image.c -- `cella image`: root file systems that sandboxes can have.
+/* cli/image/image.c -- `cella image`: manages root file systems for sandboxes.
  *
- * It reads the store by itself and has cella-image change it; a daemon is not needed for either. */
+ * It reads the store itself and lets cella-image change it; a daemon is not needed. */
 #include "cli/image/image.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ int image_finish(int r, const struct image_link *link, const struct cella_err *e
         }
         if (r >= 0 || r == CLI_HELP || !link || !link->ended)
                 return cli_finish(r, err, json);
-        if (json) /* the archive or the registry is to blame, not the words on the command line */
+        if (json) /* the archive or the registry is wrong, not the command line */
                 cli_print_error(err);
         return cli_fail(err, EXIT_CELLA);
 }
@@ -87,7 +87,7 @@ static void add_row(struct table *t, const struct image *image, const char *name
         table_add(t, image->source, 16);
 }
 
-/* Ids as one can type them. */
+/* Shows ids in a length that users can type. */
 static void print_table(struct image **list, size_t n)
 {
         static const char *const headings[] = {"NAME", "ID", "SIZE", "AGE", "PLATFORM", "SOURCE"};
@@ -238,7 +238,7 @@ static int remove_one(struct image_link *link, const char *name, struct cella_er
         return r < 0 ? r : image_link_finish(link, err);
 }
 
-/* Each of them, also when one is not there; the last thing that was wrong is what it ends with. */
+/* Removes each of them, also if one does not exist; returns the last error. */
 static int remove_all(struct image_link *link, const char *store, char **names, int n, struct cella_err *err)
 {
         struct cella_err one = {0};

@@ -1,4 +1,4 @@
-/* cli/image/image.h -- what the files of `cella image` share. */
+/* cli/image/image.h -- shared by the files of `cella image`. */
 #pragma once
 #include "cli/cli.h"
 #include "cli/image/link.h"
@@ -9,7 +9,7 @@ struct image_options {
         bool insecure, json;
 };
 
-/* Of which each verb takes some. */
+/* Options that several verbs have. */
 #define IMAGE_STATE_OPTION                                                                                   \
         {                                                                                                    \
                 "state", "DIR",                                                                              \
@@ -24,14 +24,14 @@ struct image_options {
 extern const struct cli_command image_pull, image_import, image_ls, image_rm, image_inspect, image_gc,
         image_bootstrap;
 
-/* Words from min to max, or what is wrong. */
+/* Checks that there are min to max words. */
 int image_need_words(const struct cli_command *self, int n, int min, int max, struct cella_err *err);
 
-/* That an image may be called so. */
+/* Checks that an image may have this name. */
 int image_check_name(const char *name, struct cella_err *err);
 
-/* The end of a job that made an image: its id on standard output, or all of it as JSON. */
+/* Ends a job that created an image: prints its id, or all its data as JSON. */
 int image_print_made(const struct image_link *link, const char *store, bool json, struct cella_err *err);
 
-/* The exit status: as cli_finish(), and 128+N if signal N told us to stop. */
+/* Returns the exit status: as cli_finish(), and 128+N after signal N. */
 int image_finish(int r, const struct image_link *link, const struct cella_err *err, bool json);

@@ -17,7 +17,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#define ROUND_MS 100 /* how often a picture of it changes */
+#define ROUND_MS 100 /* interval between updates of the progress */
 #define MORE_MAX 8
 
 static void end_signals(sigset_t *ret)
@@ -38,7 +38,7 @@ int image_link_store(const char *state, char ret[IMAGE_STORE_SIZE], struct cella
         return image_store_path(state, ret, IMAGE_STORE_SIZE, err);
 }
 
-/* As root it belongs to whom the server runs as. */
+/* If root starts it, it runs as the user of the server. */
 static int start(const char *store, struct image_link *l, struct cella_err *err)
 {
         struct server_user user;
@@ -129,7 +129,7 @@ void image_link_cancel(struct image_link *l)
         free(line);
 }
 
-/* The first asks it to stop, the second does not wait for that. */
+/* The first signal asks it to stop, the second ends the wait. */
 static void hear_signal(struct image_link *l)
 {
         struct signalfd_siginfo info;

@@ -13,7 +13,7 @@
 #define WIDTH_STANDARD 80
 #define WIDTH_MAX 200
 #define BAR_MAX 40
-#define BAR_MIN 8 /* with less there is none */
+#define BAR_MIN 8 /* no bar in less space */
 #define LINE_SIZE (WIDTH_MAX + 1)
 
 void progress_size(uint64_t bytes, char *ret, size_t size)
@@ -63,7 +63,7 @@ static unsigned screen(unsigned *ret_rows)
         return w.ws_col == 0 ? WIDTH_STANDARD : w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
 }
 
-/* Goes up to where the lines begin: since they were drawn, the terminal may have broken them anew. */
+/* Moves to the first line: the terminal may have wrapped the lines again since they were drawn. */
 static void go_back(struct progress *p, unsigned width)
 {
         unsigned rows = 0;
@@ -77,7 +77,7 @@ static void go_back(struct progress *p, unsigned width)
 static void put_line(struct progress *p, const char *line, unsigned width)
 {
         unsigned len = (unsigned)strlen(line);
-        if (len >= width) /* the last column is the one that breaks lines */
+        if (len >= width) /* avoid the last column, which wraps */
                 len = width > 1 ? width - 1 : 1;
         fprintf(stderr, "%.*s\n", (int)len, line);
         if (p->n_lines < PROGRESS_LAYERS_MAX + 1)
@@ -118,7 +118,7 @@ static void draw_layer(struct progress *p, const struct progress_layer *l, unsig
                           cells > BAR_MAX ? BAR_MAX : cells);
         unsigned percent = l->over || l->total == 0 ? (l->over ? 100 : 0)
                                                     : (unsigned)((double)l->done * 100 / (double)l->total);
-        if (width < around) /* the little that tells most */
+        if (width < around) /* the most important part only */
                 snprintf(line, sizeof line, "%3u%% %.*s %s", percent > 100 ? 100 : percent,
                          width < 28 ? 6 : 12, short_name(l->name), what);
         else
@@ -140,7 +140,7 @@ static void measure(struct progress *p, uint64_t bytes, int64_t now)
         p->rate_bytes = bytes;
 }
 
-/* What is left of what is known; more layers may come. */
+/* Shows the remaining bytes of the known layers; more layers may follow. */
 static void draw_sum(struct progress *p, unsigned width, int64_t now)
 {
         char line[LINE_SIZE + 64], done[16], all[16], rate[16], left[40] = "";
@@ -178,7 +178,7 @@ static void draw(struct progress *p, bool now_at_once)
         go_back(p, width);
         for (unsigned i = 0; i < p->n; i++)
                 unfinished += !p->layers[i].over;
-        /* All if they fit; else what is being done, as far as that does. */
+        /* All layers if they fit; otherwise the active ones, as many as fit. */
         bool all = p->n + 2 <= rows;
         for (unsigned i = 0; i < p->n && shown + 2 < rows; i++)
                 if (all || !p->layers[i].over || unfinished == 0) {
@@ -189,7 +189,7 @@ static void draw(struct progress *p, bool now_at_once)
         fflush(stderr);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static struct progress_layer *find(struct progress *p, const char *name)
 {

@@ -15,7 +15,7 @@
 
 /* ---- pull ---- */
 
-/* Room for the longest, each byte as \u0000. */
+/* Room for the longest credentials, each byte as \u0000. */
 #define CREDENTIALS_JSON_MAX (48u * 1024)
 
 static int write_credentials(const struct credentials *c, char *ret)
@@ -24,7 +24,7 @@ static int write_credentials(const struct credentials *c, char *ret)
         struct json j = {.out = out};
         if (!out)
                 return -ENOMEM;
-        setvbuf(out, NULL, _IONBF, 0); /* no copy of it in a buffer that is not wiped */
+        setvbuf(out, NULL, _IONBF, 0); /* no copy in a buffer that is not wiped */
         json_put_open(&j, NULL, '{');
         if (*c->username)
                 json_put_string(&j, "username", c->username);
@@ -32,7 +32,7 @@ static int write_credentials(const struct credentials *c, char *ret)
                 json_put_string(&j, "password", c->password);
         if (*c->identitytoken)
                 json_put_string(&j, "identitytoken", c->identitytoken);
-        if (*c->helper) /* where they are, and are not had from: for the message */
+        if (*c->helper) /* a credential helper, which is not used: for the message */
                 json_put_string(&j, "helper", c->helper);
         json_put_close(&j, '}');
         fputc('\0', out);
@@ -40,8 +40,8 @@ static int write_credentials(const struct credentials *c, char *ret)
         return fclose(out) != 0 || bad ? -E2BIG : 0;
 }
 
-/* What docker login left for the registry, as JSON in ret, which stays empty without.  Whoever has none can
- * still pull what is public. */
+/* Writes the credentials that docker login stored for the registry, as JSON, to ret; "" if there are none.
+ * Public images need none. */
 static void find_credentials(const char *registry, char *ret)
 {
         static struct credentials c;

@@ -20,7 +20,7 @@
 #include "sys/file.h"
 
 #define LIST_MAX 64
-#define REFUSED_TOLD 8 /* of the network, without --verbose */
+#define REFUSED_TOLD 8 /* refused connections shown without --verbose */
 
 struct run_options {
         struct cella_options options;
@@ -28,11 +28,11 @@ struct run_options {
         struct cella_mount mounts[LIST_MAX];
         const char *env[LIST_MAX * 4];
         size_t n_env;
-        struct cli_list allowed, blocked, private; /* patterns of the network */
+        struct cli_list allowed, blocked, private; /* patterns of network destinations */
         bool json, verbose;
-        bool understood;            /* the command line was */
-        char *code;                 /* read from a file; owned */
-        char *copies[LIST_MAX + 2]; /* of --mount and --workspace, cut at their colons; owned */
+        bool understood;            /* the command line was valid */
+        char *code;                 /* contents of a file; owned */
+        char *copies[LIST_MAX + 2]; /* of --mount and --workspace, split at their colons; owned */
         size_t n_copies;
 };
 
@@ -172,7 +172,7 @@ static int set_allow_private(void *target, const char *value, struct cella_err *
                            err);
 }
 
-/* A list that would mean nothing is a mistake, and one about what is reachable at that. */
+/* A list without effect is an error, because it restricts or permits network access. */
 static int take_network(struct run_options *o, struct cella_err *err)
 {
         struct cella_network *n = &o->options.network;
@@ -269,7 +269,7 @@ static int exit_status(const struct cella_result *r, int cancel_fd)
         case CELLA_CANCELLED:
                 if (sys_read(cancel_fd, &info, sizeof info) == (ssize_t)sizeof info)
                         return 128 + (int)info.ssi_signo;
-                return 128 + SIGPIPE; /* nobody reads our output any more */
+                return 128 + SIGPIPE; /* the reader of our output is gone */
         default:
                 return r->exit_code;
         }
@@ -308,7 +308,7 @@ static void tell(const struct cella_result *r, const struct cella_isolation *iso
         tell_network(r);
 }
 
-/* What the code's output alone would not say: which limit ended it, and where it was not let.  */
+/* Prints what the output of the code does not show: the limit that ended it, and refused connections. */
 static void tell_why(const struct cella_result *r)
 {
         size_t told = 0;
@@ -349,7 +349,7 @@ static int execute(struct run_options *o, struct cella_err *err)
                 cella_sandbox_isolation(sandbox, &isolation);
         cella_sandbox_free(sandbox);
         int status = r == 0 ? exit_status(&result, o->command.cancel_fd) : 0;
-        /* Nothing is left that a signal could leave behind: they may have their way again. */
+        /* Everything is cleaned up: signals may end the process again. */
         sigprocmask(SIG_UNBLOCK, &signals, NULL);
         close(o->command.cancel_fd);
         if (r < 0)
@@ -364,7 +364,7 @@ static int execute(struct run_options *o, struct cella_err *err)
         return status;
 }
 
-/* The whole of `cella run`; *err is set where it returns -errno. */
+/* Implements `cella run`; sets *err if it returns -errno. */
 static int run(const struct cli_command *self, int argc, char **argv, struct run_options *o,
                struct cella_err *err)
 {
@@ -382,7 +382,7 @@ static int run(const struct cli_command *self, int argc, char **argv, struct run
         int words = r;
         if ((r = take_network(o, err)) < 0)
                 return r;
-        /* Without words an image runs what it is for. */
+        /* Without words, the default command of the image runs. */
         if (words < argc || !o->options.image)
                 r = words_take(&o->command, &o->code, self->name, argc - words, argv + words, err);
         if (r < 0)

@@ -76,7 +76,7 @@ int words_take(struct cella_command *c, char **ret_code, const char *command, in
         c->code = *ret_code;
         c->file_name = !strcmp(argv[1], "-") ? "stdin" : slash ? slash + 1 : argv[1];
         c->argv = (const char *const *)argv + 2;
-        /* Standard input was the code. */
+        /* Standard input contained the code. */
         if (!strcmp(argv[1], "-"))
                 c->stdin_fd = -1;
         return 0;
