@@ -1,4 +1,4 @@
-/* front/api.h -- what all handlers of the HTTP API share: the request, its answer, the server's state.
+/* front/api.h -- shared by all handlers of the HTTP API: the request, its answer, the server's state.
  *
  * A handler gets a request that is authorised and has a valid body.  It answers now or later. */
 #pragma once
@@ -17,9 +17,9 @@ struct events;
 
 enum {
         API_OPEN = 1u << 0,   /* no key needed: health */
-        API_STREAM = 1u << 1, /* the body comes in pieces, see http_body_read() */
+        API_STREAM = 1u << 1, /* the body arrives in parts, see http_body_read() */
         API_RAW = 1u << 2,    /* the body is bytes, not JSON */
-        API_RUNS = 1u << 3,   /* runs code: a request that is refused is in the log */
+        API_RUNS = 1u << 3,   /* runs code: a refused request is logged */
 };
 
 struct api_route {
@@ -29,11 +29,11 @@ struct api_route {
         unsigned flags;
         size_t body_max; /* 0: API_BODY_MAX */
         const struct field *(*fields)(void);
-        /* body: by fields, the handler's own reference; NULL if the route has none. */
+        /* body: checked by fields, the handler's own reference; NULL if the route has none. */
         void (*handle)(struct call *call, json_t *body);
         const char *summary;
         const char *query;  /* names of its query parameters, for OpenAPI: "path, list, watch" */
-        const char *answer; /* what the answer is, for OpenAPI */
+        const char *answer; /* description of the answer, for OpenAPI */
 };
 
 #define API_BODY_MAX (24u * 1024 * 1024)
@@ -46,7 +46,7 @@ struct call {
         struct caller caller;
         int64_t begun_us;
         bool logged; /* the refusal of this request is in the log, or will be */
-        void *data;  /* the handler's own */
+        void *data;  /* private to the handler */
 };
 
 typedef void (*api_log)(const char *level, const char *message, const char *detail_name, const char *detail);
@@ -55,7 +55,7 @@ struct api {
         struct core *core;
         struct http_server *http;
         uid_t owner;      /* besides root */
-        char listen[128]; /* as given, for the check of Host */
+        char listen[128]; /* the address as given, to check Host */
         api_log log;
         struct list streams;   /* struct sse */
         struct list terminals; /* rest/terminal.c */
@@ -68,9 +68,9 @@ struct api {
         struct http_route *http_routes;
         struct audit_reader *reader; /* used on the thread pool, one job at a time */
         uv_mutex_t reader_lock;
-        struct list log_jobs; /* struct log_job: those that wait */
-        bool log_busy;        /* one is on the pool */
-        unsigned queries;     /* jobs of the thread pool under way */
+        struct list log_jobs; /* waiting struct log_job */
+        bool log_busy;        /* a job is on the pool */
+        unsigned queries;     /* active jobs of the thread pool */
         atomic_bool ending;   /* jobs that have not begun are dropped */
 };
 
@@ -88,13 +88,13 @@ void api_reply_refusal(struct call *call, const struct cella_err *err);
 json_t *api_error(struct call *call, const struct cella_err *err); /* the object, for a stream */
 int api_status(enum cella_kind kind);
 
-/* The sandbox in the path; answers 404 itself and returns NULL if there is none. */
+/* Returns the sandbox in the path; if there is none, answers 404 and returns NULL. */
 struct core_sandbox *api_sandbox(struct call *call);
 
-/* A stream or terminal was opened: it is closed when its key is removed. */
+/* Registers a stream or terminal: it is closed when its key is removed. */
 void api_guard(struct api *api);
 
-/* Query parameters.  -EINVAL after having answered. */
+/* Read query parameters.  -EINVAL: the request was answered with an error. */
 bool api_flag(const struct call *call, const char *name);
 int api_number(struct call *call, const char *name, uint64_t min, uint64_t max, uint64_t standard,
                uint64_t *ret);

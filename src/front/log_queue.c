@@ -64,7 +64,7 @@ static int check_number(const struct api *api, const struct log_job *job, struct
         return err_hint(err, "ask one after the other");
 }
 
-/* Behind the last job of its kind. */
+/* Inserts the job behind the last job of its kind. */
 static void enter(struct api *api, struct log_job *job)
 {
         struct list *before = &api->log_jobs;

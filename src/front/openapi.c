@@ -17,7 +17,7 @@ static json_t *parameter(const char *name, size_t len, const char *where)
         return p;
 }
 
-/* Those of the path, in {}, then those of the query, between commas. */
+/* Returns the parameters of the path, in {}, then those of the query, separated by commas. */
 static json_t *parameters(const struct api_route *route)
 {
         json_t *list = json_array();

@@ -15,7 +15,7 @@
 #define HEARTBEAT_MS 15000
 #define CONNECTIONS_MAX 16384
 #define IDLE_TIMEOUT_S 75
-#define QUERIES_US 11000000 /* how long to wait for queries of the log at the end */
+#define QUERIES_US 11000000 /* maximum time to wait for queries of the log at the end */
 
 /* ---- requests ---- */
 
@@ -30,7 +30,7 @@ static void on_headers(struct http_request *request, void *userdata)
         }
         *call = (struct call){.api = api, .core = api->core, .request = request, .begun_us = clock_us()};
         http_set_context(request, call);
-        /* A browser must not run or embed the content of a sandbox's file. */
+        /* A browser must not run or embed the content of files of a sandbox. */
         http_add_header(request, "X-Content-Type-Options", "nosniff");
         http_add_header(request, "Cross-Origin-Resource-Policy", "same-origin");
         const struct api_route *route = http_about(request);

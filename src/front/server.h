@@ -9,7 +9,7 @@ struct api_options {
         size_t n_listeners;
         uid_t owner;
         const char *listen;
-        int stdio; /* a socket on which a client speaks MCP; taken over; -1: none */
+        int stdio; /* a socket with an MCP client; ownership is taken; -1: none */
         api_log log;
 };
 

@@ -56,7 +56,7 @@ static void put(struct sse *sse, enum cella_stream stream, const char *data, siz
         free(text);
 }
 
-/* How many bytes at the end are the start of an incomplete UTF-8 character. */
+/* Returns the number of bytes at the end that begin an incomplete UTF-8 character. */
 static size_t unfinished(const char *data, size_t len)
 {
         for (size_t n = 1; n <= 3 && n <= len; n++) {

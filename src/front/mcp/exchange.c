@@ -1,11 +1,12 @@
-/* front/mcp/exchange.c -- where the messages of a POST go.
+/* front/mcp/exchange.c -- sends the messages of a POST.
  *
- * An answer that comes soon and alone is a JSON object.  If other messages come before it, or it takes
- * longer, the answer is a stream of events.  In a session events are numbered and kept, so that a client that
- * has lost its connection can resume (GET, Last-Event-ID).  Therefore a request in a session lives for some
- * time after its client has left; without a session it is cancelled at once.
+ * If the answer is available soon and is the only message, it is sent as a JSON object.  If other messages
+ * come before it, or it takes longer, the answer is a stream of events.  In a session events are numbered and
+ * kept, so that a client that has lost its connection can resume (GET, Last-Event-ID).  Therefore a request
+ * in a session lives for some time after its client has disconnected; without a session it is cancelled at
+ * once.
  *
- * A batch, which one old revision has, is answered as a whole. */
+ * A batch, which only one old revision has, is answered as a whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,11 @@
 
 #define TICK_MS 250
 #define SOON_US 250000      /* an answer that takes longer becomes a stream */
-#define BACK_US 60000000    /* a client that does not come back within this time loses its request */
+#define BACK_US 60000000    /* a client that does not reconnect within this time loses its request */
 #define KEEP_US 30000000    /* the end of a stream is kept for this time */
-#define RETRY_MS 500        /* how soon it may come back */
-#define EVENTS_MAX 128      /* kept of one stream; */
-#define EVENTS_BYTES 262144 /* of those before the answer */
+#define RETRY_MS 500        /* delay before a reconnection */
+#define EVENTS_MAX 128      /* maximum number of kept events of one stream; */
+#define EVENTS_BYTES 262144 /* maximum size of those before the answer */
 #define KEPT_BYTES (64u * 1024 * 1024)
 
 struct event {
@@ -33,13 +34,13 @@ struct exchange {
         struct list link;
         struct mcp *mcp;
         struct mcp_session *session; /* NULL: none */
-        struct call *call;           /* NULL: its client is gone, or has the answer */
+        struct call *call;           /* NULL: its client is disconnected, or has the answer */
         struct sse sse;
         struct list requests; /* struct mcp_request, by sibling */
-        unsigned left;        /* answers that have not come */
+        unsigned left;        /* missing answers */
         bool batch, takes_events, streams, ended;
         int64_t begun_us, left_us, ended_us;
-        char *answers; /* of a batch, as far as they are there */
+        char *answers; /* the available answers of a batch */
         size_t answers_len;
         char name[ID_SIZE]; /* of the stream; "": it cannot be resumed */
         uint64_t n_events;
@@ -140,7 +141,7 @@ static void begin_stream(struct exchange *x)
                 id_make("", x->name);
         attach(x, call);
         if (!x->session || x->session->revision < MCP_2025_11_25)
-                return; /* older clients take every event for a message */
+                return; /* older clients treat every event as a message */
         /* From here on a client that loses the connection can resume. */
         int n = snprintf(prime, sizeof prime, "id: %s-0\nretry: %d\ndata: \n\n", x->name, RETRY_MS);
         http_stream_write(call->request, prime, (size_t)n);
@@ -243,7 +244,7 @@ static void add_to_batch(struct exchange *x, const char *text, size_t len)
         x->answers[x->answers_len++] = ',';
 }
 
-/* No message will come: the answer is an empty stream. */
+/* No message will be sent: the answer is an empty stream. */
 static void answer_nothing(struct exchange *x)
 {
         if (x->call && !x->streams && x->takes_events) {
@@ -305,7 +306,7 @@ static void on_end(struct mcp_request *request, int status, char *text, size_t l
                 answer_nothing(x);
 }
 
-/* ---- what comes before it ---- */
+/* ---- messages before the answer ---- */
 
 static void on_send(struct mcp_request *request, const char *text, size_t len)
 {
@@ -364,7 +365,7 @@ void exchange_run(struct exchange *x, struct mcp_request *request)
         }
 }
 
-/* ---- coming back ---- */
+/* ---- reconnection ---- */
 
 int exchange_resume(struct mcp_session *session, struct call *call, const char *last)
 {
@@ -379,7 +380,7 @@ int exchange_resume(struct mcp_session *session, struct call *call, const char *
                 if (x->session != session || len == 0 || len != (size_t)(dash - last) ||
                     memcmp(x->name, last, len) != 0)
                         continue;
-                if (x->call) /* the old connection may not know yet that it is dead */
+                if (x->call) /* the old connection may not have been recognised as dead yet */
                         detach(x);
                 attach(x, call);
                 for (unsigned i = 0; i < x->n_kept; i++)

@@ -78,7 +78,7 @@ static bool mirrors(struct call *call, const char *name, const json_t *value)
                                json_string_length(value));
 }
 
-/* The parameter that a header must repeat; NULL: none. */
+/* Returns the parameter that a header must repeat; NULL: none. */
 static const char *named_by(const char *method)
 {
         return !strcmp(method, "tools/call") || !strcmp(method, "prompts/get") ? "name"
@@ -86,7 +86,7 @@ static const char *named_by(const char *method)
                                                                                : NULL;
 }
 
-/* False: it was refused. */
+/* Returns false if the request was refused. */
 static bool check_headers(struct call *call, const json_t *document, const struct rpc_message *m)
 {
         const char *name = named_by(m->method);
@@ -158,9 +158,9 @@ static void post_modern(struct call *call, json_t *document, const struct rpc_me
                 run(call, NULL, MCP_2026_07_28, document, m);
 }
 
-/* ---- before ---- */
+/* ---- before 2026-07-28 ---- */
 
-/* The session that the headers name; NULL: it was refused. */
+/* Returns the session that the headers name; NULL: the request was refused. */
 static struct mcp_session *find_session(struct call *call, const json_t *id)
 {
         const char *name = http_header(call->request, SESSION_HEADER);
@@ -273,7 +273,7 @@ static void post_batch(struct call *call, json_t *document)
 
 /* ---- the routes ---- */
 
-/* The revision is what the request itself says; else what its header says. */
+/* The request itself contains the revision; otherwise its header does. */
 static bool is_modern(const struct call *call, const struct rpc_message *m)
 {
         const char *header = http_header(call->request, VERSION_HEADER);

@@ -280,7 +280,7 @@ struct mcp_request *mcp_request_new(const struct mcp_origin *origin, json_t *doc
         return request;
 }
 
-/* ---- all of it ---- */
+/* ---- start and end of the module ---- */
 
 int mcp_new(struct api *api, struct mcp **ret, struct cella_err *err)
 {

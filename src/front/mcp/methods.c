@@ -7,7 +7,7 @@
 #include "front/tools/tools.h"
 
 #define META "io.modelcontextprotocol/"
-#define TOOLS_TTL_MS 3600000 /* they are part of the program */
+#define TOOLS_TTL_MS 3600000 /* the tools are part of the program */
 #define PAGE 50
 
 static const char instructions[] =
@@ -94,8 +94,8 @@ void mcp_set_level(struct mcp_request *request)
 
 /* ---- listening for changes ---- */
 
-/* Lasts until it is cancelled.  Nothing that this server lists changes by itself, so it only accepts what
- * the extension of the tests has. */
+/* The request lasts until it is cancelled.  No list of this server changes, so it only accepts subscriptions
+ * that the extension of the tests supports. */
 void mcp_listen(struct mcp_request *request)
 {
         static const struct {

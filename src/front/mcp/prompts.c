@@ -1,4 +1,4 @@
-/* front/mcp/prompts.c -- a prompt that a person can pick, and completions for the templates of resources. */
+/* front/mcp/prompts.c -- a prompt for users, and completions for the templates of resources. */
 #include <string.h>
 
 #include "core/sandbox/sandbox.h"

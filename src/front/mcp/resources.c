@@ -1,11 +1,11 @@
-/* front/mcp/resources.c -- files of sandboxes, and what ran, as resources.
+/* front/mcp/resources.c -- files of sandboxes, and executions, as resources.
  *
- *   cella://sandboxes/SBX/files/PATH    a file, or a directory (its entries, as JSON)
- *   cella://executions/EXE              what is in the log about it
- *   cella://executions/EXE/stdout       what it printed; stderr
+ * cella://sandboxes/SBX/files/PATH    a file, or a directory (its entries, as JSON)
+ * cella://executions/EXE              the log entry of an execution
+ * cella://executions/EXE/stdout       its output; or stderr
  *
- * A PATH that begins with a slash is absolute, any other relative to /workspace.  The log is read on the
- * thread pool, in the queue of all who ask it. */
+ * A PATH that begins with a slash is absolute, any other is relative to /workspace.  The log is read on the
+ * thread pool, through the common queue (log_queue.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void look_into_log(struct lookup *l, void (*done)(struct log_job *, int))
         }
 }
 
-/* The request to answer; NULL: it was cancelled. */
+/* Returns the request to answer; NULL: it was cancelled. */
 static struct mcp_request *looked(struct lookup *l, int status)
 {
         if (status < 0)
@@ -231,7 +231,7 @@ void mcp_resources_templates(struct mcp_request *request)
         mcp_reply_list(request, result);
 }
 
-/* ---- what ran ---- */
+/* ---- executions ---- */
 
 static bool is_hidden(const struct lookup *l)
 {
@@ -383,7 +383,7 @@ static int hex(char c)
         return at ? (int)(at - digits) % 16 : -1;
 }
 
-/* NULL: it cannot be a path. */
+/* Returns NULL if the text is not a valid path. */
 static char *decode(const char *text)
 {
         char *out = malloc(strlen(text) + 1), *at = out;

@@ -1,4 +1,5 @@
-/* front/mcp/session.c -- clients of the older revisions, from "initialize" to DELETE or to being idle. */
+/* front/mcp/session.c -- sessions of the older revisions, from "initialize" to DELETE or to the idle
+ * timeout. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static bool is_idle(const struct mcp_session *session, int64_t since_us)
         return session->n_requests == 0 && session->used_us <= since_us;
 }
 
-/* The session that was idle longest; of this key, or of any. */
+/* Returns the session that was idle longest, of this key or of any. */
 static struct mcp_session *oldest(struct mcp *mcp, const char *key, bool any)
 {
         struct mcp_session *found = NULL;

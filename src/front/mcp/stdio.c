@@ -10,7 +10,7 @@
 #include "front/mcp/mcp.h"
 
 #define META "io.modelcontextprotocol/"
-#define ROOM_BYTES (1024u * 1024) /* not sent yet; above it only answers are sent */
+#define ROOM_BYTES (1024u * 1024) /* unsent bytes; above this only answers are sent */
 
 struct mcp_stdio {
         struct mcp *mcp;
@@ -43,7 +43,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 
 /* ---- out ---- */
 
-/* The client has closed its end: it needs no answers. */
+/* The client has closed its end and cannot receive answers. */
 static void give_up(struct mcp_stdio *s)
 {
         uv_read_stop((uv_stream_t *)&s->pipe);
@@ -70,7 +70,7 @@ static void on_written(uv_write_t *request, int status)
         close_when_done(s);
 }
 
-/* Takes the text. */
+/* Takes ownership of the text. */
 static void put_line(struct mcp_stdio *s, char *text, size_t len)
 {
         struct writing *w = calloc(1, sizeof *w);
@@ -140,7 +140,7 @@ static bool check(struct mcp_stdio *s, const struct rpc_message *m, int *ret_rev
         int revision = mcp_revision_of(m, &unknown);
         *ret_revision = revision < 0 ? (int)s->session.revision : revision;
         if (!json_object_get(meta, META "protocolVersion"))
-                return true; /* of the older ones */
+                return true; /* a request of the older revisions */
         if (unknown || revision < MCP_2026_07_28) {
                 refuse(s, m->id, RPC_UNSUPPORTED_VERSION,
                        json_pack("{s:o, s:s}", "supported", mcp_revision_list(), "requested",
@@ -220,7 +220,7 @@ static void take_line(struct mcp_stdio *s, const char *text, size_t len)
         json_decref(document);
 }
 
-/* Part of a line, or the end of one. */
+/* Adds a part of a line to the buffer. */
 static void collect(struct mcp_stdio *s, const char *data, size_t len)
 {
         if (s->skipping || len == 0)
@@ -263,7 +263,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
         struct mcp_stdio *s = stream->data;
         if (n < 0) {
                 uv_read_stop(stream);
-                finish_line(s); /* a last one may lack its line break */
+                finish_line(s); /* the last line may lack its line break */
                 end_listeners(s);
                 s->ended = true;
                 close_when_done(s);
@@ -343,7 +343,7 @@ void mcp_stdio_free(struct mcp_stdio *s)
         free(s->line);
         s->session.client = NULL;
         s->line = NULL;
-        s->forgotten = true; /* by us: libuv has it until it is closed */
+        s->forgotten = true; /* libuv keeps the handle until it is closed */
         if (s->closed)
                 free(s);
 }

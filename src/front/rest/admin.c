@@ -1,4 +1,4 @@
-/* front/rest/admin.c -- health, keys, who the caller is. */
+/* front/rest/admin.c -- health, keys, and the caller's own data. */
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -64,7 +64,7 @@ static json_t *sandbox_counts(const struct core *core, const struct caller *call
         list_each (at, &core->sandboxes, other) {
                 const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!sb->place.ahead &&
-                    (all || caller_sees(caller, sb->key))) /* sandboxes made ahead belong to pools */
+                    (all || caller_sees(caller, sb->key))) /* sandboxes created in advance belong to pools */
                         states[sb->state]++;
         }
         return json_pack("{s:i, s:i, s:i, s:i, s:i}", "running",
@@ -163,7 +163,7 @@ void rest_key_add(struct call *call, json_t *body)
         json_decref(body);
 }
 
-/* The key `id` as the state has it, without its secret; NULL: there is none. */
+/* Returns the key `id` from the state, without its secret; NULL: there is none. */
 static json_t *key_about(struct call *call, const char *id)
 {
         struct cella_err err = {0};
@@ -214,7 +214,7 @@ void rest_key_remove(struct call *call, json_t *body)
         api_reply_nothing(call);
 }
 
-/* ---- who asks ---- */
+/* ---- the caller ---- */
 
 static json_t *capabilities(const struct caller *caller)
 {

@@ -1,4 +1,4 @@
-/* front/rest/contexts.c -- contexts: made, restarted, interrupted, removed; and code that runs in them. */
+/* front/rest/contexts.c -- contexts: create, restart, interrupt, remove; and code that runs in them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ const struct field *context_run_fields(void)
         return fields;
 }
 
-/* The context in the path; answers 404 itself if there is none. */
+/* Returns the context in the path; if there is none, answers 404 and returns NULL. */
 static struct context *find(struct call *call)
 {
         struct core_sandbox *sb = api_sandbox(call);
@@ -172,7 +172,7 @@ void rest_context_restart(struct call *call, json_t *body)
                 start(call, c, false);
 }
 
-/* ---- looking, interrupting, removing ---- */
+/* ---- reading, interrupting, removing ---- */
 
 void rest_context_list(struct call *call, json_t *body)
 {

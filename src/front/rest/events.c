@@ -25,9 +25,9 @@
 #define ROWS_MAX 100                                        /* executions in a batch */
 #define ROOM_NEEDED (160u << 10)                            /* of HTTP_STREAM_MAX, for one tick's events */
 #define STALE_US 20000000
-#define LOOK_SECONDS 30 /* for Docker, which may have been started or have gone */
+#define LOOK_SECONDS 30 /* interval of checks for Docker, which may have been started or stopped */
 
-/* ---- watchers come and go ---- */
+/* ---- adding and removing watchers ---- */
 
 static void watcher_free(struct watcher *w)
 {
@@ -64,7 +64,7 @@ static void drop(struct watcher *w, bool in_order)
                 http_stream_abort(request);
 }
 
-/* ---- what happens ---- */
+/* ---- collecting ---- */
 
 static void on_sandbox_gone(const struct core_sandbox *sb, void *context)
 {
@@ -219,7 +219,7 @@ static void on_tick(uv_timer_t *timer)
                 look_for_docker(e);
 }
 
-/* ---- a new one ---- */
+/* ---- new watchers ---- */
 
 static int read_topics(const char *list, unsigned *ret, struct cella_err *err)
 {
@@ -283,7 +283,7 @@ static void begin_watching(struct events *e)
         uv_timer_start(&e->timer, on_tick, TICK_MS, TICK_MS);
 }
 
-/* Reads what the watcher asks for, and checks whether there is room for one more. */
+/* Reads the parameters of the watcher, and checks whether one more is allowed. */
 static int watcher_read(struct call *call, struct watcher *w, struct cella_err *err)
 {
         int r = log_filter_read(call->request, false, &w->filter, err);

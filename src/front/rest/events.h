@@ -1,11 +1,11 @@
-/* front/rest/events.h -- what the two files about events share. */
+/* front/rest/events.h -- shared by events.c and events_tell.c. */
 #pragma once
 #include "front/rest/log_filter.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
 
 #define SAMPLES_MAX 8192 /* durations of one second */
-#define USAGE_MAX 32     /* sandboxes per second that the keeper is asked to count */
+#define USAGE_MAX 32     /* sandboxes per second for which the keeper is asked for counters */
 
 enum { TOPIC_MONITOR = 1, TOPIC_EXECUTIONS = 2 };
 
@@ -17,9 +17,9 @@ struct watcher {
         bool all;    /* may see executions of other keys */
         bool counts; /* may see the counters of the whole daemon */
         struct log_filter filter;
-        json_t *rows; /* executions that it gets events of */
+        json_t *rows; /* executions to report to it */
         unsigned missed;
-        int64_t stale_us; /* since when there is no room; 0: there is room */
+        int64_t stale_us; /* since when it has no room; 0: it has room */
 };
 
 struct sample {
@@ -27,7 +27,7 @@ struct sample {
         uint32_t us;
 };
 
-/* A question to the keeper. */
+/* A request to the keeper. */
 struct asked {
         char id[ID_SIZE], key[ID_SIZE];
         bool busy, known;
@@ -40,7 +40,7 @@ struct events {
         unsigned n;
         uv_timer_t timer;
         unsigned ticks;
-        struct sample *samples; /* while there are watchers */
+        struct sample *samples; /* collected while there are watchers */
         unsigned n_samples;
         uint64_t n_ended; /* in this second, sampled or not */
         int64_t second_us;
@@ -51,7 +51,7 @@ struct events {
 
 /* events_tell.c */
 bool events_shows(const struct core_sandbox *sb, const struct caller *caller);
-/* Changes whenever something that is shown of the sandbox changes; never 0. */
+/* Returns a number that changes whenever a shown property of the sandbox changes; never 0. */
 uint64_t events_look_of(const struct core_sandbox *sb);
 void events_tell_sandbox(struct watcher *w, const struct core_sandbox *sb);
 void events_tell_sandboxes(struct watcher *w);

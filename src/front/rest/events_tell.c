@@ -1,4 +1,4 @@
-/* front/rest/events_tell.c -- the events that watchers get. */
+/* front/rest/events_tell.c -- creates the events for watchers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static json_t *milliseconds(const uint32_t *sorted, unsigned n, double part)
         return n == 0 ? json_null() : json_real((double)sorted[(unsigned)((n - 1) * part + 0.5)] / 1000);
 }
 
-/* Of the executions that this watcher may see: how many a second, how long. */
+/* Returns the rate and the durations of the executions that this watcher may see. */
 static json_t *rates(const struct events *e, const struct watcher *w)
 {
         static uint32_t sorted[SAMPLES_MAX];
@@ -106,7 +106,7 @@ static json_int_t resident_bytes(void)
         return (json_int_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Of the machine, in bytes; -1 if unknown. */
+/* Memory of the machine, in bytes; -1 if unknown. */
 static void host_memory(json_int_t *ret_total, json_int_t *ret_available)
 {
         char line[128];

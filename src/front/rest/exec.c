@@ -118,7 +118,7 @@ static void on_accepted(struct submission *submission, struct execution *ex)
         ex->waits = r->streams; /* until its start was announced */
         if (!r->detach || r->streams)
                 return;
-        /* The client wants no result: GET /v1/executions has it. */
+        /* The client does not wait for a result: GET /v1/executions returns it. */
         http_on_gone(call->request, NULL, NULL);
         api_reply(call, 202,
                   json_pack("{s:s, s:s, s:s}", "id", ex->id, "sandbox", ex->sandbox_id, "status", "running"));
@@ -135,7 +135,7 @@ static void on_refused(struct submission *submission, const struct cella_err *er
         api_reply_refusal(call, err);
 }
 
-/* sandbox: NULL if the request says which. */
+/* sandbox: NULL if the request selects it. */
 static void run(struct call *call, struct core_sandbox *sandbox, json_t *body)
 {
         static const struct submission_events events = {on_accepted, on_refused};

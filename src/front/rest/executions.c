@@ -1,7 +1,7 @@
-/* front/rest/executions.c -- what ran, from the log; and what runs, from memory.
+/* front/rest/executions.c -- past executions from the log, and running ones from memory.
  *
- * The log is read on the thread pool: a query over a million rows must not hold up the loop, nor
- * others that need the pool (front/log_queue.h). */
+ * The log is read on the thread pool: a query over a million rows must not block the loop, nor other users of
+ * the pool (front/log_queue.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct query {
         int r;
 };
 
-/* 1: there is more to search, and other jobs go first. */
+/* Returns 1 if there is more to search; other jobs go first. */
 static int verify_some(struct query *q)
 {
         int r = q->verifier ? 0 : audit_verifier_new(q->api->core->directory, &q->verifier, &q->err);

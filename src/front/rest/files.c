@@ -1,4 +1,4 @@
-/* front/rest/files.c -- files of a sandbox: everything but the bytes of one (files_stream.c). */
+/* front/rest/files.c -- files of a sandbox, except reading and writing contents (files_stream.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +145,7 @@ static struct simple *simple_new(struct call *call, const char *path, size_t dat
         return NULL;
 }
 
-/* The path of the query or of the body; answers itself if it cannot be one. */
+/* Returns the path of the query or of the body; answers with an error and returns NULL if it is invalid. */
 const char *file_path(struct call *call, const json_t *body, const char *name)
 {
         struct cella_err err = {0};

@@ -16,13 +16,13 @@ struct transfer {
         struct call *call;
         struct operation *operation;
         char *path;
-        /* Out: */
+        /* Reading: */
         uint64_t first, length; /* the range asked for; length ~0: to the end */
         bool ranged, suffix, begun, header_done;
         struct init_stat st;
         size_t st_got;
         uint64_t left; /* bytes left of Content-Length */
-        /* In: */
+        /* Writing: */
         uint32_t mode, flags;
         bool existed, fed, ended;
 };

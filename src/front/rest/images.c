@@ -1,4 +1,4 @@
-/* front/rest/images.c -- the images: what there is, and the jobs that change it. */
+/* front/rest/images.c -- the list of images, and the jobs that change it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ const struct field *image_pull_fields(void)
         return fields;
 }
 
-/* ---- what there is ---- */
+/* ---- the list ---- */
 
 struct text {
         struct json j;
@@ -132,7 +132,7 @@ static void on_gone(struct http_request *request, void *context)
         free(w);
 }
 
-/* Progress that finds no room is dropped. */
+/* Progress events are dropped if there is no room. */
 static void on_progress(struct image_wait *wait, const struct imager_event *e, void *context)
 {
         struct working *w = context;
@@ -144,7 +144,7 @@ static void on_progress(struct image_wait *wait, const struct imager_event *e, v
                                     (json_int_t)e->total));
 }
 
-/* What the store says of the image; more than one of an archive: the others by their ids. */
+/* Returns the document of the image; if an archive had several, also the ids of the others. */
 static json_t *image_json(struct call *call, const struct imager_event *end, struct cella_err *err)
 {
         AUTO(image_free) struct image *image = NULL;
@@ -268,7 +268,7 @@ static struct working *working_new(struct call *call)
         return NULL;
 }
 
-/* r: whether the job was started. */
+/* r: result of starting the job. */
 static void go(struct working *w, int r, const struct cella_err *err, bool may_stream)
 {
         struct call *call = w->call;

@@ -1,4 +1,4 @@
-/* front/rest/log_filter.h -- which executions a request asks for, from its query. */
+/* front/rest/log_filter.h -- parses the filter of executions in the query of a request. */
 #pragma once
 #include "audit/audit.h"
 #include "http/http.h"

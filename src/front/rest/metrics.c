@@ -1,4 +1,4 @@
-/* front/rest/metrics.c -- counters as Prometheus reads them. */
+/* front/rest/metrics.c -- counters in the format of Prometheus. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void images(FILE *out, const struct core *core)
                 (unsigned long long)stat.pulls_failed);
 }
 
-/* Without the counters of the daemon: only the caller's own. */
+/* Without access to the counters of the daemon: only those of the caller. */
 static void sandboxes(FILE *out, const struct core *core, const struct caller *caller, bool all)
 {
         static const char *const names[] = {
@@ -91,7 +91,7 @@ static void sandboxes(FILE *out, const struct core *core, const struct caller *c
                 fprintf(out, "cella_sandboxes{state=\"pooled\"} %u\n", pooled);
 }
 
-/* A number of each pool; which one, its place in the settings says. */
+/* Writes one number of each pool, labelled with its index in the settings. */
 static void pools(FILE *out, const json_t *list, const char *field, const char *name, const char *type,
                   const char *help)
 {
@@ -125,7 +125,7 @@ static double resident_bytes(void)
         return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* What runs and waits now: of the daemon, or of this caller. */
+/* Writes the current activity of the daemon, or of this caller. */
 static void current(FILE *out, const struct core *core, const struct caller *caller)
 {
         const bool all = caller_sees_counters(caller);

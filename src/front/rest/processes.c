@@ -1,4 +1,4 @@
-/* front/rest/processes.c -- processes in the background: started, fed, signalled, followed. */
+/* front/rest/processes.c -- background processes: start, write to, signal, follow. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static json_t *process_to_json(const struct execution *ex)
         return o;
 }
 
-/* The process in the path; answers 404 itself if there is none. */
+/* Returns the process in the path; if there is none, answers 404 and returns NULL. */
 static struct execution *find(struct call *call)
 {
         struct core_sandbox *sb = api_sandbox(call);
@@ -257,7 +257,7 @@ void rest_process_signal(struct call *call, json_t *body)
 
 static const char *const stream_names[] = {[CELLA_STDOUT] = "stdout", [CELLA_STDERR] = "stderr"};
 
-/* The kept bytes from an offset on. */
+/* Writes the kept bytes from an offset on. */
 static void put_stream(struct json *j, const struct ring *ring, int i, uint64_t offset)
 {
         char name[24];
@@ -314,7 +314,7 @@ static void stop_following(struct following *f)
         free(f);
 }
 
-/* Sends as much as there is room for.  True when all is sent. */
+/* Sends as much as there is room for.  Returns true when everything is sent. */
 static bool catch_up(struct following *f, int i)
 {
         const struct ring *ring = &f->execution->out[i].ring;

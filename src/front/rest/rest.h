@@ -1,4 +1,4 @@
-/* front/rest/rest.h -- the handlers of the routes, by what they are about. */
+/* front/rest/rest.h -- the handlers of the routes, grouped by file. */
 #pragma once
 #include "front/api.h"
 
@@ -78,7 +78,8 @@ const struct field *secret_fields(void);
 /* admin.c, metrics.c */
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);
-/* As this caller may see it: the counters of the daemon, or only its own sandboxes. */
+/* Returns the health as this caller may see it: with the counters of the daemon, or only with its own
+ * sandboxes. */
 json_t *rest_health_json(const struct core *core, const struct caller *caller);
 void rest_metrics(struct call *call, json_t *body);
 /* settings.c */

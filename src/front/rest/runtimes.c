@@ -1,4 +1,4 @@
-/* front/rest/runtimes.c -- which runtimes there are: on this machine, in each image, and by the settings. */
+/* front/rest/runtimes.c -- lists the runtimes of this machine, of each image, and of the settings. */
 #include <string.h>
 
 #include "base/err.h"
@@ -63,7 +63,7 @@ void rest_runtimes(struct call *call, json_t *body)
                 api_reply_err(call, &err);
                 return;
         }
-        /* What the settings say about a name has precedence over what is found. */
+        /* An entry of the settings has precedence over a runtime that was found. */
         api_reply(call, 200,
                   json_pack("{s:o, s:O, s:O}", "runtimes", list, "default_runtimes",
                             json_object_get(settings, "default_runtimes"), "settings",

@@ -43,7 +43,7 @@ static void making_gone(struct http_request *request, void *context)
         sandbox_remove(sb); /* no client knows its id */
 }
 
-/* Its image is there, if it has one. */
+/* Creates the sandbox; its image, if any, is available. */
 static void make(struct call *call, const json_t *body)
 {
         struct cella_err err = {0};

@@ -1,4 +1,4 @@
-/* front/rest/secrets.c -- the secrets: set, listed by name, removed.  A value comes in and never goes out. */
+/* front/rest/secrets.c -- secrets: set, list by name, remove.  A value is never returned. */
 #include <errno.h>
 #include <sodium.h>
 #include <string.h>
@@ -20,7 +20,7 @@ const struct field *secret_fields(void)
         return fields;
 }
 
-/* True if there is a store of secrets; else answers. */
+/* Returns true if there is a store of secrets; otherwise answers with an error. */
 static bool can_have(struct call *call)
 {
         if (call->core->secrets)
@@ -64,7 +64,7 @@ void rest_secret_get(struct call *call, json_t *body)
         api_reply_err(call, &err);
 }
 
-/* Erases the copies of the value in the document and in the body.  Nothing reads them any more. */
+/* Erases the copies of the value in the document and in the body, which are not used any more. */
 static void wipe(struct call *call, json_t *body)
 {
         json_t *value = json_object_get(body, "value");

@@ -1,7 +1,7 @@
-/* front/rest/settings.c -- reading and changing the settings.
+/* front/rest/settings.c -- reads and changes the settings.
  *
- * Two people may change the same settings at once.  Each answer has an ETag, a hash of the document.  A
- * change with another one in If-Match was made from an older version, and is refused. */
+ * Two users may change the same settings at the same time.  Each answer has an ETag, a hash of the document.
+ * A change with another tag in If-Match is based on an older version, and is refused. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ void rest_settings_get(struct call *call, json_t *body)
         reply(call, json_incref(call->core->settings.document));
 }
 
-/* Checks If-Match.  Answers if the settings have changed. */
+/* Checks If-Match.  If the settings have changed, answers with an error and returns false. */
 static bool unchanged(struct call *call)
 {
         const char *seen = http_header(call->request, "If-Match");
@@ -65,7 +65,7 @@ static bool unchanged(struct call *call)
 }
 
 /* Checks the whole document and writes it to disk before it takes effect, so that it also holds after a
- * restart.  With ?check=1 only checks, and answers with the document that would hold. */
+ * restart.  With ?check=1, only checks it and answers with the resulting document. */
 static void set(struct call *call, const json_t *wanted)
 {
         struct cella_err err = {0};
@@ -100,7 +100,7 @@ void rest_settings_put(struct call *call, json_t *body)
         json_decref(body);
 }
 
-/* Merged first, then checked: null means the default. */
+/* Merges first, then checks: null means the default. */
 void rest_settings_patch(struct call *call, json_t *body)
 {
         struct cella_err err = {0};

@@ -25,10 +25,10 @@ struct terminal {
         struct caller caller;
         bool local; /* came over the Unix socket */
         struct submission submission;
-        uint16_t columns, rows;    /* of its window, when it starts */
+        uint16_t columns, rows;    /* initial size of its window */
         struct http_websocket *ws; /* NULL: not yet, or closed */
         uv_poll_t poll;
-        int master;  /* the terminal; -1: none, or closed */
+        int master;  /* the master of the terminal; -1: none, or closed */
         bool polled; /* libuv has the handle */
         bool reads, ended;
         bool held; /* the client asked for a pause */
@@ -69,7 +69,7 @@ static void let_go(struct terminal *t)
         free(t);
 }
 
-/* The code at the other end decides what this reads: it is passed on as bytes. */
+/* The code in the sandbox controls this data: it is passed on as bytes. */
 static bool read_once(struct terminal *t)
 {
         char block[16384];
@@ -128,7 +128,7 @@ static void watch(struct terminal *t)
                 uv_poll_stop(&t->poll);
 }
 
-/* Text frames: the size of the window; pause and resume. */
+/* Handles text frames: size of the window, pause and resume. */
 static void hear(struct terminal *t, const char *data, size_t len)
 {
         json_t *message = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
@@ -148,7 +148,7 @@ static void hear(struct terminal *t, const char *data, size_t len)
         json_decref(message);
 }
 
-/* A terminal is closed when its key is removed. */
+/* Whether the terminal may stay open: it is closed when its key is removed. */
 static bool may_stay(struct terminal *t)
 {
         if (auth_may_stay(t->core, &t->caller, t->local))
@@ -230,7 +230,7 @@ static void on_started(struct execution *ex, int master, void *context)
 {
         struct terminal *t = context;
         struct call *call = t->call;
-        /* No call: the client left while the start was being reported. */
+        /* No call: the client disconnected before the start was reported. */
         if (!call || master < 0 || pty_check(master) < 0 ||
             uv_poll_init(t->core->loop, &t->poll, master) < 0) {
                 if (master >= 0)
@@ -307,7 +307,7 @@ static void take_word(void *context, const char *name, const char *value)
                 json_array_append_new(context, json_string(value));
 }
 
-/* A shell, or the program in the query: command=vim&command=file. */
+/* Creates the request: a shell, or the program in the query: command=vim&command=file. */
 static json_t *make_request(const struct http_request *request)
 {
         json_t *words = json_array();

@@ -1,4 +1,4 @@
-/* front/tools/bytes.c -- files out of and into a sandbox, whole: what a model reads and writes is small. */
+/* front/tools/bytes.c -- reads and writes whole files in a sandbox: those that a model uses are small. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ void bytes_cancel(struct bytes *b)
         bytes_free(b);
 }
 
-/* ---- what they are ---- */
+/* ---- types ---- */
 
 bool bytes_are_text(const char *data, size_t len)
 {

@@ -36,7 +36,7 @@ static void cancel(struct tool_call *call)
         free(t);
 }
 
-/* The sandbox was found and there is memory; otherwise the call has ended. */
+/* Creates a transfer.  NULL: there is no sandbox or no memory, and the call has ended. */
 static struct transfer *transfer_new(struct tool_call *call, bool make, struct core_sandbox **ret_sandbox)
 {
         struct cella_err err = {0};
@@ -108,7 +108,7 @@ static json_int_t number(const struct tool_call *call, const char *name, json_in
         return value ? json_integer_value(value) : standard;
 }
 
-/* A character that was cut belongs to the next part. */
+/* Returns the length without an incomplete character at the end, which belongs to the next part. */
 static size_t whole_characters(const char *data, size_t len)
 {
         for (size_t cut = 0; cut < 4 && cut < len; cut++)
@@ -117,7 +117,8 @@ static size_t whole_characters(const char *data, size_t len)
         return bytes_are_text(data, len) ? len : 0;
 }
 
-/* Text if it is text (the first `text` bytes are), an image for clients that accept one, else base64. */
+/* Adds the content: as text if it is text (the first `text` bytes are), as an image for clients that accept
+ * one, otherwise as base64. */
 static void put_content(const struct tool_call *call, const char *data, size_t len, size_t text,
                         const char *mime, json_t *document, struct tool_result *result)
 {

@@ -8,7 +8,7 @@
 #include "core/record.h"
 #include "front/tools/tools.h"
 
-/* ---- what there is ---- */
+/* ---- the list of tools ---- */
 
 static json_t *describe(const struct tool *tool)
 {
@@ -17,7 +17,7 @@ static json_t *describe(const struct tool *tool)
                          "output_schema", tool_output_schema(tool), "cost", TOOL_COST);
 }
 
-/* The form of functions in the APIs of several models, where names have no dots. */
+/* The format of functions in the APIs of several models, where names have no dots. */
 static json_t *describe_function(const struct tool *tool)
 {
         char name[64];

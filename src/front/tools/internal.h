@@ -1,4 +1,4 @@
-/* front/tools/internal.h -- what the files of this folder share. */
+/* front/tools/internal.h -- shared by the files of this folder. */
 #pragma once
 #include "core/request/request.h"
 #include "engine/result.h"
@@ -21,11 +21,11 @@ struct tool_call {
 /* Ends a call.  *call is freed, unless tool_begin() still uses it. */
 void tool_end(struct tool_call *call, const struct tool_result *result);
 void tool_fail(struct tool_call *call, const struct cella_err *err);
-/* The result is this document, which is taken. */
+/* Ends the call with this document, and takes ownership of it. */
 void tool_end_json(struct tool_call *call, json_t *document);
 void tool_result_done(struct tool_result *result);
 
-/* A string argument; NULL: not given. */
+/* Returns a string argument; NULL: not given. */
 const char *tool_text(const struct tool_call *call, const char *name);
 
 /* ---- the tools ---- */
@@ -51,19 +51,19 @@ void kill_tool_begin(struct tool_call *call);
 /* ---- run.c: shared by the tools that run a command ---- */
 extern const struct field run_secrets_field, run_timeout_field, run_memory_field, run_env_field,
         run_files_field;
-/* The document for POST /v1/exec, from those arguments that have the same names; and running it, which
- * takes the document.  bare: with the result of sandbox.exec. */
+/* run_document() creates the document for POST /v1/exec from the arguments with the same names.  run_begin()
+ * runs it and takes ownership of it.  bare: with the result of sandbox.exec. */
 json_t *run_document(const struct tool_call *call);
 void run_begin(struct tool_call *call, json_t *document, bool bare);
 
 /* ---- result.c: results of executions ---- */
 const struct field *result_fields(void);
-/* Fills *ret; run may be NULL.  Takes nothing. */
+/* Fills *ret; run may be NULL.  Takes ownership of nothing. */
 int result_make(const struct tool_call *call, const struct cella_result *result,
                 const struct exec_request *request, uint32_t walls, uint32_t missing,
                 const struct result_run *run, struct tool_result *ret);
 
-/* ---- target.c: which sandbox a call is for ---- */
+/* ---- target.c: selects the sandbox of a call ---- */
 #define TARGET_FIELDS                                                                                        \
         {.name = "session",                                                                                  \
          .type = FIELD_STRING,                                                                               \
@@ -76,7 +76,7 @@ int result_make(const struct tool_call *call, const struct cella_result *result,
                 .name = "sandbox", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 64,         \
                 .help = "Or the sandbox itself, by its id (sbx_...)."                                        \
         }
-/* By session or id.  make: makes a sandbox for a session that has none. */
+/* Finds the sandbox by session or id.  make: creates a sandbox for a session that has none. */
 int target_find(const struct tool_call *call, bool make, struct core_sandbox **ret, struct cella_err *err);
 struct core_sandbox *target_of_session(struct core *core, const struct caller *caller, const char *session);
 /* Removes the sandbox, or only this context if it is not "", in the next turn of the event loop. */
@@ -95,18 +95,19 @@ struct bytes {
         size_t len, size, max;
         bool more; /* there was more */
 };
-/* done() is called once, never from within, and not after bytes_cancel().  Both free *bytes. */
+/* done() is called once, never before the function returns, and not after bytes_cancel().  Both free
+ * *bytes. */
 int bytes_read(struct core_sandbox *sandbox, const struct init_operate *what, const char *path, size_t max,
                bytes_done done, void *context, struct bytes **ret, struct cella_err *err);
 int bytes_write(struct core_sandbox *sandbox, const char *path, const char *data, size_t len, bytes_done done,
                 void *context, struct bytes **ret, struct cella_err *err);
 void bytes_cancel(struct bytes *bytes);
 bool bytes_are_text(const char *data, size_t len);
-const char *bytes_image(const char *data, size_t len); /* the MIME type of a picture; NULL: it is none */
+const char *bytes_image(const char *data, size_t len); /* MIME type of a picture; NULL: not a picture */
 char *bytes_base64(const char *data, size_t len);
-/* "text" or {"base64": "..."}: *ret_owned is to be freed. */
+/* Decodes "text" or {"base64": "..."}; the caller frees *ret_owned. */
 int bytes_of_content(const json_t *content, const char *name, const char **ret, size_t *ret_len,
                      char **ret_owned, struct cella_err *err);
-/* The entries of a directory, sorted, from what INIT_READ_DIR gave. */
+/* Returns the entries of a directory, sorted, from the result of INIT_READ_DIR. */
 json_t *bytes_entries(const struct bytes *bytes);
 #define BYTES_ENTRIES_MAX 1000

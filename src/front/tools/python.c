@@ -1,9 +1,10 @@
-/* front/tools/python.c -- execute_python: code in a context, so that values and figures come back.
+/* front/tools/python.c -- execute_python: runs code in a context, so that values and figures are returned.
  *
- *   scan -> sandbox -> (files) -> context -> (packages) -> run -> result
+ * scan -> sandbox -> (files) -> context -> (packages) -> run -> result
  *
- * The context has a name and stays, or it is made for this call.  The sandbox belongs to a session, or it is
- * made for this call.  What was made for this call is removed after the answer. */
+ * The context has a name and is kept, or it is created for this call.  The same applies to the sandbox: it
+ * belongs to a session, or it is created for this call.  Objects created for this call are removed after the
+ * answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static const struct field any_item = {.name = "", .type = FIELD_ANY};
 static const struct field module_item = {
         .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 200};
 
-/* It is put into Python code and passed to pip: a name with a version, never an option or a path. */
+/* The name is put into Python code and passed to pip: only a name with a version is allowed, never an option
+ * or a path. */
 static int check_package(const json_t *value, const char *path, struct cella_err *err)
 {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -97,9 +99,9 @@ const struct field *python_tool_input(void)
 
 struct python {
         struct tool_call *call;
-        struct core_sandbox *sandbox; /* until the context has it */
+        struct core_sandbox *sandbox; /* until the context uses it */
         char sandbox_id[ID_SIZE], context_id[ID_SIZE];
-        bool own_sandbox, own_context; /* made for this call, removed after it */
+        bool own_sandbox, own_context; /* created for this call, removed after it */
         void *file;                    /* iterator over the arguments' files */
         struct bytes *put;
         char *content; /* content of the file that is being written */
@@ -114,7 +116,7 @@ struct python {
 
 static void go_on(struct python *p);
 
-/* Removes what was made for this call. */
+/* Removes the objects that were created for this call. */
 static void leave(struct python *p)
 {
         if (p->own_sandbox && p->sandbox_id[0])
@@ -309,7 +311,7 @@ static void finish(struct python *p, const struct context_run *run)
         tool_result_done(&result);
 }
 
-/* The last line that pip wrote says why. */
+/* The last line of pip's output contains the reason. */
 static void packages_failed(struct python *p, const struct context_run *run)
 {
         struct cella_err err = {0};
@@ -344,7 +346,7 @@ static void on_end(struct context_run *run, void *caller)
         }
 }
 
-/* Looks for packages by the names of their distributions, which may differ from those of their modules. */
+/* Finds packages by the names of their distributions, which may differ from those of their modules. */
 static json_t *code_for_packages(json_t *packages)
 {
         static const char format[] =
@@ -406,7 +408,7 @@ static int start_run(struct python *p, struct cella_err *err)
         return r;
 }
 
-/* The next step. */
+/* Starts the next step. */
 static void go_on(struct python *p)
 {
         struct cella_err err = {0};
@@ -432,7 +434,7 @@ static struct exec_request scan_request(const struct tool_call *call)
                                      .allowed_imports = json_object_get(call->arguments, "allowed_imports")};
 }
 
-/* Takes the report of *request.  r: negative if the code was refused. */
+/* Takes ownership of the report of *request.  r: negative if the code was refused. */
 static void begin(struct python *p, int r, struct exec_request *request, struct cella_err *err)
 {
         p->scanned = request->scanned;

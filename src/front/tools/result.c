@@ -1,7 +1,7 @@
 /* front/tools/result.c -- the result of a run, for programs and for models.
  *
- * The first is the object of the HTTP API.  The second leaves out what says nothing about the code, because
- * models pay for each word. */
+ * Programs get the object of the HTTP API.  Models get a text that omits details that say nothing about the
+ * code, because models pay for each word. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "engine/result.h"
 #include "front/tools/internal.h"
 
-#define SHOWN_MAX 8192    /* of one value, to a model */
-#define RESULT_USUAL 2048 /* what is in a result beside its output */
+#define SHOWN_MAX 8192    /* maximum of one value, for a model */
+#define RESULT_USUAL 2048 /* estimated size of a result without its output */
 
 static const char *const status_words[] = {"exited",       "signaled",    "timeout",   "memory_limit",
                                            "disk_limit",   "cpu_limit",   "cancelled", "process_limit",
@@ -92,7 +92,7 @@ static bool is_picture(const char *mime)
         return mime && (!strcmp(mime, "image/png") || !strcmp(mime, "image/jpeg"));
 }
 
-/* What replaces an image in the list of values, as JSON. */
+/* Returns the JSON that replaces an image in the list of values. */
 static char *take_picture(json_t *value, struct tool_result *ret)
 {
         struct tool_image *image = &ret->images[ret->n_images];
@@ -107,7 +107,8 @@ static char *take_picture(json_t *value, struct tool_result *ret)
                 return NULL;
         }
         json_object_del(value, "data");
-        json_object_set_new(value, "content", json_integer(++ret->n_images)); /* the text is the first */
+        /* the text is the first content */
+        json_object_set_new(value, "content", json_integer(++ret->n_images));
         return json_dumps(value, JSON_COMPACT);
 }
 
@@ -223,7 +224,7 @@ int result_make(const struct tool_call *call, const struct cella_result *r,
         struct result_run parted;
         struct values values = {0};
         struct json_text text;
-        /* Text needs little more room with its escapes. */
+        /* Escapes need little additional room. */
         const size_t output = r->output_len[CELLA_STDOUT] + r->output_len[CELLA_STDERR],
                      expected = RESULT_USUAL + output + output / 4;
         struct json j = {.out = NULL};

@@ -1,5 +1,5 @@
-/* front/tools/run.c -- sandbox.exec and execute_shell, which run a command in a new sandbox or in that of
- * a session; and what they share with execute_docker (docker.c). */
+/* front/tools/run.c -- sandbox.exec and execute_shell, which run a command in a new sandbox or in that of a
+ * session; and functions shared with execute_docker (docker.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +194,7 @@ static void cancel(struct tool_call *call)
         free(run);
 }
 
-/* Takes the document, which is one for POST /v1/exec. */
+/* Takes ownership of the document, which is one for POST /v1/exec. */
 static void run(struct tool_call *call, json_t *document, bool bare)
 {
         static const struct submission_events events = {.on_refused = on_refused};

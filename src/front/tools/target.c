@@ -1,4 +1,4 @@
-/* front/tools/target.c -- which sandbox a call is for; and the removal of sandboxes made for one call. */
+/* front/tools/target.c -- selects the sandbox of a call; removes sandboxes created for one call. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ void target_leave(struct core *core, const char *sandbox, const char *context)
 {
         struct leaving *l = calloc(1, sizeof *l);
         if (!l)
-                return; /* it is removed by its idle timeout */
+                return; /* its idle timeout removes it */
         l->core = core;
         snprintf(l->sandbox, sizeof l->sandbox, "%s", sandbox);
         snprintf(l->context, sizeof l->context, "%s", context);

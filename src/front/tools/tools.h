@@ -1,7 +1,7 @@
 /* front/tools/tools.h -- the tools for agents: one table, served over HTTP and MCP.
  *
- * The fields of a tool check its arguments and describe them.  Its description says to the model what it can
- * rely on.  A call ends once, with a result or an error. */
+ * The fields of a tool check and describe its arguments.  Its description tells the model what it can rely
+ * on.  A call ends once, with a result or an error. */
 #pragma once
 #include <jansson.h>
 
@@ -33,11 +33,12 @@ struct tool {
 extern const struct tool tools[];
 extern const size_t tools_len;
 
-#define TOOL_COST 1.0 /* what one call is estimated to cost, for callers that keep a budget */
+#define TOOL_COST 1.0 /* estimated cost of one call, for callers that have a budget */
 
-/* By name.  A '.' may be written as '_', because some APIs allow no dots in names of functions. */
+/* Finds a tool by name.  A '.' may be written as '_', because some APIs allow no dots in names of
+ * functions. */
 const struct tool *tool_find(const char *name);
-/* JSON Schemas: new references. */
+/* Return JSON Schemas as new references. */
 json_t *tool_input_schema(const struct tool *tool);
 json_t *tool_output_schema(const struct tool *tool);
 
@@ -46,9 +47,9 @@ struct tool_image {
 };
 
 struct tool_result {
-        struct cella_err err; /* kind CELLA_OK: it went well */
-        bool timeout;         /* the error is "timeout", which is no cella_kind */
-        char *json;           /* by the tool's output fields */
+        struct cella_err err; /* kind CELLA_OK: success */
+        bool timeout;         /* the error is "timeout", which is not a cella_kind */
+        char *json;           /* according to the tool's output fields */
         size_t len;
         char *text; /* the same for a model, shorter; NULL: json is short enough */
         size_t text_len;
@@ -56,14 +57,14 @@ struct tool_result {
         unsigned n_images;
 };
 
-/* "timeout", or the word for the kind of error. */
+/* Returns "timeout", or the word for the kind of error. */
 const char *tool_result_kind(const struct tool_result *result);
 
 struct tool_events {
-        /* Output as it comes; the result has it, too.  Both may be NULL. */
+        /* Called with output as it arrives; the result contains it, too.  Both may be NULL. */
         void (*on_output)(void *context, enum cella_stream stream, const char *data, size_t len);
         void (*on_violation)(void *context, const struct violation *violation);
-        /* Once, last; the result is valid during the call only. */
+        /* Called once, last; the result is valid during the call only. */
         void (*on_end)(void *context, const struct tool_result *result);
 };
 
@@ -75,8 +76,8 @@ struct tool_options {
         void *context;
 };
 
-/* Checks the capability of the caller and the arguments, which are taken, and starts.  Events may come
- * from within; NULL if the last one did. */
+/* Checks the capability of the caller and the arguments, which it takes ownership of, and starts the call.
+ * Events may be reported before this returns; returns NULL if the last one was. */
 struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const struct tool_options *options);
 /* Ends a call.  No event follows. */
 void tool_cancel(struct tool_call *call);

@@ -1,5 +1,5 @@
-/* front/web/assets.h -- the files of the web page, inside the program.  tools/embed_web.sh makes the table.
- */
+/* front/web/assets.h -- the files of the web page, embedded in the program.  tools/embed_web.sh creates the
+ * table. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 struct web_asset {
         const char *name; /* without a folder: "app.js" */
         const char *type;
-        const char *etag;           /* quoted, a hash of what it holds */
+        const char *etag;           /* quoted, a hash of the content */
         const char *plain, *packed; /* packed: gzip */
         const uint64_t *plain_len, *packed_len;
 };

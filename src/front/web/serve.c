@@ -1,9 +1,9 @@
-/* front/web/serve.c -- serves the page's files.
+/* front/web/serve.c -- serves the files of the web page.
  *
- * The page shows what untrusted code printed, so its headers let it do as little as it can live with: scripts
- * and styles from here only and none of them inline, no markup made from strings (Trusted Types; the one
- * policy there is parses tables into a document that is not shown), connections to here only, no frame around
- * it and none in it but what a sandboxed one shows. */
+ * The page shows output of untrusted code, so its headers permit as little as possible: scripts and styles
+ * only from this server and none inline, no markup created from strings (Trusted Types; the only policy
+ * parses tables into a document that is not shown), connections only to this server, no embedding in frames,
+ * and no frames except sandboxed ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct web_asset *find(const char *name)
         return NULL;
 }
 
-/* "gzip, br;q=0.8": whether gzip is named, and not with q=0. */
+/* Returns whether gzip is in "gzip, br;q=0.8", and not with q=0. */
 static bool takes_gzip(const char *accept)
 {
         for (const char *at = accept; at && *at;) {
@@ -55,8 +55,8 @@ static void put_headers(struct http_request *request, const struct web_asset *as
         http_add_header(request, "Cross-Origin-Opener-Policy", "same-origin");
         http_add_header(request, "Permissions-Policy",
                         "camera=(), microphone=(), geolocation=(), payment=(), usb=()");
-        /* Another version of the program has other files under the same names: ask each time, a 304 is short.
-         */
+        /* Another version of the program has other files with the same names: browsers revalidate each time,
+         * a 304 is short. */
         http_add_header(request, "Cache-Control", "no-cache");
         http_add_header(request, "ETag", asset->etag);
         http_add_header(request, "Vary", "Accept-Encoding");

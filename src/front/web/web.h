@@ -1,4 +1,5 @@
-/* front/web/web.h -- the web page: GET / and what it loads.  Nothing in it is secret: no key is needed. */
+/* front/web/web.h -- the web page: GET / and the files that it loads.  They contain no secrets, so no key is
+ * needed. */
 #pragma once
 #include "front/api.h"
 
