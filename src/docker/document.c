@@ -1,9 +1,8 @@
-/* docker/document.c -- what a container engine is told about a sandbox.
+/* docker/document.c -- the document of POST /containers/create for a sandbox.
  *
- * Nothing of it is the caller's to choose but limits, image and mounts, all of which were checked.  An image
- * has a say in who the code is, and in nothing else: it gets no health check (a process of its own beside
- * ours), and what it wants to be a volume is a small file system in memory, because a volume would be disk
- * without a limit. */
+ * The caller chooses only limits, image and mounts, all of which were checked.  The image decides only which
+ * user the code is.  It gets no health check, because that is another process beside ours.  Its volumes
+ * become small file systems in memory, because a volume would be disk space without a limit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "base/json.h"
 #include "docker/api.h"
 #include "docker/container.h"
 #include "docker/masks.h"
+#include "image/foreign_json.h"
 
 #define HELPERS 8 /* processes of init's own, see jail/spec.h */
 #define PODMAN_NPROC 16384
@@ -34,101 +33,80 @@ uint64_t container_processes_least(enum docker_transport transport)
         return transport == DOCKER_AUTO ? CONTAINER_PROCESSES_KERNEL : CONTAINER_PROCESSES_LEAST;
 }
 
-static void put_command(struct json *j, const struct container_spec *spec)
+static json_t *command_of(const struct container_spec *spec)
 {
-        const bool attaches = spec->transport != DOCKER_SOCKET;
-        json_put_open(j, "Entrypoint", '[');
-        json_put_string(j, NULL, CONTAINER_PLACE "/init");
-        json_put_close(j, ']');
-        json_put_open(j, "Cmd", '[');
-        json_put_string(j, NULL, attaches ? "--attach" : "--join");
-        if (spec->transport != DOCKER_ATTACH)
-                json_put_string(j, NULL, CONTAINER_PLACE "/s");
-        json_put_close(j, ']');
-        if (!attaches)
-                return;
-        json_put_bool(j, "AttachStdin", true);
-        json_put_bool(j, "AttachStdout", true);
-        json_put_bool(j, "AttachStderr", true);
-        json_put_bool(j, "OpenStdin", true);
-        json_put_bool(j, "StdinOnce", true); /* when we are gone it closes, and init goes */
+        if (spec->transport == DOCKER_SOCKET)
+                return json_pack("[s,s]", "--join", CONTAINER_PLACE "/s");
+        return spec->transport == DOCKER_ATTACH ? json_pack("[s]", "--attach")
+                                                : json_pack("[s,s]", "--attach", CONTAINER_PLACE "/s");
 }
 
-/* Only where there is something to switch off: Podman without systemd takes its time over that. */
-static void put_health(struct json *j, const struct container_spec *spec)
+/* With StdinOnce, stdin is closed when we detach, and then init exits. */
+static void put_attach(json_t *top)
 {
-        if (!spec->image->checks_health)
-                return;
-        json_put_open(j, "Healthcheck", '{');
-        json_put_open(j, "Test", '[');
-        json_put_string(j, NULL, "NONE");
-        json_put_close(j, ']');
-        json_put_close(j, '}');
+        static const char *const names[] = {"AttachStdin", "AttachStdout", "AttachStderr", "OpenStdin",
+                                            "StdinOnce"};
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                json_object_set_new(top, names[i], json_true());
 }
 
-static void put_labels(struct json *j, const struct container_spec *spec)
+static json_t *ulimit(const char *name, uint64_t limit)
 {
-        json_put_open(j, "Labels", '{');
-        json_put_string(j, REPLY_LABEL_SANDBOX, spec->make->id);
-        json_put_string(j, REPLY_LABEL_OWNER, spec->owner);
-        json_put_string(j, REPLY_LABEL_HOME, spec->home);
-        json_put_close(j, '}');
+        return json_pack("{s:s,s:I,s:I}", "Name", name, "Soft", (json_int_t)limit, "Hard", (json_int_t)limit);
 }
 
-static void put_ulimit(struct json *j, const char *name, uint64_t limit)
-{
-        json_put_open(j, NULL, '{');
-        json_put_string(j, "Name", name);
-        json_put_number(j, "Soft", limit);
-        json_put_number(j, "Hard", limit);
-        json_put_close(j, '}');
-}
-
-/* Processes are counted by their group.  Podman is told a limit for each user all the same, because its own
- * idea of it is more than a root without CAP_SYS_RESOURCE may give, which then starts nothing. */
-static void put_ulimits(struct json *j, const struct container_spec *spec)
+/* Processes are limited by the control group.  Podman gets a limit for each user, too: its own default is
+ * more than root without CAP_SYS_RESOURCE may set, and then it starts no container. */
+static json_t *ulimits_of(const struct container_spec *spec)
 {
         const struct cella_limits *limits = &spec->make->limits;
         struct rlimit processes = {0};
-        json_put_open(j, "Ulimits", '[');
-        put_ulimit(j, "nofile", limits->open_files);
-        put_ulimit(j, "core", 0);
-        put_ulimit(j, "fsize", limits->disk_bytes + FILE_ROOM);
+        json_t *list = json_array();
+        json_array_append_new(list, ulimit("nofile", limits->open_files));
+        json_array_append_new(list, ulimit("core", 0));
+        json_array_append_new(list, ulimit("fsize", limits->disk_bytes + FILE_ROOM));
         if (spec->engine->podman) {
                 getrlimit(RLIMIT_NPROC, &processes);
-                put_ulimit(j, "nproc", processes.rlim_max < PODMAN_NPROC ? processes.rlim_max : PODMAN_NPROC);
+                json_array_append_new(list,
+                                      ulimit("nproc", processes.rlim_max < PODMAN_NPROC ? processes.rlim_max
+                                                                                        : PODMAN_NPROC));
         }
-        json_put_close(j, ']');
+        return list;
 }
 
-static void put_limits(struct json *j, const struct container_spec *spec)
+static void put_number(json_t *object, const char *name, uint64_t value)
+{
+        json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static void put_limits(json_t *host, const struct container_spec *spec)
 {
         const struct cella_limits *limits = &spec->make->limits;
         const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
         uint64_t cpus_milli = limits->cpus_milli;
-        if (cpus > 0 && cpus_milli > (uint64_t)cpus * 1000) /* more than there are is refused */
+        if (cpus > 0 && cpus_milli > (uint64_t)cpus * 1000) /* engines refuse more than there are */
                 cpus_milli = (uint64_t)cpus * 1000;
         const uint64_t memory =
                 limits->memory_bytes > CONTAINER_MEMORY_LEAST ? limits->memory_bytes : CONTAINER_MEMORY_LEAST;
         const uint64_t processes = container_processes(spec->make, spec->transport != DOCKER_SOCKET);
         const uint64_t least = container_processes_least(spec->transport);
-        json_put_number(j, "Memory", memory);
-        json_put_number(j, "MemorySwap", memory); /* both together: no swap */
-        json_put_number(j, "NanoCpus", cpus_milli * 1000000);
-        json_put_number(j, "PidsLimit", processes > least ? processes : least);
-        json_put_number(j, "ShmSize", limits->disk_bytes < SHM_BYTES ? limits->disk_bytes : SHM_BYTES);
-        put_ulimits(j, spec);
+        put_number(host, "Memory", memory);
+        put_number(host, "MemorySwap", memory); /* memory and swap together: no swap */
+        put_number(host, "NanoCpus", cpus_milli * 1000000);
+        put_number(host, "PidsLimit", processes > least ? processes : least);
+        put_number(host, "ShmSize", limits->disk_bytes < SHM_BYTES ? limits->disk_bytes : SHM_BYTES);
+        json_object_set_new(host, "Ulimits", ulimits_of(spec));
 }
 
-static void put_tmpfs(struct json *j, const struct container_spec *spec, const char *path, uint64_t bytes)
+static void put_tmpfs(json_t *tmpfs, const struct container_spec *spec, const char *path, uint64_t bytes)
 {
         char options[160];
         int n = snprintf(options, sizeof options, "rw,exec,nosuid,nodev,mode=1777,size=%llu",
                          (unsigned long long)bytes);
-        if (!spec->engine->podman) /* it does not know that option */
+        if (!spec->engine->podman) /* Podman does not know that option */
                 snprintf(options + n, sizeof options - (size_t)n, ",nr_inodes=%llu",
                          (unsigned long long)spec->make->limits.disk_inodes);
-        json_put_string(j, path, options);
+        json_object_set_new(tmpfs, path, json_string(options));
 }
 
 static bool is_mounted(const struct container_spec *spec, const char *target)
@@ -139,147 +117,116 @@ static bool is_mounted(const struct container_spec *spec, const char *target)
         return false;
 }
 
-static void put_tmpfs_all(struct json *j, const struct container_spec *spec)
+static json_t *tmpfs_of(const struct container_spec *spec)
 {
         const struct cella_limits *limits = &spec->make->limits;
-        json_put_open(j, "Tmpfs", '{');
+        json_t *tmpfs = json_object();
         if (!is_mounted(spec, "/tmp"))
-                put_tmpfs(j, spec, "/tmp", limits->disk_bytes);
+                put_tmpfs(tmpfs, spec, "/tmp", limits->disk_bytes);
         if (!is_mounted(spec, "/workspace"))
-                put_tmpfs(j, spec, "/workspace", limits->disk_bytes);
-        put_tmpfs(j, spec, "/run", limits->disk_bytes < RUN_BYTES ? limits->disk_bytes : RUN_BYTES);
-        json_put_close(j, '}');
+                put_tmpfs(tmpfs, spec, "/workspace", limits->disk_bytes);
+        put_tmpfs(tmpfs, spec, "/run", limits->disk_bytes < RUN_BYTES ? limits->disk_bytes : RUN_BYTES);
+        return tmpfs;
 }
 
-static void put_bind(struct json *j, const char *source, const char *target, bool writable)
+/* A path of the host that is not UTF-8 cannot be written as JSON: NULL, and container_document() fails. */
+static json_t *bind_mount(const char *source, const char *target, bool writable)
 {
-        json_put_open(j, NULL, '{');
-        json_put_string(j, "Type", "bind");
-        json_put_string(j, "Source", source);
-        json_put_string(j, "Target", target);
-        json_put_bool(j, "ReadOnly", !writable);
-        json_put_open(j, "BindOptions", '{');
-        json_put_string(j, "Propagation", "rprivate");
-        json_put_close(j, '}');
-        json_put_close(j, '}');
+        return json_pack("{s:s,s:s,s:s,s:b,s:{s:s}}", "Type", "bind", "Source", source, "Target", target,
+                         "ReadOnly", !writable, "BindOptions", "Propagation", "rprivate");
 }
 
-static void put_volume(struct json *j, const char *path)
+static json_t *volume(const char *path)
 {
-        json_put_open(j, NULL, '{');
-        json_put_string(j, "Type", "tmpfs");
-        json_put_string(j, "Target", path);
-        json_put_open(j, "TmpfsOptions", '{');
-        json_put_number(j, "SizeBytes", VOLUME_BYTES);
-        json_put_number(j, "Mode", 01777);
-        json_put_close(j, '}');
-        json_put_close(j, '}');
+        return json_pack("{s:s,s:s,s:{s:I,s:i}}", "Type", "tmpfs", "Target", path, "TmpfsOptions",
+                         "SizeBytes", (json_int_t)VOLUME_BYTES, "Mode", 01777);
 }
 
-/* The places that are file systems of ours already.  Not what lies below: an engine compares whole paths, and
- * would make a volume on the host's disk there. */
-static bool is_ours(const char *path)
+/* Whether the path is a file system that we mount.  Paths below it do not count: an engine compares whole
+ * paths, and would make a volume on the host's disk there. */
+static bool is_ours(const struct container_spec *spec, const char *path)
 {
-        return !strcmp(path, "/tmp") || !strcmp(path, "/workspace") || !strcmp(path, "/run");
+        return !strcmp(path, "/tmp") || !strcmp(path, "/workspace") || !strcmp(path, "/run") ||
+               is_mounted(spec, path) || (spec->resolver && !strcmp(path, RESOLVER));
 }
 
-static void put_mounts(struct json *j, const struct container_spec *spec)
+/* NULL: a mount cannot be written. */
+static json_t *mounts_of(const struct container_spec *spec)
 {
-        json_put_open(j, "Mounts", '[');
-        put_bind(j, spec->directory, CONTAINER_PLACE, false);
+        json_t *list = json_array();
+        int r = json_array_append_new(list, bind_mount(spec->directory, CONTAINER_PLACE, false));
         if (spec->resolver && !is_mounted(spec, RESOLVER))
-                put_bind(j, spec->resolver, RESOLVER, false);
+                r |= json_array_append_new(list, bind_mount(spec->resolver, RESOLVER, false));
         for (size_t i = 0; i < spec->n_mounts; i++)
-                put_bind(j, spec->mounts[i].source, spec->mounts[i].target, spec->mounts[i].writable);
+                r |= json_array_append_new(list, bind_mount(spec->mounts[i].source, spec->mounts[i].target,
+                                                            spec->mounts[i].writable));
         for (size_t i = 0; i < spec->image->n_volumes; i++)
-                if (!is_ours(spec->image->volumes[i]) && !is_mounted(spec, spec->image->volumes[i]) &&
-                    !(spec->resolver && !strcmp(spec->image->volumes[i], RESOLVER)))
-                        put_volume(j, spec->image->volumes[i]);
-        json_put_close(j, ']');
+                if (!is_ours(spec, spec->image->volumes[i]))
+                        r |= json_array_append_new(list, volume(spec->image->volumes[i]));
+        if (r == 0)
+                return list;
+        json_decref(list);
+        return NULL;
 }
 
-/* Podman adds to its own list what a security option says, Docker takes the whole list. */
-static void put_masks(struct json *j, bool podman)
+/* Docker takes the whole list of masked paths.  Podman adds those of its security options to its own list. */
+static void put_masks(json_t *list, const char *prefix)
 {
         const struct masks *masks = masks_all();
-        if (!podman)
-                json_put_open(j, "MaskedPaths", '[');
-        for (size_t i = 0; i < masks->n; i++) {
-                char option[sizeof "mask=" + MASK_MAX];
-                snprintf(option, sizeof option, "%s%s", podman ? "mask=" : "", masks->paths[i]);
-                json_put_string(j, NULL, option);
-        }
-        if (!podman)
-                json_put_close(j, ']');
+        for (size_t i = 0; i < masks->n; i++)
+                json_array_append_new(list, json_sprintf("%s%s", prefix, masks->paths[i]));
 }
 
-static void put_walls(struct json *j, const struct container_spec *spec)
+static void put_walls(json_t *host, const struct container_spec *spec)
 {
-        json_put_bool(j, "Privileged", false);
-        json_put_bool(j, "ReadonlyRootfs", true);
-        json_put_open(j, "CapDrop", '[');
-        json_put_string(j, NULL, "ALL");
-        json_put_close(j, ']');
-        json_put_open(j, "SecurityOpt", '[');
-        json_put_string(j, NULL, "no-new-privileges");
-        if (spec->engine->podman)
-                put_masks(j, true);
-        json_put_close(j, ']');
-        if (!spec->engine->podman)
-                put_masks(j, false);
-        json_put_string(j, "NetworkMode", "none");
-        if (spec->resolver) { /* Docker opens all ports to all; but those of the way out are for nobody */
-                json_put_open(j, "Sysctls", '{');
-                json_put_string(j, "net.ipv4.ip_unprivileged_port_start", "1024");
-                json_put_close(j, '}');
+        json_t *security = json_pack("[s]", "no-new-privileges");
+        json_object_set_new(host, "SecurityOpt", security);
+        if (spec->engine->podman) {
+                put_masks(security, "mask=");
+        } else {
+                json_t *masked = json_array();
+                json_object_set_new(host, "MaskedPaths", masked);
+                put_masks(masked, "");
         }
-        json_put_string(j, "IpcMode", "private");
-        json_put_string(j, "CgroupnsMode", "private");
+        if (spec->resolver) /* Docker lets everyone bind all ports, but those of the egress listeners are ours
+                             */
+                json_object_set_new(host, "Sysctls",
+                                    json_pack("{s:s}", "net.ipv4.ip_unprivileged_port_start", "1024"));
         if (spec->engine->runtime[0])
-                json_put_string(j, "Runtime", spec->engine->runtime);
+                json_object_set_new(host, "Runtime", json_string(spec->engine->runtime));
 }
 
-static void put_host_config(struct json *j, const struct container_spec *spec)
+/* NULL: it cannot be written. */
+static json_t *host_config_of(const struct container_spec *spec)
 {
-        json_put_open(j, "HostConfig", '{');
-        put_walls(j, spec);
-        put_limits(j, spec);
-        put_tmpfs_all(j, spec);
-        put_mounts(j, spec);
-        json_put_open(j, "LogConfig", '{');
-        json_put_string(j, "Type", "none");
-        json_put_close(j, '}');
-        json_put_open(j, "RestartPolicy", '{');
-        json_put_string(j, "Name", "no");
-        json_put_close(j, '}');
-        json_put_bool(j, "Init", false);
-        json_put_close(j, '}');
+        json_t *host = json_pack("{s:b,s:b,s:[s],s:s,s:s,s:s,s:{s:s},s:{s:s},s:b,s:o}", "Privileged", 0,
+                                 "ReadonlyRootfs", 1, "CapDrop", "ALL", "NetworkMode", "none", "IpcMode",
+                                 "private", "CgroupnsMode", "private", "LogConfig", "Type", "none",
+                                 "RestartPolicy", "Name", "no", "Init", 0, "Tmpfs", tmpfs_of(spec));
+        put_walls(host, spec);
+        put_limits(host, spec);
+        if (json_object_set_new(host, "Mounts", mounts_of(spec)) == 0)
+                return host;
+        json_decref(host);
+        return NULL;
 }
 
 char *container_document(const struct container_spec *spec)
 {
-        char *text = NULL;
-        size_t len = 0;
-        struct json j = {open_memstream(&text, &len), false};
-        if (!j.out)
+        AUTO(json_decref)
+        json_t *top = json_pack("{s:s,s:[s],s:o,s:s,s:s,s:b,s:s,s:{s:s,s:s,s:s}}", "Image",
+                                spec->image->image.id, "Entrypoint", CONTAINER_PLACE "/init", "Cmd",
+                                command_of(spec), "Hostname", "sandbox", "WorkingDir", "/", "NetworkDisabled",
+                                1, "StopSignal", "SIGKILL", "Labels", REPLY_LABEL_SANDBOX, spec->make->id,
+                                REPLY_LABEL_OWNER, spec->owner, REPLY_LABEL_HOME, spec->home);
+        if (json_object_set_new(top, "HostConfig", host_config_of(spec)) < 0)
                 return NULL;
-        json_put_open(&j, NULL, '{');
-        json_put_string(&j, "Image", spec->image->image.id);
-        put_command(&j, spec);
-        json_put_string(&j, "Hostname", "sandbox");
-        json_put_string(&j, "WorkingDir", "/");
-        if (spec->user[0])
-                json_put_string(&j, "User", spec->user);
-        json_put_bool(&j, "NetworkDisabled", true);
-        put_health(&j, spec);
-        json_put_string(&j, "StopSignal", "SIGKILL");
-        put_labels(&j, spec);
-        put_host_config(&j, spec);
-        json_put_close(&j, '}');
-        bool failed = ferror(j.out) != 0;
-        if (fclose(j.out) != 0 || failed) {
-                free(text);
+        if (spec->user[0] && json_object_set_new(top, "User", json_string(spec->user)) < 0)
                 return NULL;
-        }
-        return text;
+        if (spec->transport != DOCKER_SOCKET)
+                put_attach(top);
+        if (spec->image
+                    ->checks_health) /* only then: Podman without systemd is slow to disable health checks */
+                json_object_set_new(top, "Healthcheck", json_pack("{s:[s]}", "Test", "NONE"));
+        return json_dumps(top, JSON_COMPACT);
 }

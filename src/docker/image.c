@@ -29,7 +29,7 @@ static int inspect(const char *socket, const char *reference, struct reply_image
                 return 0;
         if (!api_succeeded(&answer))
                 return container_refused(&answer, "look at the image", err);
-        r = reply_image(TAKE(answer.text), answer.len, ret);
+        r = reply_image(answer.text, answer.len, ret);
         return r < 0 ? err_say(err, CELLA_ENGINE_UNAVAILABLE, r,
                                "what the container engine says about image '%.100s' makes no sense",
                                reference)
@@ -82,19 +82,4 @@ int docker_image_find(const char *socket, const char *reference, bool may_pull, 
         err_say(err, CELLA_NOT_FOUND, -ENOENT, "no image '%.120s' in the container engine", reference);
         return err_hint(err, "docker pull %.80s (or podman pull), or have the daemon do it: images.pull",
                         reference);
-}
-
-char *docker_image_document(const struct reply_image *image, size_t *ret_len)
-{
-        char *text = NULL;
-        struct json j = {open_memstream(&text, ret_len), false};
-        if (!j.out)
-                return NULL;
-        image_put(&j, NULL, &image->image);
-        bool failed = ferror(j.out) != 0;
-        if (fclose(j.out) != 0 || failed) {
-                free(text);
-                return NULL;
-        }
-        return text;
 }

@@ -5,6 +5,3 @@
 /* Looks one up by its reference; one that is missing is pulled if it may be.  Free it. */
 int docker_image_find(const char *socket, const char *reference, bool pull, struct reply_image *ret,
                       struct cella_err *err);
-
-/* The document about it (image/store/store.h).  free() it; NULL: no memory. */
-char *docker_image_document(const struct reply_image *image, size_t *ret_len);

@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "docker/network.h"
 #include "docker/process.h"
+#include "image/foreign_json.h"
 
 static int usage_error(const char *word)
 {
@@ -45,6 +46,7 @@ int main(int argc, char **argv)
                 return usage_error("--home");
         prctl(PR_SET_PDEATHSIG, 0);
         prctl(PR_SET_DUMPABLE, 0);
+        foreign_json_init();
         if (network_keep_rights() < 0)
                 return 1;
         return process_run(&setup);

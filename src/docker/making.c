@@ -418,7 +418,7 @@ static int make(struct work *w, struct cella_err *err)
 static int tell(struct work *w, struct cella_err *err)
 {
         size_t len = 0;
-        char *document = docker_image_document(&w->image, &len);
+        char *document = image_write(&w->image.image, &len);
         struct docker_made made = {
                 .made = {.type = DOCKER_MADE,
                          .number = w->making->make.number,

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/json_read.h"
+#include "image/foreign_json.h"
 
-#define VALUES_MAX 200000 /* a thousand containers, each with its labels and mounts */
-#define STRINGS_MAX 2048  /* of one image: variables, arguments, volumes */
+#define VALUES_MAX 200000                 /* a thousand containers, each with its labels and mounts */
+#define STRINGS_MAX 2048                  /* of one image: variables, arguments, volumes */
+#define INTEGER_MAX ((double)(1LL << 53)) /* a double holds every integer up to this */
 
 static void copy(char *ret, size_t size, const char *text)
 {
@@ -18,24 +19,34 @@ static void copy(char *ret, size_t size, const char *text)
                 len = size - 1;
         memcpy(ret, text ? text : "", len);
         ret[len] = '\0';
-        for (size_t i = 0; i < len; i++) /* it goes into one line of somebody's terminal */
+        for (size_t i = 0; i < len; i++) /* control characters: the text is shown in one line of a terminal */
                 if ((unsigned char)ret[i] < ' ' || ret[i] == 127)
                         ret[i] = ' ';
 }
 
-static int read_object(char *text, size_t len, struct json_doc *doc)
+/* Parses an answer.  Engines write unsigned 64-bit numbers ("no limit" is 2^64 - 1), which jansson cannot
+ * hold as integers: so all numbers become doubles. */
+static json_t *parse(const char *text, size_t len)
 {
-        if (json_read(text, len, VALUES_MAX, doc, NULL) < 0)
-                return -EPROTO;
-        return doc->values[0].type == JSON_OBJECT ? 0 : -EPROTO;
+        return foreign_json_parse(text, len, VALUES_MAX, JSON_DECODE_INT_AS_REAL, NULL);
 }
 
-void reply_message(char *text, size_t len, char *ret, size_t size)
+/* A whole number from 1 to 2^53, or 0. */
+static uint64_t get_positive(const json_t *object, const char *name)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        ret[0] = '\0';
-        if (read_object(text, len, &doc) == 0)
-                copy(ret, size, json_get_string(doc.values, "message"));
+        const double value = json_number_value(json_object_get(object, name));
+        return value >= 1 && value <= INTEGER_MAX ? (uint64_t)value : 0;
+}
+
+static bool get_bool(const json_t *object, const char *name)
+{
+        return json_is_true(json_object_get(object, name));
+}
+
+void reply_message(const char *text, size_t len, char *ret, size_t size)
+{
+        AUTO(json_decref) json_t *top = parse(text, len);
+        copy(ret, size, foreign_json_get_text(top, "message"));
 }
 
 static bool is_runtime(const char *name)
@@ -56,33 +67,43 @@ bool reply_has_runtime(const char *runtimes, const char *name)
         return false;
 }
 
-int reply_info(char *text, size_t len, struct docker_opened *ret)
+static void take_runtimes(json_t *runtimes, struct docker_opened *ret)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        if (read_object(text, len, &doc) < 0)
-                return -EPROTO;
-        const struct json_value *runtimes = json_get(doc.values, "Runtimes"),
-                                *security = json_get(doc.values, "SecurityOptions");
-        const char *cgroup = json_get_string(doc.values, "CgroupVersion");
-        const char *version = json_get_string(doc.values, "ServerVersion");
+        const char *name;
+        json_t *value;
         size_t at = 0;
+        ret->runtimes[0] = '\0';
+        json_object_foreach (runtimes, name, value)
+                if (is_runtime(name) && at + strlen(name) + 2 < sizeof ret->runtimes)
+                        at += (size_t)snprintf(ret->runtimes + at, sizeof ret->runtimes - at, "%s%s",
+                                               at ? " " : "", name);
+}
+
+static bool has_user_namespace(const json_t *security)
+{
+        size_t i;
+        json_t *value;
+        json_array_foreach (security, i, value) {
+                const char *option = foreign_json_text(value);
+                if (option && (!strcmp(option, "name=rootless") || !strcmp(option, "name=userns")))
+                        return true;
+        }
+        return false;
+}
+
+int reply_info(const char *text, size_t len, struct docker_opened *ret)
+{
+        AUTO(json_decref) json_t *top = parse(text, len);
+        const char *cgroup = foreign_json_get_text(top, "CgroupVersion");
+        const char *version = foreign_json_get_text(top, "ServerVersion");
         if (!version)
                 return -EPROTO;
         copy(ret->version, sizeof ret->version, version);
-        ret->runtimes[0] = '\0';
-        for (const struct json_value *v = json_first(runtimes); v && runtimes->type == JSON_OBJECT;
-             v = json_next(runtimes, v))
-                if (is_runtime(v->text) && at + strlen(v->text) + 2 < sizeof ret->runtimes)
-                        at += (size_t)snprintf(ret->runtimes + at, sizeof ret->runtimes - at, "%s%s",
-                                               at ? " " : "", v->text);
-        copy(ret->runtime, sizeof ret->runtime, json_get_string(doc.values, "DefaultRuntime"));
+        take_runtimes(json_object_get(top, "Runtimes"), ret);
+        copy(ret->runtime, sizeof ret->runtime, foreign_json_get_text(top, "DefaultRuntime"));
         ret->cgroup = cgroup && !strcmp(cgroup, "2") ? 2 : cgroup && !strcmp(cgroup, "1") ? 1 : 0;
-        ret->rootless = json_get_bool(doc.values, "Rootless");
-        for (const struct json_value *v = json_first(security); v && security->type == JSON_ARRAY;
-             v = json_next(security, v))
-                if (v->type == JSON_STRING &&
-                    (!strcmp(v->text, "name=rootless") || !strcmp(v->text, "name=userns")))
-                        ret->rootless = 1;
+        ret->rootless =
+                get_bool(top, "Rootless") || has_user_namespace(json_object_get(top, "SecurityOptions"));
         return 0;
 }
 
@@ -94,20 +115,25 @@ struct strings {
         bool bad;
 };
 
-static const char **list(struct strings *s, const struct json_value *array)
+/* The strings of a list that may be absent, with NULL behind them; they belong to the list.  NULL: no room.
+ */
+static const char **list(struct strings *s, const json_t *object, const char *name)
 {
+        const json_t *array = json_object_get(object, name);
         const char **begin = s->at;
-        if (array && array->type != JSON_ARRAY && array->type != JSON_NULL)
+        size_t i;
+        json_t *value;
+        if (!foreign_json_is_absent(object, name) && !json_is_array(array))
                 s->bad = true;
-        if (!s->bad && array && array->type == JSON_ARRAY)
-                for (const struct json_value *v = json_first(array); v && !s->bad; v = json_next(array, v)) {
-                        if (v->type != JSON_STRING || strlen(v->text) != v->len || s->left < 2) {
-                                s->bad = true;
-                                break;
-                        }
-                        *s->at++ = v->text;
-                        s->left--;
+        json_array_foreach (array, i, value) {
+                const char *text = foreign_json_text(value);
+                if (!text || s->left < 2 || s->bad) {
+                        s->bad = true;
+                        break;
                 }
+                *s->at++ = text;
+                s->left--;
+        }
         if (s->left == 0)
                 return NULL;
         *s->at++ = NULL;
@@ -115,7 +141,7 @@ static const char **list(struct strings *s, const struct json_value *array)
         return begin;
 }
 
-/* Variables that are none are left out: engines take anything. */
+/* Removes variables that are not NAME=VALUE: engines accept anything. */
 static void drop_strange_variables(const char **env)
 {
         const char **to = env;
@@ -125,7 +151,7 @@ static void drop_strange_variables(const char **env)
         *to = NULL;
 }
 
-/* Whether an engine has no other idea of what it means than we have. */
+/* Whether a path is absolute and has no part that an engine could resolve in another way than we do. */
 static bool is_clean_path(const char *path)
 {
         const char *p = path;
@@ -142,7 +168,7 @@ static bool is_clean_path(const char *path)
         return p > path;
 }
 
-/* Where no image has anything to mount. */
+/* Whether an image must not mount anything there. */
 static bool is_forbidden_path(const char *path)
 {
         static const char *const places[] = {"/dev", "/proc", "/sys", "/.cella"};
@@ -154,17 +180,17 @@ static bool is_forbidden_path(const char *path)
         return path[1] == '\0';
 }
 
-/* All of them, or none: one that we left out would be disk of the host's without a limit. */
-static int take_volumes(struct reply_image *ret, const struct json_value *volumes)
+/* All volumes or none: one that is left out would be a directory on the host without a disk limit. */
+static int take_volumes(struct reply_image *ret, json_t *volumes)
 {
-        if (!volumes || volumes->type != JSON_OBJECT)
-                return 0;
-        for (const struct json_value *v = json_first(volumes); v; v = json_next(volumes, v)) {
-                if (strlen(v->text) != v->len || !is_clean_path(v->text) || is_forbidden_path(v->text))
+        const char *path;
+        json_t *value;
+        json_object_foreach (volumes, path, value) {
+                if (!is_clean_path(path) || is_forbidden_path(path))
                         return -EPROTO;
                 if (ret->n_volumes == REPLY_VOLUMES_MAX)
                         return -E2BIG;
-                ret->volumes[ret->n_volumes++] = v->text;
+                ret->volumes[ret->n_volumes++] = path;
         }
         return 0;
 }
@@ -179,44 +205,42 @@ static bool take_id(const char *id, char ret[IMAGE_ID_LEN + 1])
         return true;
 }
 
-static int take_image(const struct json_value *top, struct reply_image *ret)
+static int take_image(const json_t *top, struct reply_image *ret)
 {
         static const char *const none[] = {NULL};
-        const struct json_value *config = json_get(top, "Config"), *volumes = json_get(config, "Volumes");
+        const json_t *config = json_object_get(top, "Config");
+        json_t *volumes = json_object_get(config, "Volumes");
         struct image *image = &ret->image;
-        struct strings s = {ret->memory[1], STRINGS_MAX, false};
+        struct strings s = {ret->strings, STRINGS_MAX, false};
         const char *text;
-        int64_t bytes = 0;
-        if (!take_id(json_get_string(top, "Id"), image->id))
+        if (!take_id(foreign_json_get_text(top, "Id"), image->id))
                 return -EPROTO;
-        if (volumes && volumes->type == JSON_OBJECT && volumes->n > REPLY_VOLUMES_MAX)
+        if (json_object_size(volumes) > REPLY_VOLUMES_MAX)
                 return -E2BIG;
-        image->env = list(&s, json_get(config, "Env"));
-        image->entrypoint = list(&s, json_get(config, "Entrypoint"));
-        image->cmd = list(&s, json_get(config, "Cmd"));
+        image->env = list(&s, config, "Env");
+        image->entrypoint = list(&s, config, "Entrypoint");
+        image->cmd = list(&s, config, "Cmd");
         if (s.bad || !image->env || !image->entrypoint || !image->cmd)
                 return -EPROTO;
         drop_strange_variables(image->env);
-        text = json_get_string(config, "WorkingDir");
+        text = foreign_json_get_text(config, "WorkingDir");
         image->cwd = text && is_clean_path(text) ? text : "/";
-        text = json_get_string(config, "User");
+        text = foreign_json_get_text(config, "User");
         image->user = text ? text : "";
-        image->bytes = json_get_integer(top, "Size", &bytes) && bytes > 0 ? (uint64_t)bytes : 0;
+        image->bytes = get_positive(top, "Size");
         image->digest = image->platform = "";
         image->source = "docker";
         image->names = image->layers = (const char **)none;
-        ret->checks_health =
-                json_get(json_get(config, "Healthcheck"), "Test") || json_get(top, "HealthCheck");
+        ret->checks_health = json_object_get(json_object_get(config, "Healthcheck"), "Test") ||
+                             json_object_get(top, "HealthCheck");
         return take_volumes(ret, volumes);
 }
 
-int reply_image(char *text, size_t len, struct reply_image *ret)
+int reply_image(const char *text, size_t len, struct reply_image *ret)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        *ret = (struct reply_image){.memory = {text, calloc(STRINGS_MAX, sizeof(char *))}};
-        int r = !ret->memory[1] ? -ENOMEM : read_object(text, len, &doc);
-        if (r == 0)
-                r = take_image(doc.values, ret);
+        *ret = (struct reply_image){.document = parse(text, len),
+                                    .strings = calloc(STRINGS_MAX, sizeof(char *))};
+        int r = !ret->strings ? -ENOMEM : !ret->document ? -EPROTO : take_image(ret->document, ret);
         if (r < 0)
                 reply_image_done(ret);
         return r;
@@ -224,8 +248,8 @@ int reply_image(char *text, size_t len, struct reply_image *ret)
 
 void reply_image_done(struct reply_image *image)
 {
-        free(image->memory[0]);
-        free(image->memory[1]);
+        json_decref(image->document);
+        free(image->strings);
         *image = (struct reply_image){0};
 }
 
@@ -237,69 +261,64 @@ bool reply_id_valid(const char *id)
         return len >= 12 && len < REPLY_ID_MAX && strspn(id, "0123456789abcdef") == len;
 }
 
-int reply_created(char *text, size_t len, char ret[REPLY_ID_MAX])
+int reply_created(const char *text, size_t len, char ret[REPLY_ID_MAX])
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        const char *id = read_object(text, len, &doc) < 0 ? NULL : json_get_string(doc.values, "Id");
+        AUTO(json_decref) json_t *top = parse(text, len);
+        const char *id = foreign_json_get_text(top, "Id");
         if (!id || !reply_id_valid(id))
                 return -EPROTO;
         memcpy(ret, id, strlen(id) + 1);
         return 0;
 }
 
-int reply_state(char *text, size_t len, struct reply_state *ret)
+int reply_state(const char *text, size_t len, struct reply_state *ret)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        const struct json_value *state =
-                read_object(text, len, &doc) < 0 ? NULL : json_get(doc.values, "State");
-        int64_t code = 0, pid = 0;
-        if (!state || state->type != JSON_OBJECT)
+        AUTO(json_decref) json_t *top = parse(text, len);
+        const json_t *state = json_object_get(top, "State");
+        if (!json_is_object(state))
                 return -EPROTO;
-        json_get_integer(state, "ExitCode", &code);
-        json_get_integer(state, "Pid", &pid);
+        const double code = json_number_value(json_object_get(state, "ExitCode"));
+        const uint64_t pid = get_positive(state, "Pid");
         *ret = (struct reply_state){
-                .running = json_get_bool(state, "Running"),
-                .paused = json_get_bool(state, "Paused"),
-                .oom_killed = json_get_bool(state, "OOMKilled"),
-                .exit_code = (int)code,
-                .pid = pid > 0 && pid < INT32_MAX ? (int)pid : 0,
+                .running = get_bool(state, "Running"),
+                .paused = get_bool(state, "Paused"),
+                .oom_killed = get_bool(state, "OOMKilled"),
+                .exit_code = code >= INT32_MIN && code <= INT32_MAX ? (int)code : 0,
+                .pid = pid < INT32_MAX ? (int)pid : 0,
         };
-        copy(ret->error, sizeof ret->error, json_get_string(state, "Error"));
+        copy(ret->error, sizeof ret->error, foreign_json_get_text(state, "Error"));
         return 0;
 }
 
-int reply_list(char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),
+int reply_list(const char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),
                void *context)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        if (json_read(text, len, VALUES_MAX, &doc, NULL) < 0 || doc.values[0].type != JSON_ARRAY)
+        AUTO(json_decref) json_t *top = parse(text, len);
+        size_t i;
+        json_t *value;
+        if (!json_is_array(top))
                 return -EPROTO;
-        for (const struct json_value *v = json_first(doc.values); v; v = json_next(doc.values, v)) {
-                const char *id = json_get_string(v, "Id");
-                const char *owner = json_get_string(json_get(v, "Labels"), REPLY_LABEL_OWNER);
+        json_array_foreach (top, i, value) {
+                const char *id = foreign_json_get_text(value, "Id");
+                const char *owner =
+                        foreign_json_get_text(json_object_get(value, "Labels"), REPLY_LABEL_OWNER);
                 if (id && reply_id_valid(id) && owner && strlen(owner) < REPLY_OWNER_MAX)
                         each(context, id, owner);
         }
         return 0;
 }
 
-static uint64_t positive(const struct json_value *object, const char *name)
+int reply_stats(const char *text, size_t len, struct keeper_counted *ret)
 {
-        int64_t value = 0;
-        return json_get_integer(object, name, &value) && value > 0 ? (uint64_t)value : 0;
-}
-
-int reply_stats(char *text, size_t len, struct keeper_counted *ret)
-{
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        if (read_object(text, len, &doc) < 0)
+        AUTO(json_decref) json_t *top = parse(text, len);
+        if (!json_is_object(top))
                 return -EPROTO;
-        const struct json_value *memory = json_get(doc.values, "memory_stats"),
-                                *pids = json_get(doc.values, "pids_stats"),
-                                *cpu = json_get(json_get(doc.values, "cpu_stats"), "cpu_usage");
-        uint64_t now = positive(memory, "usage"), peak = positive(memory, "max_usage"),
-                 processes = positive(pids, "current");
-        ret->cpu_us = positive(cpu, "total_usage") / 1000;
+        const json_t *memory = json_object_get(top, "memory_stats"),
+                     *pids = json_object_get(top, "pids_stats"),
+                     *cpu = json_object_get(json_object_get(top, "cpu_stats"), "cpu_usage");
+        uint64_t now = get_positive(memory, "usage"), peak = get_positive(memory, "max_usage"),
+                 processes = get_positive(pids, "current");
+        ret->cpu_us = get_positive(cpu, "total_usage") / 1000;
         ret->memory_bytes = now;
         if (peak > ret->memory_peak_bytes)
                 ret->memory_peak_bytes = peak;
@@ -312,18 +331,16 @@ int reply_stats(char *text, size_t len, struct keeper_counted *ret)
         return 0;
 }
 
-void reply_pull(char *text, size_t len, char *ret, size_t size)
+void reply_pull(const char *text, size_t len, char *ret, size_t size)
 {
         ret[0] = '\0';
-        for (char *line = text, *end = text + len; line < end;) {
-                char *newline = memchr(line, '\n', (size_t)(end - line));
+        for (const char *line = text, *end = text + len; line < end;) {
+                const char *newline = memchr(line, '\n', (size_t)(end - line));
                 size_t n = (size_t)((newline ? newline : end) - line);
-                AUTO(json_doc_done) struct json_doc doc = {0};
-                if (n > 0 && read_object(line, n, &doc) == 0) {
-                        const char *error = json_get_string(doc.values, "error");
-                        if (error)
-                                copy(ret, size, error);
-                }
+                AUTO(json_decref) json_t *top = parse(line, n);
+                const char *error = foreign_json_get_text(top, "error");
+                if (error)
+                        copy(ret, size, error);
                 line += n + 1;
         }
 }

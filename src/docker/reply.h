@@ -1,7 +1,7 @@
 /* docker/reply.h -- reads what a container engine answers.
  *
- * Docker's answers and Podman's, which are nearly the same.  Each function changes the text (see json_read),
- * takes nothing for granted, and answers -EPROTO for what makes no sense. */
+ * Docker's answers and Podman's, which are nearly the same.  All of them are foreign input: what is not as
+ * expected is -EPROTO.  Texts that end in a message of ours have their control characters replaced. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,25 +15,26 @@
 #define REPLY_VOLUMES_MAX 64
 #define REPLY_OWNER_MAX 64
 
-/* What it says about an error, in one line; "" if nothing. */
-void reply_message(char *text, size_t len, char *ret, size_t size);
+/* Writes the engine's error message, in one line; "" if there is none. */
+void reply_message(const char *text, size_t len, char *ret, size_t size);
 
-/* Of GET /info: fills in what that knows. */
-int reply_info(char *text, size_t len, struct docker_opened *ret);
-/* Whether it knows a runtime; text is that of docker_opened. */
+/* Reads the answer of GET /info into *ret. */
+int reply_info(const char *text, size_t len, struct docker_opened *ret);
+/* Whether the engine has a runtime of this name; runtimes is that of struct docker_opened. */
 bool reply_has_runtime(const char *runtimes, const char *name);
 
 /* Of GET /images/NAME/json. */
 struct reply_image {
-        struct image image;                     /* its lists point into memory */
-        const char *volumes[REPLY_VOLUMES_MAX]; /* paths that the image wants to be volumes */
+        struct image image;                     /* its strings belong to document, its lists to strings */
+        const char *volumes[REPLY_VOLUMES_MAX]; /* paths that the image declares as volumes */
         size_t n_volumes;
-        bool checks_health; /* the image has a command for that */
-        void *memory[2];
+        bool checks_health; /* the image has a health check */
+        struct json_t *document;
+        const char **strings;
 };
 
-/* Keeps the text, which was malloc()ed, in any case. */
-int reply_image(char *text, size_t len, struct reply_image *ret);
+/* On success *ret owns its memory: reply_image_done() releases it.  -EPROTO, -E2BIG (volumes), -ENOMEM. */
+int reply_image(const char *text, size_t len, struct reply_image *ret);
 void reply_image_done(struct reply_image *image);
 static inline void reply_image_done_auto(struct reply_image *image)
 {
@@ -41,27 +42,27 @@ static inline void reply_image_done_auto(struct reply_image *image)
 }
 
 /* Of POST /containers/create. */
-int reply_created(char *text, size_t len, char ret[REPLY_ID_MAX]);
+int reply_created(const char *text, size_t len, char ret[REPLY_ID_MAX]);
 
 /* Of GET /containers/ID/json. */
 struct reply_state {
         bool running, paused, oom_killed;
         int exit_code;
-        int pid; /* of its first process; 0: it does not say */
+        int pid; /* of its first process; 0: unknown */
         char error[160];
 };
 
-int reply_state(char *text, size_t len, struct reply_state *ret);
+int reply_state(const char *text, size_t len, struct reply_state *ret);
 
-/* Of GET /containers/json: calls each(id, owner) for those that have our labels. */
-int reply_list(char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),
+/* Of GET /containers/json: calls each(id, owner) for each container that has our labels. */
+int reply_list(const char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),
                void *context);
 
 /* Of GET /containers/ID/stats?stream=false. */
-int reply_stats(char *text, size_t len, struct keeper_counted *ret);
+int reply_stats(const char *text, size_t len, struct keeper_counted *ret);
 
-/* What went wrong in a pull, from the lines that it told of itself; "" if nothing. */
-void reply_pull(char *text, size_t len, char *ret, size_t size);
+/* Writes the last error among the progress lines of a pull; "" if there is none. */
+void reply_pull(const char *text, size_t len, char *ret, size_t size);
 
 #define REPLY_LABEL_OWNER "cella.owner"
 #define REPLY_LABEL_HOME "cella.home"

@@ -320,13 +320,9 @@ static int take_image(const struct answer *a, struct image **ret, struct cella_e
         char id[IMAGE_ID_LEN + 1];
         if (a->len < sizeof *made || a->len - sizeof *made != made->len)
                 return nonsense(err);
-        char *text = malloc(made->len + 1);
-        if (!text)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
-        memcpy(text, a->bytes + sizeof *made, made->len);
         memcpy(id, made->image, IMAGE_ID_LEN);
         id[IMAGE_ID_LEN] = '\0';
-        return image_parse(text, made->len, id, NULL, ret, err);
+        return image_parse(a->bytes + sizeof *made, made->len, id, NULL, ret, err);
 }
 
 /* As the kernel knows init, which is who the code is. */

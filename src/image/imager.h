@@ -24,7 +24,7 @@
  * IMAGER_ENTRIES)
  *   <- {"id":1,"event":"progress","layer":"sha256:..","done":123,"total":456,"phase":"download|unpack"}
  *                                                              total 0: not known; "layer" is "" before it is
- *   <- {"id":1,"event":"done","image":{...}}                   as image_put() has it; "images":[ids] if an
+ *   <- {"id":1,"event":"done","image":{"id":..}}               the store has its document; "images":[ids] if an
  * archive had several; gc: "layers":N,"roots":N,"bytes":N; rm: "removed":true if the image itself went, too
  *   <- {"id":1,"event":"failed","error":{"kind":..,"message":..,"hint":..}}
  *
@@ -32,10 +32,10 @@
  * once; one more is failed as over_capacity.  A line that is no such thing ends the process.  So does the end
  * of the socket, after everything under way was cancelled. */
 #pragma once
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/json_read.h"
 #include "cella.h"
 #include "wire/imager.h"
 
@@ -46,10 +46,10 @@ struct image;
 
 /* One operation; each has a thread of its own. */
 struct imager_job {
-        int store;                        /* the store's directory */
-        int archive;                      /* of an import; else -1 */
-        const struct json_value *request; /* the line, an object */
-        uint64_t bytes_max, entries_max;  /* of all that is unpacked */
+        int store;                       /* the store's directory */
+        int archive;                     /* of an import; else -1 */
+        const json_t *request;           /* the line, an object */
+        uint64_t bytes_max, entries_max; /* of all that is unpacked */
         _Atomic bool cancelled; /* look at it at least every 100 ms, and then fail with job_cancelled() */
         /* May be called from any thread of the job; drops what comes too often.  layer: "sha256:..." or "".
          */

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/json.h"
 #include "image/cage.h"
+#include "image/foreign_json.h"
 #include "image/imager.h"
 #include "image/lines.h"
 #include "image/store/room.h"
@@ -39,65 +39,65 @@ struct running {
         struct imager_job job; /* first: progress gets only this */
         bool used;
         int64_t id;
-        char *line; /* len bytes, perhaps with credentials in them: they are wiped */
-        size_t len;
-        struct json_doc request;
-        int64_t told_ms; /* when progress was told, and of what */
-        char told_layer[80], told_phase[16];
-        uint64_t told_done;
+        json_t *request;     /* owned */
+        int64_t reported_ms; /* the last progress event: when, and of what */
+        char reported_layer[80], reported_phase[16];
+        uint64_t reported_done;
 };
 
 static struct running running[IMAGER_JOBS_MAX];
 static size_t n_running;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of both, and of what is written */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects both, and writing to the socket */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 
 /* ---- answers ---- */
 
-struct answer {
-        char *text;
-        size_t len;
-        struct json j;
-};
-
-static bool answer_begin(struct answer *a, int64_t id, const char *event)
+/* Sends an event and drops the reference to it.  Call it with the mutex held.  Blocks while the other side
+ * does not read.  If the other side is gone, the main thread notices it, too. */
+static void send_event(json_t *event)
 {
-        *a = (struct answer){.j = {.out = open_memstream(&a->text, &a->len)}};
-        if (!a->j.out)
-                return false;
-        json_put_open(&a->j, NULL, '{');
-        json_put_number(&a->j, "id", (uint64_t)id);
-        json_put_string(&a->j, "event", event);
-        return true;
-}
-
-/* Blocks while the other side does not read.  If it is gone the main thread sees it, too. */
-static void answer_send(struct answer *a)
-{
-        json_put_close(&a->j, '}');
-        fputc('\n', a->j.out);
-        if (fclose(a->j.out) == 0 && a->len <= IMAGER_LINE_MAX)
-                for (size_t at = 0; at < a->len;) {
-                        ssize_t n = send(IMAGER_FD, a->text + at, a->len - at, MSG_NOSIGNAL);
+        char *text = json_dumps(event, 0);
+        size_t len = text ? strlen(text) : 0;
+        json_decref(event);
+        if (text && len < IMAGER_LINE_MAX) {
+                text[len++] = '\n'; /* instead of the NUL */
+                for (size_t at = 0; at < len;) {
+                        ssize_t n = send(IMAGER_FD, text + at, len - at, MSG_NOSIGNAL);
                         if (n < 0 && errno != EINTR)
                                 break;
                         at += n > 0 ? (size_t)n : 0;
                 }
-        free(a->text);
+        }
+        free(text);
 }
 
-/* With the mutex. */
+static json_t *new_event(int64_t id, const char *event)
+{
+        return json_pack("{s:I,s:s}", "id", (json_int_t)id, "event", event);
+}
+
+/* A text for an event; bytes that are not UTF-8 become '?'. */
+static json_t *event_text(const char *text)
+{
+        json_t *value = json_string(text);
+        char *copy = value ? NULL : strdup(text);
+        for (char *p = copy; p && *p; p++)
+                if ((signed char)*p < 0)
+                        *p = '?';
+        if (copy)
+                value = json_string(copy);
+        free(copy);
+        return value ? value : json_string("");
+}
+
+/* Call it with the mutex held. */
 static void send_failure(int64_t id, const struct cella_err *err)
 {
-        struct answer a;
-        if (!answer_begin(&a, id, "failed"))
-                return;
-        json_put_open(&a.j, "error", '{');
-        json_put_string(&a.j, "kind", cella_kind_name(err->kind));
-        json_put_string(&a.j, "message", err->msg);
-        json_put_string(&a.j, "hint", err->hint);
-        json_put_close(&a.j, '}');
-        answer_send(&a);
+        json_t *event = new_event(id, "failed");
+        json_object_set_new(event, "error",
+                            json_pack("{s:s,s:o,s:o}", "kind", cella_kind_name(err->kind), "message",
+                                      event_text(err->msg), "hint", event_text(err->hint)));
+        send_event(event);
 }
 
 static void fail(int64_t id, const struct cella_err *err)
@@ -114,90 +114,98 @@ static int64_t now_ms(void)
         return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The first of each layer and phase, the last, and some between them. */
+/* Sends the first event of each layer and phase, the last, and some between them. */
 static void progress(struct imager_job *job, const char *layer, const char *phase, uint64_t done,
                      uint64_t total)
 {
         struct running *r = (struct running *)job;
-        struct answer a;
         int64_t now = now_ms();
         pthread_mutex_lock(&mutex);
-        bool another = strcmp(r->told_layer, layer) != 0 || strcmp(r->told_phase, phase) != 0;
-        bool last = total > 0 && done == total && (another || r->told_done != done);
-        if ((now - r->told_ms >= PROGRESS_MS || last) && answer_begin(&a, r->id, "progress")) {
-                json_put_string(&a.j, "layer", layer);
-                json_put_number(&a.j, "done", done);
-                json_put_number(&a.j, "total", total);
-                json_put_string(&a.j, "phase", phase);
-                answer_send(&a);
-                r->told_ms = now;
-                r->told_done = done;
-                snprintf(r->told_layer, sizeof r->told_layer, "%s", layer);
-                snprintf(r->told_phase, sizeof r->told_phase, "%s", phase);
+        bool another = strcmp(r->reported_layer, layer) != 0 || strcmp(r->reported_phase, phase) != 0;
+        bool last = total > 0 && done == total && (another || r->reported_done != done);
+        if (now - r->reported_ms >= PROGRESS_MS || last) {
+                send_event(json_pack("{s:I,s:s,s:o,s:I,s:I,s:s}", "id", (json_int_t)r->id, "event",
+                                     "progress", "layer", event_text(layer), "done", (json_int_t)done,
+                                     "total", (json_int_t)total, "phase", phase));
+                r->reported_ms = now;
+                r->reported_done = done;
+                snprintf(r->reported_layer, sizeof r->reported_layer, "%s", layer);
+                snprintf(r->reported_phase, sizeof r->reported_phase, "%s", phase);
         }
         pthread_mutex_unlock(&mutex);
 }
 
 /* ---- operations ---- */
 
-static int do_pull(struct running *r, struct json *j, struct cella_err *err)
+/* Each operation adds its results to the event "done". */
+
+static void put_number(json_t *event, const char *name, uint64_t value)
+{
+        json_object_set_new(event, name, json_integer((json_int_t)value));
+}
+
+static void put_image(json_t *event, const struct image *image)
+{
+        json_object_set_new(event, "image", json_pack("{s:s}", "id", image->id));
+}
+
+static int do_pull(struct running *r, json_t *event, struct cella_err *err)
 {
         AUTO(image_free) struct image *image = NULL;
         int e = registry_pull(&r->job, &image, err);
-        if (e < 0)
-                return e;
-        image_put(j, "image", image);
-        return 0;
+        if (e == 0)
+                put_image(event, image);
+        return e;
 }
 
-static int do_import(struct running *r, struct json *j, struct cella_err *err)
+static int do_import(struct running *r, json_t *event, struct cella_err *err)
 {
         struct imported result = {0};
         int e = r->job.archive < 0 ? err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                              "an import needs the archive's descriptor")
                                    : import(&r->job, &result, err);
         if (e == 0) {
-                image_put(j, "image", result.image);
-                if (result.n > 1) {
-                        json_put_open(j, "images", '[');
-                        for (size_t i = 0; i < result.n; i++)
-                                json_put_string(j, NULL, result.ids[i]);
-                        json_put_close(j, ']');
-                }
+                put_image(event, result.image);
+                json_t *images = json_array();
+                for (size_t i = 0; i < result.n; i++)
+                        json_array_append_new(images, json_string(result.ids[i]));
+                if (result.n > 1)
+                        json_object_set(event, "images", images);
+                json_decref(images);
         }
         image_free(result.image);
         return e;
 }
 
-static int do_rm(struct running *r, struct json *j, struct cella_err *err)
+static int do_rm(struct running *r, json_t *event, struct cella_err *err)
 {
         struct removed removed = {0};
-        const char *name = json_get_string(r->job.request, "name");
+        const char *name = foreign_json_get_text(r->request, "name");
         int e = name ? remove_name(&r->job, name, &removed, err)
                      : err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "name: the name of an image");
         if (e == 0) {
-                json_put_bool(j, "removed", removed.image);
-                json_put_number(j, "bytes", removed.bytes);
+                json_object_set_new(event, "removed", json_boolean(removed.image));
+                put_number(event, "bytes", removed.bytes);
         }
         return e;
 }
 
-static int do_gc(struct running *r, struct json *j, struct cella_err *err)
+static int do_gc(struct running *r, json_t *event, struct cella_err *err)
 {
         struct removed removed = {0};
         int e = remove_unused(&r->job, &removed, err);
         if (e == 0) {
-                json_put_number(j, "images", removed.images);
-                json_put_number(j, "layers", removed.layers);
-                json_put_number(j, "roots", removed.roots);
-                json_put_number(j, "bytes", removed.bytes);
+                put_number(event, "images", removed.images);
+                put_number(event, "layers", removed.layers);
+                put_number(event, "roots", removed.roots);
+                put_number(event, "bytes", removed.bytes);
         }
         return e;
 }
 
 static const struct operation {
         const char *name;
-        int (*run)(struct running *r, struct json *j, struct cella_err *err);
+        int (*run)(struct running *r, json_t *event, struct cella_err *err);
 } operations[] = {
         {"pull", do_pull},
         {"import", do_import},
@@ -205,48 +213,37 @@ static const struct operation {
         {"gc", do_gc},
 };
 
-static const struct operation *find_operation(const struct json_value *request)
+static const struct operation *find_operation(const json_t *request)
 {
-        const char *name = json_get_string(request, "op");
+        const char *name = foreign_json_get_text(request, "op");
         for (size_t i = 0; name && i < ARRAY_LEN(operations); i++)
                 if (strcmp(operations[i].name, name) == 0)
                         return &operations[i];
         return NULL;
 }
 
-static void wipe(char *line, size_t len)
-{
-        explicit_bzero(line, len);
-        free(line);
-}
-
+/* Releases the slot of an operation.  Call it with the mutex held. */
 static void end(struct running *r)
 {
         if (r->job.archive >= 0)
                 sys_close(r->job.archive);
-        json_doc_done(&r->request);
-        wipe(r->line, r->len);
+        json_decref(r->request);
         r->used = false;
         n_running--;
         pthread_cond_broadcast(&ended);
 }
 
-/* The answer is made first, and sent when it is clear which it is. */
 static void *run(void *arg)
 {
         struct running *r = arg;
-        struct answer a;
         struct cella_err err = {0};
-        int e = answer_begin(&a, r->id, "done") ? find_operation(r->job.request)->run(r, &a.j, &err)
-                                                : err_set(&err, CELLA_INTERNAL, -ENOMEM, "an answer");
+        json_t *event = new_event(r->id, "done");
+        int e = find_operation(r->request)->run(r, event, &err);
         pthread_mutex_lock(&mutex);
         if (e == 0) {
-                answer_send(&a);
+                send_event(event);
         } else {
-                if (a.j.out) {
-                        fclose(a.j.out);
-                        free(a.text);
-                }
+                json_decref(event);
                 send_failure(r->id, &err);
         }
         end(r);
@@ -256,14 +253,14 @@ static void *run(void *arg)
 
 /* ---- requests ---- */
 
-/* A number of the request's limits, or what is usual. */
-static int take_limit(const struct json_value *request, const char *name, uint64_t usual, int64_t least,
-                      uint64_t *ret, struct cella_err *err)
+/* Reads a number of the request's "limits"; without one, the usual value. */
+static int take_limit(const json_t *request, const char *name, uint64_t usual, int64_t least, uint64_t *ret,
+                      struct cella_err *err)
 {
-        const struct json_value *limits = json_get(request, "limits");
+        const json_t *limits = json_object_get(request, "limits");
         int64_t value = (int64_t)usual;
-        if (json_get(limits, name) &&
-            (!json_get_integer(limits, name, &value) || value < least || value > INT64_MAX / 4))
+        if (json_object_get(limits, name) &&
+            (!foreign_json_get_integer(limits, name, &value) || value < least || value > INT64_MAX / 4))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "limits.%s: a whole number from %lld on",
                                name, (long long)least);
         *ret = (uint64_t)value;
@@ -278,7 +275,7 @@ static struct running *find_running(int64_t id)
         return NULL;
 }
 
-/* With the mutex.  The slot, or why there is none. */
+/* Returns a free slot, or NULL with *err set.  Call it with the mutex held. */
 static struct running *new_running(int64_t id, struct cella_err *err)
 {
         struct running *r = NULL;
@@ -303,18 +300,16 @@ static struct running *new_running(int64_t id, struct cella_err *err)
         return r;
 }
 
-static int start(struct running *r, struct json_doc *request, int archive, struct cella_err *err)
+static int start(struct running *r, struct cella_err *err)
 {
         pthread_attr_t attr;
         pthread_t thread;
-        r->request = *request;
         r->job.store = IMAGER_STORE_FD;
-        r->job.archive = archive;
-        r->job.request = request->values;
+        r->job.request = r->request;
         r->job.progress = progress;
-        int e = take_limit(request->values, "bytes", IMAGER_BYTES, BYTES_LEAST, &r->job.bytes_max, err);
+        int e = take_limit(r->request, "bytes", IMAGER_BYTES, BYTES_LEAST, &r->job.bytes_max, err);
         if (e == 0)
-                e = take_limit(request->values, "entries", IMAGER_ENTRIES, 1, &r->job.entries_max, err);
+                e = take_limit(r->request, "entries", IMAGER_ENTRIES, 1, &r->job.entries_max, err);
         if (e < 0)
                 return e;
         pthread_attr_init(&attr);
@@ -324,23 +319,22 @@ static int start(struct running *r, struct json_doc *request, int archive, struc
         return e != 0 ? err_set(err, CELLA_INTERNAL, -e, "cannot start a thread") : 0;
 }
 
-/* Takes over the line, the document and the descriptor. */
-static void begin(int64_t id, char *line, size_t len, struct json_doc *request, int archive)
+/* Takes ownership of the request and the descriptor. */
+static void begin(int64_t id, json_t *request, int archive)
 {
         struct cella_err err = {0};
         pthread_mutex_lock(&mutex);
-        struct running *r = find_operation(request->values) ? new_running(id, &err) : NULL;
+        struct running *r = find_operation(request) ? new_running(id, &err) : NULL;
         if (!r && err.kind == CELLA_OK)
                 err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "op: pull, import, rm, gc, bound or cancel");
         if (!r) {
-                json_doc_done(request);
-                wipe(line, len);
+                json_decref(request);
                 if (archive >= 0)
                         sys_close(archive);
         } else {
-                r->line = line;
-                r->len = len;
-                if (start(r, request, archive, &err) < 0) {
+                r->request = request;
+                r->job.archive = archive;
+                if (start(r, &err) < 0) {
                         end(r);
                         r = NULL;
                 }
@@ -350,12 +344,11 @@ static void begin(int64_t id, char *line, size_t len, struct json_doc *request, 
         pthread_mutex_unlock(&mutex);
 }
 
-static void cancel(int64_t id, const struct json_value *request)
+static void cancel(int64_t id, const json_t *request)
 {
-        struct answer a;
         int64_t target = -1;
         struct cella_err err = {0};
-        if (!json_get_integer(request, "target", &target)) {
+        if (!foreign_json_get_integer(request, "target", &target)) {
                 err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "target: the id of an operation");
                 fail(id, &err);
                 return;
@@ -364,18 +357,16 @@ static void cancel(int64_t id, const struct json_value *request)
         struct running *r = find_running(target);
         if (r)
                 r->job.cancelled = true;
-        if (answer_begin(&a, id, "done"))
-                answer_send(&a);
+        send_event(new_event(id, "done"));
         pthread_mutex_unlock(&mutex);
 }
 
-/* Done at once: what is asked for after it finds it in force. */
-static void set_bound(int64_t id, const struct json_value *request)
+/* Runs in the main thread, so that later requests find the bound in force. */
+static void set_bound(int64_t id, const json_t *request)
 {
-        struct answer a;
         int64_t bytes = -1;
         struct cella_err err = {0};
-        int r = json_get_integer(request, "bytes", &bytes) && bytes >= 0
+        int r = foreign_json_get_integer(request, "bytes", &bytes) && bytes >= 0
                         ? room_set_bound(IMAGER_STORE_FD, (uint64_t)bytes, &err)
                         : err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "bytes: a whole number from 0 on");
         if (r < 0) {
@@ -383,33 +374,25 @@ static void set_bound(int64_t id, const struct json_value *request)
                 return;
         }
         pthread_mutex_lock(&mutex);
-        if (answer_begin(&a, id, "done"))
-                answer_send(&a);
+        send_event(new_event(id, "done"));
         pthread_mutex_unlock(&mutex);
 }
 
-/* What is not of the protocol was not said by our owner: false, and that is the end. */
+/* Returns false for a line that is not of the protocol: the process ends then. */
 static bool handle(struct lines *lines, const char *text, size_t len)
 {
-        struct json_doc request = {0};
-        char *line = malloc(len + 1);
+        json_t *request = foreign_json_parse(text, len, VALUES_MAX, 0, NULL);
         int64_t id;
-        if (!line)
-                return false;
-        memcpy(line, text, len);
-        if (json_read(line, len, VALUES_MAX, &request, NULL) < 0 || request.values->type != JSON_OBJECT ||
-            !json_get_integer(request.values, "id", &id) || id < 0) {
-                json_doc_done(&request);
-                wipe(line, len);
+        if (!foreign_json_get_integer(request, "id", &id) || id < 0) {
+                json_decref(request);
                 return false;
         }
-        const char *op = json_get_string(request.values, "op");
+        const char *op = foreign_json_get_text(request, "op");
         if (op && (strcmp(op, "cancel") == 0 || strcmp(op, "bound") == 0)) {
-                (op[0] == 'c' ? cancel : set_bound)(id, request.values);
-                json_doc_done(&request);
-                wipe(line, len);
+                (op[0] == 'c' ? cancel : set_bound)(id, request);
+                json_decref(request);
         } else {
-                begin(id, line, len, &request, op && strcmp(op, "import") == 0 ? lines_take_fd(lines) : -1);
+                begin(id, request, op && strcmp(op, "import") == 0 ? lines_take_fd(lines) : -1);
         }
         return true;
 }
@@ -449,7 +432,8 @@ static int prepare(struct cella_err *err)
                 files.rlim_cur = files.rlim_max < DESCRIPTORS ? files.rlim_max : DESCRIPTORS;
                 setrlimit(RLIMIT_NOFILE, &files);
         }
-        digest_of("", 0, none); /* what OpenSSL loads, it loads now */
+        digest_of("", 0, none); /* makes OpenSSL load its files now */
+        foreign_json_init();
         remove_leftovers(IMAGER_STORE_FD);
         return cage_enter(IMAGER_STORE_FD, err);
 }

@@ -45,13 +45,12 @@ def put(path, text):
 def add(name, nonce=b""):
     """An image as the store has them, so that what the owner reads there is true."""
     image = hashlib.sha256(name.encode() + nonce).hexdigest()
-    meta = {"id": image, "digest": None, "names": [name], "created_ms": 1700000000000, "bytes": 1000, "files": 10, "platform": "linux/amd64",
-            "layers": ["sha256:" + image], "config": {"env": ["PATH=/bin"], "cwd": "/", "user": "", "uid": 0, "gid": 0, "entrypoint": [], "cmd": ["sh"], "labels": {}},
-            "runtimes": [{"name": "sh", "program": "/bin/sh"}], "source": "pull"}  # fmt: skip
+    records = ["cella-image 1", f"id {image}", "created_ms 1700000000000", "bytes 1000", "files 10", "platform linux/amd64", f"layer sha256:{image}",
+               "env PATH=/bin", "cwd /", "uid 0", "gid 0", "cmd sh", "runtime sh", "=/bin/sh", "source pull"]  # fmt: skip
     os.makedirs(f"/proc/self/fd/{STORE}/roots/{image}", exist_ok=True)
-    put(f"meta/{image}.json", json.dumps(meta))
+    put(f"meta/{image}", "".join(record + "\0" for record in records))
     put("refs/" + name.replace("%", "%25").replace("/", "%2F"), image)
-    return meta
+    return {"id": image}
 
 
 def stop(job):
@@ -161,7 +160,7 @@ def perform(request, archive):
             with open(file) as f:
                 image = f.read()
             os.unlink(file)
-            os.unlink(f"/proc/self/fd/{STORE}/meta/{image}.json")
+            os.unlink(f"/proc/self/fd/{STORE}/meta/{image}")
             say(id=job, event="done", removed=True, bytes=1000)
             break
         else:

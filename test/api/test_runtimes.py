@@ -23,9 +23,7 @@ def put_image(d, name, programs=None, runtimes=None, **config):
     image = images.Image(name, config={"env": ["PATH=/usr/local/bin:/bin"], **config}, where=d.state)
     for path, text in (programs or {}).items():
         image.put(path[1:], text, 0o755)
-    path = os.path.join(image.store, "meta", image.id + ".json")
-    about = {**json.loads(support.read(path)), "runtimes": [{"name": n, "program": p} for n, p in (runtimes or {}).items()]}
-    images.put(path, json.dumps(about))
+    image.write(runtimes)
     return image.done(os.stat(d.state).st_uid)
 
 

@@ -43,13 +43,17 @@ static void check_image(const uint8_t *data, size_t size)
         struct image *again = NULL;
         struct cella_err err;
         size_t len = 0;
-        if (reply_image(copy(data, size), size, &image) < 0)
+        char *answer = copy(data, size);
+        int r = reply_image(answer, size, &image);
+        free(answer); /* nothing of the result may point into it */
+        if (r < 0)
                 return;
         cella_limits_default(&make.limits);
-        char *text = docker_image_document(&image, &len);
+        char *text = image_write(&image.image, &len);
         must(text && image_parse(text, len, image.image.id, NULL, &again, &err) == 0);
         must(!strcmp(again->cwd, image.image.cwd) && !strcmp(again->user, image.image.user));
         image_free(again);
+        free(text);
         const struct container_spec spec = {.engine = &engine,
                                             .make = &make,
                                             .image = &image,

@@ -13,6 +13,29 @@ import time
 USER = 12345  # as root, it is run as nobody in particular
 
 
+def read_document(path):
+    """An image's document, a file of meta/ (src/image/store/document.c)."""
+    with open(path, "rb") as f:
+        version, *records, end = f.read().decode().split("\0")
+    assert (version, end) == ("cella-image 1", ""), (version, end)
+    config = {"env": [], "cwd": "", "user": "", "uid": 0, "gid": 0, "entrypoint": [], "cmd": [], "labels": {}}
+    found = {"layers": [], "config": config, "runtimes": []}
+    for i, record in enumerate(records):
+        key, _, value = record.partition(" ")
+        if key == "layer":
+            found["layers"].append(value)
+        elif key == "label":
+            config["labels"][value] = records[i + 1][1:]
+        elif key == "runtime":
+            found["runtimes"].append({"name": value, "program": records[i + 1][1:]})
+        elif key in ("env", "entrypoint", "cmd"):
+            config[key].append(value)
+        elif not record.startswith("="):
+            place = config if key in config else found
+            place[key] = int(value) if key in ("created_ms", "bytes", "files", "uid", "gid") else value
+    return {**found, "digest": found.get("digest") or None}
+
+
 class Imager:
     def __init__(self, program, store=None, env=None, wrapper=(), wait=60):
         self.program, self.env, self.wrapper, self.wait = program, env or {}, list(wrapper), wait
@@ -106,7 +129,7 @@ class Imager:
     def image(self, ref, **fields):
         answer = self.pull(ref, **fields)
         assert answer["event"] == "done", answer
-        return answer["image"]
+        return self.describe(answer["image"]["id"])
 
     def failure(self, ref, **fields):
         answer = self.pull(ref, **fields)
@@ -126,6 +149,12 @@ class Imager:
             return sorted(os.listdir(f"{self.store}/{directory}"))
         except FileNotFoundError:
             return []
+
+    def describe(self, ident):
+        """What the store says about an image, with its names."""
+        refs = self.store + "/refs/"
+        names = [n.replace("%2F", "/") for n in sorted(os.listdir(refs)) if open(refs + n).read().strip() == ident]
+        return {**read_document(f"{self.store}/meta/{ident}"), "names": names}
 
     def is_empty(self):
         return not (self.names() or self.entries("meta") or self.entries("roots"))

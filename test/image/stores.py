@@ -67,7 +67,7 @@ class Store(registry_imager.Imager):
         answer = self.answer(self.start_import(archive, name, **fields))
         if answer["event"] != "done":
             fail(f"import failed: {answer['error']}")
-        return answer["image"]
+        return self.describe(answer["image"]["id"])
 
     def refuse(self, archive, name="x", **fields):
         """Imports, and must fail, with nothing left behind: the error."""

@@ -9,6 +9,7 @@ import threading
 import time
 
 import archives as a
+import registry_imager
 import support
 from stores import Store, check, check_equal, store
 from support import test
@@ -18,7 +19,7 @@ def images_are_whole(s):
     """Every name leads to an image, every image has its root and its layers."""
     for name in os.listdir(s.store + "/refs"):
         ident = open(f"{s.store}/refs/{name}").read().strip()
-        meta = json.load(open(f"{s.store}/meta/{ident}.json"))
+        meta = registry_imager.read_document(f"{s.store}/meta/{ident}")
         check_equal(meta["id"], ident)
         check(os.path.isdir(f"{s.store}/roots/{ident}"), "no root")
         for layer in meta["layers"]:
@@ -236,12 +237,12 @@ def a_root_in_use_stays_where_it_is_when_its_image_is_made_again(s):
     image = s.load(a.tar(a.entry("x", "1")), "x")
     root = os.open(s.root(image), os.O_RDONLY)
     fcntl.flock(root, fcntl.LOCK_SH)
-    os.unlink(f"{s.store}/meta/{image['id']}.json")
+    os.unlink(f"{s.store}/meta/{image['id']}")
     again = s.load(a.tar(a.entry("x", "1")), "x")
     check_equal((again["id"], os.stat(s.root(image)).st_ino), (image["id"], os.fstat(root).st_ino))
     check_equal(os.listdir(s.store + "/tmp"), [])
     os.close(root)
-    os.unlink(f"{s.store}/meta/{image['id']}.json")
+    os.unlink(f"{s.store}/meta/{image['id']}")
     s.load(a.tar(a.entry("x", "1")), "x")
     check_equal(s.tree(image), {"x": "1"})
 
@@ -282,7 +283,7 @@ def a_store_that_is_full_says_so(s):
             os.chown(f"{s.store}/{path}", support.ordinary_uid, support.ordinary_uid)
 
     for i in range(1023):
-        plant(f"meta/{i:064x}.json", "{}")
+        plant(f"meta/{i:064x}", "")
     error = s.refuse(a.tar(a.entry("x", "2")), "y")
     check(error["kind"] == "over_capacity" and "1024 images" in error["message"] and "gc" in error["hint"], error)
     check_equal(s.load(a.tar(a.entry("x", "1")), "y")["id"], image["id"])
@@ -293,6 +294,25 @@ def a_store_that_is_full_says_so(s):
     error = s.refuse(a.tar(a.entry("x", "3")), "z")
     check(error["kind"] == "over_capacity" and "4096 names" in error["message"], error)
     s.load(a.tar(a.entry("x", "3")), "y")
+
+
+@test
+def documents_of_earlier_versions_are_converted_at_the_start(s):
+    config = {"Env": ["PATH=/bin", "A=b c"], "Cmd": ["sh", "-c", "x\ny"], "Labels": {"a b": "=c"}, "User": "7:8"}
+    image = s.load(a.tar(a.entry("bin/sh", "#!", mode=0o755)), "x", config=config)
+    meta, broken = f"{s.store}/meta/{image['id']}", f"{s.store}/meta/{'1' * 64}"
+    s.kill()
+    os.unlink(meta)
+    for path, text in ((meta, json.dumps(image)), (broken, '{"id": 1}')):
+        with open(path + ".json", "w") as f:
+            f.write(text)
+        if os.getuid() == 0:
+            os.chown(path + ".json", support.ordinary_uid, support.ordinary_uid)
+    s.start()
+    check_equal(s.do("gc")["images"], 0)
+    check_equal(s.describe(image["id"]), image)
+    check_equal(sorted(os.listdir(s.store + "/meta")), sorted([image["id"], "1" * 64 + ".json"]))
+    check_equal(s.load(a.tar(a.entry("bin/sh", "#!", mode=0o755)), "y", config=config)["id"], image["id"])
 
 
 @test(users=("user",))
@@ -320,8 +340,8 @@ def what_is_broken_in_the_store_is_swept(s):
     image = s.load(a.tar(a.entry("x", "1")), "x")
     good = s.files()
     other = s.load(a.tar(a.entry("x", "2")), "y")
-    with open(f"{s.store}/meta/{other['id']}.json", "w") as f:
-        f.write('{"id": "%s", "config": {"uid": -1}}' % other["id"])
+    with open(f"{s.store}/meta/{other['id']}", "w") as f:
+        f.write("cella-image 1\0id %s\0cwd /\0uid -1\0" % other["id"])
     os.makedirs(s.store + "/roots/" + "1" * 64)
     os.makedirs(s.store + "/layers/" + "2" * 64)
     os.makedirs(s.store + "/layers/strange")

@@ -14,6 +14,19 @@ PROGRAMS = ("sh", "cat", "chmod", "cp", "dd", "env", "id", "ln", "ls", "mkdir", 
 OWNER = 4242  # of a store, in tests as root: nobody's
 
 
+def document(about):
+    """The text of a file of meta/ (src/image/store/document.c)."""
+    records = ["cella-image 1"]
+    fields = {k: v for k, v in about.items() if k not in ("names", "config", "runtimes", "layers")}
+    for key, value in {**fields, "layer": about["layers"], **about["config"], "runtime": about["runtimes"]}.items():
+        if isinstance(value, dict):
+            for name, text in value.items():
+                records += [f"{key.removesuffix('s')} {name}", f"={text}"]
+        else:
+            records += [f"{key} {x}" for x in (value if isinstance(value, list) else [value])]
+    return "".join(record + "\0" for record in records)
+
+
 def needs(programs):
     """{program: its file} and the libraries of all of them."""
     found = {os.path.basename(name): os.path.realpath(shutil.which(name)) for name in programs}
@@ -89,11 +102,12 @@ class Image:
             shutil.rmtree(path)
         os.symlink(target, path)
 
-    def write(self):
-        """What the image is, and its name."""
+    def write(self, runtimes=None):
+        """Writes the image's document and its name."""
         about = {"id": self.id, "digest": "", "names": [], "created_ms": 1, "bytes": 1, "files": 1, "source": "import",
-                 "platform": "linux/amd64", "layers": [], "config": self.config, "runtimes": []}  # fmt: skip
-        put(os.path.join(self.store, "meta", self.id + ".json"), json.dumps(about))
+                 "platform": "linux/amd64", "layers": [], "config": self.config,
+                 "runtimes": runtimes or {}}  # fmt: skip
+        put(os.path.join(self.store, "meta", self.id), document(about))
         put(os.path.join(self.store, "refs", self.name.replace("/", "%2F")), self.id)
 
     def done(self, uid=None):
@@ -107,7 +121,7 @@ class Image:
 
     def unname(self):
         os.unlink(os.path.join(self.store, "refs", self.name.replace("/", "%2F")))
-        os.unlink(os.path.join(self.store, "meta", self.id + ".json"))
+        os.unlink(os.path.join(self.store, "meta", self.id))
 
 
 def copy_python(image):

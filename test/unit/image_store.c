@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/runtime.h"
+#include "image/foreign_json.h"
 #include "image/unpack/paths.h"
 #include "image/unpack/programs.h"
 #include "image/unpack/tree.h"
@@ -85,8 +86,27 @@ TEST(where_the_store_is)
         unsetenv("CELLA_STATE");
 }
 
-#define META(id)                                                                                             \
-        "{\"id\":\"" id "\",\"config\":{\"cwd\":\"/\",\"env\":[\"A=1\"]},\"layers\":[],\"created_ms\":5}"
+/* Records of a document end with "|" here. */
+#define FIRST "cella-image 1|"
+#define META(id) FIRST "id " id "|cwd /|env A=1|created_ms 5|"
+
+/* Copies a document and ends its records with NUL. */
+static char *document(const char *text)
+{
+        char *copy = strdup(text);
+        for (char *p = copy; (p = strchr(p, '|')); p++)
+                *p = '\0';
+        return copy;
+}
+
+static void put_document(int dir, const char *path, const char *text)
+{
+        int fd = sys_openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        char *copy = document(text);
+        CHECK(fd >= 0 && sys_write_all(fd, copy, strlen(text)) == 0);
+        free(copy);
+        sys_close(fd);
+}
 
 TEST(images_are_found_by_name_and_by_id)
 {
@@ -101,7 +121,7 @@ TEST(images_are_found_by_name_and_by_id)
         image_list_free(list, n);
         mkdirat(dir, "refs", 0700);
         mkdirat(dir, "meta", 0700);
-        put(dir, "meta/" ID ".json", META(ID));
+        put_document(dir, "meta/" ID, META(ID));
         put(dir, "refs/docker.io%2Flibrary%2Fpython:3", ID "\n");
         put(dir, "refs/mine", ID "\n");
         put(dir, "refs/nothing", OTHER "\n");
@@ -119,11 +139,11 @@ TEST(images_are_found_by_name_and_by_id)
                                           "host",     "../x", "",        "0123456789abcdef1"};
         for (size_t i = 0; i < ARRAY_LEN(bad); i++)
                 CHECK(image_find(area, bad[i], &image, &err) < 0 && !image);
-        put(dir, "meta/" OTHER ".json", META(OTHER));
+        put_document(dir, "meta/" OTHER, META(OTHER));
         CHECK(image_find(area, "0123456", &image, &err) == -ENOENT);
         CHECK(image_find(area, "0123456a", &image, &err) == 0);
         image = image_free(image);
-        put(dir, "meta/" OTHER ".json", META(ID)); /* says that it is another */
+        put_document(dir, "meta/" OTHER, META(ID)); /* says that it is another */
         CHECK(image_find(area, OTHER, &image, &err) < 0);
         CHECK(image_list(area, &list, &n, &err) == 0 && n == 1);
         CHECK_STR(list[0]->names[0], "docker.io/library/python:3");
@@ -137,30 +157,82 @@ TEST(what_the_store_says_is_not_believed)
 {
         static const char *const bad[] = {
                 "",
-                "[]",
+                "|",
                 "{}",
-                "{\"id\":\"" ID "\"}",
+                FIRST,
+                FIRST "id " ID "|",
+                "cella-image 2|id " ID "|cwd /|",
+                "id " ID "|cwd /|",
                 META(OTHER),
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"relative\"}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"env\":[\"novalue\"]}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"env\":[1]}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"env\":\"A=1\"}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"uid\":-1}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"uid\":4294967295}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"cmd\":[\"a\\u0000b\"]}}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\",\"labels\":[]}}",
-                "{\"id\":\"" ID
-                "\",\"config\":{\"cwd\":\"/\"},\"runtimes\":[{\"name\":\"sh\",\"program\":\"sh\"}]}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\"},\"runtimes\":[1]}",
-                "{\"id\":\"" ID "\",\"config\":{\"cwd\":\"/\"},\"bytes\":-5}",
+                FIRST "id " ID "|cwd /",
+                FIRST "id " ID "|id " ID "|cwd /|",
+                FIRST "id " ID "|cwd relative|",
+                FIRST "id " ID "|cwd /|env novalue|",
+                FIRST "id " ID "|cwd /|env =x|",
+                FIRST "id " ID "|cwd /|cmd \xff|",
+                FIRST "id " ID "|cwd /|uid -1|",
+                FIRST "id " ID "|cwd /|uid 1x|",
+                FIRST "id " ID "|cwd /|uid 4294967295|",
+                FIRST "id " ID "|cwd /|bytes 18446744073709551617|",
+                FIRST "id " ID "|cwd /|bytes 00000000000000000001|",
+                FIRST "id " ID "|cwd /|unknown x|",
+                FIRST "id " ID "|cwd /||",
+                FIRST "id " ID "|cwd /|label x|",
+                FIRST "id " ID "|cwd /|=x|",
+                FIRST "id " ID "|cwd /|cmd x|=x|",
+                FIRST "id " ID "|cwd /|runtime sh|=sh|",
         };
         struct cella_err err;
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 struct image *image = NULL;
                 err = (struct cella_err){0};
-                CHECK(image_parse(strdup(bad[i]), strlen(bad[i]), ID, "/s", &image, &err) < 0 && !image);
+                char *text = document(bad[i]);
+                CHECK(image_parse(text, strlen(bad[i]), ID, "/s", &image, &err) < 0 && !image);
+                free(text);
                 CHECK(err.kind == CELLA_INTERNAL && err.hint[0]);
         }
+}
+
+TEST(documents_are_read_as_they_were_written)
+{
+        static const char *env[] = {"A=1", "B=line\nbreak", "C=", NULL}, *cmd[] = {"", "\xc3\xa4 =", NULL},
+                          *layers[] = {"sha256:" ID, NULL}, *none[] = {NULL};
+        static const struct image_pair labels[] = {{"a b", "=c"}, {"", ""}}, runtimes[] = {{"sh", "/bin/sh"}};
+        const struct image image = {.id = ID,
+                                    .digest = "",
+                                    .platform = "linux/amd64",
+                                    .source = "pull",
+                                    .created_ms = 1,
+                                    .bytes = INT64_MAX,
+                                    .names = none,
+                                    .layers = layers,
+                                    .env = env,
+                                    .cwd = "/",
+                                    .user = "a",
+                                    .uid = 0x7ffffffe,
+                                    .entrypoint = none,
+                                    .cmd = cmd,
+                                    .labels = labels,
+                                    .n_labels = 2,
+                                    .runtimes = runtimes,
+                                    .n_runtimes = 1};
+        struct image *again = NULL;
+        size_t len = 0, n = 0;
+        char *text = image_write(&image, &len);
+        CHECK(text && image_parse(text, len, ID, NULL, &again, NULL) == 0);
+        for (; env[n]; n++)
+                CHECK_STR(again->env[n], env[n]);
+        CHECK(!again->env[n] && !again->entrypoint[0] && !again->names[0]);
+        CHECK_STR(again->cmd[0], "");
+        CHECK_STR(again->cmd[1], cmd[1]);
+        CHECK(!again->cmd[2]);
+        CHECK_STR(again->layers[0], layers[0]);
+        CHECK(again->bytes == INT64_MAX && again->uid == image.uid && again->n_labels == 2);
+        CHECK_STR(again->labels[0].name, "a b");
+        CHECK_STR(again->labels[0].value, "=c");
+        CHECK_STR(image_runtime(again, "sh"), "/bin/sh");
+        image_free(again);
+        free(text);
 }
 
 TEST(paths_lose_what_is_dangerous)
@@ -193,32 +265,22 @@ TEST(lists_of_paths_keep_every_byte)
         static const char *const names[] = {"a/b",         "100%",       "with space", "\xff\xfe",
                                             "line\nbreak", "\"quoted\"", "%41"};
         struct paths paths = {0}, again = {0};
-        struct json_doc doc = {0};
-        char *text = NULL;
-        size_t len = 0, i = 0;
-        FILE *out = open_memstream(&text, &len);
-        struct json j = {.out = out};
+        size_t i = 0;
         for (size_t k = 0; k < ARRAY_LEN(names); k++)
                 CHECK(paths_add(&paths, names[k]) == 0);
-        json_put_open(&j, NULL, '{');
-        paths_put(&j, "list", &paths);
-        json_put_close(&j, '}');
-        fclose(out);
-        CHECK(json_read(text, len, 100, &doc, NULL) == 0 && paths_get(doc.values, "list", &again) == 0);
+        json_t *list = paths_to_json(&paths);
+        CHECK(paths_from_json(list, &again) == 0);
         for (const char *p = paths_next(&again, NULL); p; p = paths_next(&again, p))
                 CHECK_STR(p, names[i++]);
         CHECK(i == ARRAY_LEN(names));
         paths_done(&again);
-        CHECK(paths_get(doc.values, "other", &again) == -EINVAL);
-        json_doc_done(&doc);
-        free(text);
-        char bad[] = "{\"list\":[\"a/../../b\"]}", worse[] = "{\"list\":[\"%00\"]}",
-             worst[] = "{\"list\":[\"%4\"]}";
-        char *const all[] = {bad, worse, worst};
-        for (size_t k = 0; k < ARRAY_LEN(all); k++) {
-                CHECK(json_read(all[k], strlen(all[k]), 100, &doc, NULL) == 0);
-                CHECK(paths_get(doc.values, "list", &again) == -EINVAL);
-                json_doc_done(&doc);
+        json_decref(list);
+        CHECK(paths_from_json(NULL, &again) == -EINVAL);
+        static const char *const bad[] = {"a/../../b", "%00", "%4"};
+        for (size_t k = 0; k < ARRAY_LEN(bad); k++) {
+                list = json_pack("[s]", bad[k]);
+                CHECK(paths_from_json(list, &again) == -EINVAL);
+                json_decref(list);
         }
         paths_done(&paths);
         paths_done(&again);

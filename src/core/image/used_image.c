@@ -130,13 +130,9 @@ int used_image_tell(struct used_image *used, const struct docker_made *made, str
 {
         struct image *image = NULL;
         char id[IMAGE_ID_LEN + 1];
-        char *text = malloc((size_t)made->len + 1);
-        if (!text)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "image");
-        memcpy(text, made + 1, made->len);
         memcpy(id, made->image, IMAGE_ID_LEN);
         id[IMAGE_ID_LEN] = '\0';
-        int r = image_parse(text, made->len, id, NULL, &image, err);
+        int r = image_parse((const char *)(made + 1), made->len, id, NULL, &image, err);
         if (r < 0)
                 return r;
         image_free((struct image *)used->image);

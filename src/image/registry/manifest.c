@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/json_read.h"
+#include "image/foreign_json.h"
 
 #define VALUES_MAX 100000 /* of one document */
 #define DOCKER "application/vnd.docker."
@@ -33,24 +33,16 @@ static bool is_list_type(const char *type)
         return strcmp(type, DOCKER_LIST) == 0 || strcmp(type, OCI_LIST) == 0;
 }
 
-/* A string without a NUL in it, which would hide what follows. */
-static const char *get_text(const struct json_value *object, const char *name)
+static int read_descriptor(const json_t *v, uint64_t max, struct descriptor *ret, struct cella_err *err)
 {
-        const struct json_value *v = json_get(object, name);
-        return v && v->type == JSON_STRING && strlen(v->text) == v->len ? v->text : NULL;
-}
-
-static int read_descriptor(const struct json_value *v, uint64_t max, struct descriptor *ret,
-                           struct cella_err *err)
-{
-        const char *digest = get_text(v, "digest");
+        const char *digest = foreign_json_get_text(v, "digest");
         int64_t size;
         if (!digest)
                 return broken(err, "a part has no digest");
         if (!digest_is_valid(digest))
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                "the image has a part whose digest is not SHA-256: '%.90s'", digest);
-        if (!json_get_integer(v, "size", &size) || size < 0)
+        if (!foreign_json_get_integer(v, "size", &size) || size < 0)
                 return broken(err, "a part has no size");
         if ((uint64_t)size > max)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
@@ -86,13 +78,15 @@ static bool is_config_type(const char *type)
                strcmp(type, OCI "config.v1+json") == 0 || strcmp(type, "application/octet-stream") == 0;
 }
 
-static int read_layers(const struct json_value *layers, struct manifest *ret, struct cella_err *err)
+static int read_layers(const json_t *layers, struct manifest *ret, struct cella_err *err)
 {
-        if (layers->n > MANIFEST_LAYERS_MAX)
-                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image has %u layers, more than %d",
-                               layers->n, MANIFEST_LAYERS_MAX);
-        for (const struct json_value *v = json_first(layers); v; v = json_next(layers, v)) {
-                const char *type = get_text(v, "mediaType");
+        size_t i;
+        json_t *v;
+        if (json_array_size(layers) > MANIFEST_LAYERS_MAX)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image has %zu layers, more than %d",
+                               json_array_size(layers), MANIFEST_LAYERS_MAX);
+        json_array_foreach (layers, i, v) {
+                const char *type = foreign_json_get_text(v, "mediaType");
                 if (!type || !is_layer_type(type)) {
                         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                 "the image has a layer of a kind that cannot be unpacked: %.90s",
@@ -113,11 +107,11 @@ static int read_layers(const struct json_value *layers, struct manifest *ret, st
         return 0;
 }
 
-static int read_image(const struct json_value *top, struct manifest *ret, struct cella_err *err)
+static int read_image(const json_t *top, struct manifest *ret, struct cella_err *err)
 {
-        const struct json_value *config = json_get(top, "config"), *layers = json_get(top, "layers");
-        const char *type = get_text(config, "mediaType");
-        if (!config || config->type != JSON_OBJECT || layers->type != JSON_ARRAY)
+        const json_t *config = json_object_get(top, "config"), *layers = json_object_get(top, "layers");
+        const char *type = foreign_json_get_text(config, "mediaType");
+        if (!json_is_object(config) || !json_is_array(layers))
                 return broken(err, "config and layers are not as they should be");
         if (!type || !is_config_type(type)) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "this is not an image, but %.90s",
@@ -130,9 +124,9 @@ static int read_image(const struct json_value *top, struct manifest *ret, struct
 
 /* ---- a list ---- */
 
-static bool copy_part(const struct json_value *object, const char *name, char *ret, size_t size)
+static bool copy_part(const json_t *object, const char *name, char *ret, size_t size)
 {
-        const char *text = get_text(object, name);
+        const char *text = foreign_json_get_text(object, name);
         size_t len = text ? strlen(text) : 0;
         ret[0] = '\0';
         if (len >= size)
@@ -144,7 +138,7 @@ static bool copy_part(const struct json_value *object, const char *name, char *r
         return true;
 }
 
-static bool read_platform(const struct json_value *v, struct platform *ret)
+static bool read_platform(const json_t *v, struct platform *ret)
 {
         return copy_part(v, "os", ret->os, sizeof ret->os) &&
                copy_part(v, "architecture", ret->architecture, sizeof ret->architecture) &&
@@ -167,12 +161,14 @@ static void add_word(char *text, size_t size, const char *word)
                 snprintf(text + used, size - used, ", ...");
 }
 
-static int nothing_fits(const struct json_value *list, const struct platform *want, struct cella_err *err)
+static int nothing_fits(const json_t *list, const struct platform *want, struct cella_err *err)
 {
         char wanted[MANIFEST_PLATFORM_SIZE], word[MANIFEST_PLATFORM_SIZE], there[200] = "";
         struct platform p;
-        for (const struct json_value *v = json_first(list); v; v = json_next(list, v)) {
-                if (!read_platform(json_get(v, "platform"), &p) || !is_for_machines(&p))
+        size_t i;
+        json_t *v;
+        json_array_foreach (list, i, v) {
+                if (!read_platform(json_object_get(v, "platform"), &p) || !is_for_machines(&p))
                         continue;
                 platform_write(&p, word);
                 add_word(there, sizeof there, word);
@@ -184,28 +180,30 @@ static int nothing_fits(const struct json_value *list, const struct platform *wa
         return -ENOENT;
 }
 
-static int read_list(const struct json_value *list, const struct platform *want, struct manifest *ret,
+static int read_list(const json_t *list, const struct platform *want, struct manifest *ret,
                      struct cella_err *err)
 {
-        const struct json_value *found = NULL, *nameless = NULL;
+        const json_t *found = NULL, *nameless = NULL;
         struct platform p;
-        if (list->type != JSON_ARRAY)
+        size_t i;
+        json_t *v;
+        if (!json_is_array(list))
                 return broken(err, "manifests is not a list");
-        if (list->n > MANIFEST_LIST_MAX)
-                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the list has %u manifests, more than %d",
-                               list->n, MANIFEST_LIST_MAX);
-        for (const struct json_value *v = json_first(list); v && !found; v = json_next(list, v)) {
-                const char *type = get_text(v, "mediaType");
-                const struct json_value *platform = json_get(v, "platform");
+        if (json_array_size(list) > MANIFEST_LIST_MAX)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the list has %zu manifests, more than %d",
+                               json_array_size(list), MANIFEST_LIST_MAX);
+        json_array_foreach (list, i, v) {
+                const char *type = foreign_json_get_text(v, "mediaType");
+                const json_t *platform = json_object_get(v, "platform");
                 if (!type || (!is_image_type(type) && !is_list_type(type)))
                         continue;
-                if (!platform || platform->type == JSON_NULL)
+                if (foreign_json_is_absent(v, "platform"))
                         nameless = v;
                 else if (read_platform(platform, &p) && platform_equal(&p, want))
-                        found = v;
+                        found = found ? found : v;
         }
         /* A list of one that says nothing of platforms is what some tools make of a single image. */
-        if (!found && list->n == 1)
+        if (!found && json_array_size(list) == 1)
                 found = nameless;
         if (!found)
                 return nothing_fits(list, want, err);
@@ -214,15 +212,15 @@ static int read_list(const struct json_value *list, const struct platform *want,
 
 /* ---- both ---- */
 
-static int read_top(const struct json_value *top, const char *type, const struct platform *want,
-                    struct manifest *ret, struct cella_err *err)
+static int read_top(const json_t *top, const char *type, const struct platform *want, struct manifest *ret,
+                    struct cella_err *err)
 {
         int64_t version = 0;
-        const struct json_value *layers = json_get(top, "layers"), *list = json_get(top, "manifests");
-        const char *said = get_text(top, "mediaType");
-        if (top->type != JSON_OBJECT)
+        const json_t *layers = json_object_get(top, "layers"), *list = json_object_get(top, "manifests");
+        const char *said = foreign_json_get_text(top, "mediaType");
+        if (!json_is_object(top))
                 return broken(err, "it is no object");
-        if (json_get_integer(top, "schemaVersion", &version) && version == 1) {
+        if (foreign_json_get_integer(top, "schemaVersion", &version) && version == 1) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                         "the image has a manifest of Docker's old schema 1");
                 err_hint(err, "it has to be built or pushed again with a Docker of this decade");
@@ -231,7 +229,7 @@ static int read_top(const struct json_value *top, const char *type, const struct
         if (version != 2)
                 return broken(err, "its schemaVersion is not 2");
         /* What one reader takes for an image and another for a list is made to deceive one of them. */
-        if (!layers == !list || (list && json_get(top, "config")))
+        if (!layers == !list || (list && json_object_get(top, "config")))
                 return broken(err, "it is neither an image nor a list");
         for (int i = 0; i < 2; i++) {
                 const char *name = i ? type : said;
@@ -246,33 +244,33 @@ static int read_top(const struct json_value *top, const char *type, const struct
         return layers ? read_image(top, ret, err) : read_list(list, want, ret, err);
 }
 
-int manifest_read(char *text, size_t len, const char *type, const struct platform *want, struct manifest *ret,
-                  struct cella_err *err)
+int manifest_read(const char *text, size_t len, const char *type, const struct platform *want,
+                  struct manifest *ret, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err why = {0};
         struct manifest m = {0};
         if (len > MANIFEST_MAX)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the manifest has more than %u bytes",
                                MANIFEST_MAX);
-        if (json_read(text, len, VALUES_MAX, &doc, &why) < 0)
+        AUTO(json_decref) json_t *top = foreign_json_parse(text, len, VALUES_MAX, 0, &why);
+        if (!top)
                 return broken(err, why.msg);
-        int e = read_top(doc.values, type, want, &m, err);
+        int e = read_top(top, type, want, &m, err);
         if (e < 0)
                 return e;
         *ret = m;
         return 0;
 }
 
-int manifest_config_platform(char *text, size_t len, struct platform *ret, struct cella_err *err)
+int manifest_config_platform(const char *text, size_t len, struct platform *ret, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err why = {0};
         struct platform p;
-        if (json_read(text, len, VALUES_MAX, &doc, &why) < 0)
+        AUTO(json_decref) json_t *top = foreign_json_parse(text, len, VALUES_MAX, 0, &why);
+        if (!top)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                "the image's configuration is broken: %s", why.msg);
-        if (!read_platform(doc.values, &p))
+        if (!read_platform(top, &p))
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                "the image's configuration does not say for which platform it is");
         *ret = p;

@@ -50,10 +50,11 @@ void platform_write(const struct platform *platform, char ret[MANIFEST_PLATFORM_
  * means. */
 bool platform_equal(const struct platform *a, const struct platform *b);
 
-/* Reads a manifest or a list, which is changed (see json_read).  type is what the registry called it (NULL:
- * nothing). Of a list, what fits `want` is chosen; -ENOENT with those that are there if nothing fits. */
-int manifest_read(char *text, size_t len, const char *type, const struct platform *want, struct manifest *ret,
-                  struct cella_err *err);
+/* Reads a manifest or a list of manifests.  type: the media type in the registry's answer, or NULL.  Of a
+ * list, the entry for the platform `want` is chosen; -ENOENT, with a message that names the platforms of the
+ * list, if there is none. */
+int manifest_read(const char *text, size_t len, const char *type, const struct platform *want,
+                  struct manifest *ret, struct cella_err *err);
 
 /* The platform that an image's configuration names. */
-int manifest_config_platform(char *text, size_t len, struct platform *ret, struct cella_err *err);
+int manifest_config_platform(const char *text, size_t len, struct platform *ret, struct cella_err *err);

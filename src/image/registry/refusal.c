@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/json_read.h"
+#include "image/foreign_json.h"
 #include "image/registry/request.h"
 
 #define VALUES_MAX 256
@@ -13,15 +13,12 @@
  * form. */
 static void own_words(const struct request *r, char *ret, size_t size)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        struct cella_err ignored;
-        char text[DOWNLOAD_SAID_SIZE];
-        memcpy(text, r->download->said, sizeof text);
+        const char *text = r->download->said;
+        AUTO(json_decref) json_t *top = foreign_json_parse(text, strlen(text), VALUES_MAX, 0, NULL);
+        const json_t *first = json_array_get(json_object_get(top, "errors"), 0);
+        const char *message = foreign_json_get_text(first, "message"),
+                   *code = foreign_json_get_text(first, "code");
         ret[0] = '\0';
-        if (json_read(text, strlen(text), VALUES_MAX, &doc, &ignored) < 0)
-                return;
-        const struct json_value *first = json_first(json_get(doc.values, "errors"));
-        const char *message = json_get_string(first, "message"), *code = json_get_string(first, "code");
         if (!message || !message[0])
                 message = code;
         if (message && message[0])

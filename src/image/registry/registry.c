@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "image/foreign_json.h"
 #include "image/imager.h"
 #include "image/registry/layers.h"
 #include "image/unpack/digest.h"
@@ -42,27 +43,28 @@ static int bad_field(struct cella_err *err, const char *field, const char *may_b
 }
 
 /* A text that can be part of a header; NULL and nothing are fine. */
-static int take_text(const struct json_value *object, const char *name, char *ret, size_t size,
-                     struct cella_err *err)
+static int take_text(const json_t *object, const char *name, char *ret, size_t size, struct cella_err *err)
 {
-        const struct json_value *v = json_get(object, name);
-        if (!v || v->type == JSON_NULL)
+        const json_t *v = json_object_get(object, name);
+        const char *text = json_string_value(v);
+        const size_t len = json_string_length(v);
+        if (foreign_json_is_absent(object, name))
                 return 0;
-        if (v->type != JSON_STRING || v->len >= size)
+        if (!text || len >= size)
                 return bad_field(err, name, "a text that is not as long");
-        for (size_t i = 0; i < v->len; i++)
-                if ((unsigned char)v->text[i] < ' ' || v->text[i] == 0x7f)
+        for (size_t i = 0; i < len; i++)
+                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
                         return bad_field(err, name, "a text without control characters");
-        memcpy(ret, v->text, v->len + 1);
+        memcpy(ret, text, len + 1);
         return 0;
 }
 
-static int take_credentials(const struct json_value *request, struct credentials *ret, struct cella_err *err)
+static int take_credentials(const json_t *request, struct credentials *ret, struct cella_err *err)
 {
-        const struct json_value *c = json_get(request, "credentials");
-        if (!c || c->type == JSON_NULL)
+        const json_t *c = json_object_get(request, "credentials");
+        if (foreign_json_is_absent(request, "credentials"))
                 return 0;
-        if (c->type != JSON_OBJECT)
+        if (!json_is_object(c))
                 return bad_field(err, "credentials", "an object or null");
         int e = take_text(c, "username", ret->username, sizeof ret->username, err);
         if (e == 0)
@@ -77,13 +79,13 @@ static int take_credentials(const struct json_value *request, struct credentials
 }
 
 /* Shorter times than usual may be asked for, longer ones not. */
-static int take_time(const struct json_value *request, const char *name, unsigned max, unsigned *ret,
+static int take_time(const json_t *request, const char *name, unsigned max, unsigned *ret,
                      struct cella_err *err)
 {
         int64_t ms;
-        if (!json_get(request, name))
+        if (!json_object_get(request, name))
                 return 0;
-        if (!json_get_integer(request, name, &ms) || ms < 1 || ms > max)
+        if (!foreign_json_get_integer(request, name, &ms) || ms < 1 || ms > max)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: 1 to %u milliseconds", name, max);
         *ret = (unsigned)ms;
         return 0;
@@ -91,8 +93,9 @@ static int take_time(const struct json_value *request, const char *name, unsigne
 
 static int read_request(struct pull *p, struct cella_err *err)
 {
-        const struct json_value *request = p->job->request;
-        const char *ref = json_get_string(request, "ref"), *platform = json_get_string(request, "platform");
+        const json_t *request = p->job->request;
+        const char *ref = foreign_json_get_text(request, "ref"),
+                   *platform = foreign_json_get_text(request, "platform");
         char file[256];
         if (!ref)
                 return bad_field(err, "ref", "the name of an image");
@@ -111,7 +114,7 @@ static int read_request(struct pull *p, struct cella_err *err)
                 e = take_time(request, "connect_ms", DOWNLOAD_CONNECT_MS, &p->rules.connect_ms, err);
         if (e == 0)
                 e = take_time(request, "stall_ms", DOWNLOAD_STALL_MS, &p->rules.stall_ms, err);
-        p->rules.insecure = json_get_bool(request, "insecure");
+        p->rules.insecure = json_is_true(json_object_get(request, "insecure"));
         return e;
 }
 
@@ -200,12 +203,7 @@ static int check_platform(const struct pull *p, const struct document *config, s
 {
         char wanted[MANIFEST_PLATFORM_SIZE], there[MANIFEST_PLATFORM_SIZE];
         struct platform platform;
-        char *copy = malloc(config->len + 1);
-        if (!copy)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image's configuration");
-        memcpy(copy, config->text, config->len + 1);
-        int e = manifest_config_platform(copy, config->len, &platform, err);
-        free(copy);
+        int e = manifest_config_platform(config->text, config->len, &platform, err);
         if (e < 0 || platform_equal(&platform, &p->platform))
                 return e;
         platform_write(&p->platform, wanted);

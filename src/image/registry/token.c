@@ -12,7 +12,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/json_read.h"
+#include "image/foreign_json.h"
 #include "image/registry/request.h"
 
 #define ANSWER_MAX 65536
@@ -103,22 +103,22 @@ static bool is_token(const char *text)
         return n > 0 && n <= TOKEN_MAX && text[n] == '\0';
 }
 
-static int take_token(struct session *s, struct document *answer, struct cella_err *err)
+static int take_token(struct session *s, const struct document *answer, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err why = {0};
         char *value;
         int64_t life = LIFE_S;
-        if (json_read(answer->text, answer->len, VALUES_MAX, &doc, &why) < 0)
+        AUTO(json_decref) json_t *top = foreign_json_parse(answer->text, answer->len, VALUES_MAX, 0, &why);
+        if (!top)
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "the token service of %s: %s", s->host,
                                why.msg);
-        const char *token = json_get_string(doc.values, "token");
+        const char *token = foreign_json_get_text(top, "token");
         if (!is_token(token))
-                token = json_get_string(doc.values, "access_token");
+                token = foreign_json_get_text(top, "access_token");
         if (!is_token(token))
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
                                "the token service of %s gives out no token", s->host);
-        json_get_integer(doc.values, "expires_in", &life);
+        foreign_json_get_integer(top, "expires_in", &life);
         life = life < LIFE_S ? LIFE_S : life > LIFE_MAX_S ? LIFE_MAX_S : life;
         if (asprintf(&value, "Bearer %s", token) < 0)
                 return out_of_memory(err);

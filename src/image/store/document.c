@@ -1,15 +1,25 @@
-/* image/store/document.c -- the document about an image: written as JSON, and read back (store.h). */
+/* image/store/document.c -- the document of an image: a file of meta/, and what cella-docker sends (store.h).
+ *
+ * Not JSON, so that the static programs that look images up need no JSON parser.  A document is a sequence of
+ * records, each with a NUL behind it, so that nothing needs escaping:
+ *
+ *      cella-image 1         first: the version of the format
+ *      id HEX                once, and so digest, platform, source, created_ms, bytes, files, cwd, user, uid,
+ * gid layer sha256:HEX      any number of times, in order, and so env, entrypoint, cmd label NAME any number
+ * of times, each followed by a record =VALUE, and so runtime
+ *
+ * `tr '\0' '\n'` makes one readable. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "base/json_read.h"
+#include "base/utf8.h"
 #include "image/store/store.h"
 
-#define VALUES_MAX 8192
-#define ID_MAX 0x7ffffffe /* of users and groups: what every kernel interface can say */
+#define VERSION "cella-image 1"
+#define ID_MAX 0x7ffffffe /* of users and groups: the largest that every kernel interface accepts */
 
 struct image *image_free(struct image *image)
 {
@@ -24,77 +34,96 @@ struct image *image_free(struct image *image)
 /* ---- reading ---- */
 
 struct parser {
-        const char **strings; /* what is left of the block for lists; it has room for every value */
+        const char *begin, *end; /* of the records */
+        const char **strings;    /* free part of the block for lists */
         struct image_pair *pairs;
         bool bad;
 };
 
-/* Without a NUL in it: what follows would be lost without a word. */
-static const char *text_of(struct parser *p, const struct json_value *v)
+static const char *next_record(const struct parser *p, const char *record)
 {
-        if (v && v->type == JSON_STRING && strlen(v->text) == v->len)
-                return v->text;
-        p->bad = true;
-        return "";
+        record += strlen(record) + 1;
+        return record < p->end ? record : NULL;
 }
 
-static const char *string(struct parser *p, const struct json_value *object, const char *name)
+/* The value, if it is a record of this key; else NULL. */
+static const char *value_of(const char *record, const char *key)
 {
-        const struct json_value *v = json_get(object, name);
-        return !v || v->type == JSON_NULL ? "" : text_of(p, v);
+        const size_t len = strlen(key);
+        return strncmp(record, key, len) == 0 && record[len] == ' ' ? record + len + 1 : NULL;
 }
 
-static const char **list(struct parser *p, const struct json_value *object, const char *name)
+/* The value of a key that occurs at most once; "" without one. */
+static const char *get_text(struct parser *p, const char *key)
 {
-        const struct json_value *array = json_get(object, name);
-        const char **begin = p->strings;
-        if (array && array->type != JSON_ARRAY && array->type != JSON_NULL)
+        const char *found = NULL;
+        for (const char *record = p->begin; record; record = next_record(p, record)) {
+                const char *value = value_of(record, key);
+                if (value && found)
+                        p->bad = true;
+                found = value ? value : found;
+        }
+        return found ? found : "";
+}
+
+static uint64_t get_number(struct parser *p, const char *key, uint64_t max)
+{
+        const char *text = get_text(p, key);
+        const size_t digits = strspn(text, "0123456789");
+        const uint64_t value = digits > 0 && digits < 20 ? strtoull(text, NULL, 10) : 0;
+        if (text[digits] != '\0' || digits >= 20 || value > max)
                 p->bad = true;
-        for (const struct json_value *v = json_first(array); v; v = json_next(array, v))
-                *p->strings++ = text_of(p, v);
+        return p->bad ? 0 : value;
+}
+
+static const char **get_list(struct parser *p, const char *key)
+{
+        const char **begin = p->strings;
+        for (const char *record = p->begin; record; record = next_record(p, record))
+                if (value_of(record, key))
+                        *p->strings++ = value_of(record, key);
         *p->strings++ = NULL;
         return begin;
 }
 
-static uint64_t number(struct parser *p, const struct json_value *object, const char *name, uint64_t max)
+static const struct image_pair *get_pairs(struct parser *p, const char *key, size_t *ret_n)
 {
-        int64_t value = 0;
-        if (json_get(object, name) &&
-            (!json_get_integer(object, name, &value) || value < 0 || (uint64_t)value > max))
-                p->bad = true;
-        return p->bad ? 0 : (uint64_t)value;
-}
-
-static const struct image_pair *labels(struct parser *p, const struct json_value *config, size_t *n)
-{
-        const struct json_value *object = json_get(config, "labels");
         const struct image_pair *begin = p->pairs;
-        if (object && object->type != JSON_OBJECT)
-                p->bad = true;
-        else
-                for (const struct json_value *v = json_first(object); v; v = json_next(object, v))
-                        *p->pairs++ = (struct image_pair){text_of(p, v), text_of(p, v + 1)};
-        *n = (size_t)(p->pairs - begin);
-        return begin;
-}
-
-static const struct image_pair *runtimes(struct parser *p, const struct json_value *top, size_t *n)
-{
-        const struct json_value *array = json_get(top, "runtimes");
-        const struct image_pair *begin = p->pairs;
-        if (array && array->type != JSON_ARRAY)
-                p->bad = true;
-        for (const struct json_value *v = json_first(array); v; v = json_next(array, v)) {
-                const char *program = string(p, v, "program");
-                if (program[0] != '/')
+        for (const char *record = p->begin; record; record = next_record(p, record)) {
+                const char *name = value_of(record, key), *value = name ? next_record(p, record) : NULL;
+                if (value && value[0] == '=')
+                        *p->pairs++ = (struct image_pair){name, value + 1};
+                else if (name)
                         p->bad = true;
-                *p->pairs++ = (struct image_pair){string(p, v, "name"), program};
         }
-        *n = (size_t)(p->pairs - begin);
+        *ret_n = (size_t)(p->pairs - begin);
         return begin;
 }
 
-static bool all_variables(const char *const *env)
+/* Whether every record is UTF-8 and has a key of this version. */
+static bool are_records_known(const struct parser *p)
+{
+        static const char *const keys[] = {"id",    "digest", "platform", "source",     "created_ms", "bytes",
+                                           "files", "cwd",    "user",     "uid",        "gid",        "layer",
+                                           "env",   "cmd",    "label",    "entrypoint", "runtime"};
+        bool pair = false; /* the record before begins a pair */
+        for (const char *record = p->begin; record; record = next_record(p, record)) {
+                bool known = pair && record[0] == '=';
+                for (size_t i = 0; i < ARRAY_LEN(keys) && !known; i++)
+                        known = value_of(record, keys[i]) != NULL;
+                for (const char *at = record; *at && known;) {
+                        const size_t len = utf8_len(at, strlen(at));
+                        known = len > 0;
+                        at += len;
+                }
+                if (!known)
+                        return false;
+                pair = value_of(record, "label") || value_of(record, "runtime");
+        }
+        return true;
+}
+
+static bool are_variables(const char *const *env)
 {
         for (; *env; env++)
                 if (!strchr(*env, '=') || (*env)[0] == '=')
@@ -102,66 +131,76 @@ static bool all_variables(const char *const *env)
         return true;
 }
 
-/* Every pointer has a place: a string is one value, a pair two, and there are fewer lists than 8. */
-static int parse(struct image *image, const struct json_doc *doc, const char *id)
+static bool are_programs(const struct image_pair *runtimes, size_t n)
 {
-        const struct json_value *top = doc->values, *config = json_get(top, "config");
-        struct parser p = {0};
-        image->memory[1] = calloc(doc->n + 8, sizeof(char *));
-        image->memory[2] = calloc(doc->n + 1, sizeof(struct image_pair));
-        p.strings = image->memory[1];
-        p.pairs = image->memory[2];
-        if (!p.strings || !p.pairs)
-                return -ENOMEM;
-        if (!config || config->type != JSON_OBJECT || strcmp(string(&p, top, "id"), id) != 0)
+        for (size_t i = 0; i < n; i++)
+                if (runtimes[i].value[0] != '/')
+                        return false;
+        return n <= IMAGE_RUNTIMES_MAX;
+}
+
+static int fill_in(struct image *image, struct parser *p, const char *id)
+{
+        if (!are_records_known(p) || strcmp(get_text(p, "id"), id) != 0)
                 return -EINVAL;
         memcpy(image->id, id, IMAGE_ID_LEN + 1);
-        image->digest = string(&p, top, "digest");
-        image->platform = string(&p, top, "platform");
-        image->source = string(&p, top, "source");
-        image->created_ms = number(&p, top, "created_ms", INT64_MAX);
-        image->bytes = number(&p, top, "bytes", INT64_MAX);
-        image->files = number(&p, top, "files", INT64_MAX);
-        image->layers = list(&p, top, "layers");
-        image->env = list(&p, config, "env");
-        image->cwd = string(&p, config, "cwd");
-        image->user = string(&p, config, "user");
-        image->uid = (uint32_t)number(&p, config, "uid", ID_MAX);
-        image->gid = (uint32_t)number(&p, config, "gid", ID_MAX);
-        image->entrypoint = list(&p, config, "entrypoint");
-        image->cmd = list(&p, config, "cmd");
-        image->labels = labels(&p, config, &image->n_labels);
-        image->runtimes = runtimes(&p, top, &image->n_runtimes);
-        *p.strings = NULL;
-        image->names = p.strings;
-        return p.bad || image->cwd[0] != '/' || !all_variables(image->env) ||
-                               image->n_runtimes > IMAGE_RUNTIMES_MAX
+        image->digest = get_text(p, "digest");
+        image->platform = get_text(p, "platform");
+        image->source = get_text(p, "source");
+        image->created_ms = get_number(p, "created_ms", INT64_MAX);
+        image->bytes = get_number(p, "bytes", INT64_MAX);
+        image->files = get_number(p, "files", INT64_MAX);
+        image->layers = get_list(p, "layer");
+        image->env = get_list(p, "env");
+        image->cwd = get_text(p, "cwd");
+        image->user = get_text(p, "user");
+        image->uid = (uint32_t)get_number(p, "uid", ID_MAX);
+        image->gid = (uint32_t)get_number(p, "gid", ID_MAX);
+        image->entrypoint = get_list(p, "entrypoint");
+        image->cmd = get_list(p, "cmd");
+        image->labels = get_pairs(p, "label", &image->n_labels);
+        image->runtimes = get_pairs(p, "runtime", &image->n_runtimes);
+        image->names = p->strings; /* an empty list */
+        return p->bad || image->cwd[0] != '/' || !are_variables(image->env) ||
+                               !are_programs(image->runtimes, image->n_runtimes)
                        ? -EINVAL
                        : 0;
 }
 
-int image_parse(char *text, size_t len, const char *id, const char *store, struct image **ret,
+/* Each record is at most one element of one list or pair; there are four lists, and that of names. */
+static int parse(struct image *image, const char *text, size_t len, const char *id)
+{
+        size_t n = 0;
+        for (const char *at = text; (at = memchr(at, '\0', (size_t)(text + len - at))); at++)
+                n++;
+        if (len == 0 || text[len - 1] != '\0' || strcmp(text, VERSION) != 0 || len == sizeof VERSION)
+                return -EINVAL;
+        image->memory[1] = calloc(n + 5, sizeof(char *));
+        image->memory[2] = calloc(n, sizeof(struct image_pair));
+        if (!image->memory[1] || !image->memory[2])
+                return -ENOMEM;
+        struct parser p = {.begin = text + sizeof VERSION,
+                           .end = text + len,
+                           .strings = image->memory[1],
+                           .pairs = image->memory[2]};
+        return fill_in(image, &p, id);
+}
+
+int image_parse(const char *text, size_t len, const char *id, const char *store, struct image **ret,
                 struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         AUTO(image_free) struct image *image = calloc(1, sizeof *image);
         size_t root_size = (store ? strlen(store) : 0) + IMAGE_ID_LEN + 8;
-        char *memory = malloc(len + 1 + root_size);
-        if (!image || !memory) {
-                free(text);
-                free(memory);
+        char *memory = image ? malloc(len + root_size) : NULL;
+        if (!memory)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
-        }
         memcpy(memory, text, len);
-        free(text);
         image->memory[0] = memory;
-        image->root = memory + len + 1;
+        image->root = memory + len;
         snprintf(image->root, root_size, "%s%sroots/%s", store ? store : "", store ? "/" : "", id);
-        int r = json_read(memory, len, VALUES_MAX, &doc, NULL);
-        if (r == 0)
-                r = parse(image, &doc, id);
+        int r = parse(image, memory, len, id);
         if (r < 0) {
-                err_say(err, CELLA_INTERNAL, r, "what the store says about image %.12s makes no sense", id);
+                err_say(err, CELLA_INTERNAL, r, "the store's document of image %.12s is broken", id);
                 return err_hint(err, "cella image gc removes it; then get it again");
         }
         *ret = TAKE(image);
@@ -178,69 +217,57 @@ const char *image_runtime(const struct image *image, const char *name)
 
 /* ---- writing ---- */
 
-static void put_list(struct json *j, const char *key, const char *const *list)
+static void put_text(FILE *out, const char *key, const char *value)
 {
-        json_put_open(j, key, '[');
+        fprintf(out, "%s %s%c", key, value, '\0');
+}
+
+static void put_number(FILE *out, const char *key, uint64_t value)
+{
+        fprintf(out, "%s %llu%c", key, (unsigned long long)value, '\0');
+}
+
+static void put_list(FILE *out, const char *key, const char *const *list)
+{
         for (; list && *list; list++)
-                json_put_string(j, NULL, *list);
-        json_put_close(j, ']');
+                put_text(out, key, *list);
 }
 
-/* What an image says about running it; brief: without what it can make long. */
-static void put_config(struct json *j, const struct image *image, bool brief)
+static void put_pairs(FILE *out, const char *key, const struct image_pair *pairs, size_t n)
 {
-        json_put_open(j, "config", '{');
-        if (!brief)
-                put_list(j, "env", image->env);
-        json_put_string(j, "cwd", image->cwd);
-        json_put_string(j, "user", image->user);
-        json_put_number(j, "uid", image->uid);
-        json_put_number(j, "gid", image->gid);
-        if (!brief) {
-                put_list(j, "entrypoint", image->entrypoint);
-                put_list(j, "cmd", image->cmd);
-                json_put_open(j, "labels", '{');
-                for (size_t i = 0; i < image->n_labels; i++)
-                        json_put_string(j, image->labels[i].name, image->labels[i].value);
-                json_put_close(j, '}');
+        for (size_t i = 0; i < n; i++) {
+                put_text(out, key, pairs[i].name);
+                fprintf(out, "=%s%c", pairs[i].value, '\0');
         }
-        json_put_close(j, '}');
 }
 
-static void put(struct json *j, const char *key, const struct image *image, bool brief)
+char *image_write(const struct image *image, size_t *ret_len)
 {
-        json_put_open(j, key, '{');
-        json_put_string(j, "id", image->id);
-        if (image->digest[0])
-                json_put_string(j, "digest", image->digest);
-        else
-                json_put_null(j, "digest");
-        put_list(j, "names", image->names);
-        json_put_number(j, "created_ms", image->created_ms);
-        json_put_number(j, "bytes", image->bytes);
-        json_put_number(j, "files", image->files);
-        json_put_string(j, "platform", image->platform);
-        json_put_string(j, "source", image->source);
-        if (!brief)
-                put_list(j, "layers", image->layers);
-        put_config(j, image, brief);
-        json_put_open(j, "runtimes", '[');
-        for (size_t i = 0; i < image->n_runtimes; i++) {
-                json_put_open(j, NULL, '{');
-                json_put_string(j, "name", image->runtimes[i].name);
-                json_put_string(j, "program", image->runtimes[i].value);
-                json_put_close(j, '}');
-        }
-        json_put_close(j, ']');
-        json_put_close(j, '}');
-}
-
-void image_put(struct json *j, const char *key, const struct image *image)
-{
-        put(j, key, image, false);
-}
-
-void image_put_brief(struct json *j, const char *key, const struct image *image)
-{
-        put(j, key, image, true);
+        char *text = NULL;
+        FILE *out = open_memstream(&text, ret_len);
+        if (!out)
+                return NULL;
+        fwrite(VERSION, 1, sizeof VERSION, out);
+        put_text(out, "id", image->id);
+        put_text(out, "digest", image->digest);
+        put_text(out, "platform", image->platform);
+        put_text(out, "source", image->source);
+        put_number(out, "created_ms", image->created_ms);
+        put_number(out, "bytes", image->bytes);
+        put_number(out, "files", image->files);
+        put_list(out, "layer", image->layers);
+        put_list(out, "env", image->env);
+        put_text(out, "cwd", image->cwd);
+        put_text(out, "user", image->user);
+        put_number(out, "uid", image->uid);
+        put_number(out, "gid", image->gid);
+        put_list(out, "entrypoint", image->entrypoint);
+        put_list(out, "cmd", image->cmd);
+        put_pairs(out, "label", image->labels, image->n_labels);
+        put_pairs(out, "runtime", image->runtimes, image->n_runtimes);
+        const bool failed = ferror(out) != 0;
+        if (fclose(out) == 0 && !failed)
+                return text;
+        free(text);
+        return NULL;
 }

@@ -17,6 +17,7 @@
 #include "image/store/internal.h"
 #include "image/store/reference.h"
 #include "image/store/room.h"
+#include "image/store/upgrade.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 
@@ -76,7 +77,7 @@ static int remove_image(struct writer *w, const char *id)
         AUTO(sys_close) int lock = lock_root(w->store, id);
         if (lock < 0 && lock != -ENOENT)
                 return lock;
-        snprintf(path, sizeof path, "meta/%s.json", id);
+        snprintf(path, sizeof path, "meta/%s", id);
         int r = sys_unlinkat(w->store, path, 0);
         if (r < 0 && r != -ENOENT)
                 return r;
@@ -218,18 +219,17 @@ static bool id_of(const char *file, char ret[DIGEST_HEX + 1])
         return file[DIGEST_HEX] == '\0' || strcmp(file + DIGEST_HEX, ".json") == 0;
 }
 
-/* One whose meta cannot be read keeps nothing: it cannot be used, either. */
+/* An image with a broken document cannot be used: it keeps no layer. */
 static int note_image(struct writer *w, const char *file, void *arg)
 {
         struct collection *c = arg;
         AUTO(image_free) struct image *image = NULL;
-        char id[DIGEST_HEX + 1];
-        if (!id_of(file, id))
+        if (!image_id_valid(file))
                 return 0;
-        bool readable = image_read(w->store, NULL, id, &image, NULL) == 0;
-        if (c->all && (!readable || !has(c->named, c->n_named, id)) && !is_used(w->store, id)) {
+        bool readable = image_read(w->store, NULL, file, &image, NULL) == 0;
+        if (c->all && (!readable || !has(c->named, c->n_named, file)) && !is_used(w->store, file)) {
                 c->removed->images++;
-                return remove_image(w, id);
+                return remove_image(w, file);
         }
         for (const char **p = readable ? image->layers : (const char *[]){NULL}; *p; p++) {
                 const char *hex = digest_hex(*p);
@@ -260,7 +260,7 @@ static int sweep_root(struct writer *w, const char *file, void *arg)
         struct collection *c = arg;
         char path[PATH_SIZE];
         struct stat st;
-        snprintf(path, sizeof path, "meta/%.*s.json", DIGEST_HEX, file);
+        snprintf(path, sizeof path, "meta/%.*s", DIGEST_HEX, file);
         if (fstatat(w->store, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
                 return 0;
         int r = remove_root(w, file);
@@ -286,7 +286,7 @@ static int sweep_ref(struct writer *w, const char *file, void *arg)
         ssize_t n = sys_read_file(w->store, path, text, sizeof text);
         text[n > IMAGE_ID_LEN ? IMAGE_ID_LEN : n < 0 ? 0 : n] = '\0';
         if (image_id_valid(text)) {
-                snprintf(path, sizeof path, "meta/%s.json", text);
+                snprintf(path, sizeof path, "meta/%s", text);
                 if (fstatat(w->store, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
                         return 0;
         }
@@ -297,6 +297,7 @@ static int sweep_ref(struct writer *w, const char *file, void *arg)
 static int sweep(struct writer *w, bool all, struct removed *ret)
 {
         struct collection c = {.all = all, .removed = ret};
+        upgrade_documents(w->store);
         int r = each(w, "refs", note_ref, &c);
         sort(c.named, c.n_named);
         if (r == 0)
@@ -327,8 +328,10 @@ static void empty_tmp(int store)
 void remove_leftovers(int store)
 {
         AUTO(sys_close) int lock = store_lock(store, "lock", LOCK_EX | LOCK_NB, NULL, NULL);
-        if (lock >= 0)
+        if (lock >= 0) {
                 empty_tmp(store);
+                upgrade_documents(store);
+        }
 }
 
 /* Waits for who writes, but not for long: a job that waits is in the way of others. */

@@ -143,29 +143,18 @@ static DIR *open_list(int dir, const char *name)
         return list;
 }
 
-/* ID.json; a file that is called otherwise is none of ours. */
-static bool id_of_meta(const char *file, char ret[IMAGE_ID_LEN + 1])
-{
-        if (strlen(file) != IMAGE_ID_LEN + 5 || strcmp(file + IMAGE_ID_LEN, ".json") != 0)
-                return false;
-        memcpy(ret, file, IMAGE_ID_LEN);
-        ret[IMAGE_ID_LEN] = '\0';
-        return image_id_valid(ret);
-}
-
 static int find_prefix(int dir, const char *prefix, char ret[IMAGE_ID_LEN + 1])
 {
         size_t len = strlen(prefix), found = 0;
         const struct dirent *entry;
-        char id[IMAGE_ID_LEN + 1];
         if (len < ID_PREFIX_MIN || len > IMAGE_ID_LEN || strspn(prefix, "0123456789abcdef") != len)
                 return -ENOENT;
         DIR *list = open_list(dir, "meta");
         if (!list)
                 return -errno;
         while (found < 2 && (entry = readdir(list)))
-                if (id_of_meta(entry->d_name, id) && strncmp(id, prefix, len) == 0) {
-                        memcpy(ret, id, sizeof id);
+                if (image_id_valid(entry->d_name) && strncmp(entry->d_name, prefix, len) == 0) {
+                        memcpy(ret, entry->d_name, IMAGE_ID_LEN + 1);
                         found++;
                 }
         closedir(list);
@@ -243,7 +232,7 @@ int image_read(int dir, const char *store, const char *id, struct image **ret, s
         char path[IMAGE_ID_LEN + 16];
         if (!image_id_valid(id))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "an image's id has 64 digits");
-        snprintf(path, sizeof path, "meta/%s.json", id);
+        snprintf(path, sizeof path, "meta/%s", id);
         char *text = malloc(IMAGE_META_MAX + 1);
         if (!text)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
@@ -253,7 +242,9 @@ int image_read(int dir, const char *store, const char *id, struct image **ret, s
                 return err_set(err, n == -ENOENT ? CELLA_NOT_FOUND : CELLA_INTERNAL, (int)n,
                                "cannot read what image %.12s is", id);
         }
-        return image_parse(text, (size_t)n, id, store, ret, err);
+        int r = image_parse(text, (size_t)n, id, store, ret, err);
+        free(text);
+        return r;
 }
 
 /* ---- all of them ---- */
@@ -352,21 +343,18 @@ static int compare_images(const void *a, const void *b)
         return strcmp(x->id, y->id);
 }
 
-/* One without what can be long, instead of it; if that cannot be had it is not listed. */
+/* Frees the image and returns it without the lists that can be long; NULL: no memory. */
 static struct image *make_brief(struct image *image, const char *store)
 {
-        struct image *brief = NULL;
-        char *text = NULL;
+        static const char *none[] = {NULL};
+        struct image shown = *image, *brief = NULL;
         size_t len = 0;
-        FILE *out = open_memstream(&text, &len);
-        struct json j = {.out = out};
-        if (out) {
-                image_put_brief(&j, NULL, image);
-                if (fclose(out) == 0)
-                        image_parse(text, len, image->id, store, &brief, NULL);
-                else
-                        free(text);
-        }
+        shown.layers = shown.env = shown.entrypoint = shown.cmd = none;
+        shown.n_labels = 0;
+        char *text = image_write(&shown, &len);
+        if (text)
+                image_parse(text, len, image->id, store, &brief, NULL);
+        free(text);
         image_free(image);
         return brief;
 }
@@ -374,13 +362,12 @@ static struct image *make_brief(struct image *image, const char *store)
 static int read_all(int dir, const char *store, bool brief, struct image **images, size_t *n)
 {
         const struct dirent *entry;
-        char id[IMAGE_ID_LEN + 1];
         DIR *list = open_list(dir, "meta");
         if (!list)
                 return errno == ENOENT ? 0 : -errno;
         while (*n < IMAGE_LIST_MAX && (entry = readdir(list))) {
                 struct image *image = NULL;
-                if (!id_of_meta(entry->d_name, id) || image_read(dir, store, id, &image, NULL) < 0)
+                if (!image_id_valid(entry->d_name) || image_read(dir, store, entry->d_name, &image, NULL) < 0)
                         continue;
                 if (brief)
                         image = make_brief(image, store);

@@ -4,7 +4,7 @@
  * STATE/images:
  *
  *      refs/NAME             the image's id; '/' is written %2F
- *      meta/ID.json          what the image is, as image_put() writes it (without its names: refs/ has these)
+ *      meta/ID               the image's document (document.c), without its names
  *      roots/ID/             its root directory.  Whoever uses it holds a shared flock() on it meanwhile, so
  * that it is not removed layers/ lock tmp/     the writer's own, see there
  *
@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "base/auto.h"
-#include "base/json.h"
 #include "cella.h"
 
 #define IMAGE_ID_LEN 64
@@ -80,8 +79,8 @@ void image_list_free(struct image **images, size_t n);
 int image_load_names(const char *store, struct image *image, struct cella_err *err);
 int image_load_names_at(int dir, struct image *image, struct cella_err *err);
 
-/* The document about an image, as meta/ has it and interfaces show it; names are in it if they were loaded.
- */
+/* An image as JSON, as interfaces show it; with its names, if they were loaded. */
+struct json;
 void image_put(struct json *j, const char *key, const struct image *image);
 /* Without layers, environment, entry point, command and labels. */
 void image_put_brief(struct json *j, const char *key, const struct image *image);
@@ -99,6 +98,8 @@ bool image_name_is_id(const char *name);
 /* As a file of refs/ is called: -EINVAL if it cannot be one, -ENAMETOOLONG. */
 int image_name_file(const char *name, char ret[256]);
 int image_name_of_file(const char *file, char ret[256]); /* the way back */
-/* From a text of meta/, which is freed or kept in any case. */
-int image_parse(char *text, size_t len, const char *id, const char *store, struct image **ret,
+/* The image's document, *ret_len bytes, for the caller to free(); NULL: no memory.  Strings must be UTF-8. */
+char *image_write(const struct image *image, size_t *ret_len);
+/* Reads such a document.  -EINVAL if it is broken or that of another id; -ENOMEM. */
+int image_parse(const char *text, size_t len, const char *id, const char *store, struct image **ret,
                 struct cella_err *err);

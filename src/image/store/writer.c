@@ -131,29 +131,24 @@ static uint64_t now_ms(void)
         return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* What the image is, as it is going to be read: whoever looks it up finds no more and no less. */
+/* Writes the image's document and checks that it can be read. */
 static int write_meta(const struct writer *w, const char *name, const struct image *image,
                       struct cella_err *err)
 {
         AUTO(image_free) struct image *again = NULL;
-        char *text = NULL;
         size_t len = 0;
-        FILE *out = open_memstream(&text, &len);
-        struct json j = {.out = out};
-        if (!out)
+        char *text = image_write(image, &len);
+        if (!text)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
-        image_put(&j, NULL, image);
-        if (fclose(out) != 0) {
-                free(text);
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
-        }
         int r = len > IMAGE_META_MAX ? -EFBIG : tree_write(w->tmp, w->tmp, name, text, len);
-        if (r < 0) {
-                free(text);
-                return r == -EFBIG ? err_say(err, CELLA_TOO_LARGE, r, "the image says too much about itself")
-                                   : err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
-        }
-        return image_parse(text, len, image->id, NULL, &again, err);
+        if (r == -EFBIG)
+                err_say(err, CELLA_TOO_LARGE, r, "the image says too much about itself");
+        else if (r < 0)
+                err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
+        else
+                r = image_parse(text, len, image->id, NULL, &again, err);
+        free(text);
+        return r;
 }
 
 /* Where its command is to start is there, even if no layer has it.  If something else is in the way, whoever
@@ -199,7 +194,7 @@ static bool exists(int store, const char *id)
 {
         char path[IMAGE_ID_LEN + 16];
         struct stat st;
-        snprintf(path, sizeof path, "meta/%s.json", id);
+        snprintf(path, sizeof path, "meta/%s", id);
         return fstatat(store, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -226,7 +221,7 @@ static int move_image(struct writer *w, const char *id)
         int r = move_root(w, id);
         if (r < 0)
                 return r;
-        snprintf(path, sizeof path, "meta/%s.json", id);
+        snprintf(path, sizeof path, "meta/%s", id);
         return renameat(w->tmp, "meta", w->store, path) < 0 ? -errno : 0;
 }
 

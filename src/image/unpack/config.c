@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/json_read.h"
+#include "image/foreign_json.h"
 #include "image/registry/manifest.h"
 #include "image/store/writer.h"
 #include "image/unpack/digest.h"
@@ -18,7 +18,8 @@
 #define TEXT_MAX 1024
 
 struct reading {
-        const char **strings; /* what is left of the block for lists */
+        char *text;           /* free part of the block for strings; it is as long as the document */
+        const char **strings; /* free part of the block for lists */
         struct image_pair *pairs;
         struct cella_err *err;
         int failed;
@@ -31,71 +32,72 @@ static void broken(struct reading *r, const char *what, const char *how)
                                     "the image's configuration was refused: %s %s", what, how);
 }
 
-static bool is_null(const struct json_value *v)
+/* Copies a string into the image's memory.  The copy with its NUL is never longer than the quoted string. */
+static const char *keep_text(struct reading *r, const char *text)
 {
-        return !v || v->type == JSON_NULL;
+        const char *copy = r->text;
+        r->text = stpcpy(r->text, text) + 1;
+        return copy;
 }
 
-static bool is_text(const struct json_value *v)
+/* A text of the document, at most TEXT_MAX bytes; "" if it is absent or refused. */
+static const char *get_text(struct reading *r, const json_t *object, const char *name)
 {
-        return v && v->type == JSON_STRING && strlen(v->text) == v->len;
-}
-
-static const char *get_text(struct reading *r, const struct json_value *object, const char *name)
-{
-        const struct json_value *v = json_get(object, name);
-        if (is_null(v))
+        const char *text = foreign_json_get_text(object, name);
+        if (foreign_json_is_absent(object, name))
                 return "";
-        if (!is_text(v))
+        if (!text)
                 broken(r, name, "is not a text");
-        else if (v->len > TEXT_MAX)
+        else if (strlen(text) > TEXT_MAX)
                 broken(r, name, "is too long");
         else
-                return v->text;
+                return text;
         return "";
 }
 
-static void add_text(struct reading *r, const struct json_value *v, const char *name, size_t *left)
+static void add_text(struct reading *r, const json_t *value, const char *name, size_t *left)
 {
-        if (!is_text(v)) {
+        const char *text = foreign_json_text(value);
+        if (!text) {
                 broken(r, name, "is not a list of texts");
-        } else if (v->len + 1 > *left) {
+        } else if (strlen(text) + 1 > *left) {
                 broken(r, name, "is too long");
         } else {
-                *left -= v->len + 1;
-                *r->strings++ = v->text;
+                *left -= strlen(text) + 1;
+                *r->strings++ = keep_text(r, text);
         }
 }
 
-static const char **get_list(struct reading *r, const struct json_value *object, const char *name, size_t max)
+static const char **get_list(struct reading *r, const json_t *object, const char *name, size_t max)
 {
-        const struct json_value *list = json_get(object, name);
+        const json_t *list = json_object_get(object, name);
         const char **begin = r->strings;
-        if (!is_null(list) && list->type != JSON_ARRAY)
+        size_t i;
+        json_t *value;
+        if (!foreign_json_is_absent(object, name) && !json_is_array(list))
                 broken(r, name, "is not a list of texts");
-        else
-                for (const struct json_value *v = json_first(list); v && r->failed == 0;
-                     v = json_next(list, v))
-                        add_text(r, v, name, &max);
+        json_array_foreach (list, i, value)
+                if (r->failed == 0)
+                        add_text(r, value, name, &max);
         *r->strings++ = NULL;
         return begin;
 }
 
-/* One text is a list of one, as Docker has it. */
-static const char **get_arguments(struct reading *r, const struct json_value *config, const char *name)
+/* A single text means a list of one text, as in Docker. */
+static const char **get_arguments(struct reading *r, const json_t *config, const char *name)
 {
-        const struct json_value *v = json_get(config, name);
+        const json_t *v = json_object_get(config, name);
         const char **begin = r->strings;
         size_t left = ARGUMENTS_MAX;
-        if (!is_text(v))
+        if (!foreign_json_text(v))
                 return get_list(r, config, name, ARGUMENTS_MAX);
         add_text(r, v, name, &left);
         *r->strings++ = NULL;
         return begin;
 }
 
-/* Where the variable is said again, further on, or NULL. */
-static const char *const *said_again(const char *const *list, const char *variable)
+/* The next element of the list that sets the same variable, or NULL. */
+static const char *const *set_again(const char *const *list, const char *variable)
 {
         const size_t len = strcspn(variable, "=") + 1;
         for (; *list; list++)
@@ -104,40 +106,43 @@ static const char *const *said_again(const char *const *list, const char *variab
         return NULL;
 }
 
-/* What is no variable is nobody's.  Of one that is said twice the last counts: programs differ in which they
- * would take. */
-static const char **get_env(struct reading *r, const struct json_value *config)
+/* Elements that are not NAME=VALUE are left out.  If a variable is set twice the last value is kept, because
+ * programs differ in which one they take. */
+static const char **get_env(struct reading *r, const json_t *config)
 {
         const char **env = get_list(r, config, "Env", ENV_MAX), **to = env;
         for (const char **from = env; *from; from++)
-                if (strchr(*from, '=') && (*from)[0] != '=' && !said_again(from + 1, *from))
+                if (strchr(*from, '=') && (*from)[0] != '=' && !set_again(from + 1, *from))
                         *to++ = *from;
         *to = NULL;
         return env;
 }
 
-static const struct image_pair *get_labels(struct reading *r, const struct json_value *config, size_t *n)
+/* Labels that are no texts or do not fit are left out. */
+static const struct image_pair *get_labels(struct reading *r, const json_t *config, size_t *n)
 {
-        const struct json_value *labels = json_get(config, "Labels");
+        json_t *labels = json_object_get(config, "Labels"), *value;
         const struct image_pair *begin = r->pairs;
+        const char *name;
         size_t left = LABELS_MAX;
-        if (!is_null(labels) && labels->type != JSON_OBJECT)
+        if (!foreign_json_is_absent(config, "Labels") && !json_is_object(labels))
                 broken(r, "Labels", "is not an object");
-        else
-                for (const struct json_value *v = json_first(labels); v; v = json_next(labels, v)) {
-                        size_t size = (size_t)v->len + v[1].len + 8;
-                        if (!is_text(v) || !is_text(v + 1) || size > left)
-                                continue;
-                        left -= size;
-                        *r->pairs++ = (struct image_pair){v->text, v[1].text};
-                }
+        json_object_foreach (labels, name, value) {
+                const char *text = foreign_json_text(value);
+                size_t size = strlen(name) + json_string_length(value) + 8;
+                if (!text || size > left)
+                        continue;
+                left -= size;
+                const char *kept_name = keep_text(r, name);
+                *r->pairs++ = (struct image_pair){kept_name, keep_text(r, text)};
+        }
         *n = (size_t)(r->pairs - begin);
         return begin;
 }
 
-static const char **get_layers(struct reading *r, const struct json_value *top)
+static const char **get_layers(struct reading *r, const json_t *top)
 {
-        const struct json_value *rootfs = json_get(top, "rootfs");
+        const json_t *rootfs = json_object_get(top, "rootfs");
         const char **layers = get_list(r, rootfs, "diff_ids", LAYERS_MAX * (DIGEST_HEX + 8));
         for (const char **p = layers; *p; p++)
                 if (!digest_is_valid(*p))
@@ -147,8 +152,7 @@ static const char **get_layers(struct reading *r, const struct json_value *top)
         return layers;
 }
 
-/* Behind the document, in the same block. */
-static const char *get_platform(struct reading *r, const struct json_value *top, char *text, size_t size)
+static const char *get_platform(struct reading *r, const json_t *top, char *text, size_t size)
 {
         struct platform own, p;
         const char *os = get_text(r, top, "os"), *architecture = get_text(r, top, "architecture"),
@@ -163,8 +167,8 @@ static const char *get_platform(struct reading *r, const struct json_value *top,
         return text;
 }
 
-/* From the root, without . and .., as Docker has it. */
-static const char *get_cwd(struct reading *r, const struct json_value *config, char *text)
+/* Writes an absolute path without "." and "..", as Docker does. */
+static const char *get_cwd(struct reading *r, const json_t *config, char *text)
 {
         size_t end = 0;
         for (const char *at = get_text(r, config, "WorkingDir"); *at; at += strspn(at, "/")) {
@@ -185,46 +189,61 @@ static const char *get_cwd(struct reading *r, const struct json_value *config, c
         return text;
 }
 
-static void read_document(struct reading *r, const struct json_value *top, char *more, struct image *ret)
+static void read_document(struct reading *r, const json_t *top, char *more, struct image *ret)
 {
-        const struct json_value *config = json_get(top, "config");
-        if (top->type != JSON_OBJECT)
+        const json_t *config = json_object_get(top, "config");
+        if (!json_is_object(top))
                 broken(r, "it", "is not an object");
-        if (!is_null(config) && config->type != JSON_OBJECT)
+        if (!foreign_json_is_absent(top, "config") && !json_is_object(config))
                 broken(r, "config", "is not an object");
         ret->platform = get_platform(r, top, more, MANIFEST_PLATFORM_SIZE + 2 * TEXT_MAX);
         ret->layers = get_layers(r, top);
         ret->env = get_env(r, config);
         ret->cwd = get_cwd(r, config, more + MANIFEST_PLATFORM_SIZE + 2 * TEXT_MAX);
-        ret->user = get_text(r, config, "User");
+        ret->user = keep_text(r, get_text(r, config, "User"));
         ret->entrypoint = get_arguments(r, config, "Entrypoint");
         ret->cmd = get_arguments(r, config, "Cmd");
         ret->labels = get_labels(r, config, &ret->n_labels);
         ret->digest = ret->source = "";
 }
 
+/* The number of pointers that the lists and labels need: one for each string and each end of a list. */
+static size_t count_strings(const json_t *value)
+{
+        size_t n = 1, i;
+        const char *name;
+        json_t *v;
+        if (json_is_array(value))
+                json_array_foreach (value, i, v)
+                        n += count_strings(v);
+        else
+                json_object_foreach ((json_t *)value, name, v)
+                        n += count_strings(v);
+        return n;
+}
+
 int config_read(const char *config, size_t len, struct image *ret, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         const size_t more = MANIFEST_PLATFORM_SIZE + 3 * TEXT_MAX + 2;
-        struct reading r = {.err = err};
         struct cella_err why = {0};
         if (len > CONFIG_MAX)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
                                "the image's configuration is larger than %zu bytes", CONFIG_MAX);
-        char *text = ret->memory[0] = malloc(len + more);
-        if (!text)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image's configuration");
-        memcpy(text, config, len);
-        if (json_read(text, len, VALUES_MAX, &doc, &why) < 0)
+        AUTO(json_decref) json_t *top = foreign_json_parse(config, len, VALUES_MAX, 0, &why);
+        if (!top)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                "the image's configuration was refused: %.150s", why.msg);
-        /* A place for every value, and for the end of each list. */
-        r.strings = ret->memory[1] = calloc(doc.n + 8, sizeof(char *));
-        r.pairs = ret->memory[2] = calloc(doc.n + 1, sizeof(struct image_pair));
-        if (!r.strings || !r.pairs)
+        const size_t n = count_strings(top);
+        ret->memory[0] = malloc(more + len + 1);
+        ret->memory[1] = calloc(n + 8, sizeof(char *));
+        ret->memory[2] = calloc(n, sizeof(struct image_pair));
+        if (!ret->memory[0] || !ret->memory[1] || !ret->memory[2])
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image's configuration");
-        read_document(&r, doc.values, text + len, ret);
+        struct reading r = {.text = (char *)ret->memory[0] + more,
+                            .strings = ret->memory[1],
+                            .pairs = ret->memory[2],
+                            .err = err};
+        read_document(&r, top, ret->memory[0], ret);
         *r.strings = NULL;
         ret->names = r.strings;
         return r.failed;

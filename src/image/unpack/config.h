@@ -1,4 +1,4 @@
-/* image/unpack/config.h -- an image's own configuration, which is hostile, as what we keep of it. */
+/* image/unpack/config.h -- reads the configuration of an image, which is foreign input. */
 #pragma once
 #include <stddef.h>
 
@@ -7,7 +7,7 @@
 
 #define CONFIG_MAX ((size_t)1 << 20)
 
-/* Environment, working directory, user (not resolved), what to run, labels, platform, layers: into *ret,
- * which is empty, and freed with image_free().  What is of a wrong type is refused; labels that do not fit
- * are left out. */
+/* Fills in environment, working directory, user (not resolved), entry point, command, labels, platform and
+ * layers of *ret, which must be empty and owns the memory: image_free() releases it, also after a failure.
+ * Values of a wrong type are refused (-EBADMSG); labels that do not fit are left out. */
 int config_read(const char *config, size_t len, struct image *ret, struct cella_err *err);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "image/foreign_json.h"
 #include "image/store/reference.h"
 #include "image/unpack/tree.h"
 #include "image/unpack/unpack.h"
@@ -128,45 +129,18 @@ static int import_parts(struct importing *in, struct stream *stream, struct cell
 
 /* ---- a root directory ---- */
 
-/* A value of the request, as JSON again; it is no deeper than what was read. */
-static void put_value(struct json *j, const char *key, const struct json_value *v)
-{
-        if (v->type == JSON_STRING) {
-                json_put_bytes(j, key, v->text, v->len);
-        } else if (v->type == JSON_ARRAY || v->type == JSON_OBJECT) {
-                bool object = v->type == JSON_OBJECT;
-                json_put_open(j, key, object ? '{' : '[');
-                for (const struct json_value *p = json_first(v); p; p = json_next(v, p))
-                        put_value(j, object ? p->text : NULL, p + object);
-                json_put_close(j, object ? '}' : ']');
-        } else {
-                json_put_null(j, key); /* a configuration has no use for others */
-        }
-}
-
-/* The configuration that such an image has: the same for the same archive, so that it is the same image. */
+/* Writes the configuration of an image that is made of a root directory.  Its digest is the image's id: the
+ * same archive must give the same text, in every version of this program. */
 static int write_config(const struct importing *in, const char *diff, char **ret, size_t *ret_len)
 {
-        const struct json_value *config = json_get(in->job->request, "config");
-        char digest[DIGEST_HEX + 8];
-        FILE *out = open_memstream(ret, ret_len);
-        struct json j = {.out = out};
-        if (!out)
-                return -ENOMEM;
-        snprintf(digest, sizeof digest, "sha256:%s", diff);
-        json_put_open(&j, NULL, '{');
-        json_put_string(&j, "architecture", in->platform.architecture);
-        json_put_string(&j, "os", in->platform.os);
-        if (config)
-                put_value(&j, "config", config);
-        json_put_open(&j, "rootfs", '{');
-        json_put_string(&j, "type", "layers");
-        json_put_open(&j, "diff_ids", '[');
-        json_put_string(&j, NULL, digest);
-        json_put_close(&j, ']');
-        json_put_close(&j, '}');
-        json_put_close(&j, '}');
-        return fclose(out) != 0 ? -ENOMEM : 0;
+        const json_t *config = json_object_get(in->job->request, "config");
+        AUTO(json_decref)
+        json_t *top = json_pack("{s:s,s:s,s:O*,s:{s:s,s:[s+]}}", "architecture", in->platform.architecture,
+                                "os", in->platform.os, "config", config, "rootfs", "type", "layers",
+                                "diff_ids", "sha256:", diff);
+        *ret = json_dumps(top, 0);
+        *ret_len = *ret ? strlen(*ret) : 0;
+        return *ret ? 0 : -ENOMEM;
 }
 
 static int import_root(struct importing *in, const struct layer_source *source, struct stream *stream,
@@ -206,12 +180,12 @@ int import_check_name(const char *name, const struct reference *reference, struc
 
 static int read_request(struct importing *in, struct cella_err *err)
 {
-        const struct json_value *name = json_get(in->job->request, "name");
-        const char *platform = json_get_string(in->job->request, "platform"),
-                   *source = json_get_string(in->job->request, "source");
+        const char *name = foreign_json_get_text(in->job->request, "name"),
+                   *platform = foreign_json_get_text(in->job->request, "platform"),
+                   *source = foreign_json_get_text(in->job->request, "source");
         struct reference reference;
-        if (name && name->type == JSON_STRING) {
-                in->name = name->text;
+        if (name) {
+                in->name = name;
                 if (strcmp(in->name, IMAGE_HOST) == 0)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                        "'" IMAGE_HOST "' is this machine, and no image can be called so");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "image/foreign_json.h"
 #include "image/store/reference.h"
 #include "image/unpack/import.h"
 
@@ -15,18 +16,22 @@ static int broken(struct cella_err *err, const char *what)
         return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "manifest.json was refused: %s", what);
 }
 
-/* Strings of a list, at most max. */
-static int get_list(const struct json_value *list, const char **ret, size_t max, size_t *ret_n)
+/* The strings of a list that may be absent, at most max.  They belong to the list. */
+static int get_list(const json_t *entry, const char *name, const char **ret, size_t max, size_t *ret_n)
 {
+        const json_t *list = json_object_get(entry, name);
+        size_t i;
+        json_t *value;
         *ret_n = 0;
-        if (!list || list->type == JSON_NULL)
+        if (foreign_json_is_absent(entry, name))
                 return 0;
-        if (list->type != JSON_ARRAY || list->n > max)
+        if (!json_is_array(list) || json_array_size(list) > max)
                 return -EINVAL;
-        for (const struct json_value *v = json_first(list); v; v = json_next(list, v)) {
-                if (v->type != JSON_STRING || strlen(v->text) != v->len)
+        json_array_foreach (list, i, value) {
+                const char *text = foreign_json_text(value);
+                if (!text)
                         return -EINVAL;
-                ret[(*ret_n)++] = v->text;
+                ret[(*ret_n)++] = text;
         }
         return 0;
 }
@@ -47,22 +52,22 @@ static int write_names(const char *const *tags, size_t n, char (*whole)[REFERENC
         return 0;
 }
 
-static int import_entry(struct importing *in, const struct json_value *entry, struct cella_err *err)
+static int import_entry(struct importing *in, const json_t *entry, struct cella_err *err)
 {
         const char *layers[LAYERS_MAX], *tags[TAGS_MAX], *names[TAGS_MAX + 1] = {NULL};
-        const char *config = json_get_string(entry, "Config");
+        const char *config = foreign_json_get_text(entry, "Config");
         size_t n_layers, n_tags;
         if (!config)
                 return broken(err, "an image has no Config");
-        const struct json_value *list = json_get(entry, "Layers");
-        if (list && list->type == JSON_ARRAY && list->n > LAYERS_MAX)
-                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image has %u layers, more than %d", list->n,
+        const size_t listed = json_array_size(json_object_get(entry, "Layers"));
+        if (listed > LAYERS_MAX)
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image has %zu layers, more than %d", listed,
                                LAYERS_MAX);
-        if (get_list(list, layers, LAYERS_MAX, &n_layers) < 0)
+        if (get_list(entry, "Layers", layers, LAYERS_MAX, &n_layers) < 0)
                 return broken(err, "Layers is not a list of files");
         if (n_layers == 0)
                 return broken(err, "an image has no layers");
-        if (get_list(json_get(entry, "RepoTags"), tags, TAGS_MAX, &n_tags) < 0)
+        if (get_list(entry, "RepoTags", tags, TAGS_MAX, &n_tags) < 0)
                 return broken(err, "RepoTags is not a list of names");
         const struct part *part = parts_need(in->parts, config, PART_TEXT, err);
         if (!part)
@@ -79,23 +84,27 @@ static int import_entry(struct importing *in, const struct json_value *entry, st
 
 int import_docker(struct importing *in, const struct part *manifest, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         struct cella_err why = {0};
-        if (json_read(manifest->text, manifest->len, VALUES_MAX, &doc, &why) < 0)
+        size_t i;
+        json_t *entry;
+        AUTO(json_decref)
+        json_t *list = foreign_json_parse(manifest->text, manifest->len, VALUES_MAX, 0, &why);
+        if (!list)
                 return broken(err, why.msg);
-        const struct json_value *list = doc.values;
-        if (list->type != JSON_ARRAY || list->n == 0)
+        const size_t n = json_array_size(list);
+        if (n == 0)
                 return broken(err, "it is not a list of images");
-        if (in->name && list->n > 1) {
+        if (in->name && n > 1) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "the archive has %u images, which cannot all be called '%.80s'", list->n, in->name);
+                        "the archive has %zu images, which cannot all be called '%.80s'", n, in->name);
                 return err_hint(err, "without a name each is called as the archive says");
         }
         int r = 0;
         for (int pass = 0; pass < 2; pass++) {
                 in->only_check = pass == 0;
-                for (const struct json_value *v = json_first(list); v && r == 0; v = json_next(list, v))
-                        r = import_entry(in, v, err);
+                json_array_foreach (list, i, entry)
+                        if (r == 0)
+                                r = import_entry(in, entry, err);
         }
         return r;
 }

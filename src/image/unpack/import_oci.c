@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "image/foreign_json.h"
 #include "image/store/reference.h"
 #include "image/unpack/import.h"
 
@@ -17,43 +18,27 @@ static void blob_name(const char *digest, char ret[BLOB_SIZE])
         snprintf(ret, BLOB_SIZE, "blobs/sha256/%s", digest + strlen("sha256:"));
 }
 
-/* manifest_read() changes what it reads. */
-static int read_manifest(const struct part *part, const struct platform *want, struct manifest *ret,
-                         struct cella_err *err)
-{
-        char *copy = malloc(part->len + 1);
-        if (!copy)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot import an image");
-        memcpy(copy, part->text, part->len + 1);
-        int r = manifest_read(copy, part->len, NULL, want, ret, err);
-        free(copy);
-        return r;
-}
-
-/* Its name, where the index says one that is more than a tag. */
+/* Finds the name that the index gives to a manifest, if it is more than a tag. */
 static bool find_name(const struct part *index, const char *digest, char ret[REFERENCE_SIZE])
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *top = foreign_json_parse(index->text, index->len, VALUES_MAX, 0, NULL);
         struct reference reference;
         const char *name = NULL;
-        char *copy = strndup(index->text, index->len);
-        if (copy && json_read(copy, strlen(copy), VALUES_MAX, &doc, NULL) == 0) {
-                const struct json_value *list = json_get(doc.values, "manifests");
-                for (const struct json_value *v = json_first(list); v && !name; v = json_next(list, v)) {
-                        const char *said = json_get_string(v, "digest");
-                        const struct json_value *notes = json_get(v, "annotations");
-                        if (!said || strcmp(said, digest) != 0)
-                                continue;
-                        name = json_get_string(notes, "io.containerd.image.name");
-                        if (!name)
-                                name = json_get_string(notes, "org.opencontainers.image.ref.name");
-                }
+        size_t i;
+        json_t *v;
+        json_array_foreach (json_object_get(top, "manifests"), i, v) {
+                const char *other = foreign_json_get_text(v, "digest");
+                const json_t *notes = json_object_get(v, "annotations");
+                if (name || !other || strcmp(other, digest) != 0)
+                        continue;
+                name = foreign_json_get_text(notes, "io.containerd.image.name");
+                if (!name)
+                        name = foreign_json_get_text(notes, "org.opencontainers.image.ref.name");
         }
         bool found = name && strpbrk(name, "/:") && reference_parse(name, &reference, NULL) == 0 &&
                      import_check_name(name, &reference, NULL) == 0;
         if (found)
                 reference_write(&reference, ret);
-        free(copy);
         return found;
 }
 
@@ -83,7 +68,7 @@ int import_oci(struct importing *in, const struct part *index, struct cella_err 
         struct manifest *m = calloc(1, sizeof *m);
         if (!m)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot import an image");
-        int r = read_manifest(part, &in->platform, m, err);
+        int r = manifest_read(part->text, part->len, NULL, &in->platform, m, err);
         for (int i = 0; r == 0 && m->kind == MANIFEST_LIST; i++) {
                 memcpy(digest, m->chosen.digest, sizeof digest);
                 if (!names[0] && find_name(index, digest, name))
@@ -93,7 +78,7 @@ int import_oci(struct importing *in, const struct part *index, struct cella_err 
                 if (i == NESTED_MAX)
                         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                 "the archive's index has lists of lists of lists");
-                r = part ? read_manifest(part, &in->platform, m, err) : -EBADMSG;
+                r = part ? manifest_read(part->text, part->len, NULL, &in->platform, m, err) : -EBADMSG;
         }
         if (r == 0 && part == index)
                 r = err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "index.json is not an index");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "image/foreign_json.h"
 #include "image/store/internal.h"
 #include "image/store/room.h"
 #include "image/unpack/tree.h"
@@ -27,23 +28,20 @@ void layer_done(struct layer *layer)
         paths_done(&layer->opaque);
 }
 
-static int parse_record(char *text, size_t len, struct layer *ret)
+static int parse_record(const char *text, size_t len, struct layer *ret)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *top = foreign_json_parse(text, len, RECORD_VALUES, 0, NULL);
         int64_t bytes, files, disk;
-        int r = json_read(text, len, RECORD_VALUES, &doc, NULL);
-        if (r < 0)
-                return r;
-        if (!json_get_integer(doc.values, "bytes", &bytes) || bytes < 0 ||
-            !json_get_integer(doc.values, "files", &files) || files < 0)
+        if (!foreign_json_get_integer(top, "bytes", &bytes) || bytes < 0 ||
+            !foreign_json_get_integer(top, "files", &files) || files < 0)
                 return -EINVAL;
         ret->bytes = (uint64_t)bytes;
         ret->files = (uint64_t)files;
-        ret->disk = json_get_integer(doc.values, "disk", &disk) && disk >= 0
+        ret->disk = foreign_json_get_integer(top, "disk", &disk) && disk >= 0
                             ? (uint64_t)disk
                             : ret->bytes + ret->files * ROOM_ENTRY; /* one of an earlier version */
-        r = paths_get(doc.values, "whiteouts", &ret->whiteouts);
-        return r < 0 ? r : paths_get(doc.values, "opaque", &ret->opaque);
+        int r = paths_from_json(json_object_get(top, "whiteouts"), &ret->whiteouts);
+        return r < 0 ? r : paths_from_json(json_object_get(top, "opaque"), &ret->opaque);
 }
 
 int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct cella_err *err)
@@ -70,27 +68,17 @@ int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct c
 
 static int write_record(const struct writer *w, const char *diff, const char *blob, const struct unpacked *u)
 {
-        char name[RECORD_SIZE], digest[DIGEST_HEX + 8], *text = NULL;
-        size_t len = 0;
-        FILE *out = open_memstream(&text, &len);
-        struct json j = {.out = out};
-        if (!out)
+        char name[RECORD_SIZE];
+        AUTO(json_decref)
+        json_t *record = json_pack("{s:o,s:o,s:I,s:I,s:I,s:s+,s:s+}", "whiteouts",
+                                   paths_to_json(&u->whiteouts), "opaque", paths_to_json(&u->opaque), "bytes",
+                                   (json_int_t)u->bytes, "files", (json_int_t)u->files, "disk",
+                                   (json_int_t)u->disk, "digest", "sha256:", diff, "blob", "sha256:", blob);
+        char *text = json_dumps(record, JSON_COMPACT);
+        if (!text)
                 return -ENOMEM;
-        json_put_open(&j, NULL, '{');
-        paths_put(&j, "whiteouts", &u->whiteouts);
-        paths_put(&j, "opaque", &u->opaque);
-        json_put_number(&j, "bytes", u->bytes);
-        json_put_number(&j, "files", u->files);
-        json_put_number(&j, "disk", u->disk);
-        snprintf(digest, sizeof digest, "sha256:%s", diff);
-        json_put_string(&j, "digest", digest);
-        snprintf(digest, sizeof digest, "sha256:%s", blob);
-        json_put_string(&j, "blob", digest);
-        json_put_close(&j, '}');
-        int r = fclose(out) != 0 ? -ENOMEM : 0;
         snprintf(name, sizeof name, "%s.json", diff);
-        if (r == 0)
-                r = tree_write(w->tmp, w->tmp, name, text, len);
+        int r = tree_write(w->tmp, w->tmp, name, text, strlen(text));
         free(text);
         return r;
 }

@@ -37,11 +37,11 @@ const char *paths_next(const struct paths *paths, const char *at)
         return next && next < paths->text + paths->len ? next : NULL;
 }
 
-void paths_put(struct json *j, const char *key, const struct paths *paths)
+json_t *paths_to_json(const struct paths *paths)
 {
         static const char digits[] = "0123456789ABCDEF";
         char text[3 * TREE_PATH_MAX];
-        json_put_open(j, key, '[');
+        json_t *array = json_array();
         for (const char *path = paths_next(paths, NULL); path; path = paths_next(paths, path)) {
                 size_t n = 0;
                 for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
@@ -53,9 +53,9 @@ void paths_put(struct json *j, const char *key, const struct paths *paths)
                         text[n++] = digits[*p >> 4];
                         text[n++] = digits[*p & 15];
                 }
-                json_put_bytes(j, NULL, text, n);
+                json_array_append_new(array, json_stringn(text, n));
         }
-        json_put_close(j, ']');
+        return array;
 }
 
 static int digit(char c)
@@ -63,19 +63,21 @@ static int digit(char c)
         return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The path that was written, if it is one. */
-static int decode(const struct json_value *v, char ret[TREE_PATH_MAX])
+/* Reads one element of paths_to_json(). */
+static int decode(const json_t *value, char ret[TREE_PATH_MAX])
 {
         char text[TREE_PATH_MAX];
+        const char *coded = json_string_value(value);
+        const size_t len = json_string_length(value);
         size_t n = 0;
-        if (v->type != JSON_STRING || v->len > 3 * (size_t)TREE_PATH_MAX)
+        if (!coded || len > 3 * (size_t)TREE_PATH_MAX)
                 return -EINVAL;
-        for (size_t i = 0; i < v->len; i++) {
-                char c = v->text[i];
+        for (size_t i = 0; i < len; i++) {
+                char c = coded[i];
                 if (c == '%') {
-                        if (v->len - i < 3 || digit(v->text[i + 1]) < 0 || digit(v->text[i + 2]) < 0)
+                        if (len - i < 3 || digit(coded[i + 1]) < 0 || digit(coded[i + 2]) < 0)
                                 return -EINVAL;
-                        c = (char)(digit(v->text[i + 1]) << 4 | digit(v->text[i + 2]));
+                        c = (char)(digit(coded[i + 1]) << 4 | digit(coded[i + 2]));
                         i += 2;
                 }
                 if (c == '\0' || n + 1 == sizeof text)
@@ -86,14 +88,15 @@ static int decode(const struct json_value *v, char ret[TREE_PATH_MAX])
         return tree_path(text, ret);
 }
 
-int paths_get(const struct json_value *object, const char *key, struct paths *ret)
+int paths_from_json(const json_t *array, struct paths *ret)
 {
-        const struct json_value *array = json_get(object, key);
         char path[TREE_PATH_MAX];
-        if (!array || array->type != JSON_ARRAY)
+        size_t i;
+        json_t *value;
+        if (!json_is_array(array))
                 return -EINVAL;
-        for (const struct json_value *v = json_first(array); v; v = json_next(array, v)) {
-                int r = decode(v, path);
+        json_array_foreach (array, i, value) {
+                int r = decode(value, path);
                 if (r == 0)
                         r = paths_add(ret, path);
                 if (r < 0)

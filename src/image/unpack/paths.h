@@ -1,9 +1,7 @@
 /* image/unpack/paths.h -- a list of paths (tree.h), bounded. */
 #pragma once
+#include <jansson.h>
 #include <stddef.h>
-
-#include "base/json.h"
-#include "base/json_read.h"
 
 #define PATHS_MAX 200000                  /* of one list */
 #define PATHS_TEXT_MAX ((size_t)16 << 20) /* bytes of all */
@@ -22,6 +20,8 @@ int paths_add(struct paths *paths, const char *path);
 /* The one after `at`, the first with NULL; NULL at the end. */
 const char *paths_next(const struct paths *paths, const char *at);
 
-/* As JSON, where names are any bytes: what is not plain ASCII is written %XX. */
-void paths_put(struct json *j, const char *key, const struct paths *paths);
-int paths_get(const struct json_value *object, const char *key, struct paths *ret); /* -EINVAL, too */
+/* The list as a JSON array, a new reference.  Names can be any bytes: all but printable ASCII is written %XX.
+ */
+json_t *paths_to_json(const struct paths *paths);
+/* Adds the paths of such an array to *ret.  -EINVAL, -ENOMEM, -EFBIG. */
+int paths_from_json(const json_t *array, struct paths *ret);
