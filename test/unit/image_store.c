@@ -197,7 +197,7 @@ TEST(documents_are_read_as_they_were_written)
 {
         static const char *env[] = {"A=1", "B=line\nbreak", "C=", NULL}, *cmd[] = {"", "\xc3\xa4 =", NULL},
                           *layers[] = {"sha256:" ID, NULL}, *none[] = {NULL};
-        static const struct image_pair labels[] = {{"a b", "=c"}, {"", ""}}, runtimes[] = {{"sh", "/bin/sh"}};
+        static const struct image_pair labels[] = {{"a b", "=c"}, {"", ""}}, programs[] = {{"sh", "/bin/sh"}};
         const struct image image = {.id = ID,
                                     .digest = "",
                                     .platform = "linux/amd64",
@@ -214,7 +214,7 @@ TEST(documents_are_read_as_they_were_written)
                                     .cmd = cmd,
                                     .labels = labels,
                                     .n_labels = 2,
-                                    .runtimes = runtimes,
+                                    .runtimes = programs,
                                     .n_runtimes = 1};
         struct image *again = NULL;
         size_t len = 0, n = 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "image/registry/download_internal.h"
 
 #define VALUE_MAX DOWNLOAD_URL_MAX

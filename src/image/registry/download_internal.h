@@ -3,7 +3,9 @@
 #include <curl/curl.h>
 
 #include "base/list.h"
-#include "image/registry/download.h"
+#include "image/registry/download_types.h"
+
+struct imager_job;
 
 struct downloads {
         CURLM *multi;

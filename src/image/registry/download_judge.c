@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/err.h"
+#include "image/registry/download.h"
 #include "image/registry/download_internal.h"
 
 /* ---- where to ---- */

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "image/foreign_json.h"
 #include "image/imager.h"
+#include "image/registry/connect.h"
 #include "image/registry/layers.h"
 #include "image/unpack/digest.h"
 

@@ -64,7 +64,7 @@ static int start(struct request *r, struct cella_err *err)
         }
         /* A token that is about to end is not worth a round trip. */
         if (!r->url && s->until_us && clock_us() >= s->until_us) {
-                int e = session_authorize(s, &s->challenge, err);
+                int e = s->authorize(s, &s->challenge, err);
                 if (e < 0)
                         return e;
         }
@@ -134,7 +134,7 @@ static int unauthorized(struct request *r, struct cella_err *err)
                         return request_refused(r, err);
                 if (r->generation > 0 && challenge.scheme == CHALLENGE_BASIC)
                         return request_refused(r, err); /* it would be the same name and password */
-                int e = session_authorize(s, &challenge, err);
+                int e = s->authorize(s, &challenge, err);
                 if (e == -ENOKEY)
                         return request_refused(r, err);
                 if (e < 0)

@@ -20,16 +20,10 @@ struct session {
         char *authorization; /* what is sent along now, or NULL */
         unsigned generation; /* of that: another number is another token */
         int64_t until_us;    /* it is good until then; 0: for ever */
+        /* Called after an answer 401, and when the authorization expires: sets another one.  -ENOKEY, without
+         * a message, if there are no credentials for this challenge. */
+        int (*authorize)(struct session *s, const struct challenge *challenge, struct cella_err *err);
 };
-
-/* Finds out how the registry is spoken to, and lets it know who we are. */
-int session_new(struct imager_job *job, const struct reference *reference, const struct download_rules *rules,
-                const struct credentials *credentials, struct session **ret, struct cella_err *err);
-struct session *session_free(struct session *s);
-DEFINE_AUTO(struct session *, session_free)
-
-/* After an answer 401: something to send along.  -ENOKEY, without a message, if there is nothing. */
-int session_authorize(struct session *s, const struct challenge *challenge, struct cella_err *err);
 
 /* A text that came; there is a NUL behind it. */
 struct document {
@@ -46,8 +40,3 @@ static inline void document_done_auto(struct document *document)
 {
         document_done(document);
 }
-
-/* Gets what is at a path, at most `max` bytes.  head: only what the registry says of it, and only one
- * attempt. what: for messages. */
-int session_get(struct session *s, const char *path, const char *what, const char *accept, size_t max,
-                bool head, struct document *ret, struct cella_err *err);

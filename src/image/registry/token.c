@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "image/foreign_json.h"
 #include "image/registry/request.h"
+#include "image/registry/token.h"
 
 #define ANSWER_MAX 65536
 #define TOKEN_MAX 16384
@@ -157,7 +158,7 @@ static int get_token(struct session *s, struct cella_err *err)
         return e < 0 ? e : take_token(s, &answer, err);
 }
 
-int session_authorize(struct session *s, const struct challenge *challenge, struct cella_err *err)
+int token_authorize(struct session *s, const struct challenge *challenge, struct cella_err *err)
 {
         const struct credentials *c = s->credentials;
         if (challenge != &s->challenge)

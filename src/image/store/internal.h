@@ -3,7 +3,9 @@
 #include <pthread.h>
 
 #include "base/id.h"
-#include "image/store/writer.h"
+#include "image/imager.h"
+#include "image/store/store.h"
+#include "image/unpack/digest.h"
 #include "image/unpack/unpack.h"
 
 struct writer {
@@ -17,32 +19,10 @@ struct writer {
         pthread_mutex_t mutex; /* while a layer gets its name */
 };
 
-/* Takes the store's lock `file`; LOCK_SH or LOCK_EX, with LOCK_NB for -EWOULDBLOCK instead of waiting, which
- * ends when the job (may be NULL) is cancelled.  Returns a descriptor that holds it. */
-int store_lock(int store, const char *file, int how, const struct imager_job *job, struct cella_err *err);
-
-/* Makes what is missing of the store. */
-int store_prepare(int store, struct cella_err *err);
-
 /* ---- layer.c ---- */
 
-/* What layers/DIFF.json says. */
-struct layer {
-        struct paths whiteouts, opaque;
-        uint64_t bytes, files, disk;
-};
-void layer_done(struct layer *layer);
-static inline void layer_done_auto(struct layer *layer)
-{
-        layer_done(layer);
-}
-/* Of the store, or of what the writer has unpacked (tmp, or -1). */
-int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct cella_err *err);
 /* Its directory, from either place. */
 int layer_open(const struct writer *w, const char *diff);
-
-/* What all layers in a directory (layers/, or a writer's own) count as on the disk. */
-int layers_disk(int dir, uint64_t *ret);
 
 /* With what the writer has unpacked, is the store still within its bound?  With the lock `commit`. */
 int layers_fit(const struct writer *w, struct cella_err *err);

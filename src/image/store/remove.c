@@ -15,9 +15,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "image/store/internal.h"
+#include "image/store/layer_record.h"
+#include "image/store/layout.h"
 #include "image/store/reference.h"
 #include "image/store/room.h"
 #include "image/store/upgrade.h"
+#include "image/store/writer.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "image/store/internal.h"
+#include "image/store/layer_record.h"
+#include "image/store/layout.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 

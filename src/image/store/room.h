@@ -1,7 +1,7 @@
 /* image/store/room.h -- how much a store may have on the disk.
  *
  * The bound is a file of the store, max_bytes: whoever writes to the store obeys it, the daemon's process and
- * one of the command line alike.  Against it count the layers, each entry as ROOM_ENTRY bytes beside its
+ * one of the command line alike.  Against it count the layers, each entry as LAYER_ENTRY bytes beside its
  * content (an inode, a block that is not full, a place in the directories of roots), and downloads.
  *
  * This process keeps one count of what is there and what is under way, so that jobs that run at the same time
@@ -11,8 +11,6 @@
 #include <stdint.h>
 
 #include "cella.h"
-
-#define ROOM_ENTRY 4096
 
 /* 0: none.  -EINVAL if what is written there is no number. */
 int room_bound(int store, uint64_t *ret, struct cella_err *err);

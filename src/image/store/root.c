@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 #include "image/store/internal.h"
+#include "image/store/layer_record.h"
+#include "image/store/layout.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 

@@ -22,6 +22,7 @@
 #define IMAGE_NAME_MAX 220                /* of a name in refs/, as it is written there */
 #define IMAGE_NAMES_MAX 64                /* shown of one image */
 #define IMAGE_RUNTIMES_MAX 64
+#define LAYERS_MAX 128       /* of an image */
 #define IMAGE_LIST_MAX 1024  /* in a store: it takes no more */
 #define IMAGE_REFS_MAX 4096  /* names of them, likewise */
 #define IMAGE_HOST "host"    /* no image, but a view of this machine; nobody else may have the name */

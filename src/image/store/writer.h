@@ -21,8 +21,7 @@
 #include "image/imager.h"
 #include "image/store/store.h"
 #include "image/unpack/digest.h"
-
-#define LAYERS_MAX 128 /* of an image */
+#include "image/unpack/stream.h"
 
 struct writer; /* opaque */
 
@@ -37,19 +36,6 @@ DEFINE_AUTO(struct writer *, writer_close)
 /* Is the layer in the store?  diff: "sha256:HEX" or HEX.  It stays there while the writer is open. */
 bool writer_has_layer(const struct writer *w, const char *diff);
 
-/* Where the blob of a layer comes from: a descriptor, or a function (fd -1).  Compression (none, gzip, zstd,
- * xz, bzip2) is seen from the content. */
-struct layer_source {
-        int fd;
-        ssize_t (*read)(void *arg, void *data, size_t size); /* 0: the end; or -errno; on another thread */
-        void *arg;
-        const char *digest; /* of the blob as it comes, "sha256:HEX" or HEX; NULL: none is expected */
-        const char *diff;   /* of the archive in it, the same */
-        uint64_t total;     /* bytes of the blob, for progress; 0: not known */
-        bool keep; /* it is in the store at once and stays, whatever comes of the image (a download that
-                    * fails goes on where it was); else it gets there when the image does */
-};
-
 /* Unpacks it, checks the digests and puts it into the store.  ret_diff (may be NULL) gets the layer's name,
  * HEX. On failure nothing of it stays.  Digests that are not as expected: CELLA_INVALID_REQUEST, -EBADMSG. */
 int writer_add_layer(struct writer *w, const struct layer_source *source, char ret_diff[DIGEST_HEX + 1],
@@ -61,7 +47,6 @@ int writer_add_layer_digest(struct writer *w, const struct layer_source *source,
                             struct cella_err *err);
 
 /* The same from a stream that is open already, at its beginning; source: what is expected. */
-struct stream;
 int writer_add_stream(struct writer *w, struct stream *stream, const struct layer_source *source,
                       char ret_diff[DIGEST_HEX + 1], struct cella_err *err);
 /* What the store may have on the disk (room.h); 0: as much as there is. */

@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "image/foreign_json.h"
 #include "image/registry/manifest.h"
-#include "image/store/writer.h"
 #include "image/unpack/digest.h"
 
 #define VALUES_MAX 65536

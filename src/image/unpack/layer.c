@@ -10,84 +10,21 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
 #include "image/store/internal.h"
+#include "image/store/layer_record.h"
+#include "image/store/layout.h"
 #include "image/store/room.h"
+#include "image/store/writer.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 
-#define RECORD_MAX ((size_t)100 << 20) /* two full lists, with every byte written as three */
-#define RECORD_VALUES (2 * PATHS_MAX + 64)
-#define RECORD_SIZE (DIGEST_HEX + 32) /* "layers/", a digest, ".json" */
-
-/* ---- the record ---- */
-
-void layer_done(struct layer *layer)
-{
-        paths_done(&layer->whiteouts);
-        paths_done(&layer->opaque);
-}
-
-static int parse_record(const char *text, size_t len, struct layer *ret)
-{
-        AUTO(json_decref) json_t *top = foreign_json_parse(text, len, RECORD_VALUES, 0, NULL);
-        int64_t bytes, files, disk;
-        if (!foreign_json_get_integer(top, "bytes", &bytes) || bytes < 0 ||
-            !foreign_json_get_integer(top, "files", &files) || files < 0)
-                return -EINVAL;
-        ret->bytes = (uint64_t)bytes;
-        ret->files = (uint64_t)files;
-        ret->disk = foreign_json_get_integer(top, "disk", &disk) && disk >= 0
-                            ? (uint64_t)disk
-                            : ret->bytes + ret->files * ROOM_ENTRY; /* one of an earlier version */
-        int r = paths_from_json(json_object_get(top, "whiteouts"), &ret->whiteouts);
-        return r < 0 ? r : paths_from_json(json_object_get(top, "opaque"), &ret->opaque);
-}
-
-int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct cella_err *err)
-{
-        AUTO(layer_done) struct layer layer = {0};
-        char path[RECORD_SIZE], *text = NULL;
-        size_t len = 0;
-        snprintf(path, sizeof path, "layers/%s.json", diff);
-        int r = tree_read(store, path, RECORD_MAX, &text, &len);
-        if (r == -ENOENT && tmp >= 0)
-                r = tree_read(tmp, path + strlen("layers/"), RECORD_MAX, &text, &len);
-        if (r == 0)
-                r = parse_record(text, len, &layer);
-        free(text);
-        if (r == -ENOENT)
-                return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                               "the image has a layer that is not there: sha256:%.12s", diff);
-        if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "cannot read the store's layer %.12s", diff);
-        *ret = layer;
-        layer = (struct layer){0};
-        return 0;
-}
-
-static int write_record(const struct writer *w, const char *diff, const char *blob, const struct unpacked *u)
-{
-        char name[RECORD_SIZE];
-        AUTO(json_decref)
-        json_t *record = json_pack("{s:o,s:o,s:I,s:I,s:I,s:s+,s:s+}", "whiteouts",
-                                   paths_to_json(&u->whiteouts), "opaque", paths_to_json(&u->opaque), "bytes",
-                                   (json_int_t)u->bytes, "files", (json_int_t)u->files, "disk",
-                                   (json_int_t)u->disk, "digest", "sha256:", diff, "blob", "sha256:", blob);
-        char *text = json_dumps(record, JSON_COMPACT);
-        if (!text)
-                return -ENOMEM;
-        snprintf(name, sizeof name, "%s.json", diff);
-        int r = tree_write(w->tmp, w->tmp, name, text, strlen(text));
-        free(text);
-        return r;
-}
+#define NAME_SIZE (DIGEST_HEX + 32) /* "layers/", a digest, ".json" */
 
 /* ---- where it is ---- */
 
 static bool is_there(int dir, const char *before, const char *diff)
 {
-        char path[RECORD_SIZE];
+        char path[NAME_SIZE];
         struct stat st;
         snprintf(path, sizeof path, "%s%s.json", before, diff);
         return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
@@ -102,7 +39,7 @@ bool writer_has_layer(const struct writer *w, const char *diff)
 /* A directory without its record is what a kill between the two renames left. */
 static int move_layer(struct writer *w, const char *diff)
 {
-        char to[RECORD_SIZE], record[RECORD_SIZE], aside[ID_SIZE];
+        char to[NAME_SIZE], record[NAME_SIZE], aside[ID_SIZE];
         snprintf(to, sizeof to, "layers/%s", diff);
         snprintf(record, sizeof record, "%s.json", diff);
         int r = id_make("old_", aside);
@@ -118,7 +55,7 @@ static int move_layer(struct writer *w, const char *diff)
 
 int layer_open(const struct writer *w, const char *diff)
 {
-        char path[RECORD_SIZE];
+        char path[NAME_SIZE];
         if (!is_there(w->store, "layers/", diff))
                 return tree_open(w->tmp, diff, O_RDONLY | O_DIRECTORY);
         snprintf(path, sizeof path, "layers/%s", diff);
@@ -147,41 +84,6 @@ static int keep(struct writer *w, const char *diff, struct cella_err *err)
 }
 
 /* ---- how much they are ---- */
-
-static bool is_record(const char *name)
-{
-        return strlen(name) == DIGEST_HEX + strlen(".json") && strcmp(name + DIGEST_HEX, ".json") == 0;
-}
-
-static int add_disk(int dir, const char *name, uint64_t *all)
-{
-        AUTO(layer_done) struct layer layer = {0};
-        char *text = NULL;
-        size_t len = 0;
-        int r = tree_read(dir, name, RECORD_MAX, &text, &len);
-        if (r == 0)
-                r = parse_record(text, len, &layer);
-        free(text);
-        *all += layer.disk;
-        return r == -ENOMEM ? r : 0; /* what cannot be read is no layer, and must not be in the way of gc */
-}
-
-int layers_disk(int dir, uint64_t *ret)
-{
-        const struct dirent *entry;
-        int r = 0, copy = tree_open(dir, ".", O_RDONLY | O_DIRECTORY);
-        DIR *list = copy < 0 ? NULL : fdopendir(copy);
-        *ret = 0;
-        if (!list) {
-                sys_close(copy);
-                return copy < 0 ? copy : -ENOMEM;
-        }
-        while (r == 0 && (entry = readdir(list)))
-                if (is_record(entry->d_name))
-                        r = add_disk(dir, entry->d_name, ret);
-        closedir(list);
-        return r;
-}
 
 int layers_fit(const struct writer *w, struct cella_err *err)
 {
@@ -217,7 +119,7 @@ uint64_t writer_stream_max(const struct writer *w)
 
 /* Into a directory of the writer's, `name`, which becomes DIFF if everything is as it should be. */
 static int unpack_into(struct writer *w, const char *name, struct stream *stream,
-                       const struct layer_source *source, struct unpacked *u, char diff[DIGEST_HEX + 1],
+                       const struct layer_source *source, struct layer *u, char diff[DIGEST_HEX + 1],
                        char blob[DIGEST_HEX + 1], struct cella_err *err)
 {
         AUTO(sys_close) int dir = -1;
@@ -237,14 +139,14 @@ static int unpack_into(struct writer *w, const char *name, struct stream *stream
 }
 
 /* What is counted of it stays so, unless there was one like it. */
-static int stage(struct writer *w, const char *name, const char *diff, const char *blob, struct unpacked *u,
+static int stage(struct writer *w, const char *name, const char *diff, const char *blob, struct layer *u,
                  struct cella_err *err)
 {
         if (is_there(w->tmp, "", diff))
                 return 0;
         int r = renameat2(w->tmp, name, w->tmp, diff, RENAME_NOREPLACE) < 0 ? -errno : 0;
         if (r == 0)
-                r = write_record(w, diff, blob, u);
+                r = layer_write(w->tmp, diff, blob, u);
         if (r == 0)
                 u->disk = 0;
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write to the store") : 0;
@@ -253,7 +155,7 @@ static int stage(struct writer *w, const char *name, const char *diff, const cha
 static int add(struct writer *w, struct stream *stream, const struct layer_source *source,
                char diff[DIGEST_HEX + 1], char blob[DIGEST_HEX + 1], struct cella_err *err)
 {
-        struct unpacked u = {0};
+        struct layer u = {0};
         char name[ID_SIZE];
         int r = id_make("layer_", name);
         if (r < 0)
@@ -267,7 +169,7 @@ static int add(struct writer *w, struct stream *stream, const struct layer_sourc
         pthread_mutex_unlock(&w->mutex);
         tree_remove(w->tmp, name); /* unless it is called otherwise now */
         room_give(u.disk);
-        unpacked_done(&u);
+        layer_done(&u);
         return r;
 }
 

@@ -6,14 +6,31 @@
  * The blocks are a ring, so that memory is bounded and nobody copies.  Unpacking takes as long as the slowest
  * of the three. */
 #pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/auto.h"
 #include "cella.h"
 #include "image/imager.h"
-#include "image/store/writer.h"
 #include "image/unpack/digest.h"
 
 #define STREAM_BLOCK ((size_t)512 << 10)
 
 struct stream; /* opaque */
+
+/* Where the blob of a layer comes from: a descriptor, or a function (fd -1).  Compression (none, gzip, zstd,
+ * xz, bzip2) is seen from the content. */
+struct layer_source {
+        int fd;
+        ssize_t (*read)(void *arg, void *data, size_t size); /* 0: the end; or -errno; on another thread */
+        void *arg;
+        const char *digest; /* of the blob as it comes, "sha256:HEX" or HEX; NULL: none is expected */
+        const char *diff;   /* of the archive in it, the same */
+        uint64_t total;     /* bytes of the blob, for progress; 0: not known */
+        bool keep; /* it is in the store at once and stays, whatever comes of the image (a download that
+                    * fails goes on where it was); else it gets there when the image does */
+};
 
 /* max: the uncompressed size in bytes; a larger archive fails with CELLA_TOO_LARGE, which stops decompression
  * bombs.  Copies *source.  Borrows job and everything that *source points to (fd, arg, diff) until

@@ -24,15 +24,9 @@ struct unpacking {
         struct archive *archive;
         struct place place;
         struct budget *budget;
-        struct unpacked *result;
+        struct layer *result;
         char path[TREE_PATH_MAX]; /* of the entry, checked */
 };
-
-void unpacked_done(struct unpacked *u)
-{
-        paths_done(&u->whiteouts);
-        paths_done(&u->opaque);
-}
 
 /* ---- the budget ---- */
 
@@ -41,10 +35,10 @@ static int spend_entry(struct unpacking *u, struct cella_err *err)
         if (++u->budget->entries > u->budget->entries_max)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the archive has more than %llu entries",
                                (unsigned long long)u->budget->entries_max);
-        int r = room_take(u->budget->room, ROOM_ENTRY, err);
+        int r = room_take(u->budget->room, LAYER_ENTRY, err);
         if (r < 0)
                 return r;
-        u->result->disk += ROOM_ENTRY;
+        u->result->disk += LAYER_ENTRY;
         return job_cancelled(u->job, err);
 }
 
@@ -251,8 +245,8 @@ static int unpack_entry(struct unpacking *u, struct archive_entry *entry, struct
         }
 }
 
-int unpack(struct imager_job *job, struct stream *stream, int dir, struct budget *budget,
-           struct unpacked *ret, struct cella_err *err)
+int unpack(struct imager_job *job, struct stream *stream, int dir, struct budget *budget, struct layer *ret,
+           struct cella_err *err)
 {
         struct unpacking u = {.job = job, .stream = stream, .budget = budget, .result = ret};
         struct archive_entry *entry;

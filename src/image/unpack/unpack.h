@@ -9,7 +9,7 @@
 
 #include "base/auto.h"
 #include "cella.h"
-#include "image/unpack/paths.h"
+#include "image/store/layer_record.h"
 #include "image/unpack/stream.h"
 
 /* What an operation may unpack, all of its layers together. */
@@ -19,17 +19,10 @@ struct budget {
         _Atomic uint64_t bytes, entries;
 };
 
-struct unpacked {
-        struct paths whiteouts, opaque;
-        uint64_t bytes, files;
-        uint64_t disk; /* as room.h counts; taken there */
-};
-
-void unpacked_done(struct unpacked *u);
-
-/* On failure, what is in dir is whatever came until then; *ret is to be done away with in any case. */
-int unpack(struct imager_job *job, struct stream *stream, int dir, struct budget *budget,
-           struct unpacked *ret, struct cella_err *err);
+/* Unpacks the archive into dir and fills in *ret, which must be empty; layer_done() is due in any case.  Its
+ * size on the disk was taken from room.h.  After a failure dir contains what was unpacked until then. */
+int unpack(struct imager_job *job, struct stream *stream, int dir, struct budget *budget, struct layer *ret,
+           struct cella_err *err);
 
 /* The name of an archive's format reader as libarchive has it, open on the stream; for who reads other
  * archives. */

@@ -1,4 +1,4 @@
-#include "image/registry/session.h"
+#include "image/registry/connect.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "image/registry/request.h"
+#include "image/registry/token.h"
 
 #define PING_MAX 65536
 
@@ -58,7 +59,7 @@ static int ping(struct session *s, bool *ret_no_tls, struct cella_err *err)
         int e = request_document(&r, PING_MAX, &ignored, err);
         *ret_no_tls = r.download && r.download->no_tls;
         if (e == 0 && r.download && r.download->answer.challenge.scheme != CHALLENGE_NONE) {
-                e = session_authorize(s, &r.download->answer.challenge, err);
+                e = s->authorize(s, &r.download->answer.challenge, err);
                 return e == -ENOKEY ? 0 : e; /* perhaps it is only the door that is locked */
         }
         if (e == -ENOENT)
@@ -93,6 +94,7 @@ int session_new(struct imager_job *job, const struct reference *reference, const
         s->rules = *rules;
         s->reference = *reference;
         s->credentials = credentials;
+        s->authorize = token_authorize;
         s->host = s->rules.host = reference_host(&s->reference);
         s->rules.loopback = reference_host_is_loopback(s->host);
         int e = downloads_new(job, &s->rules, &s->downloads, err);

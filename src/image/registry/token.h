@@ -1,0 +1,7 @@
+/* image/registry/token.h -- what is sent with requests, so that a registry answers them. */
+#pragma once
+#include "image/registry/session.h"
+
+/* The function `authorize` of a session (session.h): sets name and password, or gets a token from the service
+ * that the challenge names. */
+int token_authorize(struct session *s, const struct challenge *challenge, struct cella_err *err);
