@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/auto.h"
+#include "base/json.h"
 #include "cella.h"
 
 #define IMAGE_ID_LEN 64
@@ -81,7 +82,6 @@ int image_load_names(const char *store, struct image *image, struct cella_err *e
 int image_load_names_at(int dir, struct image *image, struct cella_err *err);
 
 /* An image as JSON, as interfaces show it; with its names, if they were loaded. */
-struct json;
 void image_put(struct json *j, const char *key, const struct image *image);
 /* Without layers, environment, entry point, command and labels. */
 void image_put_brief(struct json *j, const char *key, const struct image *image);
