@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/foreign_json.h"
 #include "docker/api.h"
 #include "docker/container.h"
 #include "docker/masks.h"
-#include "image/foreign_json.h"
 
 #define HELPERS 8 /* processes of init's own, see jail/spec.h */
 #define PODMAN_NPROC 16384

@@ -11,9 +11,9 @@
 #include <sys/prctl.h>
 
 #include "base/auto.h"
+#include "base/foreign_json.h"
 #include "docker/network.h"
 #include "docker/process.h"
-#include "image/foreign_json.h"
 
 static int usage_error(const char *word)
 {

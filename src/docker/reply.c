@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 
 #define VALUES_MAX 200000                 /* a thousand containers, each with its labels and mounts */
 #define STRINGS_MAX 2048                  /* of one image: variables, arguments, volumes */

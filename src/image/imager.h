@@ -24,8 +24,9 @@
  * IMAGER_ENTRIES)
  *   <- {"id":1,"event":"progress","layer":"sha256:..","done":123,"total":456,"phase":"download|unpack"}
  *                                                              total 0: not known; "layer" is "" before it is
- *   <- {"id":1,"event":"done","image":{"id":..}}               the store has its document; "images":[ids] if an
- * archive had several; gc: "layers":N,"roots":N,"bytes":N; rm: "removed":true if the image itself went, too
+ *   <- {"id":1,"event":"done","image":{"id":..}}               the store has its document; "images":[ids] if
+ * an archive had several; gc: "layers":N,"roots":N,"bytes":N; rm: "removed":true if the image itself went,
+ * too
  *   <- {"id":1,"event":"failed","error":{"kind":..,"message":..,"hint":..}}
  *
  * Each id gets exactly one "done" or "failed".  Ids are integers, not in use.  At most IMAGER_JOBS_MAX at

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/foreign_json.h"
 #include "image/cage.h"
-#include "image/foreign_json.h"
 #include "image/imager.h"
 #include "image/lines.h"
 #include "image/store/room.h"

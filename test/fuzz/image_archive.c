@@ -102,11 +102,7 @@ static void no_progress(struct imager_job *job, const char *layer, const char *p
 
 static void import_it(int archive)
 {
-        static const struct json_value request[] = {
-                {.type = JSON_OBJECT, .span = 3, .n = 1},
-                {.type = JSON_STRING, .span = 1, .len = 4, .text = "name"},
-                {.type = JSON_STRING, .span = 1, .len = 1, .text = "x"},
-        };
+        json_t *request = json_pack("{s:s}", "name", "x");
         struct imager_job job = {.store = store,
                                  .archive = archive,
                                  .request = request,
@@ -126,6 +122,7 @@ static void import_it(int archive)
                 abort();
         }
         image_free(imported.image);
+        json_decref(request);
         check_empty();
 }
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/foreign_json.h"
 #include "engine/runtime.h"
-#include "image/foreign_json.h"
 #include "image/unpack/paths.h"
 #include "image/unpack/programs.h"
 #include "image/unpack/tree.h"
@@ -139,6 +139,9 @@ TEST(images_are_found_by_name_and_by_id)
                                           "host",     "../x", "",        "0123456789abcdef1"};
         for (size_t i = 0; i < ARRAY_LEN(bad); i++)
                 CHECK(image_find(area, bad[i], &image, &err) < 0 && !image);
+        put(dir, "meta/" OTHER ".json", "{}");
+        CHECK(image_find(area, "nothing", &image, &err) == -ENOENT && err.kind == CELLA_NOT_FOUND);
+        CHECK_STR(err.hint, "cella image gc converts it");
         put_document(dir, "meta/" OTHER, META(OTHER));
         CHECK(image_find(area, "0123456", &image, &err) == -ENOENT);
         CHECK(image_find(area, "0123456a", &image, &err) == 0);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 
 #define VALUES_MAX 100000 /* of one document */
 #define DOCKER "application/vnd.docker."

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/registry/request.h"
 
 #define VALUES_MAX 256

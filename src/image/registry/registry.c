@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/imager.h"
 #include "image/registry/connect.h"
 #include "image/registry/layers.h"

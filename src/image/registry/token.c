@@ -12,7 +12,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/registry/request.h"
 #include "image/registry/token.h"
 

@@ -3,10 +3,11 @@
  * Not JSON, so that the static programs that look images up need no JSON parser.  A document is a sequence of
  * records, each with a NUL behind it, so that nothing needs escaping:
  *
- *      cella-image 1         first: the version of the format
- *      id HEX                once, and so digest, platform, source, created_ms, bytes, files, cwd, user, uid,
- * gid layer sha256:HEX      any number of times, in order, and so env, entrypoint, cmd label NAME any number
- * of times, each followed by a record =VALUE, and so runtime
+ * - "cella-image 1", the version of the format, comes first.
+ * - "id HEX" occurs once, and so do digest, platform, source, created_ms, bytes, files, cwd, user, uid and
+ * gid.
+ * - "layer sha256:HEX" occurs any number of times, in order, and so do env, entrypoint and cmd.
+ * - "label NAME" occurs any number of times, each followed by a record "=VALUE", and so does runtime.
  *
  * `tr '\0' '\n'` makes one readable. */
 #include <errno.h>

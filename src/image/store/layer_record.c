@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/unpack/digest.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"

@@ -208,6 +208,14 @@ static int not_found(const char *name, int r, struct cella_err *err)
         return -ENOENT;
 }
 
+/* Whether the document is one of an earlier version, which only cella-image can read (upgrade.h). */
+static bool is_of_earlier_version(int dir, const char *id)
+{
+        char path[IMAGE_ID_LEN + 16];
+        snprintf(path, sizeof path, "meta/%s.json", id);
+        return faccessat(dir, path, F_OK, 0) == 0;
+}
+
 int image_find_at(int dir, const char *store, const char *name, struct image **ret, struct cella_err *err)
 {
         char id[IMAGE_ID_LEN + 1];
@@ -215,6 +223,11 @@ int image_find_at(int dir, const char *store, const char *name, struct image **r
         if (r < 0)
                 return not_found(name, r, err);
         r = image_read(dir, store, id, ret, err);
+        if (r == -ENOENT && is_of_earlier_version(dir, id)) {
+                err_say(err, CELLA_NOT_FOUND, -ENOENT,
+                        "image %.160s was stored by an earlier version of cella", name);
+                return err_hint(err, "cella image gc converts it");
+        }
         /* A name that was left behind, or is about to go, names nothing. */
         return r == -ENOENT ? not_found(name, r, err) : r;
 }

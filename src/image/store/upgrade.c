@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/store/store.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/registry/manifest.h"
 #include "image/unpack/digest.h"
 

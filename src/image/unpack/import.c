@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/store/reference.h"
 #include "image/unpack/tree.h"
 #include "image/unpack/unpack.h"

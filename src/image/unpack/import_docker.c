@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 #include "image/store/reference.h"
 #include "image/unpack/import.h"
 

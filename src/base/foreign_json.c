@@ -1,4 +1,4 @@
-#include "image/foreign_json.h"
+#include "base/foreign_json.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -55,17 +55,22 @@ static int check_size(const char *text, size_t len, size_t values_max, struct ce
                        : 0;
 }
 
-/* jansson's own message quotes the text, which is hostile. */
 json_t *foreign_json_parse(const char *text, size_t len, size_t values_max, size_t flags,
                            struct cella_err *err)
 {
         json_error_t where;
+        const char *nul = len > 0 ? memchr(text, '\0', len) : NULL;
+        if (nul) { /* jansson takes it for the end of the text */
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "not JSON at byte %zu", (size_t)(nul - text));
+                return NULL;
+        }
         if (check_size(text, len, values_max, err) < 0)
                 return NULL;
         json_t *value = json_loadb(text, len,
                                    flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &where);
         if (value)
                 return value;
+        /* jansson's own message quotes the text, which is hostile. */
         const enum json_error_code code = json_error_code(&where);
         err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "not JSON at byte %d%s", where.position,
                 code == json_error_duplicate_key      ? ": a key occurs twice"

@@ -1,4 +1,4 @@
-/* image/foreign_json.h -- parses JSON that comes from outside (registries, archives, container engines), with
+/* base/foreign_json.h -- parses JSON that comes from outside (registries, archives, container engines) with
  * jansson.
  *
  * jansson bounds neither the number of values nor, tightly enough, the depth.  Both are checked before it
