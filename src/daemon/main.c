@@ -30,8 +30,8 @@ struct arguments {
         const char *state, *settings, *listen, *socket;
         const char *images; /* the store of images; NULL: in the state directory */
         uint64_t listeners, owner;
-        uint64_t stdio;      /* 1: after the listeners there is a socket to speak MCP on */
-        uint64_t credential; /* 1: and then the key for the secrets, see secret/key.h */
+        uint64_t stdio;      /* 1: after the listeners there is a socket with an MCP client */
+        uint64_t credential; /* 1: and then the descriptor of the key for the secrets, see secret/key.h */
 };
 
 struct server {
@@ -94,7 +94,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
         return 0;
 }
 
-/* ---- settings: the defaults, what was set through the API, and over them the file ---- */
+/* ---- settings: the defaults, changes through the API, and above them the file ---- */
 
 static int read_settings_file(const char *path, json_t **ret, struct cella_err *err)
 {

@@ -6,6 +6,6 @@
 /* Checked lexically: relative paths start in the workspace. */
 bool place_is_inside(const char *path, size_t len);
 
-/* The rule for reading, or for writing, a file with one of these paths. */
+/* Return the rule for reading, or for writing, a file with one of these paths. */
 enum rule place_read(const struct values *path);
 enum rule place_write(const struct values *path);

@@ -141,7 +141,7 @@ void program_delete(struct program *p, const char *name, size_t len)
                 p->names[id - 1].deleted = true;
 }
 
-/* ---- what is bound where ---- */
+/* ---- bindings ---- */
 
 static struct bound *find_bound(struct program *p, uint32_t name, uint32_t scope)
 {

@@ -154,7 +154,7 @@ void program_evaluate(struct program *program, TSNode node, uint32_t scope, stru
 /* Adds the values of the elements of a list to *ret. */
 void program_elements(struct program *program, const struct value *list, struct values *ret);
 
-/* The values of the element of a list at an index, which is a number; added to *ret. */
+/* Adds the values of the element of a list at an index, which is a number, to *ret. */
 void program_element(struct program *program, const struct value *list, const struct value *index,
                      struct values *ret);
 

@@ -40,7 +40,7 @@ enum rule {
         RULES,
 };
 
-/* What the caller demands of a text. */
+/* Requirements of the caller. */
 struct scan_rules {
         /* NULL: all are allowed. An entry also allows its submodules ("os" also "os.path"; in JavaScript
          * "fs" also "node:fs" and "fs/promises"). Every import in the text must be in the list, and its

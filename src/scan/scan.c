@@ -11,12 +11,12 @@
 #include "scan/javascript/javascript.h"
 #include "scan/python/python.h"
 
-/* Each nested text needs a parser: more than this is not scanned. */
+/* Each nested text needs a parser: texts beyond these limits are not scanned. */
 #define LEVELS_MAX 3
 #define TEXTS_MAX 100
 #define BYTES_MAX (256u << 10)
 
-/* ---- which language ---- */
+/* ---- the language of a text ---- */
 
 static const struct {
         const char *name;
@@ -76,7 +76,7 @@ enum scan_language scan_language_of_text(const char *text, size_t len)
         return SCAN_UNKNOWN;
 }
 
-/* ---- what the bytes themselves say ---- */
+/* ---- checks of the bytes ---- */
 
 /* Characters that change the order in which others are shown, or that are not shown at all. */
 static bool is_hidden(uint32_t c)

@@ -30,7 +30,7 @@ int grammar_init(struct grammar *ret, const TSLanguage *language, const char *co
         return 0;
 }
 
-/* ---- the limits ---- */
+/* ---- limits ---- */
 
 uint64_t budget_now(void)
 {
@@ -47,8 +47,8 @@ bool budget_over(struct budget *budget)
         return budget->over;
 }
 
-/* What tree-sitter has allocated in this thread, for all texts that are being scanned in it.  Trees are freed
- * in the thread that made them. */
+/* Memory that tree-sitter has allocated in this thread, for all texts that are being scanned in it.  Trees
+ * are freed in the thread that created them. */
 static _Thread_local size_t allocated;
 
 /* tree-sitter has no way to report a failed allocation; its own functions abort, too. */
@@ -130,7 +130,7 @@ int source_init(struct source *ret, const struct grammar *grammar, const char *t
         pthread_once(&once, set_allocator);
         TSParser *parser = ts_parser_new();
         if (!ts_parser_set_language(parser, grammar->language))
-                abort(); /* the build combines versions that do not fit */
+                abort(); /* the versions of tree-sitter and the grammar do not match */
         const TSInput reader = {.payload = &input, .read = read_text, .encoding = TSInputEncodingUTF8};
         const TSParseOptions options = {.payload = &input, .progress_callback = on_progress};
         ret->tree = ts_parser_parse_with_options(parser, NULL, reader, options);
@@ -151,7 +151,7 @@ void source_done(struct source *source)
                 ts_tree_delete(source->tree);
 }
 
-/* ---- looking at it ---- */
+/* ---- nodes ---- */
 
 bool source_is(const struct source *source, TSNode node, const char *text)
 {
@@ -215,7 +215,7 @@ static int walk_down(struct walk *w, unsigned kind, uint32_t frame, bool *ret_do
         return 0;
 }
 
-/* Goes to the next node that is no child of the current one.  False: there is none. */
+/* Moves to the next node that is not a child of the current one.  Returns false if there is none. */
 static bool walk_on(struct walk *w)
 {
         for (;;) {

@@ -1,4 +1,4 @@
-/* scan/source.h -- a text and its syntax tree, made by tree-sitter within limits of time and memory.
+/* scan/source.h -- a text and its syntax tree, created by tree-sitter within limits of time and memory.
  *
  * A tree can be as deep as the text is long.  No function here recurses over it, and no caller may. */
 #pragma once
@@ -55,7 +55,7 @@ struct budget {
         bool over;                    /* set by budget_over() */
 };
 
-/* The CPU time of this thread in nanoseconds: a busy machine does not make a text unparsable. */
+/* Returns the CPU time of this thread in nanoseconds: a busy machine does not make a text unparsable. */
 uint64_t budget_now(void);
 /* Whether the time is over or the scan was cancelled.  Once true it stays true. */
 bool budget_over(struct budget *budget);
@@ -74,7 +74,7 @@ struct source {
  * the process ends. */
 int grammar_init(struct grammar *ret, const TSLanguage *language, const char *const *names, size_t n);
 
-/* Parses a text, which must outlive *ret.  0; -ENOMEM; -E2BIG if the limit of memory or the budget is
+/* Parses a text, which must outlive *ret.  Returns 0; -ENOMEM; -E2BIG if the memory limit or the budget is
  * exceeded. Call source_done() in any case, in the same thread. */
 int source_init(struct source *ret, const struct grammar *grammar, const char *text, size_t len,
                 struct budget *budget);
@@ -108,8 +108,9 @@ size_t source_children(struct source *source, TSNode node, TSNode *ret, size_t m
 /* ---- a walk over all nodes ---- */
 #define WALKER_LEAF UINT32_MAX
 struct walker {
-        /* Called before a node's children.  parent: the kind of its parent.  frame: what the call for the
-         * parent left in *child_frame.  *child_frame starts as frame; WALKER_LEAF skips the children. */
+        /* Called before a node's children.  parent: the kind of its parent.  frame: the value that the call
+         * for the parent stored in *child_frame.  *child_frame starts as frame; WALKER_LEAF skips the
+         * children. */
         void (*enter)(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                       uint32_t *child_frame);
         /* Called for syntax errors until it returns true. false: the error is harmless. */
@@ -122,5 +123,5 @@ struct walker {
 /* Whether the current node is in this field of its parent; only in enter(). */
 bool walker_at(const struct walker *walker, const struct source *source, enum field field);
 
-/* -ENOMEM; -E2BIG for a tree that is too deep, or when the budget is exceeded. */
+/* Returns 0; -ENOMEM; -E2BIG for a tree that is too deep, or when the budget is exceeded. */
 int source_walk(struct source *source, struct walker *walker);

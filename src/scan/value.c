@@ -56,7 +56,7 @@ void values_add_member(struct values *values, struct arena *arena, const struct 
                        const char *member, size_t len)
 {
         size_t total = object->len + 1 + len;
-        /* No known name is so long; without a limit a chain of members would cost quadratic time. */
+        /* No known name is this long; without a limit a chain of members would cost quadratic time. */
         char *text = total <= 200 ? arena_alloc(arena, total + 1) : NULL;
         if (text) {
                 memcpy(text, object->text, object->len);
@@ -131,7 +131,7 @@ void values_join(struct values *ret, struct arena *arena, enum join join, const 
         for (unsigned i = 0; i < left->n; i++)
                 for (unsigned k = 0; k < right->n; k++)
                         join_one(ret, arena, join, &left->v[i], &right->v[k]);
-        /* Part of it was decoded, so the whole was. */
+        /* Part of it was decoded, so the whole counts as decoded. */
         for (unsigned i = 0; i < left->n + right->n && ret->other; i++)
                 if ((i < left->n ? &left->v[i] : &right->v[i - left->n])->decoded)
                         values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});

@@ -46,7 +46,7 @@ static inline void values_clear(struct values *values)
 
 void values_add(struct values *values, const struct value *value);
 void values_add_all(struct values *values, const struct values *more);
-/* Adds a copy of the text, which is made in the arena. */
+/* Adds a copy of the text, which is allocated in the arena. */
 void values_add_text(struct values *values, struct arena *arena, enum value_kind kind, const char *text,
                      size_t len);
 /* Adds "a.b" for "a" and "b". */

@@ -92,7 +92,7 @@ struct bash_words {
 void bash_words(struct program *program, TSNode command, struct bash_words *ret);
 void bash_check(struct program *program, const struct mention *mention);
 
-/* ---- bash/feed.c: what interpreters are given to run ---- */
+/* ---- bash/feed.c: programs passed to interpreters ---- */
 /* Returns the interpreter if a command is one that reads its program from standard input; NULL. */
 const struct bash_command *bash_reads_program(struct program *program, TSNode command);
 void bash_check_interpreter(struct program *program, const struct bash_command *command,

@@ -127,7 +127,7 @@ static size_t operands(struct program *p, const struct line *line, TSNode *ret)
         return n;
 }
 
-/* ---- what commands do ---- */
+/* ---- effects of commands ---- */
 
 static bool has_option(struct program *p, const struct line *line, char letter)
 {
@@ -140,7 +140,7 @@ static bool has_option(struct program *p, const struct line *line, char letter)
         return false;
 }
 
-/* The word after the given one; null if there is none. */
+/* Returns the word after the given one; null if there is none. */
 static TSNode after(struct program *p, const struct line *line, const char *word)
 {
         for (size_t i = line->name + 1; i + 1 < line->words->n; i++)
@@ -315,7 +315,7 @@ static void check_known(struct program *p, const struct line *line)
         check_special(p, line);
 }
 
-/* ---- which command it is ---- */
+/* ---- identifying the command ---- */
 
 /* System programs; any other path is an unknown program. */
 static bool is_system_path(const char *path, size_t len)

@@ -96,7 +96,7 @@ static void bind_target(struct program *p, TSNode pattern, const struct target *
                         struct target part = {.scope = t->scope, .firm = t->firm, .how = BINDING_OPAQUE};
                         TSNode name = parts[i];
                         if (kind == JS_ASSIGNMENT_PATTERN) {
-                                /* Or its default. */
+                                /* Or a name with a default. */
                                 name = source_child(p->source, parts[i], FIELD_LEFT);
                                 part.value = source_child(p->source, parts[i], FIELD_RIGHT);
                                 part.how = BINDING_VALUE;

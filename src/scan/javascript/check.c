@@ -131,7 +131,7 @@ static bool is_constructor(struct program *p, TSNode node, uint32_t scope)
         size_t len;
         const char *text = source_text(p->source, node, &len);
         switch (source_kind(p->source, node)) {
-        case JS_MEMBER: /* which is its end, unless something is missing there */
+        case JS_MEMBER: /* its own end, unless something is missing there */
                 if (!p->source->has_error &&
                     (len < sizeof word || memcmp(text + len - (sizeof word - 1), word, sizeof word - 1) != 0))
                         return false;

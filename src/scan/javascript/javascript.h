@@ -1,4 +1,4 @@
-/* scan/javascript/javascript.h -- what the files of the JavaScript scanner share. */
+/* scan/javascript/javascript.h -- shared by the files of the JavaScript scanner. */
 #pragma once
 #include "scan/names.h"
 #include "scan/program.h"
@@ -79,7 +79,7 @@ void javascript_evaluate(struct program *program, TSNode node, uint32_t scope, s
 void javascript_string(struct program *program, TSNode node, uint32_t scope, struct values *ret);
 void javascript_add_member(struct program *program, const struct value *object, const char *member,
                            size_t len, struct values *ret);
-/* What a module is called: without "node:", its parts separated by dots. */
+/* Adds a module under the name that the tables use: without "node:", its parts separated by dots. */
 void javascript_add_module(struct program *program, const char *name, size_t len, struct values *ret);
 
 #define JAVASCRIPT_ARGUMENTS_MAX 16

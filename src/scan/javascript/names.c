@@ -1,4 +1,4 @@
-/* scan/javascript/names.c -- what the modules and functions of node are for.
+/* scan/javascript/names.c -- tables of the modules and functions of Node.
  *
  * Names are in one form: without "node:", with dots for slashes, fs.promises.x and fs.xSync as fs.x
  * (javascript/value.c). */

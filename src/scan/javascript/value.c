@@ -1,4 +1,4 @@
-/* scan/javascript/value.c -- what a JavaScript expression may be. */
+/* scan/javascript/value.c -- evaluates JavaScript expressions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,7 +165,7 @@ static void member(struct program *p, TSNode node, const struct values *objects,
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, node, FIELD_PROPERTY), &len);
         ret->other = objects->other;
-        /* Whatever object it was found on. */
+        /* The object is unknown: this name alone is enough. */
         if (objects->other && is(name, len, "require"))
                 values_add_text(ret, &p->arena, VALUE_NAME, "require", 7);
         for (unsigned i = 0; i < objects->n; i++)
@@ -326,7 +326,7 @@ static void call_known(struct program *p, const struct known *known,
         }
 }
 
-/* A method of a text or a list.  Returns false if the object is none. */
+/* Evaluates a method of a text or a list.  Returns false if the object is neither. */
 static bool call_text_method(struct program *p, TSNode function, const struct values *object,
                              const struct javascript_arguments *arguments, uint32_t scope, struct values *ret)
 {
@@ -347,7 +347,7 @@ static bool call_text_method(struct program *p, TSNode function, const struct va
                 values_transform(ret, &p->arena, TRANSFORM_LOWER, object);
         else if (source_is(p->source, name, "toUpperCase"))
                 values_transform(ret, &p->arena, TRANSFORM_UPPER, object);
-        else /* split, reverse, replace, map, …: put together from pieces */
+        else /* split, reverse, replace, map, …: assembled from parts */
                 values_transform(ret, &p->arena, TRANSFORM_DECODE, object);
         return true;
 }
@@ -379,7 +379,7 @@ static void call(struct program *p, TSNode node, TSNode function, uint32_t scope
         }
 }
 
-/* ---- everything ---- */
+/* ---- all expressions ---- */
 
 static void last_child(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {

@@ -147,7 +147,7 @@ static void import_from(struct program *p, TSNode node, uint32_t scope, bool fir
         }
 }
 
-/* ---- what is bound by other constructs ---- */
+/* ---- bindings of other constructs ---- */
 
 static void bind_elsewhere(struct program *p, TSNode node, uint32_t scope, bool global)
 {
@@ -166,7 +166,7 @@ static void bind_parameter(struct program *p, TSNode node, unsigned kind, uint32
         if (kind == PY_DEFAULT_PARAMETER || kind == PY_TYPED_DEFAULT_PARAMETER) {
                 name = source_child(p->source, node, FIELD_NAME);
                 bind_opaque(p, name, scope, false);
-                /* Or its default, which is evaluated in the outer scope. */
+                /* Or a parameter with a default, which is evaluated in the outer scope. */
                 bind(p, name, scope,
                      &(struct binding){.kind = BINDING_VALUE,
                                        .node = source_child(p->source, node, FIELD_VALUE),

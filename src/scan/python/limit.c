@@ -1,12 +1,12 @@
-/* scan/python/limit.c -- what a list of allowed imports refuses besides imports.
+/* scan/python/limit.c -- checks in addition to imports when there is a list of allowed imports.
  *
  * A module can be reached without an import: through attributes of the interpreter
  * (random.__builtins__["__import__"], object.__subclasses__(), f.__globals__), through functions that take
  * code or names as strings (eval, getattr, globals), and through modules that contain others (sys.modules).
  * With a list these names are refused everywhere, unless the text itself binds the name.
  *
- * This is a policy for code that is written in good faith, not a security boundary: what an allowed module
- * itself can do is not checked (doc/scanner.md). */
+ * This is a policy for code that is written in good faith, not a security boundary: the effects of an allowed
+ * module itself are not checked (doc/scanner.md). */
 #include <string.h>
 
 #include "base/auto.h"
@@ -225,7 +225,7 @@ static void limit_attribute(struct program *p, const struct mention *m)
         }
 }
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
 /* In a string only known dangerous names count: data may contain any names. */
 static bool is_refused_in_text(const char *name, size_t len)

@@ -84,7 +84,7 @@ int python_scan(const struct program_job *job);
 const struct known *python_known(const char *name, size_t len);
 /* Returns the entry of a module or of its nearest known parent; NULL. */
 const struct known *python_module(const char *name, size_t len);
-/* A method whose name alone shows what it does. */
+/* Returns the entry of a method that is recognised by its name alone. */
 const struct known *python_method(const char *name, size_t len);
 /* A method of pathlib.Path. */
 const struct known *python_path_method(const char *name, size_t len);
@@ -95,7 +95,7 @@ bool python_is_root(const char *name, size_t len);
 bool python_is_builtin(const char *name, size_t len);
 int python_names_init(void);
 
-/* ---- python/bind.c: the first walk ---- */
+/* ---- python/bind.c: the first pass ---- */
 void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                   uint32_t *child_frame);
 /* The full name of an entry of an import statement; *ret_alias is null without an alias. */
@@ -133,11 +133,11 @@ void python_arguments(struct program *program, TSNode call, struct python_argume
 bool python_argument(struct program *program, const struct python_arguments *arguments, size_t position,
                      const char *name, uint32_t scope, struct values *ret);
 
-/* ---- python/limit.c: what a list of allowed imports refuses besides imports ---- */
+/* ---- python/limit.c: checks in addition to imports when imports are limited ---- */
 void python_limit(struct program *program, const struct mention *mention);
 /* Whether it is a builtin that is refused with a list. */
 bool python_is_refused(const char *name, size_t len);
 
-/* ---- python/check.c: the second look ---- */
+/* ---- python/check.c: the second pass ---- */
 void python_check(struct program *program, const struct mention *mention);
 void python_check_import(struct program *program, TSNode node, const char *module, size_t len);

@@ -282,7 +282,7 @@ static void replace(struct program *p, const struct values *of, const struct val
                            .kind = VALUE_TEXT, .text = text, .len = (uint32_t)used, .decoded = v->decoded});
 }
 
-/* Evaluates a method of a string. Returns false if the object is none. */
+/* Evaluates a method of a string. Returns false if the object is not a string. */
 static bool call_text_method(struct program *p, TSNode function, const struct values *object,
                              const struct python_arguments *arguments, uint32_t scope, struct values *ret)
 {

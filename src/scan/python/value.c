@@ -252,7 +252,7 @@ static void binary(struct program *p, TSNode node, uint32_t scope, struct values
                 ret->other = true;
 }
 
-/* ---- everything ---- */
+/* ---- all expressions ---- */
 
 static void both(struct program *p, TSNode a, TSNode b, uint32_t scope, struct values *ret)
 {
