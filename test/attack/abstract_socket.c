@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <stddef.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 /* Abstract names belong to the network namespace, and no file permission guards them. */

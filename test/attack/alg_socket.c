@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <sys/socket.h>
-
 /* On the type that does not exist see packet_socket. */
 ATTACK(alg_socket, WALL_SECCOMP, "open a socket to the kernel's ciphers")
 {

@@ -1,11 +1,6 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 

@@ -6,12 +6,6 @@
  * stopped it: without the wall it gets through (all bombs end at a few hundred). */
 #include "bombs.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "attack.h"
 #include "jail/walls.h"
 #include "traces.h"

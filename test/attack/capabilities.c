@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The bounding set counts: what is in it, a setuid program could give back. */
 ATTACK(capabilities, WALL_USER, "have a capability in any set")
 {

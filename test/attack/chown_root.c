@@ -1,10 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
 ATTACK(chown_root, WALL_USER, "make a file that root owns")
 {
         char path[64];

@@ -1,8 +1,6 @@
 #include "attack.h"
 
 #include <linux/sched.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 /* Its flags lie in memory, where a filter cannot look; so it must not exist at all.
  * ENOSYS, because then libc falls back to clone. */

@@ -1,8 +1,6 @@
 #include "attack.h"
 
 #include <linux/sched.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 /* CLONE_THREAD without CLONE_SIGHAND is refused with EINVAL before any permission is
  * asked for, so each flag can be tried by itself and no process is ever made.  The

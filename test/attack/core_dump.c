@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/resource.h>
-
 /* A core file is written by the host's handler, outside, with all our memory in it. */
 ATTACK(core_dump, WALL_RLIMIT, "leave a core dump with the host")
 {

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <time.h>
-
 BOMB(cpu_spin, WALL_CGROUP, "burn processor time by two processes")
 {
         time_t start = time(NULL);

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-
 /* Down to 200 MiB, if nothing stops it. */
 static __attribute__((noinline)) int go_down(int depth)
 {

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-
 /* Deeper than any path may be long: whoever lists or removes it by path, or by
  * recursion, falls.  In the working directory, which is the one that gets listed. */
 BOMB(deep_tree, WALL_MOUNT, "make a directory tree 20000 levels deep")

@@ -1,8 +1,6 @@
 #include "attack.h"
 
-#include <fcntl.h>
 #include <linux/random.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
 /* The one thing that only Landlock refuses: drivers' ioctls on devices in view (its

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 static const struct node {

@@ -1,10 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
 #define FILE_BYTES (8 << 20) /* many small ones: the limit on one file must not matter */
 #define DIR_BYTES (100LL << 20)
 #define SLACK_BYTES (64 << 10) /* what the sandbox's own files may take on top */

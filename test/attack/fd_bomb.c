@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <sys/resource.h>
-
 /* limit: how many descriptors are allowed. */
 BOMB(fd_bomb, WALL_RLIMIT, "open descriptors without end")
 {

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-
 /* The children are left alive: their end is the sandbox's business. */
 BOMB(fork_bomb, WALL_CGROUP | WALL_RLIMIT, "fork without end")
 {

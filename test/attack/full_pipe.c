@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 /* Processes that sleep in the kernel on pipes that nobody will ever read, one of them
  * with our standard error in hand. */
 BOMB(full_pipe, WALL_PID, "leave processes asleep on full pipes")

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A cgroup v1 hierarchy in view is a way to root: its release_agent is run by the
  * kernel outside every namespace.  It is only looked for. */
 ATTACK(host_cgroupfs, WALL_MOUNT, "find a cgroup file system, and its release_agent")

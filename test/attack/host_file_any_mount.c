@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 /* An old root that was left mounted somewhere would be listed here. */
 ATTACK(host_file_any_mount, WALL_MOUNT, "read a host file under any mount point in view")
 {

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* Above the root there is only the root; and a directory shown to the sandbox has the
  * sandbox as its parent, not the directory that holds it on the host. */
 ATTACK(host_file_dotdot, WALL_MOUNT, "read a host file by climbing out with ..")

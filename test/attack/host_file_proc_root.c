@@ -1,10 +1,6 @@
 #include "attack.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 /* /proc/PID/root and cwd lead to wherever that process stands.  Of other processes the
  * kernel may refuse them (EACCES); of ourselves it never does. */

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <stdio.h>
-
 /* One link lies in a directory of the host that is shown to the sandbox, the other is
  * the attacker's own.  Both must resolve in the sandbox's view. */
 ATTACK(host_file_symlink, WALL_MOUNT, "read a host file through a symbolic link")

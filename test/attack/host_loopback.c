@@ -2,8 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <string.h>
-#include <sys/socket.h>
 
 /* Where databases and control panels without a password listen. */
 ATTACK(host_loopback, WALL_NET, "connect to a server on the host's loopback address")

@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
 #include <sys/utsname.h>
 
 ATTACK(host_name, WALL_UTS, "learn the host's name")

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
 /* What every Linux host has and no sandbox may show. */
 ATTACK(host_private_dirs, WALL_MOUNT, "find the host's /etc/shadow, /var, /boot, /root")
 {

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <stdio.h>
-
 ATTACK(host_shm_file, WALL_MOUNT, "read a POSIX shared memory file of the host")
 {
         char path[256];

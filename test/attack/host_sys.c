@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
 ATTACK(host_sys, WALL_MOUNT, "look at the machine's devices and settings in /sys")
 {
         static const char *const paths[] = {"/sys/kernel", "/sys/class", "/sys/fs/cgroup", "/sys/firmware"};

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 /* The way to a container engine's or a desktop's socket. */

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-
 /* One tebibyte of nothing takes no room, but whoever copies or hashes it, does. */
 BOMB(huge_file, WALL_RLIMIT, "make a huge file full of holes")
 {

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-
 /* Another table of system calls behind the same kernel: its numbers mean other calls
  * than the filter thinks, so the filter must look at the architecture first. */
 ATTACK(i386_call, WALL_SECCOMP, "make a 32-bit system call by int 0x80")

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <time.h>
-
 /* Ten seconds, if nobody ends it. */
 BOMB(ignore_term, WALL_CGROUP, "ignore every signal and spin")
 {

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 /* PID 1 is in our own namespace, so that only hidepid keeps it out of view: the wall that
  * process_environ cannot show by itself.  Its owner closes the file in any case. */
 ATTACK(init_environ, WALL_PROC, "find PID 1 in /proc")

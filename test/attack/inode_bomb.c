@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 #define SLACK 64 /* for the sandbox's own */
 
 /* Empty files take no room, but the kernel's memory.  limit: how many are allowed. */

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-
 /* Everyone but ourselves and PID 1, which the kernel leaves out. */
 BOMB(kill_everyone, WALL_PID, "kill every process")
 {

@@ -1,10 +1,5 @@
 #include "attack.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-
 /* PID 1 serves the host: it must live, and go on serving. */
 BOMB(kill_init, WALL_PID, "kill, stop and confuse PID 1")
 {

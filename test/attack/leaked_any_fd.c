@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-
 ATTACK(leaked_any_fd, WALL_HYGIENE, "find any descriptor beyond 0, 1 and 2")
 {
         char path[64], target[128];

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 /* pivot_root does not help against a directory that is already open.  Landlock does, as
  * a second line: leaked_dir_read is about that. */
 ATTACK(leaked_dir, WALL_HYGIENE, "stand in a host directory by a descriptor left open")

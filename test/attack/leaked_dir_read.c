@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 static enum attack_outcome judge(const char *how, int fd, const struct attack_victim *victim)
 {
         if (fd >= 0)

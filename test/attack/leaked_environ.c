@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Of PID 1 too: what made the sandbox has an environment of its own. */
 ATTACK(leaked_environ, WALL_HYGIENE, "find a secret in the environment, ours or that of PID 1")
 {

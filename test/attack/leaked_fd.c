@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 ATTACK(leaked_fd, WALL_HYGIENE, "read a host file from a descriptor left open")
 {
         if (victim->fd < 0)

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 /* In a session of the host we would share its terminal, and so would PID 1.  A session
  * whose leader is outside our pid namespace has the number 0 here. */
 ATTACK(leaked_session, WALL_HYGIENE, "stay in the terminal session of the host")

@@ -8,10 +8,6 @@
  * It must run inside a sandbox only: outside, as root, the attacks succeed. */
 #include "attack.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "wall_names.h"
 
 enum field_type { FIELD_TEXT, FIELD_NUMBER };

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 /* Blocked by not coming back: the kernel kills us at the limit. */
 BOMB(memory_bomb, WALL_CGROUP, "use up the machine's memory")
 {

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
 /* Each child stays small: only a limit on all of them together helps. */
 BOMB(memory_children, WALL_CGROUP, "use up the machine's memory by many small processes")
 {

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 /* Memory without an address and without a path. */
 BOMB(memory_memfd, WALL_CGROUP, "use up the machine's memory by memfd")
 {

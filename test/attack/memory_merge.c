@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <sys/mman.h>
-
 #define SET_MEMORY_MERGE 67 /* PR_SET_MEMORY_MERGE, Linux 6.4 */
 
 /* A write to a merged page takes longer: so code could learn what other sandboxes have in their memory. */

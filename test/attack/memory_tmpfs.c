@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 /* Files in memory must count as memory of the sandbox, however large its disk may be. */
 BOMB(memory_tmpfs, WALL_CGROUP, "use up the machine's memory by files in /tmp")
 {

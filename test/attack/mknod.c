@@ -1,9 +1,6 @@
 #include "attack.h"
 
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 /* Without CAP_MKNOD the kernel refuses real devices too, but only after it has looked

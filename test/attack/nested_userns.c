@@ -1,8 +1,6 @@
 #include "attack.h"
 
 #include <linux/sched.h>
-#include <stdio.h>
-#include <string.h>
 
 /* A namespace of one's own comes with all capabilities over it, and with them most of
  * the kernel's attack surface. */

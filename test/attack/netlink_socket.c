@@ -1,8 +1,6 @@
 #include "attack.h"
 
 #include <linux/netlink.h>
-#include <stdio.h>
-#include <sys/socket.h>
 
 /* Only NETLINK_ROUTE is of use to a program (it lists interfaces); the others reach
  * parts of the kernel that have had holes. */

@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
 #include <sys/prctl.h>
 
 /* The flag is what makes execve ignore setuid bits and file capabilities. */

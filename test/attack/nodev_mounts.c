@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
 #include <sys/statvfs.h>
 
 ATTACK(nodev_mounts, WALL_MOUNT, "find a place where device nodes would work")

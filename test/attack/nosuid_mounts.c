@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
 #include <sys/statvfs.h>
 
 ATTACK(nosuid_mounts, WALL_NO_NEW_PRIVS, "find a place where setuid programs would work")

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <sys/socket.h>
-
 #define FAMILIES 46 /* as many as Linux 6.18 has; past the last, the kernel refuses too */
 
 /* Every family but those that programs use, made so that no module is loaded (on the

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-
 /* "Shocker", 2014: a file handle names a file without any path, past every mount.
  * Before Linux 6.11 the kernel asks for a capability before it looks at the arguments;
  * the call that makes handles never did. */

@@ -1,8 +1,6 @@
 #include "attack.h"
 
-#include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 
 /* Its mode lies in memory, where a filter cannot look for the setuid bit. */
 ATTACK(openat2, WALL_SECCOMP, "make a setuid file by openat2")

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-
 /* 256 MiB, the same two bytes over and over. */
 BOMB(output_flood, WALL_CGROUP, "flood the host with output")
 {

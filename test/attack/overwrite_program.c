@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <string.h>
-
 /* What CVE-2019-5736 did to runc: a program of the host that runs in the sandbox is
  * opened for writing through /proc/PID/exe.  Never written here. */
 ATTACK(overwrite_program, WALL_MOUNT, "open the running programs for writing by /proc/*/exe")

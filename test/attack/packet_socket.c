@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <sys/socket.h>
-
 /* The filter answers as a kernel without the family would.  Type 15 does not exist, so
  * that a kernel which has it says EINVAL, before it asks for CAP_NET_RAW. */
 ATTACK(packet_socket, WALL_SECCOMP, "open a packet socket")

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 
 #ifndef RWF_NOWAIT

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-
 /* Without the filter the kernel looks the name up before any rule on files: EACCES would mean that the
  * host's queue is there and only Landlock keeps it closed. */
 ATTACK(posix_queue, WALL_IPC | WALL_SECCOMP, "open a POSIX message queue of the host")

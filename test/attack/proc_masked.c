@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Entries that kernels have beside what programs need, and some settings.  Whether we could read one is for
  * its owner and mode to say, and a second question: with the wall it does not exist. */
 static const char *const hidden[] = {

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Refused with EACCES the process is at least there, and its owner the only defence. */
 static enum attack_outcome try_file(const char *name, const struct attack_victim *victim)
 {

@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
 #include <sys/uio.h>
 
 /* What ptrace does, by calls that filters forget.  On ourselves, which the kernel

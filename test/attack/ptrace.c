@@ -1,9 +1,6 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
 /* Our own child, which the kernel lets us trace; and a process that cannot be, which it
  * looks for before it asks who we are. */

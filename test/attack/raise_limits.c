@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/resource.h>
-
 #define MANY 1000 /* far more than a sandbox has by default */
 
 /* The limit on processes that stands behind the cgroup's: fork_bomb and the like end at the

@@ -1,7 +1,6 @@
 #include "attack.h"
 
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 /* A protocol number out of range is EINVAL before the kernel asks for CAP_NET_RAW. */
 ATTACK(raw_socket, WALL_SECCOMP, "open a raw socket")

@@ -6,13 +6,6 @@
  * test would prove nothing.  An attack that two walls stop must be blocked while either
  * of them stands, and is told as such.  The attacks themselves only ever run inside sandboxes; even their
  * list is made there.  One line each; exit status 1 if anything failed. */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "attack.h"
 #include "bombs.h"

@@ -1,10 +1,6 @@
 #include "attack.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 /* The victim's command line starts with "cella-victim-" and the nonce. */
 static bool is_victim(const char *pid, const char *nonce)

@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <time.h>
-
 /* Clocks are the machine's; pointers are looked at before a capability is asked for. */
 ATTACK(set_clock, WALL_SECCOMP, "set the machine's clock")
 {

@@ -1,7 +1,6 @@
 #include "attack.h"
 
 #include <grp.h>
-#include <string.h>
 
 /* Supplementary groups count too: those of the sandbox's creator must be gone. */
 ATTACK(setgid_root, WALL_USER, "join root's group, or keep a group of the caller")

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 #define SYS_fchmodat2_number 452 /* newer than some headers; the same everywhere */
 
 /* A setuid file in a directory of the host that is bound writable would be a gift to

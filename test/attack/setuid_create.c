@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 /* The mode is an argument of these calls too, and the kernel keeps the bit. */
 static enum attack_outcome judge(const char *call, long r, const char *path)
 {

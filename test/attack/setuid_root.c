@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-
 /* Judged by what we are afterwards: refused by the filter (EPERM), for want of a
  * capability (EPERM) or because there is no uid 0 here (EINVAL). */
 ATTACK(setuid_root, WALL_USER, "become root by setuid")

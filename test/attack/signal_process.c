@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-
 /* A process of the host has no number here: ESRCH.  EPERM would mean that it has one
  * and that only its owner protects it. */
 ATTACK(signal_process, WALL_PID, "send a signal to a process of the host")

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-
 /* What outlives the deadlines of naive runners: not our child, not in our session, deaf
  * to SIGTERM, and the pipe of our output still in its hands. */
 BOMB(sleeping_daemon, WALL_PID, "leave a daemon behind")

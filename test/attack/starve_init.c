@@ -1,9 +1,6 @@
 #include "attack.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/resource.h>
 
 /* The same user may take resources away from PID 1 without any further permission.  It
  * harms its own sandbox; the host must get its answer in time all the same. */

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A stopped process does not act on SIGTERM, and whoever waits for it waits. */
 BOMB(stop_everyone, WALL_PID, "stop every process, ourselves last")
 {

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-
 /* End of file on our output never comes while it lives, and it does not even run. */
 BOMB(stopped_holder, WALL_PID, "leave a stopped process with our output open")
 {

@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 

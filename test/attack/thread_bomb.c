@@ -1,7 +1,6 @@
 #include "attack.h"
 
 #include <pthread.h>
-#include <string.h>
 
 static void *wait_forever(void *unused)
 {

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-#include <time.h>
-
 /* Each takes memory of the kernel and, once armed, an interrupt. */
 BOMB(timer_bomb, WALL_CGROUP, "make timers without end")
 {

@@ -1,6 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 
 #ifndef UFFD_USER_MODE_ONLY

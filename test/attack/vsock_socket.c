@@ -1,7 +1,5 @@
 #include "attack.h"
 
-#include <sys/socket.h>
-
 /* From a virtual machine to the one that runs it: no network namespace stands between.
  * On the type that does not exist see packet_socket. */
 ATTACK(vsock_socket, WALL_SECCOMP, "open a socket to the hypervisor")

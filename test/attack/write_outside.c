@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 /* The kernel says EROFS before it looks at owner, mode or Landlock, so any other
  * refusal shows that the view itself is not read-only. */
 static enum attack_outcome try_directory(const char *dir)

@@ -1,9 +1,5 @@
 #include "attack.h"
 
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-
 /* The x32 numbers share the architecture's name with the 64-bit ones and differ in one
  * bit, past which a filter by number does not look. */
 ATTACK(x32_call, WALL_SECCOMP, "make a system call by its x32 number")

@@ -1,8 +1,5 @@
 #include "attack.h"
 
-#include <string.h>
-#include <sys/wait.h>
-
 /* Orphans must be reaped by PID 1: otherwise honest code would run into the limit on
  * processes after a while.  Zombies that are ours to reap count against us. */
 static enum attack_outcome make_orphans(void)

@@ -1,13 +1,7 @@
 /* test/kernel/init_box.h -- a real sandbox whose init is spoken to directly.  Include it in one file. */
 #pragma once
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdint.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "keeper/spawn/assemble.h"

@@ -1,6 +1,5 @@
 /* test/kernel/init_files.c -- file operations in a real sandbox, with good and bad input. */
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include "init_box.h"
 

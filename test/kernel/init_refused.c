@@ -6,8 +6,6 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

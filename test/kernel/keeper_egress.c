@@ -1,13 +1,11 @@
 /* test/kernel/keeper_egress.c -- the keeper's part of the network: the egress process, and ways out. */
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+static void up(void), down(void);
+#define TEST_BEFORE up
+#define TEST_AFTER down
 #include "../unit/test.h"
 #include "base/auto.h"
 #include "keeper_fake.h"
@@ -17,16 +15,14 @@
 
 static struct fake_daemon d;
 
-static bool up(void)
+static void up(void)
 {
-        char log[4096];
-        if (fake_start(&d, false, NULL))
-                return true;
-        fake_log(&d, log, sizeof log);
-        printf("# %s\n", log);
-        CHECK(!"the daemon came up");
+        fake_up(&d, NULL);
+}
+
+static void down(void)
+{
         fake_done(&d);
-        return false;
 }
 
 static void read_text(const char *path, char *ret, size_t size)
@@ -77,22 +73,17 @@ static bool counts(int socket)
 TEST(the_first_word_is_the_egress_socket)
 {
         struct fake_sandbox s;
-        if (!up())
-                return;
         CHECK(next_egress(2000));
         CHECK(d.egress >= 0 && counts(d.egress));
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK_INT(s.n_way_out, 0); /* who does not ask has none */
         CHECK_INT(d.n_egress, 1);
         close(s.control);
-        fake_done(&d);
 }
 
 TEST(the_egress_process_has_no_privilege)
 {
         char path[64], status[4096], environment[512];
-        if (!up())
-                return;
         CHECK(next_egress(2000) && counts(d.egress));
         pid_t pid = find_egress();
         CHECK(pid > 0);
@@ -121,14 +112,11 @@ TEST(the_egress_process_has_no_privilege)
                 read_text(path, environment, sizeof environment);
                 CHECK(strstr(environment, "HOME=") == NULL);
         }
-        fake_done(&d);
 }
 
 TEST(a_killed_one_is_started_again)
 {
         char log[8192];
-        if (!up())
-                return;
         CHECK(next_egress(2000) && counts(d.egress));
         for (int i = 0; i < 6; i++) {
                 pid_t pid = find_egress();
@@ -143,26 +131,20 @@ TEST(a_killed_one_is_started_again)
         }
         fake_log(&d, log, sizeof log);
         CHECK(strstr(log, "the egress process was killed by signal 9") != NULL);
-        fake_done(&d);
 }
 
 TEST(one_whose_socket_is_closed_goes_and_the_next_comes)
 {
-        if (!up())
-                return;
         CHECK(next_egress(2000) && counts(d.egress));
         pid_t pid = find_egress();
         close(d.egress);
         d.egress = -1;
         CHECK(next_egress(3000) && counts(d.egress));
         CHECK(find_egress() != pid);
-        fake_done(&d);
 }
 
 TEST(it_ends_with_the_daemon)
 {
-        if (!up())
-                return;
         CHECK(next_egress(2000));
         pid_t pid = find_egress();
         kill(d.pid, SIGKILL);
@@ -170,7 +152,6 @@ TEST(it_ends_with_the_daemon)
         while (fake_alive(&pid, 1) && fake_now_ms() < until)
                 usleep(2000);
         CHECK_INT(fake_alive(&pid, 1), 0);
-        fake_done(&d);
 }
 
 static int option(int fd, int level, int name)
@@ -192,8 +173,6 @@ TEST(a_sandbox_with_a_network_hands_out_two_sockets)
         struct keeper_make make;
         struct fake_sandbox s;
         union fake_packet p;
-        if (!up())
-                return;
         fake_fill(&make);
         make.network = 1;
         for (int i = 0; i < 2; i++) {
@@ -215,7 +194,6 @@ TEST(a_sandbox_with_a_network_hands_out_two_sockets)
                 CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
                 close(s.control);
         }
-        fake_done(&d);
 }
 
 /* The network namespace of the only sandbox that there is; held open, because the number of one that is
@@ -266,8 +244,6 @@ TEST(a_namespace_with_a_network_is_not_used_again)
         int hold, other;
         if (geteuid() != 0)
                 SKIP("not started as root");
-        if (!up())
-                return;
         fake_fill(&make);
         /* Until it has some ready, and knows what a new one looks like. */
         for (int i = 0; i < 500 && fake_held(d.pid).networks < 4; i++)
@@ -284,7 +260,6 @@ TEST(a_namespace_with_a_network_is_not_used_again)
                 close(hold);
                 CHECK_INT(again, !make.network); /* one without is: else this would show nothing */
         }
-        fake_done(&d);
 }
 
 static int by_size(const void *a, const void *b)
@@ -301,8 +276,6 @@ TEST(a_network_costs_less_than_a_millisecond)
         struct keeper_make make;
         struct fake_sandbox s;
         union fake_packet p;
-        if (!up())
-                return;
         CHECK(next_egress(2000));
         double difference = 0;
         for (int attempt = 0; attempt < 4; attempt++) {
@@ -326,5 +299,4 @@ TEST(a_network_costs_less_than_a_millisecond)
                         break;
         }
         CHECK(difference < 1 * fake_patience());
-        fake_done(&d);
 }

@@ -277,6 +277,17 @@ bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments)
         return d->keeper >= 0;
 }
 
+void fake_up(struct fake_daemon *d, const char *const *arguments)
+{
+        char log[4096];
+        if (fake_start(d, false, arguments))
+                return;
+        fake_log(d, log, sizeof log);
+        printf("# the daemon did not come up: %s\n", log);
+        fake_done(d);
+        exit(EXIT_FAILURE);
+}
+
 void fake_tell(struct fake_daemon *d, char how)
 {
         if (write(d->link, &how, 1) != 1)
@@ -313,6 +324,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void fake_done(struct fake_daemon *d)
 {
+        if (!d->directory[0])
+                return;
         if (d->pid > 0) {
                 kill(d->pid, SIGKILL);
                 waitpid(d->pid, NULL, 0);
@@ -324,6 +337,7 @@ void fake_done(struct fake_daemon *d)
         if (d->egress >= 0)
                 close(d->egress);
         nftw(d->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        memset(d, 0, sizeof *d);
 }
 
 void fake_log(const struct fake_daemon *d, char *text, size_t size)

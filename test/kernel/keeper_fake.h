@@ -48,12 +48,14 @@ struct fake_sandbox {
 /* Starts one in a new directory, or in that of a daemon that died (keep true); arguments end with
  * NULL.  False: it did not come up; the log says why. */
 bool fake_start(struct fake_daemon *d, bool keep, const char *const *arguments);
-/* The server is told how to end: 'q' exit 0, 'e' exit 3, 'c' close its socket, 'k' kill -9. */
+/* Starts one in a new directory.  If it does not come up, prints its log and ends the test program. */
+void fake_up(struct fake_daemon *d, const char *const *arguments);
+/* Tells the server how to end: 'q' exit 0, 'e' exit 3, 'c' close its socket, 'k' kill -9. */
 void fake_tell(struct fake_daemon *d, char how);
 /* Waits for cella serve to end.  Returns its exit status, 128 + signal, or -1: it did not within the
  * time. */
 int fake_wait(struct fake_daemon *d, int ms);
-/* Closes and removes everything, whatever state it is in. */
+/* Closes and removes everything, whatever state it is in; nothing if it was done already. */
 void fake_done(struct fake_daemon *d);
 /* What it logged. */
 void fake_log(const struct fake_daemon *d, char *text, size_t size);

@@ -1,11 +1,6 @@
 /* test/kernel/keeper_imager.c -- the keeper's part of images: cella-image, when the server wants it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../unit/test.h"
 #include "base/auto.h"

@@ -1,22 +1,17 @@
 /* test/kernel/keeper_protocol.c -- the keeper, spoken to by a server that may be anybody. */
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+static void finish(void);
+#define TEST_AFTER finish
 #include "../unit/test.h"
 #include "base/auto.h"
 #include "keeper/process/spare.h"
@@ -26,18 +21,6 @@
 #define GROUP_FILES 14 /* that are open of one sandbox's groups, at most */
 
 static struct fake_daemon d;
-
-static bool up(const char *const *arguments)
-{
-        char log[4096];
-        if (fake_start(&d, false, arguments))
-                return true;
-        fake_log(&d, log, sizeof log);
-        printf("# %s\n", log);
-        CHECK(!"the daemon came up");
-        fake_done(&d);
-        return false;
-}
 
 static bool is_root(void)
 {
@@ -68,11 +51,23 @@ static void stop(void)
         CHECK_INT(fake_wait(&d, 5000), 0);
 }
 
+static void finish(void)
+{
+        if (d.pid > 0)
+                stop();
+        fake_done(&d);
+}
+
+static void end(struct fake_sandbox *s)
+{
+        CHECK(fake_ask(&d, KEEPER_END, s->handle, KEEPER_ENDED, NULL));
+        close(s->control);
+}
+
 TEST(starts_the_server_without_privilege)
 {
         char uid[64];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(strstr(d.report, "CapEff:\t0000000000000000") != NULL);
         CHECK(strstr(d.report, "CapPrm:\t0000000000000000") != NULL);
         CHECK(strstr(d.report, "CapInh:\t0000000000000000") != NULL);
@@ -94,16 +89,13 @@ TEST(starts_the_server_without_privilege)
         }
         printf("# up after %.1f ms\n", d.ready_ms);
         CHECK(d.ready_ms < 100 * fake_patience());
-        stop();
-        fake_done(&d);
 }
 
 TEST(makes_runs_counts_and_ends)
 {
         struct fake_sandbox s;
         union fake_packet p;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_THROTTLE, s.handle, 0, NULL));
         CHECK(fake_spawn(&s, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", false));
@@ -118,18 +110,14 @@ TEST(makes_runs_counts_and_ends)
                 if (p.counted.known & KEEPER_KNOWS_PROCESSES)
                         CHECK(p.counted.processes_peak >= 1);
         }
-        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
-        close(s.control);
-        stop();
-        fake_done(&d);
+        end(&s);
 }
 
 TEST(tells_of_an_init_that_went_unasked)
 {
         struct fake_sandbox s;
         union fake_packet p;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         close(s.control); /* the keeper has none: init goes */
         CHECK(fake_receive(&d, &p, NULL, 2000) == sizeof p.about && p.type == KEEPER_DIED &&
@@ -141,10 +129,7 @@ TEST(tells_of_an_init_that_went_unasked)
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
         CHECK(fake_receive(&d, &p, NULL, 2000) > 0 && p.type == KEEPER_DIED && p.about.sandbox == s.handle);
-        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
-        close(s.control);
-        stop();
-        fake_done(&d);
+        end(&s);
 }
 
 /* Whether the other end of its socket is closed, which is how the server hears of a death. */
@@ -162,8 +147,7 @@ TEST(one_that_is_killed_before_it_is_init_hangs_up)
 {
         struct fake_sandbox s;
         union fake_packet p;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         for (int i = 0; i < 150; i++) {
                 if (!fake_make(&d, NULL, &s) || !fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL) ||
                     !hangs_up(s.control)) {
@@ -171,17 +155,8 @@ TEST(one_that_is_killed_before_it_is_init_hangs_up)
                         break;
                 }
                 CHECK(fake_receive(&d, &p, NULL, 10000) > 0 && p.type == KEEPER_DIED);
-                CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
-                close(s.control);
+                end(&s);
         }
-        stop();
-        fake_done(&d);
-}
-
-static void end(struct fake_sandbox *s)
-{
-        CHECK(fake_ask(&d, KEEPER_END, s->handle, KEEPER_ENDED, NULL));
-        close(s->control);
 }
 
 static size_t existing(char groups[][24], size_t n)
@@ -199,8 +174,7 @@ TEST(two_hundred_leave_nothing)
         union fake_packet p;
         pid_t pids[MANY];
         size_t n_groups = 0;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s[0]) && fake_ready(&s[0]) &&
               fake_ask(&d, KEEPER_END, s[0].handle, KEEPER_ENDED, &p));
         close(s[0].control);
@@ -220,8 +194,7 @@ TEST(two_hundred_leave_nothing)
                         n_groups += groups[n_groups][0] != '\0';
                 }
                 for (int j = 0; j < 2; j++) {
-                        CHECK(fake_ask(&d, KEEPER_END, s[j].handle, KEEPER_ENDED, &p));
-                        close(s[j].control);
+                        end(&s[j]);
                 }
         }
         CHECK(SOON(fake_descendants(d.pid, pids, MANY) == 2, 1000)); /* the server and the egress process */
@@ -236,7 +209,6 @@ TEST(two_hundred_leave_nothing)
         CHECK(SOON(existing(groups, n_groups) <= SPARE_GROUPS, 1000));
         stop();
         CHECK_INT(existing(groups, n_groups), 0);
-        fake_done(&d);
 }
 
 TEST(namespaces_are_kept_while_they_are_needed)
@@ -244,8 +216,7 @@ TEST(namespaces_are_kept_while_they_are_needed)
         struct fake_sandbox s[2 * SPARE_AHEAD];
         if (!is_root())
                 SKIP("not started as root");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2,
                    2000)); /* it knows what a new one looks like */
         for (int round = 0; round < 4; round++) {
@@ -259,8 +230,6 @@ TEST(namespaces_are_kept_while_they_are_needed)
                 usleep(1000000);
         }
         CHECK(SOON(fake_held(d.pid).networks == SPARE_AHEAD + 1, 8000));
-        stop();
-        fake_done(&d);
 }
 
 /* The group of the only sandbox there is. */
@@ -334,8 +303,7 @@ TEST(groups_serve_again_if_they_tell_nothing_of_their_last_sandbox)
         /* What the kernel frees late may be too much: so those that are expected to serve again are tried
          * some times. */
         for (size_t i = 0, tries = 0; i < ARRAY_LEN(first);) {
-                if (!up(NULL))
-                        return;
+                fake_up(&d, NULL);
                 run_counted(first[i].script, before, &counted);
                 CHECK_INT(counted.oom_kills > 0, i == 3);
                 CHECK_INT(counted.forks_refused > 0, i == 4);
@@ -382,8 +350,7 @@ TEST(counters_are_lent_of_groups_that_serve_again)
         struct stat st;
         if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
                 SKIP("needs cgroup v1, and root");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         for (int tries = 0; tries < 60 && strcmp(first, again) != 0; tries++) {
                 /* It does not serve again while the kernel is still freeing what was in it: then another. */
                 if (tries % 20 == 0)
@@ -419,8 +386,6 @@ TEST(counters_are_lent_of_groups_that_serve_again)
                                 close(lent.fd[i]);
         }
         CHECK(!strcmp(first, again));
-        stop();
-        fake_done(&d);
 }
 
 TEST(groups_serve_again_with_their_own_limits_only)
@@ -432,8 +397,7 @@ TEST(groups_serve_again_with_their_own_limits_only)
         if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
                 SKIP("needs cgroup v1, and root");
         for (int i = 0, tries = 0; i < 6;) {
-                if (!up(NULL))
-                        return;
+                fake_up(&d, NULL);
                 fake_fill(&make);
                 CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
                 its_group(groups[0], sizeof groups[0]);
@@ -466,36 +430,28 @@ TEST(a_view_is_not_held_for_longer_than_it_is_good)
         struct fake_sandbox s;
         if (!is_root())
                 SKIP("not started as root");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK(SOON(fake_held(d.pid).views == 1, 1000));
         end(&s);
         CHECK(SOON(fake_held(d.pid).views == 0, 3000));
-        stop();
-        fake_done(&d);
 }
 
 /* Its groups and its user namespace are used again. */
 TEST(a_sandbox_that_is_ended_while_it_is_built_leaves_nothing_incomplete)
 {
         struct fake_sandbox s;
-        union fake_packet p;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         for (int i = 0; i < rounds(600); i++) {
                 CHECK(fake_make(&d, NULL, &s));
                 usleep((useconds_t)(i % 60) * 30); /* before it is there, and at each step */
-                CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
-                close(s.control);
+                end(&s);
                 CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
                 CHECK(fake_spawn(&s, "[ $(id -u) = 1000 ] && [ -O /workspace ] && cd /workspace && : >x",
                                  true));
                 CHECK_INT(fake_exited(&s), 0);
                 end(&s);
         }
-        stop();
-        fake_done(&d);
 }
 
 TEST(out_of_descriptors_when_a_view_comes)
@@ -505,8 +461,7 @@ TEST(out_of_descriptors_when_a_view_comes)
         struct fake_sandbox s, next;
         if (!is_root())
                 SKIP("not started as root");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         fake_fill(&make);
         /* It has begun: who cannot have what it begins with does not. */
         CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2, 2000));
@@ -595,8 +550,7 @@ TEST(a_killed_keeper_takes_all_with_it)
         pid_t pids[MANY];
         char groups[16][24];
         for (int round = 0; round < rounds(6); round++) {
-                if (!up(NULL))
-                        return;
+                fake_up(&d, NULL);
                 size_t made = populate(s, 8);
                 CHECK_INT(made, 8);
                 size_t n = fake_descendants(d.pid, pids, MANY);
@@ -621,8 +575,7 @@ TEST(a_keeper_killed_at_any_moment_leaves_nothing)
         for (int round = 0; round < rounds(20); round++) {
                 union fake_packet p;
                 int fds[MANY], n_fds = 0;
-                if (!up(NULL))
-                        return;
+                fake_up(&d, NULL);
                 double until = fake_now_ms() + 1 + rand() % 12;
                 while (fake_now_ms() < until && n_fds < MANY) {
                         make.long_lived = (uint32_t)rand() % 2;
@@ -654,8 +607,7 @@ TEST(a_server_that_dies_ends_everything)
                 struct fake_sandbox s[8];
                 pid_t pids[MANY];
                 char groups[16][24], log[4096];
-                if (!up(NULL))
-                        return;
+                fake_up(&d, NULL);
                 size_t made = populate(s, 8);
                 size_t n = fake_descendants(d.pid, pids, MANY), n_groups = note_groups(pids, n, groups, 16);
                 if (ways[i] == 'c') {
@@ -715,19 +667,15 @@ static void check_freezing(void)
         CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
         CHECK(fake_receive(&d, &p, NULL, 1000) > 0 && p.type == KEEPER_DIED);
         CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_FAILED, NULL));
-        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
-        close(s.control);
+        end(&s);
 }
 
 TEST(freezing_stops_everything)
 {
         if (!is_root())
                 SKIP("no control groups for an ordinary user here");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         check_freezing();
-        stop();
-        fake_done(&d);
 }
 
 /* As on a host that has the v1 freezer only: in a mount namespace without the other. */
@@ -742,8 +690,7 @@ TEST(freezing_works_with_the_v1_freezer)
                 if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0 ||
                     umount2("/sys/fs/cgroup/unified", MNT_DETACH) < 0)
                         _exit(2);
-                if (!up(NULL))
-                        _exit(1);
+                fake_up(&d, NULL);
                 check_freezing();
                 /* Killed while one is frozen: it cannot die.  The next start lets it. */
                 struct fake_sandbox s;
@@ -777,17 +724,13 @@ TEST(one_not_made_for_it_is_not_frozen)
         struct stat st;
         if (is_root() && stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
                 SKIP("v2 can freeze any");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_FAILED, &p));
         CHECK_INT(p.failed.err.kind, CELLA_ISOLATION_UNAVAILABLE);
         CHECK(p.failed.err.hint[0] != '\0');
         CHECK(fake_ask(&d, KEEPER_THAW, s.handle, KEEPER_DONE, NULL));
-        CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
-        close(s.control);
-        stop();
-        fake_done(&d);
+        end(&s);
 }
 
 /* Each must end everything, and the log must say why. */
@@ -796,8 +739,7 @@ static void check_fatal(const char *what, const void *packet, size_t len)
         struct fake_sandbox s;
         char log[4096];
         pid_t pids[MANY];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         size_t n = fake_descendants(d.pid, pids, MANY);
         struct keeper_about about;
@@ -818,6 +760,14 @@ static void check_fatal(const char *what, const void *packet, size_t len)
         close(s.control);
         fake_done(&d);
 }
+
+/* A request to make a sandbox, with this change. */
+#define BAD(what, change)                                                                                    \
+        do {                                                                                                 \
+                make = good;                                                                                 \
+                change;                                                                                      \
+                check_fatal(what, &make, sizeof make);                                                       \
+        } while (0)
 
 TEST(bad_packets_end_everything)
 {
@@ -846,41 +796,18 @@ TEST(bad_packets_end_everything)
         about = end;
         about.type = KEEPER_READY; /* which is about no sandbox */
         check_fatal("out of range", &about, sizeof about);
-        make = good;
-        make.workspace = 4;
-        check_fatal("unknown kind", &make, sizeof make);
-        make = good;
-        make.required = 1u << 20;
-        check_fatal("out of range", &make, sizeof make);
-        make = good;
-        make.user_root = 2;
-        check_fatal("out of range", &make, sizeof make);
-        make = good;
-        make.network = 2;
-        check_fatal("out of range", &make, sizeof make);
-        make = good;
-        memset(make.id, 'a', sizeof make.id);
-        check_fatal("without an end", &make, sizeof make);
-        make = good;
-        make.id[0] = '\0';
-        check_fatal("bad id", &make, sizeof make);
-        make = good;
-        memset(make.root, '/', sizeof make.root);
-        check_fatal("without an end", &make, sizeof make);
-        make = good;
-        memset(make.image, 'a', sizeof make.image);
-        check_fatal("without an end", &make, sizeof make);
-        strcpy(make.image, "../../etc");
-        check_fatal("bad image", &make, sizeof make);
-        make = good;
-        make.uid = 1;
-        check_fatal("without an image", &make, sizeof make);
-        memset(make.image, 'a', 64);
-        make.uid = 0xffffffffu;
-        check_fatal("out of range", &make, sizeof make);
-        make.uid = 0;
-        make.direct = 1;
-        check_fatal("run directly", &make, sizeof make);
+        BAD("unknown kind", make.workspace = 4);
+        BAD("out of range", make.required = 1u << 20);
+        BAD("out of range", make.user_root = 2);
+        BAD("out of range", make.network = 2);
+        BAD("without an end", memset(make.id, 'a', sizeof make.id));
+        BAD("bad id", make.id[0] = '\0');
+        BAD("without an end", memset(make.root, '/', sizeof make.root));
+        BAD("without an end", memset(make.image, 'a', sizeof make.image));
+        BAD("bad image", strcpy(make.image, "../../etc"));
+        BAD("without an image", make.uid = 1);
+        BAD("out of range", (memset(make.image, 'a', 64), make.uid = 0xffffffffu));
+        BAD("run directly", (memset(make.image, 'a', 64), make.direct = 1));
 }
 
 TEST(descriptors_sent_to_it_end_everything)
@@ -891,28 +818,24 @@ TEST(descriptors_sent_to_it_end_everything)
         struct msghdr msg = {
                 .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
         struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
         c->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(c), &d.link, sizeof(int));
         CHECK(sendmsg(d.keeper, &msg, MSG_NOSIGNAL) > 0);
         CHECK_INT(fake_wait(&d, 2000), 1);
-        fake_done(&d);
 }
 
 TEST(an_ended_sandbox_is_not_there_any_more)
 {
         struct fake_sandbox s, other;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
         CHECK(fake_make(&d, NULL, &other) && other.handle != s.handle);
         CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, 0, NULL));
         CHECK_INT(fake_wait(&d, 2000), 1);
-        fake_done(&d);
 }
 
 TEST(bad_names_end_everything)
@@ -965,8 +888,7 @@ TEST(system_directories_are_no_workspaces)
         struct fake_sandbox s;
         struct stat st;
         char path[128], link[128];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
                 if (stat(roots[i], &st) < 0)
                         continue; /* a small machine */
@@ -986,8 +908,6 @@ TEST(system_directories_are_no_workspaces)
         CHECK_INT(ask_root(path, "workspaces", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
         CHECK_INT(ask_root(d.directory, "x", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
         CHECK_INT(ask_root("/nowhere/at/all", "x", KEEPER_READ_ONLY, &s), CELLA_NOT_FOUND);
-        stop();
-        fake_done(&d);
 }
 
 static int run_in(struct fake_sandbox *s, const char *script)
@@ -1009,8 +929,7 @@ TEST(host_workspaces_are_shown_and_made)
         make_root(root, sizeof root);
         if (is_root())
                 CHECK(chown(root, 4321, 4321) == 0);
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK_INT(ask_root(root, "agent", KEEPER_READ_WRITE, &s), CELLA_OK);
         CHECK_INT(run_in(&s, "echo hello >/workspace/file"), 0);
         end(&s);
@@ -1041,8 +960,7 @@ TEST(a_pin_holds_host_workspaces)
         make_root(other, sizeof other);
         snprintf(path, sizeof path, "%s/below", root);
         CHECK(mkdir(path, 0700) == 0);
-        if (!up((const char *[]){"--workspace-root", root, NULL}))
-                return;
+        fake_up(&d, (const char *[]){"--workspace-root", root, NULL});
         CHECK_INT(ask_root(other, "x", KEEPER_READ_WRITE, &s), CELLA_ACCESS_DENIED);
         CHECK_INT(ask_root(fake_temporary(), "x", KEEPER_READ_WRITE, &s), CELLA_ACCESS_DENIED);
         CHECK_INT(ask_root(root, "x", KEEPER_READ_WRITE, &s), CELLA_OK);
@@ -1061,8 +979,7 @@ TEST(persistent_workspaces_stay)
         struct fake_sandbox s;
         union fake_packet p;
         char path[128];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         fake_fill(&make);
         make.workspace = KEEPER_PERSISTENT;
         strcpy(make.name, "mine");
@@ -1087,8 +1004,6 @@ TEST(persistent_workspaces_stay)
         strcpy(make.name, "link");
         CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
               p.type == KEEPER_FAILED);
-        stop();
-        fake_done(&d);
 }
 
 static bool refused(const struct keeper_make *make, enum cella_kind kind)
@@ -1104,8 +1019,7 @@ TEST(an_image_is_only_what_the_servers_store_has_itself)
         struct keeper_make make;
         struct fake_sandbox s;
         char store[96], root[200], other[200];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         fake_fill(&make);
         memset(make.image, 'a', 64);
         snprintf(store, sizeof store, "%s/state/images", d.directory);
@@ -1135,8 +1049,6 @@ TEST(an_image_is_only_what_the_servers_store_has_itself)
         CHECK(rename(store, other) == 0 && symlink(other, store) == 0);
         CHECK(refused(&make, CELLA_NOT_FOUND));
         close(s.control);
-        stop();
-        fake_done(&d);
 }
 
 /* A persistent workspace of this name, as the server makes it. */
@@ -1181,8 +1093,7 @@ TEST(a_volume_is_mounted_once)
         union fake_packet p;
         if (!has_volumes())
                 SKIP("no volumes here");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         mark("one", &make);
         CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
         CHECK(fake_spawn(&s, "echo 1 >/workspace/file", false));
@@ -1203,8 +1114,6 @@ TEST(a_volume_is_mounted_once)
                 CHECK_INT(run_in(&s, "grep -q 2 /workspace/new"), 0);
                 end(&s);
         }
-        stop();
-        fake_done(&d);
 }
 
 TEST(volumes_of_hostile_limits_and_names)
@@ -1214,8 +1123,7 @@ TEST(volumes_of_hostile_limits_and_names)
         union fake_packet p;
         if (!has_volumes())
                 SKIP("no volumes here");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         mark("large", &make);
         for (int i = 0; i < 3; i++) {
                 make.limits.disk_bytes = i == 0 ? UINT64_MAX : i == 1 ? (uint64_t)INT64_MAX : 1 << 20;
@@ -1245,8 +1153,6 @@ TEST(volumes_of_hostile_limits_and_names)
         }
         CHECK(SOON(volumes_that("", ".ext4") == 3, 1000));
         CHECK(volumes_that("template-", "") <= 16 + 2);
-        stop();
-        fake_done(&d);
 }
 
 /* What the server can do to the directory it owns is nothing to a root that comes back to it. */
@@ -1256,8 +1162,7 @@ TEST(what_is_roots_is_not_given_away)
         struct stat st;
         if (!has_volumes())
                 SKIP("no volumes here");
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         struct keeper_make make;
         struct fake_sandbox s;
         mark("one", &make);
@@ -1295,16 +1200,13 @@ TEST(limits_out_of_range_are_refused_and_nothing_more)
         struct keeper_make make;
         union fake_packet p;
         struct fake_sandbox s;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         fake_fill(&make);
         make.limits.memory_bytes = 1;
         CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) == sizeof p.failed);
         CHECK(p.type == KEEPER_FAILED && p.number == 7 && p.failed.err.kind == CELLA_INVALID_REQUEST);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         end(&s);
-        stop();
-        fake_done(&d);
 }
 
 TEST(a_server_that_does_not_read_holds_nobody)
@@ -1314,8 +1216,7 @@ TEST(a_server_that_does_not_read_holds_nobody)
         struct fake_sandbox s;
         union fake_packet p;
         int sent = 0, got = 0;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         count.sandbox = s.handle;
         while (sent < 100000 && send(d.keeper, &count, sizeof count, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
@@ -1328,8 +1229,6 @@ TEST(a_server_that_does_not_read_holds_nobody)
                 got++;
         CHECK_INT(got, sent);
         end(&s);
-        stop();
-        fake_done(&d);
 }
 
 TEST(reload_and_ready_are_passed_on)
@@ -1342,10 +1241,8 @@ TEST(reload_and_ready_are_passed_on)
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         CHECK(bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
         setenv("NOTIFY_SOCKET", address.sun_path, 1);
-        bool is_up = up(NULL);
+        fake_up(&d, NULL);
         unsetenv("NOTIFY_SOCKET");
-        if (!is_up)
-                return;
         CHECK(fake_send(&d, &ready, sizeof ready));
         struct pollfd wait = {fd, POLLIN, 0};
         CHECK(poll(&wait, 1, 2000) == 1 && read(fd, text, sizeof text - 1) > 0);
@@ -1358,15 +1255,13 @@ TEST(reload_and_ready_are_passed_on)
               strstr(log, "\"message\": \"stopped\""));
         close(fd);
         unlink(address.sun_path);
-        fake_done(&d);
 }
 
 TEST(stops_with_sandboxes_and_at_once_when_told_twice)
 {
         struct fake_sandbox s[4];
         pid_t pids[MANY];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         populate(s, 4);
         size_t n = fake_descendants(d.pid, pids, MANY);
         stop();
@@ -1374,14 +1269,12 @@ TEST(stops_with_sandboxes_and_at_once_when_told_twice)
         for (int i = 0; i < 4; i++)
                 close(s[i].control);
         fake_done(&d);
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         kill(d.pid, SIGTERM);
         usleep(50000);
         CHECK_INT(fake_wait(&d, 0), -1); /* it waits for the server */
         kill(d.pid, SIGINT);
         CHECK_INT(fake_wait(&d, 2000), 1);
-        fake_done(&d);
 }
 
 /* Starts a second one on the same directory; returns its exit status and what it said. */
@@ -1409,8 +1302,7 @@ static int second(const char *const *arguments, char *said, size_t size)
 TEST(a_second_one_on_the_same_directory_is_refused)
 {
         char state[128], socket[128], said[1024], should[256];
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         snprintf(state, sizeof state, "%s/state", d.directory);
         snprintf(socket, sizeof socket, "%s/other.sock", d.directory);
         CHECK_INT(second((const char *[]){"cella", "serve", "--listen", "none", "--state", state, "--socket",
@@ -1419,8 +1311,6 @@ TEST(a_second_one_on_the_same_directory_is_refused)
                   125);
         snprintf(should, sizeof should, "cella: another cella serve (pid %d) uses %s\n", (int)d.pid, state);
         CHECK_STR(said, should);
-        stop();
-        fake_done(&d);
 }
 
 TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
@@ -1428,8 +1318,7 @@ TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
         char state[128], socket_path[128], said[1024], port[32];
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         struct stat st;
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         snprintf(socket_path, sizeof socket_path, "%s/cella.sock", d.directory);
         CHECK(stat(socket_path, &st) == 0 && (st.st_mode & 0777) == 0666);
         snprintf(state, sizeof state, "%s/state2", d.directory);
@@ -1464,8 +1353,7 @@ TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
         CHECK(stat(socket_path, &st) < 0); /* it took its socket with it */
         fake_done(&d);
         /* What a killed one left. */
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         kill(d.pid, SIGKILL);
         CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
         snprintf(address.sun_path, sizeof address.sun_path, "%s/cella.sock", d.directory);
@@ -1476,8 +1364,6 @@ TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
         close(fd);
-        stop();
-        fake_done(&d);
 }
 
 /* As a service manager starts it: alone in a group of its own.  Then the sandboxes are below it, and
@@ -1493,10 +1379,8 @@ TEST(sandboxes_are_in_the_group_of_the_service)
                 SKIP("needs cgroup v2 and root");
         CHECK(mkdir(group, 0755) == 0);
         fake_start_group = group;
-        bool is_up = up(NULL);
+        fake_up(&d, NULL);
         fake_start_group = NULL;
-        if (!is_up)
-                return;
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         size_t n = fake_descendants(d.pid, pids, MANY), inside = 0;
         for (size_t i = 0; i < n; i++) {
@@ -1531,8 +1415,7 @@ TEST(leftovers_in_any_hierarchy_are_swept)
                 if (stat("/sys/fs/cgroup/cgroup.procs", &st) == 0 ? i == 4 : i < 4)
                         made += mkdir(places[i], 0755) == 0;
         CHECK(made > 0);
-        if (!up(NULL))
-                return;
+        fake_up(&d, NULL);
         stop();
         for (size_t i = 0; i < ARRAY_LEN(places); i++)
                 if (strcmp(places[i], "/sys/fs/cgroup/freezer/cella-4194003") != 0 ||
@@ -1564,8 +1447,7 @@ TEST(figures)
                 SKIP("an emulated machine has none worth reading");
         for (int kind = 0; kind < 4; kind++) {
                 static double made[N], ready[N], asked[N], counted[N], ended[N];
-                if (!up(NULL))
-                        return;
+                fake_up(&d, NULL);
                 fake_fill(&make);
                 make.long_lived = kind & 1;
                 for (int i = 0; i < N; i++) {

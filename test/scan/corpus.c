@@ -6,8 +6,6 @@
  *     @@ allow json os.path                   allowed_imports, if there are
  *     import socket as s                      the text, up to the next one */
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "../unit/test.h"
 #include "scan/scan.h"

@@ -1,10 +1,7 @@
 /* test/scan/limits.c -- what the scanner costs, and that no text can make it cost more: time, memory, stack.
  */
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "../unit/test.h"
 #include "scan/scan.h"

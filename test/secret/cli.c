@@ -1,17 +1,11 @@
 /* test/secret/cli.c -- `cella secret` at a terminal and in a pipe, against a daemon that only listens. */
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
 #include <pty.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "../unit/test.h"
 #include "cli/cli.h"

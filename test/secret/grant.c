@@ -1,9 +1,7 @@
 /* test/secret/grant.c -- handles in requests, and what an execution gets for them. */
 #include "secret/grant.h"
 
-#include <errno.h>
 #include <ftw.h>
-#include <sys/stat.h>
 
 #include "../unit/test.h"
 #include "secret/handle.h"

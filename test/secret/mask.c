@@ -2,10 +2,6 @@
  * bounds. */
 #include "secret/mask.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <time.h>
-
 #include "../unit/test.h"
 #include "encode.h"
 #include "reference.h"

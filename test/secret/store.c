@@ -2,15 +2,9 @@
  * changed, cut, moved, or left by a process that was killed. */
 #include "secret/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../unit/test.h"
 #include "secret/seal.h"

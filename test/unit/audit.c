@@ -1,19 +1,12 @@
 #include "audit/audit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "audit/db.h"
 #include "audit/map.h"

@@ -1,10 +1,5 @@
 #include "jail/cgroup_processes.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "test.h"
 
 #define READ_MAX 2047      /* bytes of the list, see the source */

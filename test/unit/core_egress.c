@@ -2,11 +2,8 @@
  * comes and goes, and that nothing it says does harm. */
 #include "core/egress.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/sandbox/sandbox.h"
 #include "egress/policy/policy.h"

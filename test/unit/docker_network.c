@@ -1,16 +1,10 @@
 /* The way out of a container's network namespace: for whom it is made, and where it is not.  The init of the
  * container is this test's own. */
-#include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "docker/network.h"
 #include "docker/process.h"

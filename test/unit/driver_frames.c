@@ -1,7 +1,5 @@
 #include "core/context/driver_frames.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 #define ALL (DRIVER_MAY(DRIVER_WORDS) - 1)

@@ -2,7 +2,6 @@
 #include "egress/policy/address.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 
 #include "test.h"
 

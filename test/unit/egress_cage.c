@@ -1,16 +1,9 @@
 /* The egress process's system call filter: what it refuses, and that it leaves what is needed. */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "egress/cage.h"
 #include "sys/raw.h"

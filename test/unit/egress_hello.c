@@ -1,8 +1,6 @@
 /* ClientHellos: those of real clients, and made ones that are wrong in one way each. */
 #include "egress/hello.h"
 
-#include <errno.h>
-
 #include "egress_hellos.h"
 #include "test.h"
 

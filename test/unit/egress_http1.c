@@ -1,8 +1,6 @@
 /* HTTP/1 requests: what is followed, and every known way to make two readers disagree. */
 #include "egress/http1.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 #define BYTES(text) text, sizeof(text) - 1

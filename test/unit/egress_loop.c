@@ -1,5 +1,4 @@
 /* The timers of the egress process's loop, by a clock of the test's own; and its turns. */
-#include <stdint.h>
 
 #include "base/clock.h"
 

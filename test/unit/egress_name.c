@@ -1,8 +1,6 @@
 /* Every way to write a host's name such that a list and a resolver read it differently. */
 #include "egress/policy/name.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 #define LABEL63 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggg"

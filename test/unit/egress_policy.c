@@ -1,7 +1,6 @@
 /* What follows from lists of patterns. */
 #include "egress/policy/policy.h"
 
-#include <errno.h>
 #include <malloc.h>
 
 #include "test.h"

@@ -1,7 +1,5 @@
 #include "base/err.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 static const char *said(const char *text)

@@ -1,9 +1,5 @@
 #include "engine/link/fd_poll.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/auto.h"
 #include "base/list.h"
 #include "test.h"

@@ -3,16 +3,13 @@
 #pragma once
 #pragma GCC diagnostic ignored "-Wunused-function" /* no test needs all of it */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "base/auto.h"

@@ -1,7 +1,5 @@
 #include "image/registry/challenge.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 static struct challenge c;

@@ -1,9 +1,5 @@
 #include "image/registry/credentials.h"
 
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "test.h"
 
 static struct credentials c;

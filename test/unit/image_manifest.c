@@ -1,7 +1,5 @@
 #include "image/registry/manifest.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"

@@ -1,7 +1,5 @@
 #include "image/store/reference.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 /* How a name is written out, or what is wrong with it. */

@@ -1,12 +1,6 @@
 /* What reads the store, and the small parts of what writes it. */
 #include "image/store/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/foreign_json.h"
 #include "engine/runtime.h"
 #include "image/unpack/paths.h"

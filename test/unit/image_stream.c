@@ -1,9 +1,6 @@
 /* The stream of an archive: its threads must not depend on objects that the caller may have released. */
 #include "image/unpack/stream.h"
 
-#include <string.h>
-#include <unistd.h>
-
 #include "test.h"
 
 static void no_progress(struct imager_job *job, const char *layer, const char *phase, uint64_t done,

@@ -1,10 +1,5 @@
 #include "wire/imager.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 static char credentials[30000];

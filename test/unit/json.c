@@ -1,9 +1,5 @@
 #include "base/json.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/utf8.h"
 #include "test.h"
 

@@ -1,7 +1,5 @@
 #include "base/json_read.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 /* Reads a copy on the heap of exactly its size, so that a sanitizer sees a step too far. */

@@ -1,7 +1,5 @@
 #include "base/keep.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 static void add(struct keep *k, const char *text)

@@ -1,9 +1,6 @@
 #include "wire/message.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "sys/rights.h"
 #include "test.h"

@@ -1,11 +1,5 @@
 #include "sqlite/migrate.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "test.h"
 
 #define FILE_NAME "/tmp/cella-migrate-%d.db"

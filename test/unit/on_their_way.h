@@ -1,12 +1,8 @@
 /* on_their_way.h -- a user who has more descriptors on their way than he may have open: the kernel does not
  * take another from him. */
 #pragma once
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "sys/rights.h"
 #include "test.h"

@@ -1,8 +1,5 @@
 #include "keeper/spawn/options.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/limits.h"
 #include "engine/runtime.h"
 #include "test.h"

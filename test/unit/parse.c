@@ -1,7 +1,5 @@
 #include "base/parse.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 static long long bytes(const char *text)

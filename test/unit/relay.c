@@ -2,15 +2,11 @@
  * there. */
 #include "wire/relay.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "test.h"
 

@@ -1,8 +1,5 @@
 #include "schema/schema.h"
 
-#include <errno.h>
-#include <time.h>
-
 #include "base/err.h"
 #include "test.h"
 

@@ -6,11 +6,9 @@
  * are written out: they must not come from where the compiler takes them. */
 #include "test.h"
 
-#include <errno.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "seccomp_compile.h"
 

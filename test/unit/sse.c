@@ -1,7 +1,5 @@
 #include "cli/client/sse.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 static char seen[4096];

@@ -1,10 +1,6 @@
 #include "sys/stamp.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "sys/file.h"
 #include "test.h"

@@ -1,11 +1,7 @@
 #include "state/state.h"
 
-#include <errno.h>
 #include <ftw.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "test.h"
 

@@ -1,13 +1,9 @@
 /* Packing and unpacking, and archives by somebody who wants out of the directory. */
 #include "cli/client/tar.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "test.h"
 

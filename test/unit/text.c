@@ -1,7 +1,5 @@
 #include "cli/text.h"
 
-#include <unistd.h>
-
 #include "test.h"
 
 static const char *safe(const char *text)

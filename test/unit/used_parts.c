@@ -1,13 +1,8 @@
 /* Whether a namespace that served a sandbox may serve another: only if nothing of the first is left in it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "jail/netns.h"
 #include "sys/file.h"

@@ -1,7 +1,5 @@
 #include "engine/verdict.h"
 
-#include <signal.h>
-
 #include "test.h"
 
 #define EXIT(n) ((n) << 8)
