@@ -1420,10 +1420,9 @@ TEST(leftovers_in_any_hierarchy_are_swept)
         for (size_t i = 0; i < ARRAY_LEN(places); i++)
                 if (strcmp(places[i], "/sys/fs/cgroup/freezer/cella-4194003") != 0 ||
                     stat("/sys/fs/cgroup/unified", &st) < 0)
-                        CHECK(stat(places[i], &st) < 0);
+                        CHECK(SOON(stat(places[i], &st) < 0, 2000)); /* another daemon may be removing it */
                 else
                         rmdir(places[i]); /* unused where there is v2 beside it */
-        fake_done(&d);
 }
 
 static int compare(const void *a, const void *b)

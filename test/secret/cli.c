@@ -1,5 +1,4 @@
 /* test/secret/cli.c -- `cella secret` at a terminal and in a pipe, against a daemon that only listens. */
-#include <ftw.h>
 #include <poll.h>
 #include <pty.h>
 #include <sys/resource.h>
@@ -7,14 +6,14 @@
 #include <sys/un.h>
 #include <termios.h>
 
-#include "../unit/test.h"
+#include "../unit/directory.h"
 #include "cli/cli.h"
 
 extern const struct cli_command cli_secret;
 
 #define WAIT_MS 10000
 
-static char directory[64], said[16384], asked[1 << 20];
+static char said[16384], asked[1 << 20];
 static size_t asked_len;
 
 /* ---- the daemon ---- */
@@ -22,20 +21,12 @@ static size_t asked_len;
 static int listening(void)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        strcpy(directory, "/tmp/cella-cli-XXXXXX");
-        CHECK(mkdtemp(directory) != NULL);
-        snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", directory);
+        strcpy(address.sun_path, in_directory("socket"));
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CHECK_INT(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
         CHECK_INT(listen(fd, 4), 0);
         setenv("CELLA_SOCKET", address.sun_path, 1);
         return fd;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        (void)st, (void)type, (void)ftw;
-        return remove(path);
 }
 
 static bool readable(int fd, int ms)
@@ -222,7 +213,6 @@ TEST(a_piped_value_is_sent_as_it_is)
                 CHECK_STR(said, "");
         }
         close(listener);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 TEST(what_cannot_be_a_value_is_not_sent)
@@ -247,7 +237,6 @@ TEST(what_cannot_be_a_value_is_not_sent)
         CHECK_INT(piped(listener, WORDS("set", "a"), large, 65536, true), 0);
         CHECK_INT(strlen(asked_body()), 65536 * 6 + 12);
         close(listener);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 TEST(a_value_as_a_word_is_refused_and_wiped)
@@ -259,7 +248,6 @@ TEST(a_value_as_a_word_is_refused_and_wiped)
         CHECK_INT(piped(listener, WORDS("get", "a"), "", 0, false), 2);
         CHECK_INT(piped(listener, WORDS("ls", "a"), "", 0, false), 2);
         close(listener);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static bool echoes(const struct run *run)
@@ -301,7 +289,6 @@ TEST(a_typed_value_is_not_shown)
                 CHECK(!strstr(said, "hunter") && !strstr(said, "LL"));
         }
         close(listener);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 TEST(typing_errors_set_nothing)
@@ -337,7 +324,6 @@ TEST(typing_errors_set_nothing)
                 close(terminal);
         }
         close(listener);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 TEST(listing_and_removing)
@@ -361,5 +347,4 @@ TEST(listing_and_removing)
         CHECK_INT(ended(&run), 125);
         CHECK(strstr(said, "no secret 'gone'") != NULL);
         close(listener);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

@@ -1,9 +1,7 @@
 /* test/secret/grant.c -- handles in requests, and what an execution gets for them. */
 #include "secret/grant.h"
 
-#include <ftw.h>
-
-#include "../unit/test.h"
+#include "../unit/directory.h"
 #include "secret/handle.h"
 
 static struct cella_err err;
@@ -126,19 +124,9 @@ TEST(lists_of_a_key)
 
 /* ---- grants ---- */
 
-static char directory[64];
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        (void)st, (void)type, (void)ftw;
-        return remove(path);
-}
-
 static struct secret_store *fresh(void)
 {
         struct secret_store *store = NULL;
-        strcpy(directory, "/tmp/cella-grant-XXXXXX");
-        CHECK(mkdtemp(directory) != NULL);
         if (secret_store_open(directory, NULL, &store, &err) < 0)
                 exit(EXIT_FAILURE);
         CHECK_INT(secret_store_set(store, "token", "hunter2", 7, NULL, &err), 0);
@@ -146,15 +134,9 @@ static struct secret_store *fresh(void)
         return store;
 }
 
-static void gone(struct secret_store *store)
-{
-        secret_store_close(store);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
 TEST(an_execution_gets_variables_and_a_mask)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = fresh();
         struct secret_grant *grant = NULL;
         json_t *handles = json_pack("{s:s, s:s}", "TOKEN", "{{secret:token}}", "PEM", "pem");
         CHECK_INT(secret_grant_new(store, handles, NULL, "secrets", &grant, &err), 0);
@@ -171,7 +153,6 @@ TEST(an_execution_gets_variables_and_a_mask)
         CHECK_STR(text, "*** and ***\n");
         secret_grant_free(grant);
         json_decref(handles);
-        gone(store);
 }
 
 TEST(nothing_asked_nothing_made)
@@ -187,7 +168,7 @@ TEST(nothing_asked_nothing_made)
 
 TEST(all_or_nothing)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = fresh();
         struct secret_grant *grant = NULL;
         json_t *handles = json_pack("{s:s, s:s}", "A", "token", "B", "{{secret:nothing}}");
         json_t *allowed = json_pack("[s, s]", "pem", "nothing"), *all = json_pack("[s]", "*");
@@ -211,5 +192,4 @@ TEST(all_or_nothing)
         json_decref(handles);
         json_decref(allowed);
         json_decref(all);
-        gone(store);
 }

@@ -2,32 +2,14 @@
  * changed, cut, moved, or left by a process that was killed. */
 #include "secret/store.h"
 
-#include <ftw.h>
 #include <limits.h>
 #include <sys/ptrace.h>
 
-#include "../unit/test.h"
+#include "../unit/directory.h"
 #include "secret/seal.h"
 
 static struct cella_err err;
-static char directory[64];
-
 /* ---- a directory for each test ---- */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        (void)st, (void)type, (void)ftw;
-        return remove(path);
-}
-
-static const char *in_directory(const char *name)
-{
-        static char path[2][128];
-        static int turn;
-        turn = !turn;
-        snprintf(path[turn], sizeof path[turn], "%s/%s", directory, name);
-        return path[turn];
-}
 
 static struct secret_store *opened(void)
 {
@@ -38,19 +20,6 @@ static struct secret_store *opened(void)
         if (!store)
                 exit(EXIT_FAILURE);
         return store;
-}
-
-static struct secret_store *fresh(void)
-{
-        strcpy(directory, "/tmp/cella-secret-XXXXXX");
-        CHECK(mkdtemp(directory) != NULL);
-        return opened();
-}
-
-static void gone(struct secret_store *store)
-{
-        secret_store_close(store);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static size_t read_whole(const char *name, char *data, size_t size)
@@ -115,7 +84,7 @@ static void set_three(struct secret_store *store)
 
 TEST(secrets_survive)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = opened();
         struct stat st;
         bool made = false;
         CHECK_INT(secret_store_count(store), 0);
@@ -144,12 +113,11 @@ TEST(secrets_survive)
                 CHECK_INT(stat(in_directory(files[i]), &st), 0);
                 CHECK_INT(st.st_mode & 07777, 0600);
         }
-        gone(store);
 }
 
 TEST(values_are_not_in_any_file)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = opened();
         static const char *const names[] = {SECRET_FILE, SECRET_KEY_FILE, SECRET_FILE ".lock"};
         static char data[65536];
         set_three(store);
@@ -157,12 +125,11 @@ TEST(values_are_not_in_any_file)
                 size_t len = read_whole(names[i], data, sizeof data);
                 CHECK(memmem(data, len, "value", 5) == NULL);
         }
-        gone(store);
 }
 
 TEST(names_and_values_have_bounds)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = opened();
         static char large[SECRET_VALUE_MAX + 1];
         memset(large, 'x', sizeof large);
         static const struct {
@@ -206,12 +173,11 @@ TEST(names_and_values_have_bounds)
         CHECK_INT(secret_store_get(store, "value", &secret, &err), 0);
         CHECK(secret && secret->len == 65536 && !memcmp(secret->value, large, 65536));
         secret_free(secret);
-        gone(store);
 }
 
 TEST(unknown_ones_are_not_found)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = opened();
         struct secret *secret = NULL;
         set_three(store);
         CHECK_INT(secret_store_get(store, "api_key", &secret, &err), -ENOENT);
@@ -225,7 +191,6 @@ TEST(unknown_ones_are_not_found)
         secret_store_close(store);
         store = opened();
         CHECK_INT(secret_store_count(store), 0);
-        gone(store);
 }
 
 TEST(there_are_a_thousand_at_most)
@@ -235,7 +200,7 @@ TEST(there_are_a_thousand_at_most)
         struct seal *seal = NULL;
         unsigned char *data = NULL;
         size_t len = 0;
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = opened();
         secret_store_close(store);
         CHECK_INT(seal_new(&key, &seal), 0); /* all but one at once: each change is an fsync */
         for (int i = 0; i < SECRETS_MAX - 1; i++) {
@@ -263,14 +228,13 @@ TEST(there_are_a_thousand_at_most)
         check_value(store, "s500", "changed");
         check_value(store, "s5", "the last one");
         check_value(store, "s998", "some value");
-        gone(store);
 }
 
 /* ---- a file that is not as it was ---- */
 
 TEST(every_changed_bit_is_noticed)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         static char data[4096];
         set_three(store);
         secret_store_close(store);
@@ -288,12 +252,12 @@ TEST(every_changed_bit_is_noticed)
                 data[i] = was;
         }
         write_whole(SECRET_FILE, data, len);
-        gone(opened());
+        secret_store_close(opened());
 }
 
 TEST(every_other_length_is_noticed)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         static char data[4096];
         set_three(store);
         secret_store_close(store);
@@ -305,7 +269,7 @@ TEST(every_other_length_is_noticed)
                 check_refused(NULL, -EBADMSG, "damaged");
         }
         write_whole(SECRET_FILE, data, len);
-        gone(opened());
+        secret_store_close(opened());
 }
 
 /* Where an entry lies in the file, by the format of seal.h. */
@@ -323,7 +287,7 @@ static size_t entry_at(const char *data, size_t which, size_t *ret_len)
 
 TEST(entries_cannot_be_swapped_or_taken_from_an_older_file)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         static char data[4096], older[4096], mixed[4096];
         set(store, "first", "same length 1");
         set(store, "other", "same length 2");
@@ -357,12 +321,12 @@ TEST(entries_cannot_be_swapped_or_taken_from_an_older_file)
         check_refused(NULL, -EPROTO, "version 2");
         CHECK(strstr(err.hint, "newer") != NULL);
         write_whole(SECRET_FILE, data, len);
-        gone(opened());
+        secret_store_close(opened());
 }
 
 TEST(what_is_no_file_is_refused)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         set_three(store);
         secret_store_close(store);
         CHECK_INT(rename(in_directory(SECRET_FILE), in_directory("elsewhere")), 0);
@@ -373,14 +337,14 @@ TEST(what_is_no_file_is_refused)
         check_refused(NULL, -EBADMSG, "not a secrets file");
         CHECK_INT(unlink(in_directory(SECRET_FILE)), 0);
         CHECK_INT(rename(in_directory("elsewhere"), in_directory(SECRET_FILE)), 0);
-        gone(opened());
+        secret_store_close(opened());
 }
 
 /* ---- keys ---- */
 
 TEST(another_key_is_named_as_the_cause)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         char key[80];
         set_three(store);
         secret_store_close(store);
@@ -393,12 +357,11 @@ TEST(another_key_is_named_as_the_cause)
         check_refused(NULL, -EKEYREJECTED, "their key is gone");
         CHECK(strstr(err.hint, SECRET_KEY_FILE) != NULL);
         CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK), -1); /* and no other was made */
-        gone(NULL);
 }
 
 TEST(a_key_others_can_read_is_refused)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         set_three(store);
         secret_store_close(store);
         static const unsigned modes[] = {0640, 0604, 0620, 0602, 0610, 0601, 0700, 0644, 0666};
@@ -421,7 +384,6 @@ TEST(a_key_others_can_read_is_refused)
         CHECK_INT(unlink(in_directory(SECRET_KEY_FILE)), 0);
         CHECK_INT(mkdir(in_directory(SECRET_KEY_FILE), 0700), 0);
         check_refused(NULL, -EINVAL, "not a file");
-        gone(NULL);
 }
 
 TEST(a_credential_comes_before_the_file)
@@ -443,7 +405,7 @@ TEST(a_credential_comes_before_the_file)
                 {"0g112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 64, false},
                 {"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, false},
         };
-        secret_store_close(fresh());
+        secret_store_close(opened());
         const struct secret_key_source source = {.fd = -1, .credentials = directory};
         struct secret_store *store = NULL;
         write_whole(SECRET_KEY_CREDENTIAL, keys[0].key, keys[0].len);
@@ -472,14 +434,13 @@ TEST(a_credential_comes_before_the_file)
         close(given.fd);
         CHECK_INT(unlink(in_directory(SECRET_KEY_CREDENTIAL)), 0);
         check_refused(&source, -EKEYREJECTED, "their key is gone");
-        gone(NULL);
 }
 
 /* ---- others ---- */
 
 TEST(two_processes_do_not_share_it)
 {
-        struct secret_store *store = fresh();
+        struct secret_store *store = opened();
         int status = 0;
         set_three(store);
         pid_t child = fork();
@@ -507,7 +468,7 @@ TEST(two_processes_do_not_share_it)
         waitpid(child, &status, 0);
         close(ready[0]);
         close(ready[1]);
-        gone(opened());
+        secret_store_close(opened());
 }
 
 /* Runs a change in a child that is killed at its step-th stop at a system call.  False: it got to its end. */
@@ -580,7 +541,9 @@ TEST(killed_at_any_step_it_is_the_old_or_the_new)
                 unsigned counts[2] = {0, 0};
                 int step = 0;
                 for (bool killed = true; killed && step < 2000; step++) {
-                        struct secret_store *store = fresh();
+                        directory_remove();
+                        directory_make();
+                        struct secret_store *store = opened();
                         if (i > 0)
                                 set_three(store);
                         secret_store_close(store);
@@ -593,7 +556,7 @@ TEST(killed_at_any_step_it_is_the_old_or_the_new)
                         secret_store_close(store);
                         store = opened();
                         check_value(store, "later", "it still works");
-                        gone(store);
+                        secret_store_close(store);
                 }
                 CHECK(step > 10 && step < 2000);
                 CHECK(counts[0] > 4 && counts[1] > 1);
@@ -602,7 +565,7 @@ TEST(killed_at_any_step_it_is_the_old_or_the_new)
 
 TEST(without_room_the_old_stays)
 {
-        struct secret_store *store = fresh();
+        AUTO(secret_store_close) struct secret_store *store = opened();
         set_three(store);
         CHECK_INT(chmod(directory, 0500), 0);
         if (geteuid() == 0) { /* whom a mode does not stop: a directory in the way does */
@@ -621,5 +584,4 @@ TEST(without_room_the_old_stays)
         secret_store_close(store);
         store = opened();
         check_value(store, "API_KEY", "the new value");
-        gone(store);
 }

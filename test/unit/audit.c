@@ -1,6 +1,5 @@
 #include "audit/audit.h"
 
-#include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sqlite3.h>
@@ -11,12 +10,11 @@
 #include "audit/db.h"
 #include "audit/map.h"
 #include "base/clock.h"
-#include "test.h"
+#include "directory.h"
 
 #define DAY_MS INT64_C(86400000)
 
 static struct cella_err err;
-static char directory[64];
 static unsigned interrupted;
 
 /* ---- a log in a directory of its own ---- */
@@ -26,23 +24,6 @@ static void flush(struct audit *audit)
 {
         for (int i = 0; i < 12 && (i == 0 || audit_waiting(audit) > 0); i++)
                 audit_flush(audit);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        (void)st, (void)type, (void)ftw;
-        return remove(path);
-}
-
-static void make_directory(void)
-{
-        snprintf(directory, sizeof directory, "%s/cella-audit-XXXXXX", test_directory());
-        CHECK(mkdtemp(directory) != NULL);
-}
-
-static void remove_directory(void)
-{
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static struct audit_options options(void)
@@ -65,25 +46,6 @@ static struct audit *opened(void)
 {
         struct audit_options o = options();
         return open_with(&o);
-}
-
-static struct audit *fresh(void)
-{
-        make_directory();
-        return opened();
-}
-
-static void gone(struct audit *audit)
-{
-        audit_close(audit);
-        remove_directory();
-}
-
-static const char *in_directory(const char *name)
-{
-        static char path[128];
-        snprintf(path, sizeof path, "%s/%s", directory, name);
-        return path;
 }
 
 static int64_t now_ms(void)
@@ -229,7 +191,7 @@ static json_int_t count_sql(const char *sql)
 
 TEST(a_row_has_everything)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         CHECK_INT(interrupted, 0);
         struct audit_begin begin = begin_of("exe_1");
         struct audit_end end = exited;
@@ -272,12 +234,11 @@ TEST(a_row_has_everything)
         CHECK_INT(number(said, "last"), 1);
         json_decref(said);
         json_decref(row);
-        gone(audit);
 }
 
 TEST(what_is_not_there_is_null)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         struct audit_begin begin = {.id = "exe_1"};
         struct audit_end end = {.status = "timeout"};
         audit_end(audit, -EAGAIN, &begin, &end);
@@ -297,12 +258,11 @@ TEST(what_is_not_there_is_null)
         CHECK(row == NULL);
         audit_reader_close(reader);
         check_ok(1);
-        gone(audit);
 }
 
 TEST(long_things_are_cut)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         enum { SIZE = 200000 };
         char *text = malloc(SIZE), name[1000];
         memset(name, 'n', sizeof name - 1);
@@ -349,12 +309,11 @@ TEST(long_things_are_cut)
         json_decref(row);
         free(text);
         check_ok(2);
-        gone(audit);
 }
 
 TEST(bytes_that_are_not_utf8_become_replacement_characters)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         struct audit_begin begin = begin_of("exe_1");
         struct audit_end end = exited;
         begin.input = "a\0b\xff", begin.input_len = 4, begin.agent = "\xc3(";
@@ -371,15 +330,13 @@ TEST(bytes_that_are_not_utf8_become_replacement_characters)
         CHECK(json_is_false(json_object_get(row, "stdout_truncated")));
         json_decref(row);
         check_ok(1);
-        gone(audit);
 }
 
 TEST(output_is_kept_only_if_wanted)
 {
         struct audit_options o = {.keep_output = false};
-        make_directory();
         o.directory = directory;
-        struct audit *audit = open_with(&o);
+        AUTO(audit_close) struct audit *audit = open_with(&o);
         log_one(audit, "exe_1");
         o.keep_output = true;
         audit_configure(audit, &o);
@@ -393,24 +350,22 @@ TEST(output_is_kept_only_if_wanted)
         row = got("exe_2");
         CHECK_STR(word(row, "stdout"), "hello\n");
         json_decref(row);
-        gone(audit);
 }
 
 TEST(one_id_is_one_row)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         log_one(audit, "exe_1");
         log_one(audit, "exe_1");
         log_one(audit, "exe_2");
         flush(audit);
         check_ok(2);
-        gone(audit);
 }
 
 TEST(files_are_the_owners_only)
 {
         mode_t before = umask(0);
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         struct stat st;
         log_many(audit, 1);
         static const char *const files[] = {"audit.db", "audit.db-wal", "audit.db-shm", "running.map"};
@@ -421,12 +376,11 @@ TEST(files_are_the_owners_only)
         /* No holes: writing into one of a full disk would be SIGBUS. */
         CHECK(st.st_blocks * 512 >= st.st_size);
         umask(before);
-        gone(audit);
 }
 
 TEST(more_at_once_than_slots_are_logged_too)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         enum { N = MAP_SLOTS + 50 };
         static int slots[N];
         static char ids[N][16];
@@ -446,14 +400,13 @@ TEST(more_at_once_than_slots_are_logged_too)
         }
         CHECK_INT(refused, 100);
         check_ok(2 * N);
-        gone(audit);
 }
 
 /* ---- lists ---- */
 
 TEST(lists_are_newest_first_in_pages)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         for (int i = 1; i <= 25; i++) {
                 char id[16];
                 snprintf(id, sizeof id, "exe_%d", i);
@@ -487,7 +440,6 @@ TEST(lists_are_newest_first_in_pages)
         CHECK_INT(json_array_size(json_object_get(page, "executions")), 25);
         CHECK(json_is_null(json_object_get(page, "cursor")));
         json_decref(page);
-        gone(audit);
 }
 
 static size_t matching(struct audit_filter filter)
@@ -503,7 +455,7 @@ static size_t matching(struct audit_filter filter)
 
 TEST(lists_are_filtered)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         static const char *const names[] = {"x", "y", "z"};
         int64_t now = now_ms();
         for (int i = 0; i < 60; i++) {
@@ -536,12 +488,11 @@ TEST(lists_are_filtered)
         CHECK_INT(matching((struct audit_filter){.limit = 4000000000}), 60);
         CHECK_INT(matching((struct audit_filter){.cursor = UINT64_MAX}), 60);
         CHECK_INT(matching((struct audit_filter){.cursor = 1}), 0);
-        gone(audit);
 }
 
 TEST(lists_are_searched_for_text_and_for_several_statuses)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         static const char *const statuses[] = {"exited", "timeout", "signaled"};
         static const char needle[] = "in it: a NeeDle\0\xff", hay[] = "hay";
         for (int i = 0; i < 90; i++) {
@@ -592,12 +543,11 @@ TEST(lists_are_searched_for_text_and_for_several_statuses)
                 json_decref(page);
         } while (cursor > 0);
         CHECK_INT(rows, 60);
-        gone(audit);
 }
 
 TEST(a_search_that_takes_long_is_answered_before_and_goes_on)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         for (int i = 0; i < 1000; i++) {
                 char id[16];
                 snprintf(id, sizeof id, "exe_%d", i);
@@ -621,12 +571,11 @@ TEST(a_search_that_takes_long_is_answered_before_and_goes_on)
         CHECK_INT(found, 2);
         CHECK(answers > 5);
         CHECK_INT(said, answers - 1);
-        gone(audit);
 }
 
 TEST(what_has_just_ended_is_a_row_as_the_list_has_it)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         struct audit_begin begin = begin_of("exe_1");
         struct audit_end end = exited;
         begin.session = "s", begin.input = "a needle", begin.input_len = 8;
@@ -648,7 +597,6 @@ TEST(what_has_just_ended_is_a_row_as_the_list_has_it)
         CHECK(!audit_row(&(struct audit_filter){.since_ms = begin.started_ms + 1}, &begin, &end));
         json_decref(row);
         json_decref(page);
-        gone(audit);
 }
 
 /* ---- tampering ---- */
@@ -742,7 +690,7 @@ TEST(every_kind_of_tampering_is_found)
                  1, "cut 1 in the table of cuts was changed"},
                 {"DROP TABLE head", 11, "the database is damaged: no such table: head"},
         };
-        struct audit *audit = fresh();
+        struct audit *audit = opened();
         log_many(audit, 7);
         struct audit_begin eighth = begin_of("exe_8");
         eighth.about = "{\"mode\":\"host\"}";
@@ -764,7 +712,6 @@ TEST(every_kind_of_tampering_is_found)
                 CHECK_INT(system(copy), 0);
         }
         check_ok(10);
-        remove_directory();
 }
 
 /* Writes the content of a row anew, with a hash that is right for it: what only the next row's hash shows. */
@@ -803,13 +750,12 @@ static void forge_row(int64_t seq)
 
 TEST(a_row_that_was_forged_with_a_right_hash_breaks_the_next_row)
 {
-        struct audit *audit = fresh();
+        struct audit *audit = opened();
         log_many(audit, 10);
         audit_close(audit);
         check_ok(10);
         forge_row(5);
         check_bad(6, "row 6 was changed, or does not follow the row before it");
-        remove_directory();
 }
 
 TEST(equal_rows_after_different_rows_have_different_hashes)
@@ -840,7 +786,7 @@ static json_t *verdict_in_slices(struct audit *audit, unsigned *ret_slices)
 
 TEST(slices_come_to_the_same_verdict)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         unsigned slices;
         log_many(audit, 200);
         json_t *whole = verdict(), *sliced = verdict_in_slices(audit, &slices);
@@ -859,26 +805,24 @@ TEST(slices_come_to_the_same_verdict)
         CHECK_INT(audit_verifier_go_on(left, 0, &sliced, &err), 1);
         audit_verifier_free(left);
         audit_verifier_free(NULL);
-        gone(audit);
 }
 
 /* Also where the log goes on after it. */
 TEST(what_was_cut_off_at_the_end_shows_after_more_rows)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         log_many(audit, 10);
         audit_close(audit);
         run_sql("DELETE FROM executions WHERE seq > 8");
         audit = opened();
         log_many(audit, 5);
         check_bad(9, "2 rows are missing before row 11");
-        gone(audit);
 }
 
 /* A log that was put back as it was earlier, head and all, cannot be told by itself; but the map knows. */
 TEST(an_older_copy_is_noted)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         char command[160];
         log_many(audit, 3);
         audit_close(audit);
@@ -900,7 +844,6 @@ TEST(an_older_copy_is_noted)
         audit_close(audit);
         audit = opened(); /* said once */
         check_ok(4);
-        gone(audit);
 }
 
 /* ---- retention ---- */
@@ -931,7 +874,6 @@ static void write_old(unsigned n, int64_t finished_ms)
 
 TEST(since_finds_all_and_looks_no_further)
 {
-        make_directory();
         int64_t now = now_ms();
         write_old(500, now - DAY_MS);
         write_old(1, now - 1000); /* began in time, behind many that did not */
@@ -944,7 +886,6 @@ TEST(since_finds_all_and_looks_no_further)
         CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000, .cursor = 2001}), 1);
         CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000, .cursor = 501}), 0);
         CHECK_INT(matching((struct audit_filter){.since_ms = now + 5000}), 0);
-        remove_directory();
 }
 
 static void wait_for_rows(json_int_t rows)
@@ -956,7 +897,6 @@ static void wait_for_rows(json_int_t rows)
 
 TEST(old_rows_go_and_the_rest_verifies)
 {
-        make_directory();
         write_old(300, now_ms() - 40 * DAY_MS);
         write_old(200, now_ms() - 20 * DAY_MS);
         write_old(100, now_ms() - 5 * DAY_MS);
@@ -992,27 +932,23 @@ TEST(old_rows_go_and_the_rest_verifies)
         run_sql("DELETE FROM cuts");
         check_bad(1,
                   "505 rows are missing before row 506, at the old end, and retention did not remove them");
-        remove_directory();
 }
 
 TEST(retention_can_take_everything)
 {
-        make_directory();
         write_old(100, now_ms() - 40 * DAY_MS);
         struct audit_options o = options();
         o.keep_days = 1;
-        struct audit *audit = open_with(&o);
+        AUTO(audit_close) struct audit *audit = open_with(&o);
         wait_for_rows(0);
         check_ok(0);
         log_many(audit, 3);
         check_ok(3);
         CHECK_INT(count_sql("SELECT min(seq) FROM executions"), 101);
-        gone(audit);
 }
 
 TEST(the_file_stays_within_its_size)
 {
-        make_directory();
         struct audit_options o = options();
         o.keep_bytes = 2 << 20;
         struct audit *audit = open_with(&o);
@@ -1046,7 +982,6 @@ TEST(the_file_stays_within_its_size)
         CHECK(number(said, "rows") > 30 && number(said, "rows") < 120);
         CHECK_INT(number(said, "last"), 1000);
         json_decref(said);
-        remove_directory();
 }
 
 /* ---- what is wrong when it is opened ---- */
@@ -1080,7 +1015,7 @@ static void overwrite(const char *name, off_t at, size_t len)
 
 TEST(a_damaged_log_is_refused_and_kept)
 {
-        struct audit *audit = fresh();
+        struct audit *audit = opened();
         log_many(audit, 500);
         audit_close(audit);
         overwrite("audit.db", 20000, 60000);
@@ -1094,19 +1029,18 @@ TEST(a_damaged_log_is_refused_and_kept)
         struct stat st;
         CHECK_INT(stat(in_directory("audit.db"), &st), 0);
         CHECK(st.st_size > 80000);
-        remove_directory();
 }
 
 TEST(another_version_or_program_is_refused)
 {
-        audit_close(fresh());
+        audit_close(opened());
         run_sql("PRAGMA user_version = 7");
         check_refused(-EPROTO, "audit.db is of version 7, this program knows up to 2", "newer");
         run_sql("PRAGMA user_version = 2; PRAGMA application_id = 1");
         check_refused(-EBADMSG, "of another program", "move it away");
         run_sql("PRAGMA application_id = 0x43656c41; DELETE FROM head");
         check_refused(-EBADMSG, "does not say where it ends", "tampered");
-        remove_directory();
+        directory_remove();
         strcpy(directory, "/nonexistent");
         check_refused(-ENOENT, "/nonexistent/running.map", "");
         struct audit_reader *reader = NULL;
@@ -1125,7 +1059,6 @@ static void copy_fixture(const char *name)
 /* Written by the version before migrations: six executions, one that ran when the daemon was killed. */
 static void take_fixture(void)
 {
-        make_directory();
         copy_fixture("audit.db");
         copy_fixture("running.map"); /* without the zeros at its end */
         CHECK_INT(truncate(in_directory("running.map"), 1025 * 8192), 0);
@@ -1163,7 +1096,6 @@ TEST(the_log_of_version_1_is_migrated_and_verifies)
         /* Old rows stay protected: by their own form of the hash, and by the next row. */
         run_sql("UPDATE executions SET stdout_bytes = 99 WHERE seq = 2");
         check_bad(2, "row 2 was changed, or does not follow the row before it");
-        remove_directory();
 }
 
 TEST(a_reader_does_not_read_a_log_that_was_not_migrated)
@@ -1173,12 +1105,11 @@ TEST(a_reader_does_not_read_a_log_that_was_not_migrated)
         CHECK_INT(audit_reader_open(directory, &reader, &err), -EPROTO);
         CHECK(strstr(err.msg, "audit.db is of version 1, not 2") != NULL);
         CHECK(strstr(err.hint, "migrates it when it starts") != NULL);
-        remove_directory();
 }
 
 TEST(a_second_process_is_refused)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         pid_t pid = fork();
         if (pid == 0) {
                 struct audit *other = NULL;
@@ -1189,13 +1120,11 @@ TEST(a_second_process_is_refused)
         int status = -1;
         waitpid(pid, &status, 0);
         CHECK_INT(status, 0);
-        gone(audit);
 }
 
 /* A child that has a copy of our descriptors does not hold the directory when we are gone. */
 TEST(children_do_not_hold_the_log)
 {
-        make_directory();
         int fds[2];
         CHECK_INT(pipe(fds), 0);
         pid_t pid = fork();
@@ -1213,18 +1142,16 @@ TEST(children_do_not_hold_the_log)
         pid_t child = 0;
         CHECK_INT(read(fds[0], &child, sizeof child), sizeof child);
         waitpid(pid, NULL, 0);
-        struct audit *audit = opened();
+        AUTO(audit_close) struct audit *audit = opened();
         kill(child, SIGKILL);
         close(fds[0]);
         close(fds[1]);
-        gone(audit);
 }
 
 /* ---- what the last process left ---- */
 
 TEST(what_was_running_is_interrupted)
 {
-        make_directory();
         pid_t pid = fork();
         if (pid == 0) {
                 struct audit *audit = opened();
@@ -1235,7 +1162,7 @@ TEST(what_was_running_is_interrupted)
                 raise(SIGKILL);
         }
         waitpid(pid, NULL, 0);
-        struct audit *audit = opened();
+        AUTO(audit_close) struct audit *audit = opened();
         CHECK_INT(interrupted, 1);
         json_t *row = got("exe_running");
         CHECK_STR(word(row, "status"), "interrupted");
@@ -1255,12 +1182,11 @@ TEST(what_was_running_is_interrupted)
         audit = opened();
         CHECK_INT(interrupted, 0);
         check_ok(2);
-        gone(audit);
 }
 
 TEST(what_could_not_be_written_at_the_end_comes_from_the_map)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         log_many(audit, 1);
         sqlite3 *db = NULL;
         CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
@@ -1288,12 +1214,11 @@ TEST(what_could_not_be_written_at_the_end_comes_from_the_map)
         CHECK(json_is_null(json_object_get(row, "stdout")));
         json_decref(row);
         check_ok(2);
-        gone(audit);
 }
 
 TEST(a_map_of_noise_does_no_harm)
 {
-        audit_close(fresh());
+        audit_close(opened());
         for (int i = 0; i < 20; i++) {
                 if (i == 0) /* the head, too */
                         overwrite("running.map", 0, 64);
@@ -1317,9 +1242,8 @@ TEST(a_map_of_noise_does_no_harm)
         CHECK(count_sql("SELECT count(*) FROM executions WHERE status = 'interrupted'") > 50);
         CHECK_INT(count_sql("SELECT count(*) FROM executions WHERE status = 'lost'"), 1);
         CHECK_INT(truncate(in_directory("running.map"), 5000), 0);
-        struct audit *audit = opened();
+        AUTO(audit_close) struct audit *audit = opened();
         CHECK_INT(count_sql("SELECT count(*) FROM executions WHERE status = 'lost'"), 2);
-        gone(audit);
 }
 
 /* Killed at any moment: each execution that began has one row, and it says how it was. */
@@ -1389,7 +1313,6 @@ static void check_killed(int round, const _Atomic unsigned char *states, sqlite3
 
 TEST(killed_at_any_moment_nothing_is_lost)
 {
-        make_directory();
         unsigned seen[5] = {0}, seed = 7, recovered = 0;
         _Atomic unsigned char *states =
                 mmap(NULL, KILL_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -1422,14 +1345,13 @@ TEST(killed_at_any_moment_nothing_is_lost)
                seen[BEGUN], seen[ENDING], seen[UNPROTECTED], recovered);
         CHECK(seen[ENDED] > 20 && recovered > 10);
         munmap((void *)states, KILL_MAX);
-        remove_directory();
 }
 
 /* ---- a disk that does not take it ---- */
 
 TEST(rows_wait_while_the_database_is_held)
 {
-        struct audit *audit = fresh();
+        AUTO(audit_close) struct audit *audit = opened();
         sqlite3 *db = NULL;
         CHECK_INT(sqlite3_open(in_directory("audit.db"), &db), SQLITE_OK);
         CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
@@ -1448,7 +1370,6 @@ TEST(rows_wait_while_the_database_is_held)
         CHECK_INT(audit_waiting(audit), 0);
         CHECK_INT(audit_lost(audit), 0);
         check_ok(1000);
-        gone(audit);
 }
 
 static void fill_disk(const char *path)
@@ -1542,13 +1463,12 @@ static int with_full_disk(void)
 
 TEST(a_full_disk_loses_what_does_not_fit_and_says_so)
 {
-        make_directory();
         pid_t pid = fork();
         if (pid == 0)
                 _exit(with_full_disk());
         int status = -1;
         waitpid(pid, &status, 0);
-        remove_directory();
+        directory_remove();
         if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
                 SKIP("cannot mount a small file system here");
         CHECK_INT(status, 0);
@@ -1597,7 +1517,7 @@ TEST(many_threads_write_while_one_reads)
 {
         static const char *const names[] = {"a", "b", "c"};
         pthread_t threads[4];
-        shared_audit = fresh();
+        shared_audit = opened();
         atomic_store(&stop, false);
         pthread_create(&threads[3], NULL, read_in_thread, NULL);
         for (int i = 0; i < 3; i++)
@@ -1609,5 +1529,5 @@ TEST(many_threads_write_while_one_reads)
         pthread_join(threads[3], NULL);
         CHECK_INT(audit_lost(shared_audit), 0);
         check_ok(2100);
-        gone(shared_audit);
+        audit_close(shared_audit);
 }

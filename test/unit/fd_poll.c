@@ -2,6 +2,9 @@
 
 #include "base/auto.h"
 #include "base/list.h"
+static void set_up(void), tear_down(void);
+#define TEST_BEFORE set_up
+#define TEST_AFTER tear_down
 #include "test.h"
 
 /* A pipe whose reading end is watched, and what its callback does. */
@@ -94,7 +97,6 @@ static void close_others_and_begin_again(struct subject *s)
 TEST(the_callback_is_called_while_the_event_is_true)
 {
         char byte;
-        set_up();
         begin(&a, NULL);
         turn();
         CHECK_INT(a.called, 0);
@@ -113,13 +115,11 @@ TEST(the_callback_is_called_while_the_event_is_true)
         end(&a);
         turn();
         CHECK_INT(a.called, 3);
-        tear_down();
 }
 
 /* All three are ready at once; whoever is first ends the others. */
 static void ends_others(void (*act)(struct subject *))
 {
-        set_up();
         begin(&a, act);
         begin(&b, act);
         begin(&c, act);
@@ -138,7 +138,6 @@ TEST(no_callback_after_close_in_the_same_batch)
         end(&a);
         end(&b);
         end(&c);
-        tear_down();
 }
 
 TEST(no_callback_after_stop_in_the_same_batch_and_it_can_be_started_again)
@@ -155,7 +154,6 @@ TEST(no_callback_after_stop_in_the_same_batch_and_it_can_be_started_again)
         end(&a);
         end(&b);
         end(&c);
-        tear_down();
 }
 
 TEST(a_reused_descriptor_number_gets_no_old_event)
@@ -176,12 +174,10 @@ TEST(a_reused_descriptor_number_gets_no_old_event)
         end(&a);
         end(&b);
         end(&c);
-        tear_down();
 }
 
 TEST(it_can_be_closed_and_freed_in_its_own_callback)
 {
-        set_up();
         begin(&a, close_own);
         begin(&b, close_own);
         ready(&a);
@@ -192,13 +188,11 @@ TEST(it_can_be_closed_and_freed_in_its_own_callback)
         CHECK_INT(b.called, 1);
         end(&a);
         end(&b);
-        tear_down();
 }
 
 TEST(events_can_be_changed)
 {
         int pair[2];
-        set_up();
         CHECK_INT(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
         a = (struct subject){.ours = pair[1], .theirs = pair[0]};
         CHECK_INT(fd_poll_start(&a.poll, &loop, a.ours, UV_READABLE, on_event), 0);
@@ -209,17 +203,14 @@ TEST(events_can_be_changed)
         CHECK_INT(a.called, 1);
         CHECK_INT(a.events, UV_WRITABLE);
         end(&a);
-        tear_down();
 }
 
 TEST(a_descriptor_that_cannot_be_polled_is_an_error)
 {
-        set_up();
         int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         a = (struct subject){0};
         CHECK_INT(fd_poll_start(&a.poll, &loop, file, UV_READABLE, on_event), -EPERM);
         CHECK_INT(fd_poll_start(&a.poll, &loop, -1, UV_READABLE, on_event), -EBADF);
         CHECK(!a.poll.handle);
         close(file);
-        tear_down();
 }

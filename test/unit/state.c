@@ -1,19 +1,10 @@
 #include "state/state.h"
 
-#include <ftw.h>
 #include <sqlite3.h>
 
-#include "test.h"
+#include "directory.h"
 
 static struct cella_err err;
-static char directory[64];
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        (void)st, (void)type, (void)ftw;
-        return remove(path);
-}
-
 static struct state *opened(void)
 {
         struct state *state = NULL;
@@ -23,26 +14,6 @@ static struct state *opened(void)
         if (!state)
                 exit(EXIT_FAILURE);
         return state;
-}
-
-static struct state *fresh(void)
-{
-        strcpy(directory, "/tmp/cella-state-XXXXXX");
-        CHECK(mkdtemp(directory) != NULL);
-        return opened();
-}
-
-static void gone(struct state *state)
-{
-        state_close(state);
-        nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static const char *in_directory(const char *name)
-{
-        static char path[128];
-        snprintf(path, sizeof path, "%s/%s", directory, name);
-        return path;
 }
 
 static void run_sql(const char *sql)
@@ -63,7 +34,7 @@ static void check_json(json_t *is, const char *should)
 
 TEST(settings_survive)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         json_t *settings = (json_t *)&settings,
                *put = json_pack("{s:s, s:{s:i}}", "mode", "all", "limits", "cpus", 2);
         CHECK_INT(state_settings_get(state, &settings, &err), 0);
@@ -76,12 +47,11 @@ TEST(settings_survive)
         state = opened();
         CHECK_INT(state_settings_get(state, &settings, &err), 0);
         check_json(settings, "{\"mode\":\"all\"}");
-        gone(state);
 }
 
 TEST(keys_are_found_by_their_secret_only)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         char id[2][ID_SIZE], secret[2][STATE_SECRET_SIZE];
         json_t *found = NULL,
                *about = json_pack("{s:s, s:[s]}", "name", "ci", "capabilities", "sandbox.exec");
@@ -121,12 +91,11 @@ TEST(keys_are_found_by_their_secret_only)
         endless[(1 << 20) - 1] = '\0';
         CHECK_INT(state_key_find(state, endless, &found), -ENOENT);
         free(endless);
-        gone(state);
 }
 
 TEST(keys_are_listed_without_secrets_and_removed)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         char id[3][ID_SIZE], secret[STATE_SECRET_SIZE], last_secret[STATE_SECRET_SIZE];
         json_t *list = NULL, *about = json_pack("{s:s}", "name", "a"), *found = NULL, *bad = json_array();
         for (int i = 0; i < 3; i++)
@@ -150,12 +119,11 @@ TEST(keys_are_listed_without_secrets_and_removed)
         state = opened();
         CHECK_INT(state_key_count(state), 2);
         CHECK_INT(state_key_find(state, secret, &found), -ENOENT);
-        gone(state);
 }
 
 TEST(secrets_are_not_on_the_disk)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         char id[ID_SIZE], secret[STATE_SECRET_SIZE];
         json_t *about = json_object();
         CHECK_INT(state_key_add(state, about, id, secret, &err), 0);
@@ -173,13 +141,12 @@ TEST(secrets_are_not_on_the_disk)
                 CHECK(memmem(all, len, secret + 6, 20) == NULL);
         }
         CHECK(seen > 4096);
-        gone(state);
 }
 
 TEST(files_are_the_owners_only)
 {
         mode_t before = umask(0);
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         json_t *settings = json_object();
         struct stat st;
         CHECK_INT(state_settings_put(state, settings, &err), 0);
@@ -195,12 +162,11 @@ TEST(files_are_the_owners_only)
         CHECK_INT(stat(in_directory("state.db"), &st), 0);
         CHECK_INT(st.st_mode & 07777, 0600);
         umask(before);
-        gone(state);
 }
 
 TEST(sandboxes_are_put_replaced_listed_removed)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         json_t *about = json_pack("{s:s}", "workspace", "w1"), *list = NULL;
         CHECK_INT(state_sandbox_put(state, "sbx_b", about, &err), 0);
         CHECK_INT(state_sandbox_put(state, "sbx_a", about, &err), 0);
@@ -218,12 +184,11 @@ TEST(sandboxes_are_put_replaced_listed_removed)
         CHECK_INT(state_sandbox_list(state, &list, &err), 0);
         CHECK_INT(json_array_size(list), 1);
         json_decref(list);
-        gone(state);
 }
 
 TEST(everything_has_a_maximum)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         char *large = malloc(STATE_TEXT_MAX + 1);
         memset(large, 'x', STATE_TEXT_MAX);
         json_t *document = json_object();
@@ -242,7 +207,6 @@ TEST(everything_has_a_maximum)
         CHECK_INT(err.kind, CELLA_OVER_CAPACITY);
         CHECK_INT(state_sandbox_put(state, "sbx_7", document, &err), 0);
         json_decref(document);
-        gone(state);
 }
 
 static void check_refused(int num, const char *message, const char *hint)
@@ -259,21 +223,18 @@ static void check_refused(int num, const char *message, const char *hint)
 
 TEST(a_newer_file_is_refused)
 {
-        state_close(fresh());
+        state_close(opened());
         run_sql("PRAGMA user_version = 99");
         check_refused(-EPROTO, "state.db is of version 99, this program knows up to 2", "newer");
-        gone(NULL);
 }
 
 TEST(the_state_of_an_older_version_is_read)
 {
         char command[256];
         json_t *settings = NULL, *key = NULL, *list = NULL;
-        strcpy(directory, "/tmp/cella-state-XXXXXX");
-        CHECK(mkdtemp(directory) != NULL);
         snprintf(command, sizeof command, "cp " FIXTURES "/state-1/state.db %s/", directory);
         CHECK_INT(system(command), 0);
-        struct state *state = opened();
+        AUTO(state_close) struct state *state = opened();
         CHECK_INT(state_settings_get(state, &settings, &err), 0);
         CHECK_INT(json_integer_value(json_object_get(json_object_get(settings, "limits"), "timeout_ms")),
                   20000);
@@ -286,26 +247,24 @@ TEST(the_state_of_an_older_version_is_read)
         json_decref(settings);
         json_decref(key);
         json_decref(list);
-        gone(state);
 }
 
 TEST(a_cluster_of_an_older_version_is_removed)
 {
         json_t *settings = NULL;
-        state_close(fresh());
+        state_close(opened());
         run_sql("INSERT INTO settings VALUES (1, '{\"cluster\": {\"a\": 1}, \"mode\": \"all\"}');"
                 "PRAGMA user_version = 1");
-        struct state *state = opened();
+        AUTO(state_close) struct state *state = opened();
         CHECK_INT(state_settings_get(state, &settings, &err), 0);
         CHECK(json_is_null(json_object_get(settings, "cluster")));
         CHECK_STR(json_string_value(json_object_get(settings, "mode")), "all");
         json_decref(settings);
-        gone(state);
 }
 
 TEST(a_damaged_file_is_refused_and_kept)
 {
-        state_close(fresh());
+        state_close(opened());
         FILE *file = fopen(in_directory("state.db"), "wb");
         fputs("this is not a database, and it is longer than the sixteen bytes of a header", file);
         fclose(file);
@@ -313,22 +272,20 @@ TEST(a_damaged_file_is_refused_and_kept)
         struct stat st;
         CHECK_INT(stat(in_directory("state.db"), &st), 0);
         CHECK_INT(st.st_size, 75);
-        gone(NULL);
 }
 
 TEST(a_missing_table_or_unreadable_key_is_refused)
 {
-        state_close(fresh());
+        state_close(opened());
         run_sql("INSERT INTO keys VALUES ('key_a', x'00', 1, '{}')");
         check_refused(-EBADMSG, "has a key that cannot be read", "");
         run_sql("DROP TABLE keys");
         check_refused(-EBADMSG, "no such table: keys", "damaged");
-        gone(NULL);
-        strcpy(directory, "/tmp/cella-state-XXXXXX");
-        CHECK(mkdtemp(directory) != NULL);
+        directory_remove();
+        directory_make();
         run_sql("CREATE TABLE other (x)");
         check_refused(-EBADMSG, "of another program", "move it away");
-        gone(NULL);
+        directory_remove();
         strcpy(directory, "/nonexistent");
         check_refused(-ENOENT, "cannot make /nonexistent/state.db", "");
 }
@@ -336,7 +293,7 @@ TEST(a_missing_table_or_unreadable_key_is_refused)
 /* A write that the disk did not take changes nothing in memory either. */
 TEST(a_write_that_fails_changes_nothing)
 {
-        struct state *state = fresh();
+        AUTO(state_close) struct state *state = opened();
         char id[ID_SIZE], secret[STATE_SECRET_SIZE];
         json_t *about = json_object(), *found = NULL;
         CHECK_INT(state_key_add(state, about, id, secret, &err), 0);
@@ -354,13 +311,12 @@ TEST(a_write_that_fails_changes_nothing)
         sqlite3_close(db);
         CHECK_INT(state_key_remove(state, id, &err), 0);
         json_decref(about);
-        gone(state);
 }
 
 /* Whatever moment it is killed at: what was answered is there. */
 TEST(what_was_answered_survives_a_kill)
 {
-        state_close(fresh());
+        state_close(opened());
         for (int round = 0; round < 10; round++) {
                 int fds[2];
                 CHECK_INT(pipe(fds), 0);
@@ -391,5 +347,4 @@ TEST(what_was_answered_survives_a_kill)
                 close(fds[0]);
                 state_close(state);
         }
-        gone(NULL);
 }

@@ -5,6 +5,9 @@
 #include <limits.h>
 #include <sys/sysmacros.h>
 
+static void begin_place(void), end_place(void);
+#define TEST_BEFORE begin_place
+#define TEST_AFTER end_place
 #include "test.h"
 
 /* ---- a place: outer/ with a secret, outer/in/ is what is unpacked into ---- */
@@ -136,7 +139,6 @@ static void finish(void)
 TEST(what_is_packed_comes_out_the_same)
 {
         char path[600], name[201];
-        begin_place();
         CHECK_INT(mkdir("src", 0755), 0);
         CHECK_INT(mkdir("src/d", 0750), 0);
         CHECK_INT(mkdir("src/empty", 0755), 0);
@@ -171,12 +173,10 @@ TEST(what_is_packed_comes_out_the_same)
                 CHECK_INT(mode_of("in/d"), 0750);
                 CHECK_INT(system("rm -rf in/*"), 0);
         }
-        end_place();
 }
 
 TEST(other_programs_understand_it)
 {
-        begin_place();
         CHECK_INT(system("mkdir -p src/a/b && echo hi > src/a/b/c && ln -s b src/a/l && "
                          "f=src/a/$(printf '%0200d' 1) && echo long > $f"),
                   0);
@@ -187,7 +187,6 @@ TEST(other_programs_understand_it)
         fwrite(archive, 1, archive_len, f);
         CHECK_INT(pclose(f), 0);
         CHECK_INT(system("diff -r --no-dereference src in >&2"), 0);
-        end_place();
 }
 
 TEST(archives_of_other_programs_are_understood)
@@ -228,7 +227,6 @@ static void refused(int expected)
 
 TEST(absolute_names_are_refused)
 {
-        begin_place();
         add('0', "/tmp/cella-unit-tar-new", "", "x");
         refused(-EPERM);
 }
@@ -252,7 +250,6 @@ TEST(names_that_lead_up_are_refused)
 
 TEST(pax_and_gnu_names_that_lead_up_are_refused)
 {
-        begin_place();
         add('x', "pax", "", "15 path=../new\n");
         add('0', "harmless", "", "x");
         refused(-EPERM);
@@ -264,7 +261,6 @@ TEST(pax_and_gnu_names_that_lead_up_are_refused)
 
 TEST(a_prefix_that_leads_up_is_refused)
 {
-        begin_place();
         add('0', "new", "", "x");
         struct tar_header *h = (struct tar_header *)archive;
         char number[8];
@@ -322,7 +318,6 @@ TEST(links_that_lead_out_are_known)
 
 TEST(links_that_lead_out_are_left_out)
 {
-        begin_place();
         add('5', "a/", "", "");
         add('2', "out", "../secret", "");
         add('2', "absolute", "/etc/passwd", "");
@@ -336,28 +331,23 @@ TEST(links_that_lead_out_are_left_out)
         CHECK_INT(left_out.special, 0);
         CHECK(exists("in/a/up") && exists("in/dangling"));
         CHECK(!exists("in/out") && !exists("in/absolute") && !exists("in/a/out") && !exists("in/steps"));
-        end_place();
 }
 
 TEST(a_link_that_is_left_out_does_not_remove_a_file)
 {
-        begin_place();
         CHECK_INT(system("echo mine >in/f"), 0);
         add('2', "f", "../secret", "");
         finish();
         CHECK_INT(unpack(512), 0);
         CHECK_STR(content("in/f"), "mine\n");
-        end_place();
 }
 
 TEST(special_files_that_were_there_are_not_written_to_or_replaced)
 {
-        begin_place();
         CHECK_INT(mkfifo("in/f", 0644), 0);
         add('0', "f", "", "x");
         finish();
         CHECK_INT(unpack(512), -EEXIST);
-        end_place();
         begin_place();
         CHECK_INT(mkfifo("in/f", 0644), 0);
         add('2', "f", "g", "");
@@ -365,12 +355,10 @@ TEST(special_files_that_were_there_are_not_written_to_or_replaced)
         CHECK_INT(unpack(512), -EEXIST);
         struct stat st;
         CHECK(lstat("in/f", &st) == 0 && S_ISFIFO(st.st_mode));
-        end_place();
 }
 
 TEST(the_bytes_are_limited)
 {
-        begin_place();
         limits.bytes_max = 10;
         add('0', "a", "", "12345");
         add('0', "b", "", "67890");
@@ -379,7 +367,6 @@ TEST(the_bytes_are_limited)
         CHECK_INT(unpack(512), 0);
         CHECK_STR(content("in/b"), "67890");
         add('0', "unused", "", ""); /* the archive ended before */
-        end_place();
         begin_place();
         limits.bytes_max = 10;
         add('0', "a", "", "12345");
@@ -389,7 +376,6 @@ TEST(the_bytes_are_limited)
         CHECK(strstr(err.hint, "--max-bytes") != NULL);
         CHECK_STR(content("in/a"), "12345");
         CHECK(!exists("in/b"));
-        end_place();
         begin_place(); /* the sum must not wrap around */
         limits.bytes_max = UINT64_MAX;
         add('0', "a", "", "12345");
@@ -397,7 +383,6 @@ TEST(the_bytes_are_limited)
         add('0', "b", "", "x");
         CHECK_INT(unpack(512), -EPROTO); /* it ends in the middle */
         CHECK(!exists("in/b"));
-        end_place();
 }
 
 TEST(the_entries_are_limited)
@@ -412,7 +397,6 @@ TEST(the_entries_are_limited)
                 CHECK_INT(unpack(512), -EFBIG);
                 CHECK(strstr(err.hint, "--max-entries") != NULL);
                 CHECK(exists("in/b") && !exists("in/c"));
-                end_place();
         }
         begin_place(); /* directories that no entry names */
         limits.entries_max = 4;
@@ -420,35 +404,29 @@ TEST(the_entries_are_limited)
         finish();
         CHECK_INT(unpack(512), -EFBIG);
         CHECK(!exists("in/a/b/c/d/e"));
-        end_place();
 }
 
 TEST(headers_without_an_entry_end)
 {
-        begin_place();
         for (int i = 0; i < 100; i++)
                 add('x', "pax", "", "");
         add('0', "f", "", "x");
         finish();
         CHECK_INT(unpack(512), -EPROTO);
-        end_place();
 }
 
 TEST(a_file_that_does_not_come_whole_leaves_what_was_there)
 {
-        begin_place();
         CHECK_INT(system("echo mine >in/f"), 0);
         add('0', "f", "", "theirs");
         archive_len -= TAR_BLOCK - 3;
         CHECK_INT(unpack(512), -EPROTO);
         CHECK_STR(content("in/f"), "mine\n");
         CHECK_INT(system("test \"$(ls -A in)\" = f"), 0); /* and no temporary file */
-        end_place();
 }
 
 TEST(a_link_that_was_there_is_not_followed_either)
 {
-        begin_place();
         CHECK_INT(symlink("..", "in/link"), 0);
         add('0', "link/new", "", "x");
         refused(-EPERM);
@@ -456,7 +434,6 @@ TEST(a_link_that_was_there_is_not_followed_either)
 
 TEST(a_link_in_the_place_of_a_file_is_replaced)
 {
-        begin_place();
         limits.keep_links = true;
         add('2', "f", "../secret", "");
         add('0', "f", "", "mine");
@@ -464,24 +441,20 @@ TEST(a_link_in_the_place_of_a_file_is_replaced)
         CHECK_INT(unpack(512), 0);
         CHECK_STR(content("secret"), "untouched");
         CHECK_STR(content("in/f"), "mine");
-        end_place();
 }
 
 TEST(a_file_that_was_there_is_replaced_and_not_written_to)
 {
-        begin_place();
         CHECK_INT(link("secret", "in/f"), 0);
         add('0', "f", "", "mine");
         finish();
         CHECK_INT(unpack(512), 0);
         CHECK_STR(content("secret"), "untouched");
         CHECK_STR(content("in/f"), "mine");
-        end_place();
 }
 
 TEST(hard_links_and_devices_are_left_out)
 {
-        begin_place();
         add('1', "hard", "../secret", "");
         add('1', "hard2", "/etc/passwd", "");
         add('3', "char", "", "");
@@ -495,12 +468,10 @@ TEST(hard_links_and_devices_are_left_out)
         CHECK(!exists("in/hard") && !exists("in/hard2") && !exists("in/char") && !exists("in/block"));
         CHECK(!exists("in/fifo") && !exists("in/strange"));
         CHECK_STR(content("in/file"), "good");
-        end_place();
 }
 
 TEST(no_mode_is_more_than_0777)
 {
-        begin_place();
         add_raw('0', "f", "", "x", 1, 06755);
         add_raw('5', "d", "", "", 0, 07777);
         add_raw('5', "closed", "", "", 0, 0);
@@ -511,24 +482,20 @@ TEST(no_mode_is_more_than_0777)
         CHECK_INT(mode_of("in/d"), 0755);
         CHECK_INT(mode_of("in/closed"), 0700);
         CHECK_STR(content("in/closed/f"), "x");
-        end_place();
 }
 
 TEST(a_directory_is_not_replaced_by_a_file)
 {
-        begin_place();
         add('5', "d", "", "");
         add('0', "d/keep", "", "x");
         add('0', "d", "", "x");
         finish();
         CHECK(unpack(512) < 0);
         CHECK_STR(content("in/d/keep"), "x");
-        end_place();
 }
 
 TEST(names_without_a_file_are_refused_or_do_nothing)
 {
-        begin_place();
         add('0', "", "", "x");
         refused(-EPROTO);
         begin_place();
@@ -539,13 +506,11 @@ TEST(names_without_a_file_are_refused_or_do_nothing)
         add('5', "", "", "");
         finish();
         CHECK_INT(unpack(512), 0);
-        end_place();
 }
 
 TEST(too_deep_and_too_long_is_refused)
 {
         char name[3000], record[3100];
-        begin_place();
         for (size_t i = 0; i < 400; i += 2)
                 memcpy(name + i, "d/", 2);
         name[400] = '\0';
@@ -573,7 +538,6 @@ TEST(broken_archives_are_refused)
                 add('0', "f", "", "x");
                 finish();
                 CHECK_INT(unpack(512), -EPROTO);
-                end_place();
         }
         begin_place();
         add('0', "f", "", "x");
@@ -587,12 +551,10 @@ TEST(broken_archives_are_refused)
         refused(-EPROTO);
         begin_place();
         add_raw('x', "pax", "", archive ? archive : "", 0, 0);
-        end_place();
 }
 
 TEST(an_archive_that_stops_is_refused)
 {
-        begin_place();
         add('0', "f", "", "some content");
         size_t whole = archive_len;
         for (size_t len = 1; len < whole; len += 100) {
@@ -601,15 +563,12 @@ TEST(an_archive_that_stops_is_refused)
         }
         archive_len = whole; /* without the blocks of zeros at its end it is complete all the same */
         CHECK_INT(unpack(512), 0);
-        end_place();
 }
 
 TEST(a_file_that_says_it_is_huge_takes_what_comes)
 {
-        begin_place();
         add('x', "pax", "", "27 size=9000000000000000000\n");
         add('0', "f", "", "x");
         finish();
         CHECK(unpack(512) < 0);
-        end_place();
 }
