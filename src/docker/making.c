@@ -50,7 +50,7 @@ static const char *check(const struct keeper_make *m)
 {
         if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
             !ends(m->image, sizeof m->image))
-                return "a string without an end";
+                return "an unterminated string";
         if (!is_name(m->id) || (m->workspace != KEEPER_SCRATCH && !is_name(m->name)))
                 return "a bad name";
         if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
@@ -410,7 +410,7 @@ static int make(struct work *w, struct cella_err *err)
         if ((r = check_limits(w, err)) < 0 || (r = join(w, err)) < 0)
                 return r;
         if ((r = cell_add(w->cell)) < 0)
-                return err_say(err, CELLA_OVER_CAPACITY, r, "%d sandboxes are all there can be",
+                return err_say(err, CELLA_OVER_CAPACITY, r, "the maximum of %d sandboxes is reached",
                                KEEPER_SANDBOXES_MAX);
         return 0;
 }

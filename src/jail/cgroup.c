@@ -1,13 +1,12 @@
 /* jail/cgroup.c -- the control groups of one sandbox.
  *
- * The name is cella-N, and mkdir makes N ours: no other live sandbox has it.  N also
- * serves as the sandbox's uid on the host.  All names of one sandbox are equal, in all
- * hierarchies, and each directory is locked (flock) for as long as it is in use.  All of them,
- * because two owners may share one hierarchy and not another: theirs are in different groups.
+ * The name is cella-N.  mkdir() reserves N: no other live sandbox has it.  N also determines the sandbox's
+ * uid on the host.  A sandbox has the same name in all hierarchies, and each directory is locked (flock)
+ * while it is in use.  All are locked because two owners may share one hierarchy and not another.
  *
- * Freezing.  v2 has it in every group, and what it froze can be killed.  On a host with v1
- * there is mostly an empty v2 hierarchy beside it, used for this alone; only without one
- * the v1 freezer, whose prisoners do not die before they are thawed. */
+ * Freezing: v2 has it in every group, and frozen processes can be killed.  A host with v1 usually also has an
+ * empty v2 hierarchy, which is used for freezing only.  Without it the v1 freezer is used; its frozen
+ * processes do not die before they are thawed. */
 #include "jail/cgroup.h"
 
 #include <errno.h>
@@ -22,41 +21,41 @@
 #include "jail/cgroup_processes.h"
 #include "sys/file.h"
 
-#define NUMBERS (1u << 22) /* as many as there can be process ids */
+#define NUMBERS (1u << 22) /* the number of possible process ids */
 
-#define KEPT_MAX 4096 /* open counter files, of all groups together */
+#define KEPT_MAX 4096 /* open counter files of all groups together */
 
-/* Memory that groups which serve again may still count: the kernel charges in batches of 256 KiB for each
- * CPU, so that no counter is more exact than this; and some is freed behind the back of the last process. */
+/* Memory that a reused group may still be charged with.  The kernel charges in batches of 256 KiB per CPU, so
+ * counters are not more exact than this, and some memory is freed after the last process has ended. */
 #define LEFT_BYTES_MAX (256u << 10)
 
 static const int controller_of[N_COUNTERS] = {
         [CPU_US] = CPUACCT, [MEMORY_NOW] = MEMORY, [MEMORY_PEAK] = MEMORY, [OOM_KILLS] = MEMORY,
         [PIDS_NOW] = PIDS,  [PIDS_PEAK] = PIDS,    [PIDS_REFUSED] = PIDS,
 };
-static unsigned kept; /* see KEPT_MAX */
+static unsigned kept; /* number of open files, at most about KEPT_MAX */
 
 struct cgroup {
         const struct cgroup_home *home;
-        struct cgroup_home *own_home; /* the same, if it is ours to free */
+        struct cgroup_home *own_home; /* the same, if it must be freed */
         unsigned number;
         char name[24];
-        bool has[N_CONTROLLERS];  /* it is controlled by this */
-        bool made[N_CONTROLLERS]; /* this entry's directory is ours to remove */
-        int dir[N_CONTROLLERS];   /* the same, locked */
+        bool has[N_CONTROLLERS];  /* the controller applies to this group */
+        bool made[N_CONTROLLERS]; /* this entry's directory must be removed */
+        int dir[N_CONTROLLERS];   /* the directory, locked */
         uint32_t missing;
-        struct cella_limits limits; /* as they are set */
+        struct cella_limits limits; /* the current ones */
         bool sockets_limited;
         bool throttled;
-        bool frozen;    /* or on the way */
-        bool freezable; /* made for a sandbox that lives long */
-        /* That is asked again and again, as are groups that serve again: their counters stay open, which
-         * makes reading them three times as fast. */
+        bool frozen;    /* or freezing */
+        bool freezable; /* made for a long-lived sandbox */
+        /* Counters of long-lived and of reused groups stay open, because they are read often: reading is
+         * three times as fast. */
         bool keeps;
         struct counters counters;
-        int join[N_CONTROLLERS]; /* where who joins writes "0" */
-        int forget_peak;         /* where we do, for memory to have no peak yet */
-        bool rested;             /* for another sandbox, with nothing in it */
+        int join[N_CONTROLLERS]; /* files that a joining process writes "0" to */
+        int forget_peak;         /* file that resets the peak of memory */
+        bool rested;             /* it was empty between two sandboxes */
 };
 
 struct path {
@@ -92,7 +91,8 @@ static void set_missing(struct cgroup *cg)
                         cg->missing |= limit_of[c];
 }
 
-/* -EEXIST: somebody has that name, or a sweeper took ours for a leftover; it is left to them. */
+/* -EEXIST: the name is in use, or a sweeper took the new directory for a leftover; it is left to the other
+ * process. */
 static int make_dir(struct cgroup *cg, int c)
 {
         const int parent = cg->home->parent[c];
@@ -111,14 +111,15 @@ static int make_dir(struct cgroup *cg, int c)
         return 0;
 }
 
-/* Removes what is there of it.  What was made first goes last: by that a sweeper finds the rest, whenever we
- * are killed. */
+/* Removes the directories.  The one that was made first is removed last: a sweeper uses it to find the others
+ * if this process is killed. */
 static int remove_dirs(struct cgroup *cg)
 {
         for (int c = N_CONTROLLERS; c-- > 0;) {
                 if (!cg->made[c])
                         continue;
-                /* What lay there empty may have been removed, and the name be another's. */
+                /* An empty group may have been removed by a sweeper, and the name may belong to another
+                 * sandbox now. */
                 if (cg->rested && !cgroup_still_there(cg->home->parent[c], cg->name, cg->dir[c])) {
                         cg->made[c] = cg->has[c] = false;
                         sys_close(TAKE_FD(cg->dir[c]));
@@ -142,12 +143,12 @@ static int make_dirs(struct cgroup *cg, bool count_cpu, bool freezable)
                         cg->has[c] = cg->has[home->twin[c]];
                         continue;
                 }
-                /* A hierarchy of its own only to count CPU time (most hosts have it together with
-                 * the limit on CPUs): 0.1 ms, for those who need it to be exact. */
+                /* Usually cpuacct shares its hierarchy with cpu.  A separate directory only for counting
+                 * costs 0.1 ms and is made only if the count must be exact. */
                 if (c == CPUACCT && !count_cpu)
                         continue;
                 int r = make_dir(cg, c);
-                if (r < 0 && (c != FREEZER || r == -EEXIST)) /* without it: told when it is needed */
+                if (r < 0 && (c != FREEZER || r == -EEXIST)) /* reported when needed */
                         return r;
         }
         return 0;
@@ -155,7 +156,7 @@ static int make_dirs(struct cgroup *cg, bool count_cpu, bool freezable)
 
 static int make_all(struct cgroup *cg, bool count_cpu, bool freezable)
 {
-        /* An owner of many never looks at a number twice before it has been through all. */
+        /* A process tries each number once before it repeats any. */
         static unsigned tries;
         int r = -EEXIST;
         for (unsigned i = 0; i < 1000 && r == -EEXIST; i++) {
@@ -168,8 +169,8 @@ static int make_all(struct cgroup *cg, bool count_cpu, bool freezable)
         return r;
 }
 
-/* Swap counts as memory.  A kernel without swap accounting lacks the file, which is as
- * good only if it has no swap; v1 can at least be told not to use any. */
+/* Swap counts as memory.  A kernel without swap accounting has no such file; that is equivalent only if the
+ * host has no swap.  On v1, swapping can be disabled instead. */
 static int limit_memory(const struct cgroup *cg, uint64_t bytes)
 {
         bool v2 = cg->home->v2;
@@ -188,11 +189,11 @@ static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
         int r = 0;
         if (cg->has[MEMORY])
                 r = limit_memory(cg, limits->memory_bytes);
-        /* init is one, and not the code's; where several commands run at once, so are those that
-         * look after them. */
+        /* init is one process more than the code has; with several commands at once, so are init's
+         * helpers. */
         if (r == 0 && cg->has[PIDS])
                 r = set(cg, PIDS, "pids.max", limits->processes + 1ull + (cg->freezable ? JAIL_HELPERS : 0));
-        /* v2 may hand down the others without this one. */
+        /* v2 may delegate the other controllers without cpu. */
         if (r == 0 && cg->home->v2 && faccessat(cg->dir[0], "cpu.max", F_OK, 0) < 0)
                 cg->has[CPU] = false;
         cg->limits = *limits;
@@ -220,7 +221,8 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         if (!home)
                 cg->home = cg->own_home;
         cg->counters.v2 = cg->home->v2;
-        /* What lives long may be asked at any time, and an execution in it have a limit of its own. */
+        /* A long-lived sandbox can be asked for usage at any time, and an execution in it may have its own
+         * CPU limit. */
         r = make_all(cg, limits->cpu_time_ms > 0 || freezable, freezable);
         if (r == 0)
                 r = set_limits(cg, limits);
@@ -232,7 +234,7 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         return 0;
 }
 
-/* Opens one of its files, if it is not; -errno if that cannot be. */
+/* Opens a file of the group if it is not open.  Returns 0 or -errno. */
 static int hold_file(const struct cgroup *cg, int controller, const char *file, int flags, int *fd)
 {
         if (*fd >= 0)
@@ -295,7 +297,7 @@ struct cgroup *cgroup_free(struct cgroup *cg)
 {
         if (!cg)
                 return NULL;
-        /* A group is busy for a moment after its last process was reaped. */
+        /* A group stays busy for a moment after its last process was reaped. */
         for (int i = 0; i < 2000 && remove_dirs(cg) == -EBUSY; i++)
                 usleep(i < 100 ? 50 : 500);
         forget(cg);
@@ -335,7 +337,7 @@ int cgroup_join_fds(struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS
 
 void cgroup_joined(struct cgroup *cg)
 {
-        /* What lives long is joined once. */
+        /* The init of a long-lived sandbox joins once. */
         for (int c = 0; c < N_CONTROLLERS && (cg->freezable || !may_keep(cg)); c++)
                 let_go_file(&cg->join[c]);
 }
@@ -354,7 +356,7 @@ int cgroup_limit_sockets(struct cgroup *cg, const struct cella_limits *limits, s
         int r = 0;
         if (!cg->home->v2 && cg->has[MEMORY] && !cg->sockets_limited)
                 r = set(cg, MEMORY, "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes);
-        if (r < 0 && r != -ENOENT) /* a kernel without it charges them like all else, or not at all */
+        if (r < 0 && r != -ENOENT) /* not in every kernel */
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
                                "cgroup: cannot limit the memory of sockets");
         cg->sockets_limited = true;
@@ -391,7 +393,7 @@ int cgroup_throttle(struct cgroup *cg, uint32_t cpus_milli)
         r = set(cg, CPU, "cpu.cfs_period_us", period_us);
         if (r == 0)
                 r = set(cg, CPU, "cpu.cfs_quota_us", quota_us);
-        return r == -EINVAL ? 0 : r; /* more than the group around ours has, which holds us then */
+        return r == -EINVAL ? 0 : r; /* EINVAL: the parent group has a lower limit, which applies */
 }
 
 void cgroup_unthrottle(struct cgroup *cg)
@@ -408,7 +410,7 @@ static void hold_all(struct cgroup *cg)
                 hold(cg, i);
 }
 
-/* Unless they stay. */
+/* Closes the counters, unless they are kept. */
 static void let_go_all(struct cgroup *cg)
 {
         for (int i = 0; i < N_COUNTERS && !may_keep(cg); i++)
@@ -427,21 +429,21 @@ const struct counters *cgroup_counters(const struct cgroup *cg)
         return cg->rested && may_keep(cg) ? &cg->counters : NULL;
 }
 
-/* v2 cannot forget its peak of memory before Linux 6.12, and clones right into a group, of which there is one
- * only: it gains little. */
+/* v1 only.  v2 cannot reset the peak of memory before Linux 6.12; and it has only one group, into which the
+ * child is cloned directly, so reuse would gain little. */
 bool cgroup_may_serve_again(struct cgroup *cg)
 {
         uint64_t left = 1, peak = 0, refused = 1, killed = 1;
         if (cg->home->v2 || cg->freezable || cg->throttled || !cg->has[MEMORY] || !cg->has[PIDS])
                 return false;
         cg->rested = true;
-        get(cg, PIDS_PEAK, &peak); /* the kernel may not have it: then nobody is told */
+        get(cg, PIDS_PEAK, &peak); /* if the kernel has no peak, none is reported */
         return get(cg, PIDS_NOW, &left) && left == 0 && peak <= 2 && get(cg, PIDS_REFUSED, &refused) &&
                refused == 0 && get(cg, OOM_KILLS, &killed) && killed == 0;
 }
 
-/* Nobody has removed what lay there empty.  Where something is held open that is about to be read it need not
- * be asked: of a group that is gone nothing can be read, whoever has its name now. */
+/* Whether no directory was removed while the group was empty.  An open counter file that is read next needs
+ * no check: reading fails if its group was removed, even if the name exists again. */
 static bool is_whole(const struct cgroup *cg)
 {
         static const enum counter sign[N_CONTROLLERS] = {
@@ -456,7 +458,7 @@ static bool is_whole(const struct cgroup *cg)
         return true;
 }
 
-/* It may not be there to be counted at all. */
+/* Returns false if CPU time is counted but cannot be read. */
 static bool begin_cpu(struct cgroup *cg)
 {
         cg->counters.cpu_us_before = 0;
@@ -526,7 +528,8 @@ bool cgroup_is_frozen(const struct cgroup *cg)
                 return counter_find(state, "frozen", &frozen) && frozen == 1;
         if (!strncmp(state, "FROZEN", 6))
                 return true;
-        /* v1 does not see on its own what came to rest after it looked, in vfork() for one. */
+        /* v1 does not notice tasks that stop later, for example after vfork(): writing again makes it
+         * check. */
         write_freezer(cg, true);
         return false;
 }

@@ -1,9 +1,9 @@
-/* jail/cgroup_home.c -- where the control groups of sandboxes are made.
+/* jail/cgroup_home.c -- finds the directory in which the control groups of sandboxes are made.
  *
- * v1: below the caller's own group in each hierarchy, so that what limits the caller limits
- * its sandboxes too.  v2 does not let a group with processes hand controllers to children, so:
- * below the nearest ancestor of the caller's group that does hand down what we need and that
- * we may write to. */
+ * v1: below the caller's own group in each hierarchy, so that the caller's limits also apply to its
+ * sandboxes.  In v2 a group with processes cannot delegate controllers to children.  The groups are therefore
+ * made below the nearest ancestor of the caller's group that delegates the needed controllers and is
+ * writable. */
 #include "jail/cgroup_home.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define CGROUP2_MAGIC 0x63677270
 #define ROOT "/sys/fs/cgroup"
-#define UNIFIED ROOT "/unified" /* where v2 is on a host with v1 */
+#define UNIFIED ROOT "/unified" /* the v2 mount point on a host with v1 */
 
 static const char *const controller_names[] = {"memory", "pids", "cpu", "cpuacct", "freezer"};
 
@@ -28,8 +28,8 @@ bool cgroup_is_v2(void)
         return statfs(ROOT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
 }
 
-/* The caller's group: in hierarchy `controller` of v1, or of v2 with NULL.  An empty
- * string is the root. */
+/* Gets the caller's group: in hierarchy `controller` of v1, or with NULL of v2.  An empty string is the
+ * root. */
 static int own_group(const char *text, const char *controller, char *ret, size_t size)
 {
         for (const char *line = text; *line;) {
@@ -68,7 +68,7 @@ static bool has_word(const char *text, const char *word)
         return false;
 }
 
-/* Whether children of this v2 group have a controller; at the root it is switched on if not. */
+/* Checks whether children of this v2 group get a controller; enables it if this is the root. */
 static int hands_down(int dir, const char *controller, bool root)
 {
         char text[256];
@@ -83,8 +83,8 @@ static int hands_down(int dir, const char *controller, bool root)
         return sys_write_file(dir, "cgroup.subtree_control", text);
 }
 
-/* The nearest ancestor of the group `own` that hands down the first n of what we need.  The
- * reason why there is none is that of the last one looked at, the root. */
+/* Finds the nearest ancestor of the group `own` that delegates the first n needed controllers.  On failure,
+ * *err describes the last one tried, the root. */
 static int find_ancestor(const char *own, size_t n, int *ret, struct cella_err *err)
 {
         static const char *const needed[] = {"memory", "pids", "cpu"};
@@ -101,7 +101,7 @@ static int find_ancestor(const char *own, size_t n, int *ret, struct cella_err *
                         r = hands_down(dir, needed[i], !*group);
                         if (r < 0)
                                 err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
-                                        "cgroup: %.100s does not hand down the controller '%s'", path,
+                                        "cgroup: %.100s does not delegate the controller '%s'", path,
                                         needed[i]);
                 }
                 if (r == 0) {
@@ -122,12 +122,12 @@ static int find_parent_v2(struct cgroup_home *home, const char *groups, struct c
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r,
                                "cgroup: /proc/self/cgroup names no group");
-        /* A group without a limit on CPUs is better than none; it is told. */
+        /* Without CPU limits is better than without a group; the missing limit is reported. */
         r = find_ancestor(own, 3, &home->parent[0], err);
         return r < 0 ? find_ancestor(own, 2, &home->parent[0], err) : 0;
 }
 
-/* The caller's group in the hierarchy mounted at root. */
+/* Opens the caller's group in the hierarchy mounted at root. */
 static int open_own(const char *root, const char *groups, const char *controller)
 {
         char path[1024], own[512];
@@ -136,7 +136,7 @@ static int open_own(const char *root, const char *groups, const char *controller
                 return r;
         snprintf(path, sizeof path, "%s%s", root, own);
         int dir = sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
-        /* A container may see its group as the root. */
+        /* A container may see its own group as the root. */
         return dir == -ENOENT ? sys_openat(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0) : dir;
 }
 
@@ -163,7 +163,7 @@ static int find_parents_v1(struct cgroup_home *home, const char *groups, struct 
                        : err_set(err, CELLA_ISOLATION_UNAVAILABLE, -ENOENT, "cgroup: no hierarchy at " ROOT);
 }
 
-/* cpu and cpuacct are one hierarchy on most hosts: then they share the directory. */
+/* Finds an earlier entry with the same directory.  On most hosts cpu and cpuacct are one hierarchy. */
 static int find_twin(const struct cgroup_home *home, int controller)
 {
         struct stat mine, other;
@@ -190,7 +190,7 @@ static int find(struct cgroup_home *home, struct cella_err *err)
         while (home->parent[home->first] < 0)
                 home->first++;
         for (int c = 0; c < N_CONTROLLERS; c++) {
-                if (home->v2) /* all in one directory */
+                if (home->v2) /* all controllers share one directory */
                         home->parent[c] = home->parent[0];
                 home->twin[c] = home->parent[c] < 0 ? -1 : find_twin(home, c);
         }

@@ -9,10 +9,10 @@
 #include "base/auto.h"
 #include "sys/file.h"
 
-#define LIST_MAX 2048 /* bytes: some hundred numbers, each of which is a file for the keeper to open */
+#define LIST_MAX 2048 /* bytes; bounds the number of files that the keeper opens to a few hundred */
 
-/* Its own, and that of its children that were waited for: fields 14 to 17.  The name before them may have
- * anything in it. */
+/* CPU ticks of a process and its reaped children: fields 14 to 17.  Parsing starts after the command name,
+ * which may contain any character. */
 static uint64_t ticks_of(unsigned long pid)
 {
         char path[32], text[1024];
@@ -34,7 +34,7 @@ uint64_t cgroup_processes_cpu_us(int group)
         AUTO(sys_close) int fd = group < 0 ? -1 : openat(group, "cgroup.procs", O_RDONLY | O_CLOEXEC);
         if (fd < 0 || per_second <= 0 || read(fd, text, sizeof text - 1) < 0)
                 return 0;
-        /* The last number may be cut off, and be another's then. */
+        /* Stops at the last number if it is cut off. */
         for (; (pid = strtoul(at, &end, 10)) > 0 && *end == '\n'; at = end)
                 ticks += ticks_of(pid);
         return ticks * 1000000 / (uint64_t)per_second;

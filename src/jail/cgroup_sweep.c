@@ -1,7 +1,6 @@
-/* jail/cgroup_sweep.c -- removes the groups that a killed owner left.
+/* jail/cgroup_sweep.c -- removes the groups of killed owners.
  *
- * Whoever has a group holds a lock on it, in each hierarchy; one that can be locked is
- * nobody's. */
+ * The owner of a group holds a lock on it in each hierarchy.  A group that can be locked has no owner. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +29,7 @@ static bool is_ours(const char *name)
                strspn(name + len, "0123456789") == strlen(name + len);
 }
 
-/* Calls visit with the name of every sandbox's group in a directory but one. */
+/* Calls visit with the name of every sandbox group in a directory, except one. */
 static void each_group(int parent, const char *except, void (*visit)(const char *name, void *arg), void *arg)
 {
         int copy = sys_openat(parent, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -48,11 +47,11 @@ static void each_group(int parent, const char *except, void (*visit)(const char 
 struct sweep {
         const struct cgroup_home *home;
         unsigned removed;
-        bool kill; /* what is still in there */
+        bool kill; /* kill the processes that are still in a group */
         unsigned busy;
 };
 
-/* Everything in a dead owner's group; the caller has its lock. */
+/* Kills all processes in the group of a dead owner.  The caller holds its lock. */
 static void kill_group(int parent, const char *name)
 {
         char path[64], text[4096];
@@ -62,7 +61,7 @@ static void kill_group(int parent, const char *name)
         snprintf(path, sizeof path, "%s/cgroup.procs", name);
         AUTO(sys_close) int procs = sys_openat(parent, path, O_RDONLY, 0);
         ssize_t n = procs < 0 ? procs : sys_read(procs, text, sizeof text - 1);
-        text[n > 0 ? n : 0] = '\0'; /* however many there are: the next round finds the rest */
+        text[n > 0 ? n : 0] = '\0'; /* the list may be cut off; the next round finds the rest */
         for (char *p = text, *end; *p; p = *end ? end + 1 : end) {
                 long pid = strtol(p, &end, 10);
                 if (end == p)
@@ -74,7 +73,7 @@ static void kill_group(int parent, const char *name)
         sys_write_file(parent, path, "THAWED");
 }
 
-/* Removes a group from one hierarchy, if its owner is dead. */
+/* Removes a group from one hierarchy if its owner is dead. */
 static void sweep_one(struct sweep *s, int parent, const char *name)
 {
         AUTO(sys_close) int fd = sys_openat(parent, name, O_RDONLY | O_DIRECTORY, 0);
@@ -87,7 +86,8 @@ static void sweep_one(struct sweep *s, int parent, const char *name)
                 kill_group(parent, name);
 }
 
-/* From all of them.  The first one last, and only if no other is busy still: by that it is found again. */
+/* Removes a group from all hierarchies.  The first one is last, and only if no other is busy: it is used to
+ * find the group again. */
 static void sweep_name(const char *name, void *arg)
 {
         struct sweep *s = arg;

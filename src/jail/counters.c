@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 static const struct {
-        const char *v1, *v1_key; /* the line with this word in front; NULL: the file is a number */
+        const char *v1, *v1_key; /* the line that starts with this word; NULL: the file is a single number */
         const char *v2, *v2_key;
 } files[] = {
         [CPU_US] = {"cpuacct.usage", NULL, "cpu.stat", "usage_usec"},
@@ -38,7 +38,7 @@ bool counter_find(const char *text, const char *key, uint64_t *ret)
 
 bool counters_get(const struct counters *counters, enum counter counter, uint64_t *ret)
 {
-        char text[1024]; /* what is looked for is in front */
+        char text[1024]; /* the searched lines are at the start */
         ssize_t n = counters->fd[counter] < 0 ? -1 : pread(counters->fd[counter], text, sizeof text - 1, 0);
         if (n <= 0)
                 return false;

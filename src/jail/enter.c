@@ -1,14 +1,14 @@
-/* jail/enter.c -- a process raises the walls around itself.
+/* jail/enter.c -- sets up the isolation of the calling process.
  *
  * The order matters:
- *  - what takes long and needs no view is made by the owner meanwhile, on another core:
- *    cgroups, and the network namespace if it has the right to (else a helper of ours,
- *    begun first).  They come in the order in which they are needed;
- *  - the cgroups are joined by the process itself, before any foreign code has run in it:
- *    when the owner moves it, cgroup v1 waits 10 ms for all CPUs;
- *  - the cgroup namespace comes after, so that its root is the sandbox's own group;
- *  - Landlock comes after privilege is gone: it would not let us write our own uid map;
- *  - the filter is last: it refuses most of the calls that the others take. */
+ * - the owner makes the cgroups and the network namespace on another core meanwhile, and sends them in the
+ *   order in which they are needed.  If the owner has no privilege, a helper process makes the network
+ *   namespace; it is started first;
+ * - the process joins the cgroups itself, before foreign code has run in it: if the owner moved it, cgroup v1
+ *   would wait 10 ms for all CPUs;
+ * - the cgroup namespace is made afterwards, so that its root is the sandbox's own group;
+ * - Landlock follows after privilege is dropped: it would prevent writing the uid map;
+ * - the filter is last: it refuses most of the calls that the other steps need. */
 #include "jail/enter.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@
 
 static int lost_owner(struct cella_err *err)
 {
-        return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox went away");
+        return err_say(err, CELLA_INTERNAL, -EPROTO, "the owner of the sandbox has exited");
 }
 
 int jail_set_groups(struct jail_spec *spec, const struct init_groups *groups, const int *fds, unsigned n_fds)
@@ -53,7 +53,7 @@ int jail_set_groups(struct jail_spec *spec, const struct init_groups *groups, co
         return 0;
 }
 
-/* Learns who the code is going to be, and in which cgroups. */
+/* Receives the cgroups and the host uid of the code. */
 static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         struct message message;
@@ -69,7 +69,7 @@ static int take_groups(struct jail_spec *spec, int control_fd, struct cella_err 
 
 static int join_groups(struct jail_spec *spec, struct cella_err *err)
 {
-        if (spec->groups.n_fds > 0) /* else it was cloned into them */
+        if (spec->groups.n_fds > 0) /* otherwise it was cloned into them */
                 spec->cpu_outside_us = clock_cpu_us();
         for (unsigned i = 0; i < spec->groups.n_fds; i++) {
                 ssize_t n = sys_write(spec->groups.fds[i], "0", 1);
@@ -77,7 +77,7 @@ static int join_groups(struct jail_spec *spec, struct cella_err *err)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, (int)n, "cgroup: cannot join");
                 sys_close(spec->groups.fds[i]);
         }
-        int r = sys_unshare(CLONE_NEWCGROUP); /* without a group of its own, it hides that of the owner */
+        int r = sys_unshare(CLONE_NEWCGROUP); /* also without an own group: hides the owner's group */
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot make a namespace") : 0;
 }
 
@@ -97,12 +97,12 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
 {
         if (!(spec->walls & WALL_RLIMIT))
                 return 0;
-        /* A second line behind the cgroup's count, which must be the one to be hit because
-         * only it can be read afterwards.  Counted per user namespace since Linux 5.14. */
+        /* A second limit behind the cgroup's.  The cgroup's must be reached first, because only its count can
+         * be read afterwards.  Counted per user namespace since Linux 5.14. */
         uint64_t processes = 1 + spec->limits.processes + /* 1: init */
                              (spec->several ? JAIL_HELPERS : 0) + (spec->limit_processes_by_rlimit ? 0 : 8);
-        /* A volume (keeper/process/volume.c) has room for a little more than its limit, and it is the full
-         * disk that has to be met first, because only that can be told. */
+        /* A volume (keeper/process/volume.c) is slightly larger than its limit.  The full disk must be
+         * reached first, because only that can be reported. */
         uint64_t file =
                 spec->limits.disk_bytes + (spec->several ? spec->limits.disk_bytes / 32 + (4u << 20) : 0);
         return rlimits_set(&spec->limits, file, processes, err);
@@ -117,12 +117,12 @@ static int tidy(const struct jail_spec *spec, struct cella_err *err)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "uts: cannot set the host name");
         /* A new UTS namespace starts with a copy of the host's names, and uname() shows both. */
         if (spec->walls & WALL_UTS)
-                r = sys_setdomainname("(none)"); /* as the kernel has it at boot */
+                r = sys_setdomainname("(none)"); /* the kernel's default */
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "uts: cannot set the domain name");
         if (spec->walls & WALL_HYGIENE)
                 r = sys_new_session_keyring();
-        /* A kernel without keys has nothing to inherit. */
+        /* ENOSYS: a kernel without keys has nothing to inherit. */
         if (r < 0 && r != -ENOSYS)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "keyring: cannot start a new one");
         return set_rlimits(spec, err);
@@ -136,7 +136,7 @@ static int enter_netns(const struct jail_spec *spec, struct netns *own, struct c
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot make a namespace") : 0;
 }
 
-/* Out of the sandbox with it: neither the code nor we are to have these. */
+/* Makes the sockets of the network and sends them to the owner.  Neither the code nor init keeps them. */
 static int give_way_out(const struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         struct way_out way;
@@ -164,14 +164,14 @@ static int load_filter(const struct jail_spec *spec, struct cella_err *err)
 
 static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
-        static BULKY struct netns own; /* its helper needs it to stay */
+        static BULKY struct netns own; /* static because the helper uses it */
         int r;
         if (!spec->privileged) {
                 r = spec->walls & WALL_NET ? netns_start(&own, spec->proc_fd) : 0;
                 if (r < 0)
                         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot start a helper");
         }
-        /* Should the host run out of memory, the sandbox goes first. */
+        /* If the host runs out of memory, the sandbox is killed first. */
         r = sys_write_file(spec->proc_fd, "self/oom_score_adj", "1000");
         if (r < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot set oom_score_adj");
@@ -187,8 +187,8 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
                 return ruleset;
         if (ruleset < 0)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
-        /* From here on, what comes is short; but leaving the host's tree waits until the owner's
-         * core is out of the kernel, which is when the network is there. */
+        /* The remaining steps are short.  Only leaving the host's mounts waits until the owner has made the
+         * network namespace on its core. */
         if ((r = view_enter(spec, err)) < 0 || (r = tidy(spec, err)) < 0 ||
             (r = take_go(spec, control_fd, err)) < 0 || (r = enter_netns(spec, &own, err)) < 0 ||
             (r = give_way_out(spec, control_fd, err)) < 0 || (r = identity_drop(spec, err)) < 0)
@@ -202,7 +202,7 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         return r < 0 ? r : load_filter(spec, err);
 }
 
-/* All descriptors from `first` on, but those that keep entries of /proc. */
+/* Closes all descriptors from `first` on, except those that keep entries of /proc. */
 static int close_others(const struct jail_spec *spec, unsigned first)
 {
         for (unsigned i = 0; i < spec->n_pins; i++) {
@@ -215,7 +215,7 @@ static int close_others(const struct jail_spec *spec, unsigned first)
         return sys_close_range(first, ~0u, 0);
 }
 
-/* What is left to do when nothing is going to be opened any more. */
+/* The last steps, after which nothing is opened any more. */
 static int finish(struct jail_spec *spec, int control_fd)
 {
         int r, last = control_fd;
@@ -227,7 +227,7 @@ static int finish(struct jail_spec *spec, int control_fd)
                 return r;
         if ((spec->walls & WALL_HYGIENE) && (r = close_others(spec, (unsigned)last + 1)) < 0)
                 return r;
-        /* The owner dies, the sandbox dies.  Not earlier: a change of uid resets it. */
+        /* The sandbox dies with its owner.  Set late, because a change of uid resets it. */
         if ((r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) < 0)
                 return r;
         return sys_prctl(PR_SET_DUMPABLE, 0, 0);

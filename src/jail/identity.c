@@ -1,9 +1,8 @@
-/* jail/identity.c -- who the code is: user namespaces, uids, capabilities.
+/* jail/identity.c -- the user of the code: user namespaces, uids, capabilities.
  *
- * In both modes the code ends up in a user namespace with a single uid and no
- * capabilities, and that namespace owns neither the mounts nor the network nor the
- * processes of the sandbox: they belong to the one outside of it.  So even a process
- * that regained all capabilities of its own namespace would have no power over them. */
+ * With and without root, the code ends up in a user namespace with a single uid and no capabilities.  The
+ * mounts, the network and the processes of the sandbox belong to the namespace outside of it.  A process that
+ * regained all capabilities in its own namespace would therefore have no power over them. */
 #include "jail/identity.h"
 
 #include <sched.h>
@@ -14,12 +13,12 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-/* Through the host's /proc: the sandbox's own is read-only. */
+/* Uses the host's /proc, because the sandbox's is read-only. */
 static int map(const struct jail_spec *spec, unsigned inner_uid, unsigned inner_gid, unsigned uid,
                unsigned gid)
 {
         char line[40];
-        /* Changing uids made the process undumpable, and its /proc files root's. */
+        /* Changing uids made the process undumpable, which gives its /proc files to root. */
         int r = sys_prctl(PR_SET_DUMPABLE, 1, 0);
         if (r == 0)
                 r = sys_write_file(spec->proc_fd, "self/setgroups", "deny");
@@ -45,7 +44,7 @@ int identity_map_self(struct jail_spec *spec, struct cella_err *err)
                 return fail(err, proc, "open /proc");
         int dumpable = sys_prctl(PR_GET_DUMPABLE, 0, 0);
         int r = map(spec, 0, 0, spec->host_uid, spec->host_gid);
-        sys_prctl(PR_SET_DUMPABLE, (unsigned long)dumpable, 0); /* it is our owner's memory still */
+        sys_prctl(PR_SET_DUMPABLE, (unsigned long)dumpable, 0); /* the memory still belongs to the owner */
         return r < 0 ? fail(err, r, "map the user into its namespace") : 0;
 }
 
@@ -58,7 +57,7 @@ static int make_namespace(const struct jail_spec *spec, unsigned uid, unsigned g
         return r < 0 ? fail(err, r, "map the user") : 0;
 }
 
-/* That of a sandbox which is dead, and which was the same user. */
+/* Enters the user namespace of a dead sandbox that had the same user. */
 static int enter_namespace(const struct jail_spec *spec, struct cella_err *err)
 {
         AUTO(sys_close) int namespace = spec->user_fd;
@@ -68,7 +67,7 @@ static int enter_namespace(const struct jail_spec *spec, struct cella_err *err)
 
 int identity_drop(const struct jail_spec *spec, struct cella_err *err)
 {
-        unsigned uid = 0; /* as the namespace around ours calls who we are */
+        unsigned uid = 0; /* our ids in the namespace around ours */
         unsigned gid = 0;
         int r;
         if (!(spec->walls & WALL_USER) && !spec->direct)
@@ -76,8 +75,7 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
         if (spec->privileged) {
                 uid = spec->host_uid;
                 gid = spec->host_gid;
-                /* Without a namespace of its own, who it becomes has no right to give up what it could get.
-                 */
+                /* Without an own user namespace, the new user could not drop the bounding set later. */
                 if ((spec->direct && (r = sys_bound_capabilities()) < 0) || (r = sys_setgroups_none()) < 0 ||
                     (r = sys_setresgid(gid)) < 0 || (r = sys_setresuid(uid)) < 0)
                         return fail(err, r, "become an unprivileged user");
@@ -89,8 +87,8 @@ int identity_drop(const struct jail_spec *spec, struct cella_err *err)
         r = spec->user_fd >= 0 ? enter_namespace(spec, err) : make_namespace(spec, uid, gid, err);
         if (r < 0)
                 return r;
-        /* Without no_new_privs, Landlock and the filter need CAP_SYS_ADMIN; then the exec of
-         * init, as a user that is not root, drops them. */
+        /* Without no_new_privs, Landlock and the filter need CAP_SYS_ADMIN.  The exec of init as a user other
+         * than root drops the capabilities then. */
         r = spec->walls & WALL_NO_NEW_PRIVS ? sys_drop_capabilities() : 0;
         return r < 0 ? fail(err, r, "drop capabilities") : 0;
 }

@@ -1,9 +1,8 @@
-/* jail/join.c -- a process behind walls that somebody else raised.
+/* jail/join.c -- checks and completes the isolation of a process in a container that another program made.
  *
- * What a container engine was asked for and what it did are two things: its own settings, and those of the
- * runtime below it, have their say.  So the namespaces are compared with those outside, the root must refuse
- * to be written to, and no capability may be there.  On top of that come our own filter and Landlock, which
- * need no privilege once there can be no new one. */
+ * The result depends not only on the request but also on the settings of the container engine and its
+ * runtime.  Therefore the namespaces are compared with those outside, the root must be read-only, and no
+ * capability may be present.  Then our own filter and Landlock are added, which need only no_new_privs. */
 #include "jail/join.h"
 
 #include <errno.h>
@@ -31,7 +30,7 @@ static int lacks(struct cella_err *err, const char *wall, const char *what)
         return err_hint(err, "look at the settings of the container engine and of its runtime");
 }
 
-/* Whether a namespace is another than the owner's. */
+/* Whether a namespace differs from the owner's. */
 static bool is_own(const char *path, uint64_t outside)
 {
         struct statx st;
@@ -59,7 +58,7 @@ static int check_namespaces(struct jail_spec *spec, const uint64_t outside[INIT_
                         continue;
                 if (all[i].wall & JOIN_MUST)
                         return lacks(err, all[i].name, "shares this namespace with the host");
-                /* The groups are there whether or not their names can be seen. */
+                /* The limits of the group apply even if its path is visible. */
                 if (all[i].wall != WALL_CGROUP)
                         spec->walls &= ~all[i].wall;
         }
@@ -87,7 +86,7 @@ static bool is_read_only(const char *path)
         return sys_call2(SYS_statfs, path, &fs) == 0 && (fs.f_flags & READ_ONLY);
 }
 
-/* The word after n others of a line. */
+/* Skips n words of a line. */
 static const char *word_at(const char *line, int n)
 {
         for (; n > 0; n--) {
@@ -97,7 +96,7 @@ static const char *word_at(const char *line, int n)
         return line;
 }
 
-/* As the list of mounts says: gVisor's statfs() tells no flags. */
+/* Reads the list of mounts instead: statfs() of gVisor reports no flags. */
 static bool is_listed_read_only(void)
 {
         char text[16384];
@@ -124,10 +123,10 @@ static int check_files(struct jail_spec *spec, bool another_kernel, struct cella
         return 0;
 }
 
-#define FILE_ROOM (1u << 20) /* the full disk has to be met first, because only that can be told */
+#define FILE_ROOM (1u << 20) /* the full disk must be reached first, because only that can be reported */
 
-/* The number of processes is the group's alone: without a user namespace, a limit for each user would count
- * what this user does outside. */
+/* The group alone limits the number of processes: without a user namespace, RLIMIT_NPROC would count this
+ * user's processes outside too. */
 static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
 {
         return rlimits_set(&spec->limits, spec->limits.disk_bytes + FILE_ROOM, RLIMITS_NO_PROCESSES, err);
@@ -147,10 +146,11 @@ static int close_calls(struct jail_spec *spec, struct cella_err *err)
                 return r;
         if ((r = seccomp_load()) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter");
-        /* Another kernel's idea of a filter may be another.  A call that is refused, and would be with
-         * another error without; where somebody is told of it, that is us. */
+        /* Another kernel may implement filters differently, so test one refused call that would fail with
+         * another error without the filter.  With a listener the call would be reported to this process, so
+         * it is not tested. */
         if (seccomp_listener() < 0 && sys_call4(SYS_ptrace, -1, 0, 0, 0) != -EPERM)
-                return lacks(err, "seccomp", "does not hold to the filter");
+                return lacks(err, "seccomp", "does not enforce the filter");
         return 0;
 }
 
@@ -172,11 +172,11 @@ int jail_join(struct jail_spec *spec, const uint64_t outside[INIT_NS_COUNT], int
 {
         int r = sys_chdir("/");
         if (r < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot stand in the root");
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot enter the root directory");
         sys_umask(0);
         sys_setsid();
-        /* Should the host run out of memory, the sandbox goes first; a runtime that does not let us has its
-         * own idea of that.  Its filter refuses keys, and it has made a new keyring then. */
+        /* If the host runs out of memory, the sandbox is killed first; some runtimes do not allow this.
+         * Runtimes whose filter refuses keyctl() have made a new keyring already. */
         sys_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
         sys_new_session_keyring();
         if ((r = check_namespaces(spec, outside, err)) < 0 || (r = check_capabilities(err)) < 0 ||

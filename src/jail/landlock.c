@@ -1,10 +1,10 @@
-/* jail/landlock.c -- the file rules once more, enforced by the security module.
+/* jail/landlock.c -- a second enforcement of the file rules, by Landlock.
  *
- * Read and execute everywhere in the view, write where the view is writable and to the
- * device nodes, no ioctl on them but for terminals.  The view of an image is writable, but for its mounts
- * that are not: rules only ever add to those of the directories above.  A mistake in the mounts would have to
- * meet a mistake here.  The kernel's header on the build machine may be older than the kernel, so the
- * constants that came later are spelled out. */
+ * Allows read and execute everywhere in the view, write where the view is writable and to device nodes, and
+ * ioctl only on terminals.  The view of an image is writable except for its read-only mounts, which Landlock
+ * cannot express because rules only add to those of parent directories.  An escape would need a mistake in
+ * the mounts and one here.  The kernel header of the build machine may be old, so later constants are defined
+ * here. */
 #include "jail/landlock.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@
 
 static const char *const terminals[] = {"dev/pts", "dev/tty"};
 
-/* As of ABI 6; the kernel takes a shorter one by its size. */
+/* As of ABI 6; older kernels accept a shorter one. */
 struct ruleset {
         uint64_t handled_access_fs;
         uint64_t handled_access_net;
@@ -54,34 +54,34 @@ static int allow_below(int ruleset, int fd, uint64_t access)
 
 static int allow(int ruleset, const char *path, uint64_t access)
 {
-        if (access == 0) /* nothing that this version knows */
+        if (access == 0) /* this ABI has none of these rights */
                 return 0;
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_PATH, 0);
         return fd < 0 ? fd : allow_below(ruleset, fd, access);
 }
 
-/* Paths are relative to the new root, where the caller stands: it is not "/" yet. */
+/* Paths are relative to the working directory, which is the new root (not "/" yet). */
 static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 {
         int r = allow(ruleset, spec->walls & WALL_MOUNT ? "." : "/", all & ACCESS_READ);
-        /* In no tree, so that none of the others is for it; only init has the descriptor. */
+        /* This /proc is in no tree of the view, so it needs its own rule.  Only init has the descriptor. */
         if (r == 0 && spec->census_fd >= 0)
                 r = allow_below(ruleset, spec->census_fd, all & (ACCESS_READ_FILE | ACCESS_READ_DIR));
         if (r < 0 || !(spec->walls & WALL_MOUNT))
                 return r;
-        /* All of an image may be changed, and what is not of it is not below this root. */
+        /* Everything in an image may be changed, and nothing else is below this root. */
         if (spec->image)
                 r = allow(ruleset, ".", all & ~(uint64_t)ACCESS_IOCTL_DEV);
         if (r < 0)
                 return r;
         r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
-        /* A terminal is nothing without ioctls. */
+        /* Terminals need ioctls. */
         for (size_t i = 0; spec->terminals && i < ARRAY_LEN(terminals) && r == 0; i++)
                 r = allow(ruleset, terminals[i], all & ACCESS_IOCTL_DEV);
         for (const char *const *d = view_writable; *d && r == 0 && !spec->image; d++)
                 r = allow(ruleset, *d + 1, all);
         for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {
-                /* A single file takes only the rights that files have. */
+                /* A rule for a single file accepts only file rights. */
                 uint64_t file = ACCESS_READ_FILE | ACCESS_EXECUTE | ACCESS_WRITE_FILE | ACCESS_TRUNCATE;
                 if (!spec->mounts[i].writable || spec->image)
                         continue;
@@ -95,7 +95,7 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 int landlock_prepare(const struct jail_spec *spec, struct cella_err *err)
 {
         int abi = sys_landlock_abi();
-        /* The first version forbids every rename and link between directories. */
+        /* ABI 1 forbids all renames and links between directories. */
         if (abi < 2 || !(spec->walls & WALL_LANDLOCK))
                 return -1;
         struct ruleset attr = {.handled_access_fs = all_access(abi)};

@@ -1,10 +1,9 @@
-/* jail/netns.c -- a network namespace, made while the view is being built.
+/* jail/netns.c -- makes a network namespace while the view is being built.
  *
- * Making one takes the kernel about as long as all the mounts of a sandbox together
- * (0.4 ms), and neither needs the other.  So the owner makes it, on its own core, while
- * the child builds the view.  An owner without privilege cannot; then a helper of the
- * child does, which shares the child's memory and descriptors.  It touches nothing but
- * its own small stack and *ns, and calls the kernel without errno (sys/raw.h), which it
+ * Making one takes the kernel about as long as all mounts of a sandbox together (0.4 ms), and the two are
+ * independent.  So the owner makes it on its own core while the child builds the view.  An owner without
+ * privilege cannot; then a helper of the child does, which shares the child's memory and descriptors.  The
+ * helper uses only its own small stack and *ns, and makes system calls without errno (sys/raw.h), which it
  * would share. */
 #include "jail/netns.h"
 
@@ -24,7 +23,8 @@
 #define OWN_IN_PROC "thread-self/ns/net"
 #define OWN_NAMESPACE "/proc/" OWN_IN_PROC
 
-/* A new one around the calling thread, whose name is path in dir.  Returns its descriptor. */
+/* Makes a namespace for the calling thread.  path in dir is its /proc entry.  Returns its descriptor or
+ * -errno. */
 static int make(int dir, const char *path)
 {
         int r = sys_unshare(CLONE_NEWNET);
@@ -54,35 +54,35 @@ int netns_leave(struct netns_visit *visit)
         return r < 0 ? r : up;
 }
 
-/* What is in these is zero in a new namespace, and every packet, every refused packet and every lookup
- * of a route that failed adds to one.  (What is in netstat counts what happens to packets, which loopback has
- * counted before, and takes as long to read as all of these.)  What else could stay behind (neighbours,
- * metrics of TCP, ports in TIME_WAIT, routes learned) comes of packets.
+/* Files that show whether a namespace was used.  Their counters are zero in a new namespace; every packet,
+ * refused packet and failed route lookup increases one.  (netstat is left out: it counts only packets that
+ * the loopback device has counted, and takes as long to read as all of these.)  Other remains (neighbours,
+ * TCP metrics, ports in TIME_WAIT, learned routes) need packets.
  *
- * A socket can outlive its processes, and has its name or port until then: as a descriptor on its way through
- * another that nobody can receive it from any more, until the kernel comes to look for such.  So they are
- * counted, too; only the first line of that file is about this namespace.
+ * A socket can outlive its processes and keep its name or port: as a descriptor in flight through another
+ * socket that no process can receive from, until the kernel's garbage collector runs.  So sockets are counted
+ * too; only the first line of that file is about this namespace.
  *
- * Without a packet, by options of a socket, labels of flows are left for some seconds, each with whatever
- * address its maker named; and routes of IPv6 that were looked up are counted.  (Members of groups are
- * announced when it is too late to look: the filter refuses to join one.) */
+ * Two things need no packet but only socket options: flow labels, which remain for some seconds with an
+ * address that the code chose, and IPv6 route lookups, which are counted.  (Group memberships are announced
+ * too late to be seen here: the filter refuses to join groups.) */
 static const struct {
         const char *path;
-        size_t most; /* bytes of it that are compared; 0: all */
+        size_t most; /* number of bytes that are compared; 0: all */
         bool may_lack;
 } files[NETNS_FILES] = {
         {"/proc/thread-self/net/dev", 0, false},
         {"/proc/thread-self/net/snmp", 0, false},
-        {"/proc/thread-self/net/snmp6", 0, true}, /* no IPv6 here */
+        {"/proc/thread-self/net/snmp6", 0, true}, /* missing without IPv6 */
         {"/proc/thread-self/net/sockstat", sizeof "sockets: used 0\n" - 1, false},
         {"/proc/thread-self/net/ip6_flowlabel", 0, true},
         {"/proc/thread-self/net/rt6_stats", 0, true},
 };
 
-/* They stay open: to open one costs more than to read it. */
+/* Opens the files, which stay open: opening one costs more than reading it. */
 static int open_files(struct netns_kept *kept)
 {
-        static int home = -1; /* kept: whoever reads many of these never leaves his own for good */
+        static int home = -1; /* stays open; the process always returns to this namespace */
         if (kept->files[0] >= 0)
                 return 0;
         if (home < 0 && (home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0)) < 0)
@@ -95,7 +95,7 @@ static int open_files(struct netns_kept *kept)
                 if (r == -ENOENT && files[i].may_lack)
                         r = 0;
         }
-        for (size_t i = 0; i < NETNS_FILES && r < 0; i++) /* all of them, or none */
+        for (size_t i = 0; i < NETNS_FILES && r < 0; i++) /* on failure, close all */
                 sys_close(TAKE_FD(kept->files[i]));
         int back = sys_setns(home, CLONE_NEWNET);
         return r < 0 ? r : back;
@@ -142,7 +142,7 @@ static int helper(void *arg)
 int netns_start(struct netns *ns, int proc)
 {
         ns->proc = proc;
-        /* clone() of libc, not clone3: the child needs a stack of its own. */
+        /* libc's clone(), not clone3(): the child needs its own stack. */
         int pid = clone(helper, ns->stack + sizeof ns->stack, CLONE_VM | CLONE_FILES | SIGCHLD, ns);
         if (pid < 0)
                 return -errno;

@@ -1,4 +1,4 @@
-/* jail/netns.h -- a network namespace, made while the view is being built. */
+/* jail/netns.h -- network namespaces: made while the view is being built, and checked before reuse. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,17 +13,17 @@ struct netns {
         char stack[NETNS_STACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* The calling thread makes one and stays in it until netns_leave(), which also brings its
- * loopback up: whoever waits for the namespace need not wait for that.  Needs privilege.
- * netns_leave() must follow, whatever came of it. */
+/* netns_visit() makes a namespace in which the calling thread stays until netns_leave().  That also brings
+ * its loopback up, so that the receiver of the descriptor need not wait for it.  Needs privilege.
+ * netns_leave() must follow also after a failure. */
 struct netns_visit {
-        int home; /* where the thread came from */
+        int home; /* the thread's original namespace */
         int fd;   /* the new one */
 };
 int netns_visit(struct netns_visit *visit);
 int netns_leave(struct netns_visit *visit);
 
-/* One that may be used again, and what it counts in, once somebody has asked. */
+/* A namespace that may be reused, and its open counter files. */
 #define NETNS_FILES 6
 struct netns_kept {
         int fd; /* -1: none */
@@ -43,22 +43,22 @@ static inline struct netns_kept netns_take(struct netns_kept *kept)
         return taken;
 }
 
-/* Everything that a namespace has counted, as text. */
+/* All counters of a namespace, as text. */
 struct netns_record {
         char text[32768];
         size_t len;
 };
 
-/* Reads it; the first time it needs privilege, as netns_visit() does. */
+/* Reads the counters.  The first call for a namespace needs privilege. */
 int netns_record(struct netns_kept *kept, struct netns_record *ret);
-/* Whether nothing was ever sent in it, nor tried to, and no socket is left of it: it is as it was when *fresh
- * was read. */
+/* Whether nothing was ever sent in the namespace, no attempt was made, and no socket remains: its counters
+ * equal *fresh. */
 bool netns_is_as_new(struct netns_kept *kept, const struct netns_record *fresh);
 
-/* Without privilege over the host: starts a helper in the caller's user namespace
- * that makes it.  *ns must stay where it is until netns_join(); proc is the host's /proc, which the view may
- * have covered when the helper comes to it. */
+/* For a caller without privilege over the host: starts a helper in the caller's user namespace that makes the
+ * namespace.  *ns must not move until netns_join().  proc: the host's /proc; the path may be covered by the
+ * view when the helper needs it. */
 int netns_start(struct netns *ns, int proc);
 
-/* Waits for it and moves the caller into the namespace. */
+/* Waits for the helper and moves the caller into the namespace. */
 int netns_join(struct netns *ns);

@@ -1,16 +1,16 @@
-/* jail/proc_shown.h -- the allow lists of /proc and /proc/sys, beside processes.  Included by who enforces
- * them: view_proc.c, and docker/masks.c for containers. */
+/* jail/proc_shown.h -- the allow lists of /proc and /proc/sys, in addition to processes.  Enforced by
+ * view_proc.c, and for containers by docker/masks.c. */
 #pragma once
 
-/* Entries of /proc.  The four that tell about the whole machine (stat, loadavg, meminfo, uptime) are needed
- * to count processors and memory, by libc among others. */
+/* Entries of /proc.  stat, loadavg, meminfo and uptime describe the whole machine; libc and others need them
+ * to count processors and memory. */
 static const char *const proc_entries[] = {
         "cpuinfo", "filesystems", "loadavg",     "meminfo",     "mounts", "net",
         "stat",    "sysvipc/msg", "sysvipc/sem", "sysvipc/shm", "uptime", "version",
 };
 
-/* Settings below /proc/sys: what libc, interpreters, databases and common tools read.  Those that a kernel
- * does not have are missing. */
+/* Settings below /proc/sys that libc, interpreters, databases and common tools read.  Settings that the
+ * kernel does not have are skipped. */
 static const char *const proc_settings[] = {
         "crypto/fips_enabled",  "fs/file-max",
         "fs/nr_open",           "fs/pipe-max-size",

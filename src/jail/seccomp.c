@@ -1,4 +1,4 @@
-/* jail/seccomp.c -- loads the filter made at build time, and reads it. */
+/* jail/seccomp.c -- loads and interprets the filter that was made at build time. */
 #include "jail/seccomp.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
         return i->code == (BPF_RET | BPF_K) && (i->k & SECCOMP_RET_ACTION_FULL) == action;
 }
 
-/* Asking nobody unless somebody is to listen. */
+/* Without a listener, replaces reports by plain refusals. */
 static int load(unsigned flags)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
@@ -30,9 +30,8 @@ static int load(unsigned flags)
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
         }
-        /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before
-         * 5.16, which turn on speculation mitigations for a filtered task; code that
-         * nobody knows is whom those are for. */
+        /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before 5.16, which enable
+         * speculation mitigations for filtered tasks; untrusted code needs these mitigations. */
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
@@ -46,7 +45,7 @@ int seccomp_load(void)
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);
                 sys_close(fd);
         }
-        return listener < 0 ? listener : 0; /* nobody would answer */
+        return listener < 0 ? listener : 0; /* without the listener, reported calls would never be answered */
 }
 
 int seccomp_listener(void)
@@ -54,8 +53,8 @@ int seccomp_listener(void)
         return listener;
 }
 
-/* The filter itself says which errno it is, in the half of its verdict that the kernel leaves alone: so there
- * is no second list of them that could differ. */
+/* Interprets the filter: the data half of its verdict, which the kernel ignores, holds the errno.  A separate
+ * list could differ from the filter. */
 int seccomp_errno(const struct seccomp_data *call)
 {
         uint32_t a = 0;
@@ -82,7 +81,7 @@ int seccomp_errno(const struct seccomp_data *call)
                         break;
                 case BPF_RET | BPF_K:
                         return is_return(i, SECCOMP_RET_USER_NOTIF) ? (int)(i->k & SECCOMP_RET_DATA) : EPERM;
-                default: /* BPF_LDX: nobody reads what it writes */
+                default: /* BPF_LDX: the result is not used */
                         break;
                 }
         }

@@ -1,23 +1,23 @@
-/* jail/seccomp.h -- the wall of system calls.
+/* jail/seccomp.h -- the system call filter.
  *
- * The last that init raises: what it needs for the others is then refused to itself, too. */
+ * Init loads it last, because it refuses the calls that the other walls need, to init as well. */
 #pragma once
 
 struct seccomp_data;
 
-/* Loads the filter that the table in syscalls.def makes.  Needs CAP_SYS_ADMIN, or
- * no_new_privs.  A refused call that is reported (TELL) waits for the reader of seccomp_listener(), so
- * from here on the caller must make none.  Before Linux 5.0, or if an outer filter has a listener already,
- * such calls are refused without a report. */
+/* Loads the filter that is generated from syscalls.def.  Needs CAP_SYS_ADMIN or no_new_privs.  A refused call
+ * that is reported (TELL) waits for the reader of seccomp_listener(), so the caller must make no such call
+ * afterwards.  Before Linux 5.0, or if an outer filter already has a listener, such calls are refused without
+ * a report. */
 int seccomp_load(void);
 
-/* Where such calls are heard of; -1: nowhere.  Close-on-exec: whoever else had it could answer in
- * init's place, and let calls through. */
+/* Returns the descriptor that reports refused calls; -1: none.  It is close-on-exec: another process with it
+ * could answer instead of init and allow calls. */
 int seccomp_listener(void);
-#define SECCOMP_LISTENER_LEAST 6 /* it is not below that: there init puts what stays open */
+#define SECCOMP_LISTENER_LEAST 6 /* its number is not below this: init uses the lower ones */
 
-/* The errno that the filter has for a call that was heard of. */
+/* Returns the errno that the filter has for a reported call. */
 int seccomp_errno(const struct seccomp_data *call);
 
-/* Its name, without end, or NULL. */
+/* Returns the name of a reported call, or NULL.  The string is static. */
 const char *seccomp_name(const struct seccomp_data *call);

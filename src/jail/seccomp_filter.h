@@ -3,13 +3,13 @@
 #include <linux/filter.h>
 #include <stdint.h>
 
-/* Instructions at most. */
+/* Maximum number of instructions. */
 #define SECCOMP_FILTER_MAX 256
 
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
 
-/* The calls that init hears of, by their numbers. */
+/* The calls that are reported to init, by number. */
 struct seccomp_told {
         uint16_t number;
         char name[22];

@@ -1,16 +1,15 @@
-/* jail/view.c -- the root file system as the code sees it: that of `host`, this machine.
+/* jail/view.c -- the root file system that the code sees: a view of the host.
  *
- * Theory of operation.  One tmpfs carries everything that is not the host's: its size
- * and inode limits are the sandbox's disk limit, all of it together.  It is attached
- * on top of "/", which needs no directory to exist anywhere, and reached through its
- * descriptor.  /tmp, /workspace, /run and /dev/shm are bound onto themselves, so that
- * the rest can become read-only by one flag on the root mount while they stay
- * writable.  /usr comes as a read-only copy of the host's mount.  Then pivot_root with
- * "." twice stacks the old root on the new one, and a lazy unmount drops it.
+ * Theory of operation.  One tmpfs holds everything that does not come from the host; its size and inode
+ * limits are the sandbox's disk limit.  It is mounted on top of "/", which needs no existing directory, and
+ * accessed through its descriptor.  /tmp, /workspace, /run and /dev/shm are bind-mounted onto themselves, so
+ * that one flag on the root mount makes the rest read-only while they stay writable.  /usr is a read-only
+ * copy of the host's mount.  Then pivot_root(".", ".") stacks the old root on the new one, and a lazy unmount
+ * removes it.
  *
- * What must stay true: no path below the new root is ever followed through a symlink
- * while the host is still reachable (a writable host directory mounted as workspace may
- * hold hostile ones), hence O_NOFOLLOW, one component at a time, in view_parts.c. */
+ * Invariant: while the host is still reachable, no path below the new root is followed through a symbolic
+ * link (a writable host directory mounted as workspace may contain hostile ones).  Therefore view_parts.c
+ * uses O_NOFOLLOW, one component at a time. */
 #include "jail/view.h"
 
 #include <errno.h>
@@ -57,19 +56,18 @@ static const struct {
         {"etc/mtab", "/proc/self/mounts"},
 };
 
-/* Links and directories of a host's root that lead to programs and libraries. */
+/* Links and directories in the host's root that lead to programs and libraries. */
 static const char *const usr_links[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
-/* Public files of the host's /etc that programs cannot do without: where Debian's
- * command names lead, which libraries there are, whom to trust. */
+/* Public files of the host's /etc that programs need: targets of Debian's command names, the library cache,
+ * trusted certificates. */
 static const struct {
         const char *path;
         bool directory;
 } etc_binds[] = {
         {"etc/alternatives", true},     {"etc/ld.so.cache", false},    {"etc/ssl/certs", true},
-        {"etc/ssl/openssl.cnf", false}, {"etc/java-11-openjdk", true}, /* java's own files are links to there
-                                                                        */
-        {"etc/matplotlibrc", false},    {"etc/fonts", true}, /* matplotlib does not start without the first */
+        {"etc/ssl/openssl.cnf", false}, {"etc/java-11-openjdk", true}, /* java's own files link to there */
+        {"etc/matplotlibrc", false},    {"etc/fonts", true}, /* matplotlib does not start without its file */
         {"etc/java-17-openjdk", true},  {"etc/java-21-openjdk", true}, {"etc/java-25-openjdk", true},
 };
 
@@ -96,7 +94,7 @@ static int write_accounts(const struct jail_spec *spec)
         return view_write_new("etc/group", text);
 }
 
-/* The time zone is a link into /usr on every system that has it set. */
+/* /etc/localtime is a link into /usr on every system that sets it. */
 static int link_localtime(void)
 {
         char target[128];
@@ -158,7 +156,7 @@ static int show_usr(const struct jail_spec *spec, struct cella_err *err)
                 if (n >= 0) {
                         target[n] = '\0';
                         r = sys_symlinkat(target, AT_FDCWD, usr_links[i]);
-                } else if (n == -EINVAL) { /* a system from before the merge into /usr */
+                } else if (n == -EINVAL) { /* a system without merged /usr */
                         r = sys_mkdirat(AT_FDCWD, usr_links[i], 0755);
                         if (r == 0)
                                 r = bind_host(spec, from, usr_links[i], err);
@@ -171,7 +169,7 @@ static int show_usr(const struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
-/* What is small enough to be copied need not be a mount, of which every copy of this view makes another. */
+/* Copies a small file instead of mounting it, because each copy of this view copies every mount. */
 static bool copy_small(const char *from, const char *to)
 {
         struct statx st;
@@ -179,7 +177,7 @@ static bool copy_small(const char *from, const char *to)
         if (file < 0 || sys_statx(file, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE | STATX_SIZE, &st) < 0 ||
             !S_ISREG(st.stx_mode) || st.stx_size > COPY_MAX)
                 return false;
-        if (!(st.stx_mode & S_IROTH)) /* we may read it, but not everybody */
+        if (!(st.stx_mode & S_IROTH)) /* not readable for everyone */
                 return false;
         AUTO(sys_close) int copy = sys_openat(AT_FDCWD, to, O_WRONLY | O_CREAT | O_EXCL, 0644);
         if (copy < 0)
@@ -242,7 +240,7 @@ int view_build(struct jail_spec *spec, struct cella_err *err)
         int r;
         if (spec->view == JAIL_VIEW_TAKES && (r = view_take(spec, err)) <= 0)
                 return r;
-        /* Nothing we mount may appear on the host, nothing the host mounts here. */
+        /* Prevents mounts from propagating to the host or from it. */
         r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
         if (r < 0)
                 return view_fail(err, r, "make private", "/");
@@ -257,7 +255,7 @@ int view_build(struct jail_spec *spec, struct cella_err *err)
         if ((r = view_build_fixed(spec, err)) < 0 ||
             (spec->terminals && (r = view_show_terminals(err)) < 0) || (r = view_show_proc(spec, err)) < 0)
                 return r;
-        /* Mounts last, so that one can lie in a writable directory; these before them. */
+        /* Mounts are last, so that they can be inside a writable directory. */
         if ((r = open_writable(spec, err)) < 0)
                 return r;
         return view_show_mounts(spec, err);
@@ -267,7 +265,7 @@ int view_give(const struct jail_spec *spec, struct cella_err *err)
 {
         if (spec->direct && spec->privileged) {
                 int r = sys_fchownat(AT_FDCWD, "workspace", spec->host_uid, spec->host_gid);
-                return r < 0 ? view_fail(err, r, "give away", "/workspace") : 0;
+                return r < 0 ? view_fail(err, r, "change the owner of", "/workspace") : 0;
         }
         if (spec->image && (spec->walls & WALL_MOUNT))
                 return view_give_image(spec, err);
@@ -282,7 +280,7 @@ int view_give(const struct jail_spec *spec, struct cella_err *err)
                         continue;
                 int r = sys_fchownat(AT_FDCWD, directories[i].path, spec->host_uid, spec->host_gid);
                 if (r < 0)
-                        return view_fail(err, r, "give away", path);
+                        return view_fail(err, r, "change the owner of", path);
         }
         return 0;
 }
@@ -290,7 +288,7 @@ int view_give(const struct jail_spec *spec, struct cella_err *err)
 int view_enter(const struct jail_spec *spec, struct cella_err *err)
 {
         if ((!(spec->walls & WALL_MOUNT) && !spec->direct) || spec->view != JAIL_VIEW_OWN)
-                return 0; /* there is none, or it has been entered */
+                return 0; /* no view, or already entered */
         return view_pivot(spec, err);
 }
 
@@ -302,7 +300,7 @@ int view_pivot(const struct jail_spec *spec, struct cella_err *err)
         r = sys_umount(".", MNT_DETACH);
         if (r < 0)
                 return view_fail(err, r, "unmount", "the old root");
-        /* An image is writable: what is written goes to a layer of its own. */
+        /* An image stays writable: changes go to its own layer. */
         r = spec->image ? 0 : sys_mount_setattr(AT_FDCWD, "/", MOUNT_ATTR_RDONLY, 0, false);
         if (r == 0)
                 r = sys_chdir("/");

@@ -1,5 +1,5 @@
-/* jail/view_disk.c -- all that the code can write to, where the rest of its view is shared: one tmpfs, with a
- * directory of it bound to each place. */
+/* jail/view_disk.c -- everything that the code can write to, if the rest of its view is shared: one tmpfs, of
+ * which directories are bind-mounted to several places. */
 #include <sys/mount.h>
 
 #include "base/auto.h"
@@ -13,7 +13,7 @@
 
 const char *const view_writable[] = {"/tmp", "/workspace", "/run", "/dev/shm", NULL};
 
-/* The last one covers the disk itself. */
+/* The last one covers the mount point of the tmpfs. */
 static const struct {
         const char *name, *path, *target;
         unsigned mode;
@@ -53,7 +53,7 @@ int view_give_disk(const struct jail_spec *spec, struct cella_err *err)
                         continue;
                 int r = sys_fchownat(AT_FDCWD, directories[i].target, spec->host_uid, spec->host_gid);
                 if (r < 0)
-                        return view_fail(err, r, "give away", directories[i].target);
+                        return view_fail(err, r, "change the owner of", directories[i].target);
         }
         return 0;
 }

@@ -1,9 +1,9 @@
-/* jail/view_host.c -- no view at all: the host's files as they are, for code that is run directly.
+/* jail/view_host.c -- the host's files, for code that runs without isolation.
  *
- * It is still a mount namespace, with a small tmpfs as its root in which everything of the host's root
- * directory appears under its own name, because two things are not the host's: /workspace, which goes with
- * the execution, and /proc, which shows the processes that init can end.  Nothing is hidden and nothing is
- * write-protected but the root directory itself; what the code may touch is what its user may. */
+ * It is still a mount namespace, with a small tmpfs as its root, in which every entry of the host's root
+ * directory appears under its own name.  Two entries differ from the host: /workspace, which is removed with
+ * the execution, and /proc, which shows the processes that init can end.  Nothing is hidden, and only the
+ * root directory itself is read-only.  File permissions of the code's user decide what it can access. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,9 +17,9 @@
 #include "sys/mount.h"
 #include "sys/raw.h"
 
-#define OWN_FILES 5 /* the same room as in a sandbox */
+#define OWN_FILES 5 /* the same space as in a sandbox */
 
-struct entry { /* as getdents64 gives it */
+struct entry { /* the format of getdents64() */
         uint64_t inode;
         int64_t next;
         uint16_t length;

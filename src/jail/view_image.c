@@ -1,21 +1,21 @@
-/* jail/view_image.c -- the root file system of an image, as the code sees it.
+/* jail/view_image.c -- the root file system of an image.
  *
- * Theory of operation.  The same tmpfs as in view.c, the sandbox's whole disk, but it is not the root.  It
- * holds two directories of an overlay file system, whose lower layer is the image's root: what the code
- * changes is copied up, and the image's files are never opened for writing.
+ * Theory of operation.  The tmpfs is the same as in view.c and holds the sandbox's whole disk, but it is not
+ * the root.  It contains two directories of an overlay file system whose lower layer is the root of the
+ * image.  Changed files are copied up; the files of the image are never opened for writing.
  *
- *      lower      the image's root: a mount of its own, read-only, its files' owner shown as the code's uid
- *      upper work what differs from it
- *      root       where the overlay is mounted: the new root
- *      dev proc tmp run workspace     mounts that cover whatever the image has in their places
+ *  lower      the root of the image: a read-only mount, whose owner is mapped to the code's uid
+ *  upper work the changes
+ *  root       mount point of the overlay: the new root
+ *  dev proc tmp run workspace     mounts that cover those of the image
  *
- * Before the code's uid is known, all but the overlay is made; the owner makes that uid meanwhile.
+ * Everything but the overlay is made before the code's uid is known, while the owner chooses that uid.
  *
- * An image is hostile.  Its /proc, /dev, /etc may be links to anywhere or files.  So every directory that
- * something is put into or mounted on is made in `upper` before there is an overlay: there is nothing of the
- * image in it yet, and in the overlay it hides whatever is not a directory.  What must stay true: no path
- * that is used here leads through a name that the image could have chosen.  Mounts that the caller asked for
- * do, and are walked to one component at a time, without following links (view_parts.c). */
+ * An image is hostile.  Its /proc, /dev or /etc may be files or links to anywhere.  Therefore every directory
+ * that is written to or mounted on is made in `upper` before the overlay exists: nothing in it comes from the
+ * image, and in the overlay it hides anything that is not a directory.  Invariant: no path used here contains
+ * a name that the image could have chosen.  The exception are mounts that the caller asked for; these paths
+ * are followed one component at a time, without links (view_parts.c). */
 #include <errno.h>
 #include <linux/mount.h>
 #include <stdio.h>
@@ -45,9 +45,9 @@ static const struct {
         {"upper/etc", 0755, true},
 };
 
-/* The code may change them, as everything in an image. */
+/* The code may change these files, like everything in an image. */
 static const struct {
-        const char *path, *text; /* NULL: see view_write_resolver() */
+        const char *path, *text; /* NULL: written by view_write_resolver() */
 } files[] = {
         {"upper/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"},
         {"upper/etc/hostname", "sandbox\n"},
@@ -70,7 +70,7 @@ static int make_skeleton(const struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
-/* A mount that can be moved to its place, read-only but for /dev/shm. */
+/* Makes dev as a movable mount, read-only except for /dev/shm. */
 static int make_dev(const struct jail_spec *spec, struct cella_err *err)
 {
         int r = sys_mount("dev", "dev", NULL, MS_BIND, NULL);
@@ -88,8 +88,8 @@ static int make_dev(const struct jail_spec *spec, struct cella_err *err)
 int view_build_image(struct jail_spec *spec, struct cella_err *err)
 {
         int r;
-        /* Not on "/": what covers that is all that the one unmount in view_enter() would reach, and the
-         * host's tree would stay.  /proc is there, and was opened. */
+        /* Not on "/": the single unmount in view_enter() would remove only the mount that covers "/", and the
+         * host's tree would stay.  /proc always exists and is already open. */
         if ((r = view_new_root(spec, "/proc", OWN_FILES, err)) < 0 || (r = make_skeleton(spec, err)) < 0 ||
             (r = make_dev(spec, err)) < 0)
                 return r;
@@ -107,13 +107,14 @@ static int give(const struct jail_spec *spec, struct cella_err *err)
                         r = sys_fchownat(AT_FDCWD, directories[i].path, spec->host_uid, spec->host_gid);
         for (size_t i = 0; i < ARRAY_LEN(files) && r == 0; i++)
                 r = sys_fchownat(AT_FDCWD, files[i].path, spec->host_uid, spec->host_gid);
-        return r < 0 ? view_fail(err, r, "give away", "/etc") : 0;
+        return r < 0 ? view_fail(err, r, "change the owner of", "/etc") : 0;
 }
 
 static int mount_overlay(const struct jail_spec *spec, struct cella_err *err)
 {
         const unsigned long flags = MS_NODEV | (spec->walls & WALL_NO_NEW_PRIVS ? MS_NOSUID : 0);
-        /* With root's xattrs a directory of the image can be renamed; without, programs copy it. */
+        /* redirect_dir, which lets the code rename directories of the image, needs root's xattrs.  Without it
+         * programs fall back to copying. */
         const char *options = spec->privileged ? "lowerdir=lower,upperdir=upper,workdir=work,redirect_dir=on"
                                                : "lowerdir=lower,upperdir=upper,workdir=work,userxattr";
         AUTO(sys_close)
@@ -124,13 +125,13 @@ static int mount_overlay(const struct jail_spec *spec, struct cella_err *err)
         r = sys_mount("overlay", "root", "overlay", flags, options);
         if (r == 0)
                 return 0;
-        err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot lay a writable layer over the image");
+        err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot add a writable layer to the image");
         return err_hint(err, r == -ENODEV ? "the kernel has no overlay file system: modprobe overlay"
                                           : "images need the overlay file system of Linux 5.19, and a state "
                                             "directory that is not on one: ext4, xfs, btrfs");
 }
 
-/* Covers what the image has there. */
+/* Mounts these directories over those of the image. */
 static int cover(const struct jail_spec *spec, struct cella_err *err)
 {
         static const struct {

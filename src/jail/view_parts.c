@@ -67,15 +67,15 @@ int view_host_tree(const struct jail_spec *spec, const char *path, int ready, bo
                 return r;
         if (idmap_fd >= 0) {
                 r = sys_mount_idmap(tree, idmap_fd, true);
-                /* A file system that cannot map owners: read-only, the code then sees what
-                 * everybody may see.  Writing would leave a stranger's files behind. */
+                /* A file system without idmapped mounts: read-only, the code sees what is readable for all.
+                 * Writing would leave files with a foreign owner. */
                 if (r < 0 && writable)
                         return r;
         }
         return TAKE_FD(tree);
 }
 
-/* The host's nodes, each a mount. */
+/* Bind-mounts the host's device nodes one by one. */
 static int bind_devices(struct cella_err *err)
 {
         for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
@@ -91,8 +91,8 @@ static int bind_devices(struct cella_err *err)
         return 0;
 }
 
-/* Nodes of our own for the same devices, together one mount: every copy of a view makes its mounts again.
- * dev/shm is there to be covered. */
+/* Makes own nodes for the same devices in one mount, because each copy of the view copies every mount.
+ * dev/shm will be mounted over. */
 static int make_devices(void)
 {
         AUTO(sys_close) int dev = sys_tmpfs("64k", "32", "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
@@ -113,7 +113,7 @@ static int make_devices(void)
 
 int view_show_devices(const struct jail_spec *spec, struct cella_err *err)
 {
-        /* Not everybody may make nodes, and not everywhere. */
+        /* Making nodes may not be permitted. */
         const bool ours = spec->view == JAIL_VIEW_LEAVES && make_devices() == 0;
         int r = ours ? 0 : bind_devices(err);
         if (r < 0)
@@ -127,8 +127,8 @@ int view_show_devices(const struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? view_fail(err, r, "write-protect", "/dev") : 0;
 }
 
-/* An instance of its own: neither sees the other's terminals.  The number is that of commands, so that
- * no sandbox takes them all from the host, which counts them together. */
+/* Mounts a private devpts instance, so that terminals are not visible outside.  The maximum is the number of
+ * commands: the host counts all instances together, and no sandbox may use up the host's terminals. */
 int view_show_terminals(struct cella_err *err)
 {
         int r = sys_mkdirat(AT_FDCWD, "dev/pts", 0755);
@@ -140,8 +140,8 @@ int view_show_terminals(struct cella_err *err)
         return r < 0 ? view_fail(err, r, "mount", "/dev/pts") : 0;
 }
 
-/* Walks down to the parent of target, making directories on the way, and says in *leaf
- * what the last component is.  Returns the parent's descriptor. */
+/* Opens the parent directory of target and makes missing directories.  Sets *leaf to the last component.
+ * Returns the descriptor of the parent or -errno. */
 static int open_parent(const char *target, const char **leaf)
 {
         char component[256];
@@ -233,9 +233,8 @@ int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_
 
 int view_new_root(const struct jail_spec *spec, const char *on, unsigned files, struct cella_err *err)
 {
-        /* One page less than what is ours, so that a single large file fills the disk (ENOSPC, and the
-         * status says so) before it reaches RLIMIT_FSIZE.  A resolv.conf that says something takes one more.
-         */
+        /* One page less than the size of our files, so that a single large file fills the disk (ENOSPC, which
+         * is reported) before it reaches RLIMIT_FSIZE.  A non-empty resolv.conf needs one page more. */
         int64_t own = (int64_t)(files - 1 + (spec->network ? 1 : 0)) * PAGE_BYTES;
         AUTO(sys_close) int root = view_new_disk(spec, own, OWN_INODES, err);
         if (root < 0)

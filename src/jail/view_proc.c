@@ -1,17 +1,16 @@
-/* jail/view_proc.c -- /proc as the code sees it: an allow list.
+/* jail/view_proc.c -- the /proc that the code sees: an allow list.
  *
- * Theory of operation.  proc is mounted whole, and the entries of its top directory that programs need are
- * opened (O_PATH).  Then it is remounted with subset=pid (Linux 5.8): from now on the kernel finds nothing in
- * proc but processes, self, thread-self, and entries that are in its cache of names.  Those that are open
- * stay in that cache, so init keeps the descriptors as long as it lives ("pins").  Everything else does not
- * exist for the code, whatever the kernel has there; and this costs less than a mount over each hidden entry.
- * If a kernel forgot the entries, they would be missing: it fails closed.  Directory listings of /proc show
- * processes only.
+ * Theory of operation.  proc is mounted completely, and the entries of its top directory that programs need
+ * are opened (O_PATH).  Then it is remounted with subset=pid (Linux 5.8).  From then on the kernel finds in
+ * proc only processes, self, thread-self, and entries in the dentry cache.  Open entries stay in that cache,
+ * so init keeps the descriptors open as long as it runs ("pins").  All other entries do not exist for the
+ * code.  This is cheaper than a mount over each hidden entry.  If a kernel dropped the entries, they would be
+ * missing: it fails closed.  A directory listing of /proc shows only processes.
  *
- * /proc/sys is covered by one small tmpfs with copies of the settings that programs read.  Two parts of it
- * are the kernel's own: net, which shows the reader's network namespace, and kernel/random/uuid, which is
- * different each time.  It is made once in each view, below the place where proc is going to be, and appears
- * in proc by a copy of the mounts: a view that is shared makes it only once. */
+ * /proc/sys is covered by a small tmpfs with copies of the settings that programs read.  Two parts are
+ * mounted from the kernel: net, which shows the reader's network namespace, and kernel/random/uuid, which
+ * differs on each read.  The tmpfs is made once per view, below the later mount point of proc, and copied
+ * into proc as a mount.  A shared view makes it only once. */
 #include <errno.h>
 #include <linux/mount.h>
 #include <stdio.h>
@@ -25,14 +24,14 @@
 #include "sys/file.h"
 #include "sys/mount.h"
 
-#define PIN_LEAST 32 /* descriptors below are init's to work with, however few the code may have */
+#define PIN_LEAST 32 /* lower descriptors are left to init, even with a low limit on open files */
 #define SETTING_MAX 512
 
-_Static_assert(ARRAY_LEN(proc_entries) <= JAIL_PINS_MAX, "room for each");
+_Static_assert(ARRAY_LEN(proc_entries) <= JAIL_PINS_MAX, "too few pins");
 
 static const char *const setting_directories[] = {"crypto", "fs", "kernel", "kernel/random", "net", "vm"};
 
-/* Settings that are not copies: with a text of our own, or the kernel's file or directory itself, mounted. */
+/* Settings that are not copied: host_name gets our own text, the others are mounted from the kernel. */
 static const char host_name[] = "kernel/hostname";
 static const char *const kernels_own[] = {"net", "kernel/random/uuid"};
 
@@ -42,7 +41,7 @@ static int write_setting(int root, const char *path, const char *text, size_t le
         return file < 0 ? file : sys_write_all(file, text, length);
 }
 
-/* Who may not read it here could not read it inside either. */
+/* A setting that is not readable here would not be readable inside either. */
 static int copy_setting(const struct jail_spec *spec, int root, const char *path)
 {
         char from[64], text[SETTING_MAX];
@@ -90,7 +89,7 @@ int view_make_settings(const struct jail_spec *spec, struct cella_err *err)
                         r = copy_setting(spec, root, path);
         }
         if (r == 0)
-                r = write_setting(root, "kernel/random/uuid", "", 0); /* to be mounted on */
+                r = write_setting(root, "kernel/random/uuid", "", 0); /* mount point */
         if (r == 0)
                 r = sys_move_mount(root, AT_FDCWD, "proc/sys");
         for (size_t i = 0; i < ARRAY_LEN(kernels_own) && r == 0; i++)
@@ -100,12 +99,12 @@ int view_make_settings(const struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? view_fail(err, r, "show", "/proc/sys") : 0;
 }
 
-/* A link itself, not what it leads to. */
+/* O_NOFOLLOW: keeps a link itself, not its target. */
 static int pin(struct jail_spec *spec, int proc, const char *name)
 {
         AUTO(sys_close) int fd = sys_openat(proc, name, O_PATH | O_NOFOLLOW, 0);
         if (fd == -ENOENT)
-                return 0; /* a kernel without System V IPC, say */
+                return 0; /* for example a kernel without System V IPC */
         int high = fd < 0 ? fd : sys_dup_above(fd, PIN_LEAST);
         if (high >= 0)
                 spec->pins[spec->n_pins++] = high;
@@ -130,8 +129,8 @@ static int restrict_proc(struct jail_spec *spec, int settings_tree, struct cella
         return r < 0 ? view_fail(err, r, "restrict", "/proc") : 0;
 }
 
-/* As it was made by view_make_settings(), whether a sandbox had it before or not; from here on it is below
- * the new proc. */
+/* Returns the tree made by view_make_settings().  If the view is shared, it is cloned; otherwise it is moved
+ * below the new proc. */
 static int take_settings(const struct jail_spec *spec)
 {
         return spec->view == JAIL_VIEW_OWN
@@ -145,7 +144,7 @@ int view_show_proc(struct jail_spec *spec, struct cella_err *err)
         AUTO(sys_close) int settings_tree = wall ? take_settings(spec) : -1;
         if (wall && settings_tree < 0)
                 return view_fail(err, settings_tree, "show", "/proc/sys");
-        /* hidepid: what the code may not trace, it does not see; that is init. */
+        /* hidepid=2 hides processes that the code may not trace: init. */
         int r = sys_mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
                           wall ? "hidepid=2" : NULL);
         if (r < 0) {

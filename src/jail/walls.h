@@ -1,8 +1,7 @@
-/* jail/walls.h -- the walls of a sandbox, each with a bit.
+/* jail/walls.h -- the walls (isolation mechanisms) of a sandbox, one bit each.
  *
- * The product always raises all of them.  The bits exist to say which stand
- * ("isolation" in a result) and for the attack tests, which take one down at a time
- * to show that their attack would succeed without it. */
+ * In production all of them are used.  The bits tell which ones stand ("isolation" in a result).  Attack
+ * tests use them to remove one wall and show that their attack then succeeds. */
 #pragma once
 #include <stdint.h>
 
@@ -15,7 +14,7 @@ enum wall {
         WALL_UTS = 1u << 5,          /* own host name */
         WALL_CGROUP = 1u << 6,       /* memory, processes, CPU */
         WALL_SECCOMP = 1u << 7,      /* allowlist of system calls */
-        WALL_LANDLOCK = 1u << 8,     /* the file rules once more, by another mechanism */
+        WALL_LANDLOCK = 1u << 8,     /* the file rules again, by another mechanism */
         WALL_NO_NEW_PRIVS = 1u << 9, /* and nosuid on every mount */
         WALL_RLIMIT = 1u << 10,
         WALL_HYGIENE = 1u << 11, /* descriptors, environment, session, keyring */

@@ -1,18 +1,17 @@
-/* jail/way_out.c -- the one way out of a sandbox's network namespace.
+/* jail/way_out.c -- the only connection of a sandbox's network namespace to the outside.
  *
- * Theory of operation.  The namespace has a loopback and nothing else, and never gets more: there is no
- * wire that a mistake could leave open.  A route makes every address there is a local one ("AnyIP"), so
- * whatever the code sends arrives in the same namespace.  What arrives for TCP, but to loopback, is given
- * to one listener by nftables' tproxy, unchanged: the connection that it accepts has the address and
- * port that were dialled as its own.  DNS needs no rule: a socket on port 53 of all addresses hears every
- * question.  All else is dropped where it is sent, and the sender has EPERM at once.
+ * Theory of operation.  The namespace has only a loopback device, so no link can be left open by mistake.  A
+ * route makes every address local ("AnyIP"), so everything that the code sends arrives in the same namespace.
+ * nftables' tproxy passes TCP connections, except those to loopback, unchanged to one listener: the accepted
+ * connection has the dialled address and port as its local address.  DNS needs no rule: a socket on port 53
+ * of all addresses receives every query.  Everything else is dropped at the sender, which gets EPERM at once.
  *
- * Why not a redirect by NAT: that needs connection tracking, whose entries are in no cgroup's account,
- * stay for minutes, and are looked for in one table with the host's.  This has no state but the sockets.
+ * NAT redirection is not used because it needs connection tracking: its entries are charged to no cgroup,
+ * stay for minutes, and share one table with the host's.  Here the sockets are the only state.
  *
- * The sockets are handed out of the sandbox.  Their ports are below 1024: the code has no power over the
- * namespace, so it can bind neither, not even after whoever has them has died.  If the rules were gone,
- * connections would be refused: no program listens. */
+ * The sockets are passed out of the sandbox.  Their ports are below 1024 and the code has no capabilities in
+ * the namespace, so it can bind neither, even after the process that holds them has died.  Without the rules,
+ * connections would be refused because no program listens. */
 #include "jail/way_out.h"
 
 #include <arpa/inet.h>
@@ -41,8 +40,9 @@
 #define BACKLOG 1024
 #define TABLE "cella"
 
-/* The code's own addresses.  With loopback's alone, libraries hold that there is no network and do not
- * look names up (AI_ADDRCONFIG).  RFC 7600's dummy, and one of a private range; nobody is sent there. */
+/* The addresses of the code.  With loopback addresses only, libraries assume that there is no network and
+ * resolve no names (AI_ADDRCONFIG).  These are the dummy address of RFC 7600 and an address of a private
+ * range; neither is ever used as a destination. */
 static const uint8_t own_v4[4] = {192, 0, 0, 8};
 static const uint8_t own_v6[16] = {0xfd, 0x7c, 0x1a, 0xce, 0x11, 0xa0, [15] = 1};
 
@@ -61,7 +61,7 @@ static void add_address(struct netlink *n, int family, const void *address, size
         netlink_put(n, IFA_ADDRESS, address, len);
 }
 
-/* Every address is ours; who has chosen none comes from our own. */
+/* Makes every address local, with `source` as the default source address. */
 static void add_route(struct netlink *n, int family, const void *source, size_t len)
 {
         const struct rtmsg head = {
@@ -82,7 +82,7 @@ static int make_routes(struct netlink *n)
         const struct ifinfomsg up = {.ifi_index = LOOPBACK, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
         netlink_init(n);
         netlink_begin(n, RTM_NEWLINK, 0, &up,
-                      sizeof up); /* whoever made the namespace may not be there yet */
+                      sizeof up); /* the maker of the namespace may not have done this yet */
         add_address(n, AF_INET, own_v4, sizeof own_v4);
         add_route(n, AF_INET, own_v4, sizeof own_v4);
         netlink_want_answer(n);
@@ -125,7 +125,7 @@ static void add_chain(struct netlink *n, const char *name, unsigned hook, int pr
         netlink_put_string(n, NFTA_CHAIN_TYPE, "filter");
 }
 
-/* A rule is a list of expressions; all of them must hold for the last to decide. */
+/* A rule is a list of expressions.  If all match, the last one decides. */
 static size_t open_rule(struct netlink *n, const char *chain)
 {
         begin_rules(n, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
@@ -169,7 +169,7 @@ static void is_equal(struct netlink *n, const void *value, size_t len)
         close_expression(n, e);
 }
 
-/* key: NFT_META_NFPROTO or NFT_META_L4PROTO, which are a byte. */
+/* key: NFT_META_NFPROTO or NFT_META_L4PROTO, both one byte. */
 static void if_meta(struct netlink *n, unsigned key, uint8_t value)
 {
         struct expression e = open_expression(n, "meta");
@@ -203,7 +203,8 @@ static void then_accept(struct netlink *n)
         close_expression(n, e);
 }
 
-/* To the listener on this port, and no further; where there is none, the rule ends without a verdict. */
+/* Passes the connection to the listener on this port.  Without a listener, the rule ends without a
+ * verdict. */
 static void then_listener(struct netlink *n, uint16_t port)
 {
         const uint16_t swapped = htons(port);
@@ -212,7 +213,7 @@ static void then_listener(struct netlink *n, uint16_t port)
         put_value(n, NFTA_IMMEDIATE_DATA, &swapped, sizeof swapped);
         close_expression(n, e);
         e = open_expression(n, "tproxy");
-        netlink_put_be32(n, NFTA_TPROXY_FAMILY, NFPROTO_UNSPEC); /* both */
+        netlink_put_be32(n, NFTA_TPROXY_FAMILY, NFPROTO_UNSPEC); /* IPv4 and IPv6 */
         netlink_put_be32(n, NFTA_TPROXY_REG_PORT, NFT_REG_1);
         close_expression(n, e);
 }
@@ -222,17 +223,17 @@ static void accept_loopback(struct netlink *n, const char *chain)
         static const uint8_t v4_net = 127, v6[16] = {[15] = 1};
         size_t rule = open_rule(n, chain);
         if_meta(n, NFT_META_NFPROTO, NFPROTO_IPV4);
-        if_bytes(n, NFT_PAYLOAD_NETWORK_HEADER, 16, &v4_net, 1); /* where to; 127.0.0.0/8 */
+        if_bytes(n, NFT_PAYLOAD_NETWORK_HEADER, 16, &v4_net, 1); /* destination in 127.0.0.0/8 */
         then_accept(n);
         netlink_close(n, rule);
         rule = open_rule(n, chain);
         if_meta(n, NFT_META_NFPROTO, NFPROTO_IPV6);
-        if_bytes(n, NFT_PAYLOAD_NETWORK_HEADER, 24, v6, sizeof v6); /* ::1 */
+        if_bytes(n, NFT_PAYLOAD_NETWORK_HEADER, 24, v6, sizeof v6); /* destination ::1 */
         then_accept(n);
         netlink_close(n, rule);
 }
 
-/* offset: 0, from this port; 2, to it. */
+/* offset: 0 matches the source port, 2 the destination port. */
 static void accept_dns(struct netlink *n, const char *chain, unsigned offset)
 {
         const uint16_t port = htons(DNS_PORT);
@@ -243,7 +244,8 @@ static void accept_dns(struct netlink *n, const char *chain, unsigned offset)
         netlink_close(n, rule);
 }
 
-/* "Nobody is there", which the kernel says of a socket that was closed: without it, who asked waits. */
+/* Accepts "port unreachable", which the kernel sends for a closed socket; without it the sender would
+ * wait. */
 static void accept_unreachable(struct netlink *n, const char *chain, uint8_t protocol, uint8_t type)
 {
         size_t rule = open_rule(n, chain);
@@ -289,8 +291,8 @@ static int set(int fd, int level, int option, int value)
         return (int)sys_call5(SYS_setsockopt, fd, level, option, &value, sizeof value);
 }
 
-/* Of both families, if there are both; never with SO_REUSEADDR or SO_REUSEPORT, which would let others have
- * the port too. */
+/* Opens a socket for both families if possible.  Without SO_REUSEADDR and SO_REUSEPORT, which would let other
+ * sockets bind the port. */
 static int open_socket(bool v6, int type, uint16_t port)
 {
         const struct sockaddr_in6 any_v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -298,7 +300,7 @@ static int open_socket(bool v6, int type, uint16_t port)
         const int flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
         AUTO(sys_close)
         int fd = (int)sys_call3(SYS_socket, v6 ? AF_INET6 : AF_INET, type | flags, 0);
-        int r = fd < 0 ? fd : set(fd, IPPROTO_IP, IP_TRANSPARENT, 1); /* any address is its own */
+        int r = fd < 0 ? fd : set(fd, IPPROTO_IP, IP_TRANSPARENT, 1); /* accepts any local address */
         if (r == 0 && v6)
                 r = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
         if (r == 0 && type == SOCK_DGRAM)
@@ -311,7 +313,7 @@ static int open_socket(bool v6, int type, uint16_t port)
         return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* Switched off, in one of several ways.  The code finds that no IPv6 address can be reached. */
+/* Whether IPv6 is disabled, in one of several ways.  The code then cannot reach IPv6 addresses. */
 static bool has_no_v6(int r)
 {
         return r == -EAFNOSUPPORT || r == -EOPNOTSUPP || r == -EACCES;

@@ -1,12 +1,12 @@
-/* jail/way_out.h -- the one way out of a sandbox's network namespace: two sockets that everything ends at. */
+/* jail/way_out.h -- the only connection of a sandbox's network namespace to the outside: two sockets. */
 #pragma once
 #include "cella.h"
 
 struct way_out {
-        int tcp; /* a listener: every connection, to whatever address and port */
-        int udp; /* every datagram to port 53 */
+        int tcp; /* a listener that gets every connection, to any address and port */
+        int udp; /* gets every datagram to port 53 */
 };
 
-/* Makes it in the caller's network namespace, over which it must have power.  On failure nothing is open, and
- * the error says what to do. */
+/* Sets up routes, rules and sockets in the caller's network namespace; needs capabilities in it.  The caller
+ * owns the two sockets.  On failure nothing stays open. */
 int way_out_make(struct way_out *ret, struct cella_err *err);

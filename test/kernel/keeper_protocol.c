@@ -1190,7 +1190,7 @@ TEST(what_is_roots_is_not_given_away)
         CHECK(link(from, to) == 0);
         CHECK(!fake_start(&d, true, NULL));
         fake_log(&d, log, sizeof log);
-        CHECK(strstr(log, "not a file of its own") != NULL);
+        CHECK(strstr(log, "not a regular file with one link") != NULL);
         unlink(to);
         fake_done(&d);
 }
@@ -1326,7 +1326,7 @@ TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
                                           socket_path, NULL},
                          said, sizeof said),
                   125);
-        CHECK(strstr(said, "somebody listens on") != NULL);
+        CHECK(strstr(said, "another process listens on") != NULL);
         /* A port. */
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};

@@ -187,7 +187,7 @@ def a_root_that_is_a_link_is_refused():
 def a_root_of_somebody_else_is_refused():
     image = Image().done()
     os.chown(image.root, 0, 0)
-    refused(run("--image", "tiny", "--", "true"), 125, "is somebody else's")
+    refused(run("--image", "tiny", "--", "true"), 125, "belongs to another user")
     os.chown(image.root, images.owner(), images.owner())
     prints("", "--image", "tiny", "--", "true")
 

@@ -28,14 +28,14 @@ static bool ends(const char *text, size_t size)
         return memchr(text, '\0', size) != NULL;
 }
 
-/* A name that is one component of a path, and nobody's option or hidden file. */
+/* Whether name is a single path component, cannot be taken for an option and is not a hidden file. */
 static bool is_name(const char *name)
 {
         static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
         return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
 }
 
-/* Numbers of users: what every interface of the kernel can say. */
+/* The largest uid and gid that every kernel interface can express. */
 #define USER_MAX 0x7ffffffeu
 
 static const char *check_image(const struct keeper_make *m)
@@ -53,7 +53,7 @@ static const char *check_make(const struct keeper_make *m)
         const char *wrong;
         if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
             !ends(m->image, sizeof m->image))
-                return "a string without an end";
+                return "an unterminated string";
         if (!is_name(m->id))
                 return "a bad id";
         if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
@@ -61,17 +61,17 @@ static const char *check_make(const struct keeper_make *m)
                 return "a value out of range";
         if (m->direct &&
             (m->network || m->long_lived || m->terminals || m->user_root || m->workspace || m->image[0]))
-                return "more than code that is run directly can have";
+                return "options that code without isolation cannot have";
         if ((wrong = check_image(m)))
                 return wrong;
         switch (m->workspace) {
         case KEEPER_SCRATCH:
-                return m->name[0] || m->root[0] ? "a path without a use" : NULL;
+                return m->name[0] || m->root[0] ? "an unused path" : NULL;
         case KEEPER_PERSISTENT:
-                return !is_name(m->name) ? "a bad name" : m->root[0] ? "a path without a use" : NULL;
+                return !is_name(m->name) ? "a bad name" : m->root[0] ? "an unused path" : NULL;
         case KEEPER_READ_ONLY:
         case KEEPER_READ_WRITE:
-                return !is_name(m->name) ? "a bad name" : m->root[0] != '/' ? "a path not absolute" : NULL;
+                return !is_name(m->name) ? "a bad name" : m->root[0] != '/' ? "a relative path" : NULL;
         default:
                 return "an unknown kind of workspace";
         }
@@ -93,7 +93,7 @@ const char *dispatch_check(const union dispatch_packet *packet, size_t len, cons
         if (rule->type == KEEPER_MAKE)
                 wrong = check_make(&packet->make);
         else if (rule->type == KEEPER_DROP)
-                wrong = !ends(packet->drop.name, sizeof packet->drop.name) ? "a string without an end"
+                wrong = !ends(packet->drop.name, sizeof packet->drop.name) ? "an unterminated string"
                         : !is_name(packet->drop.name)                      ? "a bad name"
                                                                            : NULL;
         else if (packet->about.reserved || (rule->states == 0 && packet->about.sandbox))

@@ -1,7 +1,8 @@
-/* keeper/process/dispatch.h -- which requests there are, what they look like, and when they may come.
+/* keeper/process/dispatch.h -- the requests that the server may send, their size, and the sandbox states in
+ * which they are allowed.
  *
- * The order that is allowed is data: a table.  Whatever does not fit it is not from our server,
- * or our server is no longer itself. */
+ * The allowed order is data: a table.  A packet that breaks a rule shows that the server is compromised or
+ * faulty, and ends the keeper. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,18 +24,19 @@ union dispatch_packet {
 
 struct dispatch_rule {
         uint32_t type;
-        uint32_t states; /* SANDBOX_*: what the sandbox may be in; 0: it is about none */
+        uint32_t states; /* SANDBOX_* states in which the request is allowed; 0: the request names no sandbox
+                          */
         const char *name;
-        size_t size; /* exactly */
+        size_t size; /* the exact size of the packet */
         void (*handle)(struct keeper *keeper, struct sandbox_entry *entry,
                        const union dispatch_packet *packet);
 };
 
-/* Checks all that can be known without looking at anything else.  Returns NULL with *ret set, or
- * what is wrong. */
+/* Checks everything that the packet alone shows.  Returns NULL and sets *ret, or returns the reason of the
+ * refusal. */
 const char *dispatch_check(const union dispatch_packet *packet, size_t len, const struct dispatch_rule **ret);
 
-/* The handlers, see handle.c. */
+/* The handlers of the requests (handle.c). */
 #define DISPATCH_HANDLER(name)                                                                               \
         void name(struct keeper *keeper, struct sandbox_entry *entry, const union dispatch_packet *packet)
 DISPATCH_HANDLER(handle_make);
@@ -50,7 +52,7 @@ DISPATCH_HANDLER(handle_drop);
 DISPATCH_HANDLER(handle_imager); /* imager.c */
 DISPATCH_HANDLER(handle_docker); /* docker.c */
 
-/* The rest of what happens to a sandbox: time passed, and it waits for something; its init is
- * gone, and was reaped. */
+/* handle_look(): called regularly for a sandbox that is freezing or ending.
+ * handle_death(): called after the init of a sandbox has died and was reaped. */
 void handle_look(struct keeper *keeper, struct sandbox_entry *entry, int64_t now);
 void handle_death(struct keeper *keeper, struct sandbox_entry *entry);

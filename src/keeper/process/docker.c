@@ -63,12 +63,12 @@ void handle_docker(struct keeper *k, struct sandbox_entry *entry, const union di
                 answer(k, packet->number);
                 return;
         }
-        if (d->wanted) { /* the server asks for one at a time */
+        if (d->wanted) { /* the server sends one request at a time */
                 err_say(&err, CELLA_INTERNAL, -EBUSY, "cella-docker is being started already");
                 keeper_fail(k, packet->number, &err);
                 return;
         }
-        /* It has no use for the old one any more.  What that leaves behind the new one removes. */
+        /* The server no longer uses the old process.  The new one removes the containers that it leaves. */
         d->wanted = packet->number;
         child_kill(&d->process.child);
 }
@@ -88,7 +88,7 @@ void keeper_docker_died(struct keeper *k)
                 log_error(NULL, "cella-docker was killed by signal %d", WTERMSIG(status));
         else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
                 log_error(NULL, "cella-docker ended with status %d", WEXITSTATUS(status));
-        forget(d); /* and with its pidfd, the watch is gone */
+        forget(d); /* this also closes the watched pidfd */
         if (wanted && k->stop_by == 0)
                 answer(k, wanted);
 }
@@ -99,7 +99,7 @@ void keeper_docker_done(struct keeper_docker *d)
         if (!d->lives)
                 return;
         sys_close(TAKE_FD(d->process.socket));
-        /* It goes on by itself if it takes longer: an engine may not answer. */
+        /* If it takes longer, cella-docker finishes alone: the engine may not answer. */
         if (sys_poll(&fd, 1, END_PATIENCE_US) <= 0) {
                 log_error(NULL, "cella-docker is still removing containers");
                 d->process.child.pid = 0;

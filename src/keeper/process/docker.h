@@ -1,14 +1,15 @@
-/* keeper/process/docker.h -- starts cella-docker when the server wants it.
+/* keeper/process/docker.h -- starts cella-docker when the server asks for it.
  *
- * One at a time.  The server ends it by closing its socket; another one that is asked for while it is still
- * there comes when it is dead. */
+ * There is one process at a time.  The server ends it by closing its socket.  If the server asks for another
+ * one before that, it starts when the old one is dead. */
 #pragma once
 #include "keeper/process/keeper.h"
 
 void keeper_docker_init(struct keeper_docker *docker);
 
-/* It is readable: its pidfd, which was being watched. */
+/* Call when the watched pidfd of cella-docker is readable. */
 void keeper_docker_died(struct keeper *keeper);
 
-/* Its socket was the server's, which is gone: lets it remove what it made, for as long as that may take. */
+/* Call after the server has ended, which closes the other end of the socket.  Waits up to 20 s while
+ * cella-docker removes its containers. */
 void keeper_docker_done(struct keeper_docker *docker);

@@ -1,8 +1,8 @@
 /* keeper/process/egress.c -- keeps an egress process running for the server.
  *
- * When it dies, its connections are closed by the kernel, and no sandbox reaches anything until the server
- * has given the next one what it needs.  The first restart comes at once; one that dies again and again is
- * started no more than every second. */
+ * When the process dies, the kernel closes its connections.  Sandboxes then have no network until the server
+ * has configured the next process.  The first restart is immediate; a process that keeps dying is restarted
+ * once a second at most. */
 #include "keeper/process/egress.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define FIRST_DELAY_US 1000
 #define DELAY_MAX_US 1000000
-#define GOOD_LIFE_US 10000000 /* who lived so long is started anew without delay */
+#define GOOD_LIFE_US 10000000 /* after this lifetime, the next restart is immediate again */
 
 void keeper_egress_init(struct keeper_egress *e)
 {
@@ -58,7 +58,7 @@ void keeper_egress_died(struct keeper *k)
         if (sys_wait(e->process.child.pid, &status, __WALL | WNOHANG, NULL) == 0)
                 return;
         e->process.child.pid = 0;
-        if (k->stop_by || k->server_gone) { /* its server has let go of it */
+        if (k->stop_by || k->server_gone) { /* the server has closed its socket */
                 egress_process_end(&e->process);
                 return;
         }
@@ -70,7 +70,7 @@ void keeper_egress_died(struct keeper *k)
         else
                 log_error(NULL, "the egress process ended with status %d; it is started again",
                           WEXITSTATUS(status));
-        egress_process_end(&e->process); /* and with its pidfd, the watch is gone */
+        egress_process_end(&e->process); /* this also closes the watched pidfd */
         if (now - e->begun >= GOOD_LIFE_US)
                 e->delay = FIRST_DELAY_US;
         try_later(e, now);

@@ -4,10 +4,10 @@
 
 void keeper_egress_init(struct keeper_egress *egress);
 
-/* Starts one and sends the server its socket; fails into a later try. */
+/* Starts the process and sends its socket to the server.  On failure, tries again later. */
 void keeper_egress_start(struct keeper *keeper);
 
-/* It is readable: its pidfd, which was being watched. */
+/* Call when the watched pidfd of the egress process is readable. */
 void keeper_egress_died(struct keeper *keeper);
 
 void keeper_egress_done(struct keeper_egress *egress);

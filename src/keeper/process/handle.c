@@ -1,4 +1,4 @@
-/* keeper/process/handle.c -- what each request does; see the table in dispatch.c. */
+/* keeper/process/handle.c -- the request handlers; the table is in dispatch.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void done(struct keeper *k, const struct sandbox_entry *entry, uint32_t n
         keeper_reply(k, &about, sizeof about, -1);
 }
 
-/* The image's root, out of the store that the server owns. */
+/* Opens the root of the image in the store, which the server owns. */
 static int open_image(const struct keeper *k, const struct keeper_make *m, struct sandbox_image *ret,
                       char path[IMAGE_ROOT_PATH], struct cella_err *err)
 {
@@ -42,9 +42,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         struct cella_options options;
         AUTO(sys_close) int workspace = -1;
         if (k->table.used == KEEPER_SANDBOXES_MAX)
-                return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "%d sandboxes are all there can be",
+                return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "the maximum of %d sandboxes is reached",
                                KEEPER_SANDBOXES_MAX);
-        int r = limits_check(&m->limits, err); /* a volume is made as large as they say */
+        int r = limits_check(&m->limits, err); /* the limits decide the size of a volume */
         if (r == 0)
                 r = workspace_open(&k->setup->policy, m, &workspace, path, err);
         bool volume = m->workspace == KEEPER_PERSISTENT && k->setup->volumes >= 0;
@@ -54,10 +54,10 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 err_hint(err, "run the daemon as root, with loop devices and mke2fs; or ask for none");
         }
         if (r == 0 && volume) {
-                sys_close(TAKE_FD(workspace)); /* that was only its mark */
+                sys_close(TAKE_FD(workspace)); /* the directory only marks that the workspace exists */
                 r = workspace = volume_mount(k->setup->volumes, m->name, &m->limits, err);
         }
-        if (r >= 0) /* or the volume's descriptor */
+        if (r >= 0) /* r may be the descriptor of the volume */
                 r = open_image(k, m, &image, root, err);
         if (r < 0)
                 return r;
@@ -71,10 +71,10 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
         options.workspace = workspace < 0 ? NULL : path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
         AUTO(netns_let_go) struct netns_kept netns = spare_take_netns(&k->spare);
-        /* All that are made for one execution, and have nothing of their own to show, look the same. */
+        /* Sandboxes for one execution without own mounts, terminals or network can copy the shared view. */
         const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
                            !m->direct && !m->user_root;
-        /* One that lives long has more groups. */
+        /* A long-lived sandbox has additional groups, so it does not take reused ones. */
         struct spare_groups again = {.user = -1};
         if (!m->long_lived && !m->network && !m->direct)
                 again = keeper_take_groups(k, &m->limits);
@@ -89,7 +89,7 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .workspace_fd = workspace,
                 .workspace_is_mount = volume,
                 .freezable = m->long_lived,
-                /* One with a network has rules and sockets in it that are nobody else's. */
+                /* The network namespace of a sandbox with a network contains rules and sockets. */
                 .keep_netns = k->spare.makes && !m->long_lived && !m->network,
                 .network = m->network,
                 .direct = m->direct,
@@ -105,11 +105,11 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .image = image.fd >= 0 ? &image : NULL,
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);
-        sys_close(image.fd); /* the sandbox has one of its own */
+        sys_close(image.fd); /* the sandbox has its own copy */
         return r;
 }
 
-/* What the server reads at the end of an execution, without having to ask us and to wait. */
+/* Collects the counters that the server reads itself at the end of an execution, without a request. */
 static unsigned lend_counters(const struct sandbox *sandbox, struct keeper_made *made, int fds[N_COUNTERS])
 {
         static const enum counter wanted[] = {CPU_US, MEMORY_PEAK, OOM_KILLS, PIDS_PEAK, PIDS_REFUSED};
@@ -147,11 +147,11 @@ void handle_make(struct keeper *k, struct sandbox_entry *entry, const union disp
         struct outbox_rights rights = {.lent = lent, .n_lent = lend_counters(sandbox, &made, lent)};
         int r = keeper_watch(k, new->sandbox->pidfd, new->handle);
         if (r == 0) {
-                /* Ours is closed with that: when the server closes its own, init goes. */
+                /* This closes the keeper's copy: init exits when the server closes its own. */
                 rights.fd = TAKE_FD(sandbox->control);
                 r = keeper_reply_with(k, &made, sizeof made, &rights);
         }
-        if (r == 0 || k->over || r == -EPIPE || r == -ECONNRESET) /* or nobody is there to be told */
+        if (r == 0 || k->over || r == -EPIPE || r == -ECONNRESET) /* EPIPE, ECONNRESET: the server is gone */
                 return;
         err_set(&err, r == -ETOOMANYREFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
                 "cannot hand out the sandbox");
@@ -204,7 +204,7 @@ void handle_throttle(struct keeper *k, struct sandbox_entry *entry, const union 
         (void)k, (void)packet;
         if (sb->pid <= 0 || !sb->cgroup || cgroup_throttle(sb->cgroup, sb->limits.cpus_milli) == 0)
                 return;
-        /* No code runs past what was promised of it. */
+        /* Kill rather than exceed the CPU limit. */
         log_error(sb->id, "cannot limit its CPUs: killed");
         sandbox_kill(sb);
 }

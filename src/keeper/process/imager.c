@@ -52,7 +52,7 @@ static void answer(struct keeper *k, uint32_t number)
         struct cella_err err = {0};
         int socket = -1;
         if (start(k, &socket, &err) < 0) {
-                log_error(NULL, "no images can be had: %s", err.msg);
+                log_error(NULL, "images cannot be used: %s", err.msg);
                 keeper_fail(k, number, &err);
         } else {
                 keeper_reply(k, &about, sizeof about, socket);
@@ -68,12 +68,12 @@ void handle_imager(struct keeper *k, struct sandbox_entry *entry, const union di
                 answer(k, packet->number);
                 return;
         }
-        if (im->wanted) { /* the server asks for one at a time */
+        if (im->wanted) { /* the server sends one request at a time */
                 err_say(&err, CELLA_INTERNAL, -EBUSY, "cella-image is being started already");
                 keeper_fail(k, packet->number, &err);
                 return;
         }
-        /* It has no use for the old one any more, which may not have seen it yet. */
+        /* The server no longer uses the old process, which may not have noticed it yet. */
         im->wanted = packet->number;
         child_kill(&im->child);
 }
@@ -93,7 +93,7 @@ void keeper_imager_died(struct keeper *k)
                 log_error(NULL, "cella-image was killed by signal %d", WTERMSIG(status));
         else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
                 log_error(NULL, "cella-image ended with status %d", WEXITSTATUS(status));
-        keeper_imager_done(im); /* and with its pidfd, the watch is gone */
+        keeper_imager_done(im); /* this also closes the watched pidfd */
         if (wanted && k->stop_by == 0)
                 answer(k, wanted);
 }

@@ -1,13 +1,13 @@
-/* keeper/process/imager.h -- starts cella-image when the server wants it.
+/* keeper/process/imager.h -- starts cella-image when the server asks for it.
  *
- * One at a time.  The server ends it by closing its socket; another one that is asked for while it is still
- * there comes when it is dead. */
+ * There is one process at a time.  The server ends it by closing its socket.  If the server asks for another
+ * one before that, it starts when the old one is dead. */
 #pragma once
 #include "keeper/process/keeper.h"
 
 void keeper_imager_init(struct keeper_imager *imager);
 
-/* It is readable: its pidfd, which was being watched. */
+/* Call when the watched pidfd of cella-image is readable. */
 void keeper_imager_died(struct keeper *keeper);
 
 void keeper_imager_done(struct keeper_imager *imager);

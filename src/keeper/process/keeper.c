@@ -18,7 +18,6 @@ int keeper_watch(struct keeper *k, int fd, uint64_t what)
         return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* For requests, or for room to answer. */
 void keeper_watch_server_for(struct keeper *k, uint32_t events)
 {
         struct epoll_event event = {.events = events, .data.u64 = ON_SERVER};
@@ -43,7 +42,7 @@ int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const st
         int r = outbox_send(&k->outbox, packet, len, rights);
         if (r == -EOVERFLOW)
                 keeper_lost(k, "the server does not read its answers");
-        else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* of these, the end of the socket tells */
+        else if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* reading the socket reports these */
                 log_error(NULL, "cannot answer the server: %s", strerror(-r));
         if (!waited && outbox_waits(&k->outbox))
                 keeper_watch_server_for(k, EPOLLOUT);
@@ -70,7 +69,7 @@ void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret)
                 counters_tell(&usage, ret);
 }
 
-/* Removes a dead sandbox's groups, at once or when the kernel lets us. */
+/* Removes the groups of a dead sandbox: now, or later if the kernel still uses them. */
 static void bury(struct keeper *k, struct cgroup *cgroup)
 {
         struct keeper_remains *r;
@@ -102,15 +101,15 @@ void keeper_finish(struct keeper *k, struct sandbox_entry *entry)
                 k->ending--;
                 keeper_reply(k, &ended, sizeof ended, -1);
         }
-        if (sb->pid > 0) { /* when it dies at last, we come back here */
-                log_error(sb->id, "the kernel does not end it; left alone");
+        if (sb->pid > 0) { /* called again when it dies */
+                log_error(sb->id, "the kernel does not end it; it is abandoned");
                 entry->state = SANDBOX_LOST;
                 return;
         }
         struct cgroup *cgroup = TAKE(sb->cgroup);
         spare_add_netns(&k->spare, &sb->netns);
-        /* With the groups goes the code's uid: of one that was run on the host, files may be left; of one
-         * with a network, connections that the kernel is still taking leave of. */
+        /* A group is reused together with its uid.  A sandbox that ran directly on the host may have left
+         * files of that uid, and one with a network may have connections that the kernel is still closing. */
         if (!sb->direct && !sb->network)
                 spare_add_groups(&k->spare, &cgroup, &sb->user);
         sandbox_table_remove(&k->table, entry);

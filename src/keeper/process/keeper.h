@@ -1,6 +1,6 @@
-/* keeper/process/keeper.h -- the state of the keeper process, and what its request handlers need.
+/* keeper/process/keeper.h -- the state of the keeper process and the functions that its request handlers use.
  *
- * One thread.  Functions that fail in a way that the keeper cannot survive set k->over. */
+ * One thread.  A function that fails in a way that the keeper cannot survive sets k->over. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,15 +59,16 @@ struct keeper_setup {
         pid_t server;
         int server_pidfd;
         struct workspace_policy policy;
-        int volumes;              /* state/volumes, see volume.h; -1: none here */
-        const char *images_state; /* the state directory whose images are used; store: STATE/images */
+        int volumes; /* state/volumes, see volume.h; -1: no volumes on this machine */
+        const char
+                *images_state; /* the state directory that contains the images; the store is STATE/images */
         const char *store;
-        const char *imager_program; /* cella-image; NULL: not installed.  It runs as policy.owner: */
+        const char *imager_program; /* cella-image, which runs as policy.owner; NULL: not installed */
         bool imager_change_user;
         unsigned imager_gid;
 };
 
-/* Groups that the kernel was not done with when their sandbox was. */
+/* A cgroup that could not be removed when its sandbox ended. */
 struct keeper_remains {
         struct keeper_remains *next;
         struct cgroup *cgroup;
@@ -77,20 +78,20 @@ struct keeper_remains {
 struct keeper_egress {
         struct egress_process process;
         int64_t begun;    /* when it was started */
-        int64_t start_at; /* when the next one is; 0: there is one */
-        int64_t delay;    /* before the one after that */
+        int64_t start_at; /* time of the next start; 0: it runs */
+        int64_t delay;    /* delay of the start after the next death */
 };
 
 struct keeper_imager {
         struct child child;
-        bool lives;      /* there is one */
-        uint32_t wanted; /* the number of a request that waits for its end; 0: none does */
+        bool lives;      /* it runs */
+        uint32_t wanted; /* number of the request that waits for its death; 0: none */
 };
 
 struct keeper_docker {
         struct docker_process process;
-        bool lives;      /* there is one */
-        uint32_t wanted; /* the number of a request that waits for its end; 0: none does */
+        bool lives;      /* it runs */
+        uint32_t wanted; /* number of the request that waits for its death; 0: none */
 };
 
 struct keeper {
@@ -98,29 +99,30 @@ struct keeper {
         struct sandbox_table table;
         struct outbox outbox;
         int epoll, signals;
-        int program;              /* init's, shared by all */
-        struct cgroup_home *home; /* NULL: this user has no groups */
+        int program;              /* the init program, used by all sandboxes */
+        struct cgroup_home *home; /* NULL: this user cannot make control groups */
         struct cgroup *quota;     /* an empty group with a CPU limit, see process.c */
         bool privileged;          /* sandbox_is_privileged() */
-        uint64_t files_max;       /* descriptors that we may have.  Where code is the same user as we, the
-                                   * kernel takes none from us while more than that are on their way: so it
-                                   * may have half as many. */
-        uint64_t ignored;         /* sys_ignored_signals(), which never changes */
+        uint64_t files_max; /* the limit on the keeper's descriptors. If the code runs as the keeper's user,
+                               the kernel refuses the keeper's SCM_RIGHTS messages while that user has more
+                               descriptors in flight than this limit. The code therefore gets half of it. */
+        uint64_t ignored;   /* sys_ignored_signals(), which is constant */
         struct spare spare;
         struct keeper_egress egress;
         struct keeper_imager imager;
         struct keeper_docker docker;
         struct keeper_remains *remains;
         unsigned freezing, ending; /* entries in these states */
-        int64_t tick_at;           /* when to look at what no descriptor tells of */
-        int64_t stop_by;           /* when a stopping server is killed; 0: it is not stopping */
+        int64_t tick_at;           /* time of the next tick, for changes that no descriptor reports */
+        int64_t stop_by;           /* time at which a stopping server is killed; 0: not stopping */
         bool server_gone;
         int server_status;
-        bool over; /* all must end */
+        bool over; /* the loop must end */
         bool failed;
 };
 
-/* What epoll returns for a descriptor: one of these, or the handle of a sandbox, which is never so small. */
+/* The event data of a watched descriptor: one of these, or the handle of a sandbox, which is always
+ * larger. */
 enum keeper_event {
         ON_SERVER = 1,
         ON_SERVER_DEATH,
@@ -131,28 +133,28 @@ enum keeper_event {
         ON_VIEW,
 };
 
-/* Has the loop wait until fd is readable.  what: enum keeper_event or a handle.  Returns 0 or -errno. */
+/* Makes the loop wait until fd is readable.  what: enum keeper_event or a handle.  Returns 0 or -errno. */
 int keeper_watch(struct keeper *k, int fd, uint64_t what);
 void keeper_unwatch(struct keeper *k, int fd);
-/* Waits for requests of the server (EPOLLIN), or until it takes answers again (EPOLLOUT). */
+/* Makes the loop wait for requests of the server (EPOLLIN), or until its socket is writable (EPOLLOUT). */
 void keeper_watch_server_for(struct keeper *k, uint32_t events);
 
 /* Logs why, and ends the keeper with a failure. */
 void keeper_lost(struct keeper *k, const char *why);
 
-/* Send an answer to the server.  fd is taken; -1: none.  If the server does not read, the answer waits in
+/* Send an answer to the server.  fd is taken; -1: none.  If the socket is full, the answer is queued in
  * k->outbox. */
 void keeper_reply(struct keeper *k, const void *packet, size_t len, int fd);
 int keeper_reply_with(struct keeper *k, const void *packet, size_t len, const struct outbox_rights *rights);
 void keeper_fail(struct keeper *k, uint32_t number, const struct cella_err *err);
 
-/* Control groups with these limits that are ready to be reused, which the caller frees; .cgroup is NULL if
- * there are none. */
+/* Returns reused control groups with these limits, which the caller frees; .cgroup is NULL if there are
+ * none. */
 struct spare_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits);
 
 /* Reads the counters of a sandbox. */
 void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret);
 
-/* A sandbox has ended, or cannot be ended: answers the request that waits for it, keeps its reusable parts
+/* Call when a sandbox has ended or cannot be ended.  Answers the waiting request, keeps the reusable parts
  * and frees the rest. */
 void keeper_finish(struct keeper *k, struct sandbox_entry *entry);

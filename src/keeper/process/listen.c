@@ -16,7 +16,7 @@
 #include "base/parse.h"
 #include "sys/file.h"
 
-#define TRIES 15 /* of 20 ms: a killed daemon's server may be about to go */
+#define TRIES 15 /* of 20 ms: the server of a killed daemon may still be exiting */
 
 union address {
         struct sockaddr any;
@@ -78,7 +78,7 @@ int listen_tcp(const char *text, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot listen on %.60s", text) : TAKE_FD(fd);
 }
 
-/* Of a socket's path, all but the last component. */
+/* Makes the directory of a socket, given the path of the socket. */
 static int make_directory(const char *path, struct cella_err *err)
 {
         char directory[sizeof((struct sockaddr_un *)NULL)->sun_path];
@@ -93,7 +93,7 @@ static int make_directory(const char *path, struct cella_err *err)
         if (stat(directory, &st) < 0)
                 return err_set(err, CELLA_INVALID_REQUEST, -errno,
                                "cannot make the socket's directory %.100s", directory);
-        /* Whose directory it is can put another socket in our place. */
+        /* The owner of the directory could replace our socket. */
         if (st.st_uid != 0 && st.st_uid != geteuid())
                 return err_say(err, CELLA_INVALID_REQUEST, -EPERM,
                                "the socket's directory %.100s belongs to uid %u", directory,
@@ -107,7 +107,7 @@ static bool is_alive(const union address *address)
         return fd < 0 || connect(fd, &address->any, sizeof address->local) == 0 || errno != ECONNREFUSED;
 }
 
-/* Removes a socket that nobody listens on. */
+/* Removes a socket on which no process listens. */
 static int remove_stale(const union address *address, struct cella_err *err)
 {
         const char *path = address->local.sun_path;
@@ -116,11 +116,11 @@ static int remove_stale(const union address *address, struct cella_err *err)
                 return errno == ENOENT ? 0
                                        : err_set(err, CELLA_INVALID_REQUEST, -errno, "socket %.100s", path);
         if (!S_ISSOCK(st.st_mode))
-                return err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "%.100s is there and is not a socket",
+                return err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "%.100s exists and is not a socket",
                                path);
         for (int i = 0; is_alive(address); i++) {
                 if (i == TRIES)
-                        return err_say(err, CELLA_INTERNAL, -EADDRINUSE, "somebody listens on %.100s already",
+                        return err_say(err, CELLA_INTERNAL, -EADDRINUSE, "another process listens on %.100s",
                                        path);
                 usleep(20000);
         }
@@ -162,7 +162,7 @@ int listen_unix(const char *path, struct cella_err *err)
         AUTO(sys_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
-        mode_t mask = umask(0111); /* 0666 from its first moment */
+        mode_t mask = umask(0111); /* mode 0666 from the start */
         r = bind(fd, &address.any, sizeof address.local) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno : 0;
         umask(mask);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot listen on %.100s", path) : TAKE_FD(fd);

@@ -13,7 +13,7 @@
 
 struct outbox_packet {
         struct outbox_packet *next;
-        int fds[SYS_RIGHTS_MAX]; /* its own */
+        int fds[SYS_RIGHTS_MAX]; /* owned */
         unsigned n_fds;
         size_t len;
         char data[];
@@ -31,8 +31,8 @@ static void close_all(const int *fds, unsigned n)
                 sys_close(fds[--n]);
 }
 
-/* The first stays what it is, the others are lent: copies of them wait.  Without a descriptor left for one,
- * the rest is not lent. */
+/* Copies a packet.  Takes fds[0] and duplicates the others.  If a descriptor cannot be duplicated, it and the
+ * rest are left out. */
 static struct outbox_packet *wrap(const void *data, size_t len, const int *fds, unsigned n)
 {
         struct outbox_packet *p = malloc(sizeof *p + len);

@@ -1,7 +1,7 @@
-/* keeper/process/outbox.h -- the packets to the server, in order, without ever blocking.
+/* keeper/process/outbox.h -- sends packets to the server in order and without blocking.
  *
- * What the socket does not take at once waits here.  Who sends must not read further requests
- * while something does: then there is at most one answer a sandbox waiting, and its death. */
+ * Packets that the socket does not accept are queued.  The caller must not read further requests while the
+ * queue is not empty: then the queue holds at most one answer and one death per sandbox. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,19 +14,18 @@ struct outbox {
         size_t n;
 };
 
-/* What goes with a packet. */
+/* The descriptors that are sent with a packet. */
 struct outbox_rights {
-        int fd;          /* the outbox's from then on; -1: none */
-        const int *lent; /* these stay the caller's, and go behind it; the last may not get there */
-        unsigned n_lent; /* SYS_RIGHTS_MAX - 1 at most; without fd: none */
+        int fd;          /* taken; -1: none */
+        const int *lent; /* borrowed, sent after fd; the last ones may be left out */
+        unsigned n_lent; /* at most SYS_RIGHTS_MAX - 1; ignored without fd */
 };
 
-/* Takes rights->fd, whatever comes of it.  0, also when it has to wait; -EPIPE: nobody is there; -EOVERFLOW:
- * far too many wait; -ETOOMANYREFS: too many descriptors of this user are on their way, his own or those of
- * others. */
+/* Sends or queues a packet.  Takes rights->fd also on failure.  Returns 0, -EPIPE (the server is gone),
+ * -EOVERFLOW (the queue is full) or -ETOOMANYREFS (this user has too many descriptors in flight). */
 int outbox_send(struct outbox *outbox, const void *packet, size_t len, const struct outbox_rights *rights);
 
-/* Sends what waits, as far as it goes. */
+/* Sends queued packets until the socket is full.  Returns 0 or -errno. */
 int outbox_flush(struct outbox *outbox);
 
 static inline bool outbox_waits(const struct outbox *outbox)

@@ -1,14 +1,13 @@
 /* keeper/process/process.c -- the keeper's loop.
  *
- * Descriptors tell of most things: packets of the server, its death, that of each init (a pidfd
- * becomes readable when init and with it everything in the sandbox is dead), signals.  What no
- * descriptor tells of is looked at every now and then: groups being frozen, groups that the
- * kernel is not done with yet, deaths that do not come.
+ * Most events come from descriptors: packets of the server, its death, the death of each init (its pidfd
+ * becomes readable when init and everything in the sandbox are dead), signals.  A tick checks the rest:
+ * groups that are being frozen, groups that cannot be removed yet, deaths that do not come.
  *
- * What is made ahead:
- *  - one empty group with a CPU limit.  The first one of a host makes the kernel patch itself on
- *    all CPUs, and so does the end of the last: 1 ms, which no sandbox has to pay meanwhile;
- *  - network and IPC namespaces, in idle moments; see spare.h for what is used again. */
+ * Objects that are made ahead:
+ * - one empty group with a CPU limit.  The first such group of a host makes the kernel patch its code on all
+ *   CPUs, and so does the removal of the last one.  This takes 1 ms, which no sandbox has to wait for;
+ * - network namespaces, in idle moments; spare.h says which objects are reused. */
 #include "keeper/process/process.h"
 
 #include <errno.h>
@@ -41,7 +40,7 @@
 #define STOP_PATIENCE_US 30000000
 #define DEATH_PATIENCE_US 10000000
 #define SLOW_TICK_US 1000000
-#define IDLE_MS 3 /* without a request, before we think of later ones */
+#define IDLE_MS 3 /* time without a request before namespaces are made ahead */
 #define PACKETS_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
 
@@ -55,7 +54,7 @@ static void bury_remains(struct keeper *k, int64_t now)
                         continue;
                 }
                 if (late) {
-                        log_error(NULL, "a control group stays behind: the kernel does not let go of it");
+                        log_error(NULL, "a control group cannot be removed: the kernel still uses it");
                         cgroup_free(r->cgroup);
                 }
                 *p = r->next;
@@ -91,7 +90,7 @@ static void take_packet(struct keeper *k, const union dispatch_packet *packet, s
         }
         if (wrong) {
                 log_error(NULL, "the server sent %s%s%s", wrong, rule ? " to " : "", rule ? rule->name : "");
-                keeper_lost(k, "the server is not to be trusted any more");
+                keeper_lost(k, "the server broke the protocol: everything is killed");
                 return;
         }
         rule->handle(k, entry, packet);
@@ -100,17 +99,17 @@ static void take_packet(struct keeper *k, const union dispatch_packet *packet, s
 static void server_closed(struct keeper *k)
 {
         keeper_unwatch(k, k->setup->socket);
-        /* Its death follows; it need not be waited for, unless it was told to go. */
+        /* If it was asked to stop, its death follows. */
         if (k->stop_by == 0)
                 keeper_lost(k, "the server has closed its socket");
 }
 
 static void hear_server(struct keeper *k)
 {
-        static union dispatch_packet packet; /* one byte more would not fit any rule either */
+        static union dispatch_packet packet; /* a larger packet fits no rule */
         for (int i = 0; i < PACKETS_AT_ONCE && !k->over && !outbox_waits(&k->outbox); i++) {
                 struct iovec part = {&packet, sizeof packet};
-                struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* descriptors find no room */
+                struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* no room for descriptors */
                 long n = sys_call3(SYS_recvmsg, k->setup->socket, &msg, MSG_DONTWAIT);
                 if (n == -EAGAIN || n == -EINTR)
                         return;
@@ -119,7 +118,7 @@ static void hear_server(struct keeper *k)
                         return;
                 }
                 if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-                        keeper_lost(k, "the server sent more than there is room for");
+                        keeper_lost(k, "the server sent a packet that is too large");
                 else
                         take_packet(k, &packet, (size_t)n);
         }
@@ -181,11 +180,11 @@ static void signalled(struct keeper *k)
                 k->stop_by = clock_us() + STOP_PATIENCE_US;
                 tell_server(k, KEEPER_STOP);
         } else {
-                keeper_lost(k, "told to stop again: everything is killed");
+                keeper_lost(k, "second request to stop: everything is killed");
         }
 }
 
-/* Looks at what no descriptor tells of. */
+/* Checks the things that no descriptor reports. */
 static void tick(struct keeper *k, int64_t now)
 {
         bury_remains(k, now);
@@ -199,7 +198,7 @@ static void tick(struct keeper *k, int64_t now)
                 keeper_lost(k, "the server did not stop in time: everything is killed");
 }
 
-/* How long to wait, in ms; and when the next look is due. */
+/* Returns how long to wait, in ms, and sets the time of the next tick. */
 static int patience(struct keeper *k, bool idle)
 {
         int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
@@ -260,7 +259,7 @@ static void loop(struct keeper *k)
         }
 }
 
-/* Everything dies first, and is waited for after. */
+/* Kills everything first, and waits afterwards. */
 static void end_all(struct keeper *k)
 {
         struct pollfd fd = {k->setup->server_pidfd, POLLIN, 0};
@@ -283,7 +282,7 @@ static void end_all(struct keeper *k)
                 if (!sandbox_try_reap(sb) && left > 0 && sys_poll(&fd, 1, left) > 0)
                         sandbox_try_reap(sb);
                 if (sb->pid > 0)
-                        log_error(sb->id, "the kernel does not end it; left alone");
+                        log_error(sb->id, "the kernel does not end it; it is abandoned");
                 else
                         sandbox_free(sb);
                 sandbox_table_remove(&k->table, entry);
@@ -294,7 +293,7 @@ static void end_all(struct keeper *k)
                 cgroup_free(r->cgroup);
                 free(r);
         }
-        keeper_docker_done(&k->docker); /* it sees by itself that the server is gone */
+        keeper_docker_done(&k->docker); /* it notices the end of the server itself */
 }
 
 static void prepare_groups(struct keeper *k)
@@ -333,13 +332,13 @@ static int prepare(struct keeper *k)
         if (r == 0)
                 r = keeper_watch(k, k->signals, ON_SIGNAL);
         if (r < 0) {
-                log_error(NULL, "cannot begin: %s", strerror(-r));
+                log_error(NULL, "cannot start: %s", strerror(-r));
                 return r;
         }
         k->outbox.socket = k->setup->socket;
         if (k->spare.left[0] >= 0 && keeper_watch(k, k->spare.left[0], ON_VIEW) < 0)
-                log_error(NULL, "every sandbox builds its own view: it cannot be heard of others");
-        keeper_egress_start(k); /* before all else that the server hears of us */
+                log_error(NULL, "every sandbox builds its own view: the socket for views cannot be watched");
+        keeper_egress_start(k); /* the first packet that the server gets */
         prepare_groups(k);
         return 0;
 }

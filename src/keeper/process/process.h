@@ -1,14 +1,14 @@
-/* keeper/process/process.h -- the keeper as a process: the only one of the daemon with privilege.
+/* keeper/process/process.h -- the keeper process: the only privileged process of the daemon.
  *
- * One thread and one event loop; it never blocks on another process.  It parses packets of fixed size only.
- */
+ * One thread and one event loop.  It never blocks on another process and parses only packets of fixed
+ * size. */
 #pragma once
 #include "cella.h"
 #include "keeper/process/keeper.h"
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Runs until the server has ended, and ends all sandboxes.  Returns the exit status of the process. */
+/* Runs until the server has ended, then ends all sandboxes.  Returns the exit status of the process. */
 int keeper_run(const struct keeper_setup *setup);
 
 /* Notifies the service manager, if there is one (sd_notify(3)).  state: "READY=1", "STOPPING=1".

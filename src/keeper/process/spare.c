@@ -15,12 +15,13 @@
 #include "wire/message.h"
 
 #define VIEW_US                                                                                              \
-        3000000 /* how long a view is copied: the host may have changed since, ldconfig makes a new file */
-#define VIEW_OLD_US 2500000     /* from then on the next sandbox leaves a new one */
-#define VIEW_PATIENCE_US 100000 /* with who was to leave one */
-#define UNUSED_US 3000000       /* a spare part that was not needed for so long is removed */
-/* A group has twenty at most, its user namespace one, a network namespace seven; and most descriptors are for
- * sandboxes that live. */
+        3000000 /* maximum age of a view that is copied: the host changes, for example ldconfig replaces a   \
+                   file */
+#define VIEW_OLD_US 2500000     /* after this age, the next sandbox builds a new view */
+#define VIEW_PATIENCE_US 100000 /* time in which a sandbox is expected to hand over its view */
+#define UNUSED_US 3000000       /* a spare namespace that was not needed for so long is removed */
+/* A cgroup has at most 20 descriptors, its user namespace one, a network namespace 7.  Most descriptors are
+ * kept for live sandboxes. */
 #define DESCRIPTORS_EACH 60
 
 static void drop_view(struct spare *s)
@@ -28,7 +29,7 @@ static void drop_view(struct spare *s)
         sys_close(TAKE_FD(s->view));
 }
 
-/* Half a message must not hold us. */
+/* The timeout prevents that an incomplete message blocks the keeper. */
 static int open_left(struct spare *s)
 {
         const struct timeval patience = {.tv_usec = 1000};
@@ -58,7 +59,7 @@ void spare_init(struct spare *s, bool privileged, uint64_t files_max)
         if (s->groups_max <= SPARE_RESTING)
                 s->groups_max = 0;
         s->view = s->left[0] = s->left[1] = -1;
-        /* To go into a mount namespace takes the right to change one's root. */
+        /* setns() into a mount namespace needs CAP_SYS_CHROOT. */
         if (privileged && sys_prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT, 0) == 1 && open_left(s) < 0)
                 close_left(s);
 }
@@ -94,19 +95,18 @@ void spare_make(struct spare *s)
         int r = netns_leave(&visit);
         if (r < 0 || made.fd < 0) {
                 netns_let_go(&made);
-                s->makes = false; /* the next sandbox says why */
+                s->makes = false; /* making the next sandbox reports the error */
                 return;
         }
         if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
-                s->fresh.len = 0; /* none is used twice then */
+                s->fresh.len = 0; /* then no namespace is reused */
         s->netns[s->netns_count.n++] = made;
 }
 
 void spare_hear(struct spare *s)
 {
         struct message message;
-        /* Without a descriptor left there is none for it either: then it has gone, and the next one leaves
-         * another. */
+        /* When the keeper has no free descriptor, the view is lost; the next sandbox builds another. */
         if (message_receive(s->left[0], &message, NULL, 0) <= 0)
                 return;
         if (message.type == INIT_VIEW && message.n_fds == 1 && message.tag == s->view_tag) {
@@ -134,7 +134,7 @@ int64_t spare_due(const struct spare *s)
         return count_due(&s->netns_count) < due ? count_due(&s->netns_count) : due;
 }
 
-/* How many are to stay. */
+/* Returns how many namespaces to keep. */
 static unsigned count_needs(struct spare_count *count, int64_t now)
 {
         if (now - count->seen < UNUSED_US)
@@ -153,7 +153,7 @@ void spare_tidy(struct spare *s, int64_t now)
                 netns_let_go(&s->netns[--s->netns_count.n]);
 }
 
-/* Whether the next sandbox should leave one, because there is none or it is soon too old. */
+/* Whether the next sandbox should hand over its view: there is none, or it is almost too old. */
 static bool wants_view(const struct spare *s, int64_t now)
 {
         const bool is_old = s->view < 0 || now - s->view_built >= VIEW_OLD_US;
@@ -168,7 +168,7 @@ enum jail_view spare_view(struct spare *s, int *ret_fd)
                 return JAIL_VIEW_OWN;
         if (wants_view(s, now)) {
                 s->view_asked = now;
-                s->view_tag++; /* one that comes later than the next was asked for is too old */
+                s->view_tag++; /* a view with an older tag is ignored */
                 *ret_fd = s->left[1];
                 return JAIL_VIEW_LEAVES;
         }
@@ -178,7 +178,7 @@ enum jail_view spare_view(struct spare *s, int *ret_fd)
         return JAIL_VIEW_TAKES;
 }
 
-/* The place of the one that is taken. */
+/* Returns the slot of the namespace that is taken. */
 static unsigned count_take(struct spare_count *count)
 {
         if (--count->n < count->least)
@@ -193,16 +193,16 @@ struct netns_kept spare_take_netns(struct spare *s)
         return s->netns[count_take(&s->netns_count)];
 }
 
-/* One in which nothing was sent is as good as new: its processes are dead, and none of them ever had a right
- * over it. */
+/* Only a namespace through which nothing was sent: its processes are dead, and none had a capability over
+ * it. */
 void spare_add_netns(struct spare *s, struct netns_kept *netns)
 {
         if (netns->fd >= 0 && s->netns_count.n < s->netns_count.max && netns_is_as_new(netns, &s->fresh))
                 s->netns[s->netns_count.n++] = netns_take(netns);
 }
 
-/* With other limits than the last sandbox's they are of no use as long as those are asked for: one such goes
- * for each that is made. */
+/* A group with other limits is not used now and is returned in *ret_useless, so that one such group goes for
+ * each request. */
 struct spare_groups spare_take_groups(struct spare *s, const struct cella_limits *limits,
                                       struct cgroup **ret_useless)
 {

@@ -1,12 +1,12 @@
-/* keeper/process/spare.h -- parts of sandboxes that are made ahead, or are used again after their sandbox is
- * dead.
+/* keeper/process/spare.h -- parts of sandboxes that are made ahead, or reused after the sandbox is dead.
  *
  * The rule: objects that hold content (mounts, files, IPC objects, memory, processes) are new for each
- * sandbox.  Used again are only
- *  - control groups, which hold counters that no sandbox can read,
- *  - the user namespace that goes with a group: it maps the same uid, and holds nothing but limits' counters,
- *  - network namespaces through which nothing was ever sent (netns_is_as_new()).
- * And there is one read-only view of this machine, which each sandbox copies (jail/view_shared.c). */
+ * sandbox.  Reused are only
+ * - control groups, which hold counters that no sandbox can read,
+ * - the user namespace that belongs to a group: it maps the same uid and holds only the counters of limits,
+ * - network namespaces through which nothing was ever sent (netns_is_as_new()).
+ *
+ * In addition there is one read-only view of this machine, which each sandbox copies (jail/view_shared.c). */
 #pragma once
 #include <stdbool.h>
 
@@ -17,58 +17,62 @@
 #define SPARE_NETNS 64
 #define SPARE_AHEAD 16 /* namespaces that are made before a sandbox needs them */
 #define SPARE_GROUPS 64
-#define SPARE_RESTING 8 /* groups that are not taken: the kernel is still freeing what was in them */
+#define SPARE_RESTING 8 /* the last groups are not taken: the kernel is still freeing their contents */
 
-/* Control groups, and with them goes a uid; and the user namespace in which it is the code's. */
+/* A control group with its uid, and the user namespace in which the code has that uid. */
 struct spare_groups {
         struct cgroup *cgroup;
-        int user; /* -1: none yet */
+        int user; /* the user namespace; -1: none yet */
 };
 
-/* How many namespaces there are. */
+/* The number of namespaces. */
 struct spare_count {
-        unsigned n, max, least; /* the fewest that there were since: */
-        int64_t seen;           /* when spare_tidy() looked at them */
+        unsigned n, max, least; /* least: the smallest n since `seen` */
+        int64_t seen;           /* time of the last spare_tidy() */
 };
 
 struct spare {
         struct netns_kept netns[SPARE_NETNS];
         struct spare_count netns_count;
-        bool makes;                               /* network namespaces, ahead */
-        struct netns_record fresh;                /* what a new one says of itself */
-        struct spare_groups groups[SPARE_GROUPS]; /* a ring: the one that has rested longest goes first */
+        bool makes;                               /* whether network namespaces are made ahead */
+        struct netns_record fresh;                /* the state of a new one, to compare with */
+        struct spare_groups groups[SPARE_GROUPS]; /* a ring; the oldest is taken first */
         unsigned first_group, n_groups, groups_max;
         int view;    /* a mount namespace, see jail/view_shared.c; -1: none */
-        int left[2]; /* a socket: where new ones come (spare_hear()), and what those who leave them
-                      * are given; -1: not here */
-        int64_t view_asked, view_built; /* when somebody was given that; who left this one */
-        uint32_t view_tag;              /* of the last who was */
+        int left[2]; /* a socket pair: views arrive at [0] (spare_hear()), sandboxes get [1]; -1: not possible
+                        here */
+        int64_t view_asked, view_built; /* time at which a sandbox last got left[1]; the same for the sandbox
+                                           that built `view` */
+        uint32_t view_tag;              /* tag of the sandbox that last got left[1] */
 };
 
-/* privileged: it may make namespaces.  files_max: descriptors that there can be, of which it takes a part. */
+/* privileged: the process may make namespaces.  files_max: its limit on descriptors, of which spare parts use
+ * a share. */
 void spare_init(struct spare *s, bool privileged, uint64_t files_max);
 void spare_done(struct spare *s);
 
-/* Whether there is room for a namespace that spare_make() would make. */
+/* Whether spare_make() should be called, to make a namespace ahead. */
 bool spare_wants(const struct spare *s);
 void spare_make(struct spare *s);
 
-/* Where the next sandbox has its view from, with its descriptor, which stays ours. */
+/* Returns how the next sandbox gets its view, and in *ret_fd the descriptor for it, which is borrowed. */
 enum jail_view spare_view(struct spare *s, int *ret_fd);
-/* left[0] can be read. */
+/* Call when left[0] is readable: receives a view. */
 void spare_hear(struct spare *s);
-/* When spare_tidy() has something to do: a view is not held for longer than it is good, because it holds what
- * the host may want to unmount; and more namespaces than are made ahead are held only while they are needed.
- * INT64_MAX: nothing. */
+/* Returns when spare_tidy() has something to do; INT64_MAX: nothing.  An outdated view is closed because it
+ * holds mounts that the host may want to unmount.  More than SPARE_AHEAD namespaces are kept only while they
+ * are needed. */
 int64_t spare_due(const struct spare *s);
 void spare_tidy(struct spare *s, int64_t now);
 
-/* An unused namespace, which the caller lets go of; or none. */
+/* Returns an unused namespace, which the caller closes with netns_let_go(); or NETNS_NONE. */
 struct netns_kept spare_take_netns(struct spare *s);
-/* Groups of these limits, or none; and others that are of no use any more, or NULL.  All are the caller's. */
+/* Returns a group with these limits, or none.  *ret_useless: a group that is no longer of use, or NULL.  The
+ * caller owns both. */
 struct spare_groups spare_take_groups(struct spare *s, const struct cella_limits *limits,
                                       struct cgroup **ret_useless);
 
-/* Of a sandbox that is dead.  Takes what is as good as new (then there is none), and leaves the rest. */
+/* Parts of a dead sandbox.  A part that may be reused is taken and cleared; otherwise it is left
+ * unchanged. */
 void spare_add_netns(struct spare *s, struct netns_kept *netns);
 void spare_add_groups(struct spare *s, struct cgroup **cgroup, int *user);

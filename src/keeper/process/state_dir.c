@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "sys/file.h"
 
-#define LOCK_TRIES 10 /* of 20 ms: a helper of a killed keeper may hold it for a moment longer */
+#define LOCK_TRIES 10 /* of 20 ms: a helper of a killed keeper may hold the lock a moment longer */
 
-/* The directory and those above it. */
+/* Makes the directory and its parents. */
 static int make_path(const char *path)
 {
         char part[1024];
@@ -28,7 +28,7 @@ static int make_path(const char *path)
         return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* A directory that is the server's, and nobody else's to look into. */
+/* Opens a directory, gives it to the server's user and removes all access for other users. */
 static int claim(int at, const char *path, unsigned uid, unsigned gid, struct cella_err *err)
 {
         struct stat st;
@@ -53,11 +53,11 @@ static int lock(int dir, const char *path, int *ret, struct cella_err *err)
         AUTO(sys_close) int fd = sys_openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (fd < 0)
                 return err_set(err, CELLA_INTERNAL, fd, "cannot lock %.150s", path);
-        /* We are going to write to it, and the server can have put something there: a link to a file
-         * of somebody else, where the kernel lets it make one. */
+        /* The keeper writes to this file.  The server may have replaced it by a link to another user's file,
+         * if the kernel allows that. */
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
-                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%.150s/lock is not a file of its own",
-                               path);
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM,
+                               "%.150s/lock is not a regular file with one link", path);
         for (int i = 0; i < LOCK_TRIES && r == -EWOULDBLOCK; i++) {
                 if (i > 0)
                         usleep(20000);
@@ -79,12 +79,12 @@ static int lock(int dir, const char *path, int *ret, struct cella_err *err)
         return 0;
 }
 
-/* Makes a directory in it, which is the server's from then on, and opens it. */
+/* Makes a directory, gives it to the server's user and opens it. */
 static int own(int dir, const char *path, const char *name, unsigned uid, unsigned gid, struct cella_err *err)
 {
         struct stat st;
-        /* One that is root's was left by a start that did not get further, and is empty; or the server
-         * has given that name to what is not its own.  This is not going to be given away. */
+        /* A directory of root is either empty, left by an interrupted start, or the server renamed a foreign
+         * directory to this name.  The latter must not be given to the server. */
         if (uid != 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == 0)
                 sys_unlinkat(dir, name, AT_REMOVEDIR);
         int r = sys_mkdirat(dir, name, 0700);

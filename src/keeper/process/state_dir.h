@@ -1,10 +1,10 @@
-/* keeper/process/state_dir.h -- the daemon's directory: made, given to the server's user, and locked.
+/* keeper/process/state_dir.h -- the daemon's directory: makes it, gives it to the server's user and locks it.
  *
- *      lock          held by the keeper as long as it lives; its pid is in it
- *      workspaces/   of sandboxes that keep theirs; made by the server
- *      images/       see image/store/store.h
+ *  lock          held by the keeper while it runs; contains its pid
+ *  workspaces/   persistent workspaces, made by the server
+ *  images/       see image/store/store.h
  *
- * The rest of what is in it is the server's. */
+ * All other files in it belong to the server. */
 #pragma once
 #include "base/auto.h"
 #include "cella.h"
@@ -14,11 +14,11 @@ struct state_dir {
         int lock, workspaces;
 };
 
-/* uid and gid: the server's.  Two daemons must not have the same: "another cella serve". */
+/* Makes, opens and locks the directory.  uid and gid: the server's user.  Fails if another daemon uses it. */
 int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_dir *ret,
                    struct cella_err *err);
 void state_dir_done(struct state_dir *dir);
 
-/* The store of images in it, made if need be and given to the server's user: a descriptor.  Fine beside a
- * daemon, whose lock it does not take. */
+/* Opens the image store in the directory; makes it if needed and gives it to the server's user.  Returns a
+ * descriptor.  Takes no lock, so it can be used beside a daemon. */
 int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_err *err);

@@ -18,14 +18,14 @@
 #include "sys/file.h"
 #include "sys/mount.h"
 
-#define LOOP_TRIES 64    /* others take free devices too */
-#define LOCK_TRIES 50    /* of 2 ms: the kernel may be about to let go of the last use */
-#define TEMPLATES_MAX 16 /* sizes are anybody's choice */
+#define LOOP_TRIES 64    /* other processes also take free devices */
+#define LOCK_TRIES 50    /* of 2 ms: the kernel may still be releasing the last use */
+#define TEMPLATES_MAX 16 /* bounded because users choose the sizes */
 #define TEMPLATE "template-"
 #define SUFFIX ".ext4"
 #define SMALL_BYTES (16u << 20)
 #define INODE_BYTES 256
-#define OWN_INODES 16 /* those that ext4 keeps for itself, and what it rounds off */
+#define OWN_INODES 16 /* inodes that ext4 reserves, plus rounding */
 
 static const char *const makers[] = {"/usr/sbin/mke2fs", "/sbin/mke2fs"};
 
@@ -46,10 +46,10 @@ int volumes_open(int state_dir, struct cella_err *err)
         AUTO(sys_close) int dir = sys_openat(state_dir, "volumes", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (dir < 0 || fstat(dir, &st) < 0)
                 return err_set(err, CELLA_INTERNAL, dir < 0 ? dir : -errno, "cannot open the volumes");
-        /* The directory above belongs to the server: it could have put another in its place. */
+        /* The server owns the parent directory and could have replaced this one. */
         if (st.st_uid != 0 || (st.st_mode & 0077))
                 return err_say(err, CELLA_ACCESS_DENIED, -EPERM,
-                               "the directory of volumes is not root's own");
+                               "the directory of volumes does not belong to root alone");
         AUTO(sys_close) int control = sys_openat(AT_FDCWD, "/dev/loop-control", O_RDWR, 0);
         if (control < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP, "no loop devices here");
@@ -59,22 +59,22 @@ int volumes_open(int state_dir, struct cella_err *err)
         return TAKE_FD(dir);
 }
 
-/* ---- making one ---- */
+/* ---- making a volume ---- */
 
-/* A journal may take half of the file system at most. */
+/* A journal may take at most half of the file system. */
 static unsigned journal_mib(const struct cella_limits *limits)
 {
         return limits->disk_bytes < SMALL_BYTES ? 1 : 4;
 }
 
-/* ext4 has no more than one for each of its smallest blocks. */
+/* ext4 has at most one inode per block of its smallest size. */
 static uint64_t inodes_of(const struct cella_limits *limits)
 {
         uint64_t most = limits->disk_bytes / 1024 + 64;
         return limits->disk_inodes < most ? limits->disk_inodes : most;
 }
 
-/* As large as its limit and what the file system needs for itself. */
+/* The disk limit plus the space that the file system itself needs. */
 static uint64_t image_bytes(const struct cella_limits *limits)
 {
         unsigned own = limits->disk_bytes < SMALL_BYTES ? 1u << 20 : 2u << 20;
@@ -87,7 +87,7 @@ static int run(const char *program, char *const argv[])
 {
         static char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", NULL};
         int status;
-        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): nothing of ours to copy */
+        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): avoids copying the page tables */
         pid_t pid = vfork();
         if (pid == 0) {
                 execve(program, argv, env);
@@ -101,7 +101,7 @@ static int run(const char *program, char *const argv[])
         return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
-/* An empty file system: 30 ms, so it is made once for each size and copied then. */
+/* Makes an empty file system.  This takes 30 ms, so it is made once for each size and then copied. */
 static int make_template(int volumes, const char *name, const struct cella_limits *limits)
 {
         char path[64], inodes[24], journal[24];
@@ -111,7 +111,7 @@ static int make_template(int volumes, const char *name, const struct cella_limit
                 return fd;
         if (ftruncate(fd, (off_t)image_bytes(limits)) < 0)
                 return -errno;
-        /* By descriptor: the way to it is not ours alone. */
+        /* Passed by descriptor: other users may be able to change the path. */
         if (fcntl(fd, F_SETFD, 0) < 0)
                 return -errno;
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -139,7 +139,7 @@ static int make_template(int volumes, const char *name, const struct cella_limit
         return r;
 }
 
-/* When there are too many, none is worth more than another. */
+/* Removes all templates when there are too many. */
 static void bound_templates(int volumes)
 {
         for (int pass = 0; pass < 2; pass++) {
@@ -152,7 +152,8 @@ static void bound_templates(int volumes)
                 for (const struct dirent *e; (e = readdir(d));) {
                         size_t len = strlen(e->d_name), end = strlen(SUFFIX);
                         if (strncmp(e->d_name, TEMPLATE, strlen(TEMPLATE)) != 0 ||
-                            (len >= end && !strcmp(e->d_name + len - end, SUFFIX))) /* somebody's volume */
+                            (len >= end &&
+                             !strcmp(e->d_name + len - end, SUFFIX))) /* the volume of a workspace */
                                 continue;
                         n++;
                         if (pass > 0)
@@ -208,15 +209,16 @@ static int make_image(int volumes, const char *file, const struct cella_limits *
         if (r == 0 && renameat(volumes, "new", volumes, file) < 0)
                 r = -errno;
         if (r < 0)
-                sys_unlinkat(volumes, "new", 0); /* on a full disk, what it took is missing elsewhere */
+                sys_unlinkat(volumes, "new", 0); /* frees the space when the disk is full */
         if (to >= 0)
                 sys_close(to);
         return r;
 }
 
-/* ---- mounting it ---- */
+/* ---- mounting a volume ---- */
 
-/* A free device on the image.  Returns its descriptor; the device lives as long as that or a mount. */
+/* Attaches a free loop device to the image.  Returns its descriptor.  The device exists while the descriptor
+ * or a mount does. */
 static int attach(int image, char path[32])
 {
         AUTO(sys_close) int control = sys_openat(AT_FDCWD, "/dev/loop-control", O_RDWR, 0);
@@ -236,13 +238,13 @@ static int attach(int image, char path[32])
                         return device;
                 int r = -errno;
                 sys_close(device);
-                if (r != -EBUSY) /* somebody was faster */
+                if (r != -EBUSY) /* EBUSY: another process took it first */
                         return r;
         }
         return -EBUSY;
 }
 
-/* The volume's file, made if there is none. */
+/* Opens the file of the volume; makes it if it does not exist. */
 static int open_image(int volumes, const char *name, const struct cella_limits *limits, struct cella_err *err)
 {
         char file[128];
@@ -262,8 +264,8 @@ static int open_image(int volumes, const char *name, const struct cella_limits *
         return TAKE_FD(image);
 }
 
-/* Two mounts of one file system destroy it, whoever asks for them: another sandbox of that name, or
- * what is left of one.  The device has our open file, and with it the lock, until it is free again. */
+/* Locks the image.  Mounting a file system twice destroys it, for example for a second sandbox with the same
+ * workspace.  The loop device holds our open file, and with it the lock, until it is detached. */
 static int take(int image)
 {
         int r = -EWOULDBLOCK;
@@ -288,11 +290,11 @@ int volume_mount(int volumes, const char *name, const struct cella_limits *limit
         AUTO(sys_close) int device = attach(image, path);
         if (device < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, device,
-                               "cannot have a loop device for workspace '%s'", name);
+                               "cannot get a loop device for workspace '%s'", name);
         int mount = sys_mount_device("ext4", path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
         if (mount < 0)
                 return err_set(err, CELLA_INTERNAL, mount, "cannot mount the volume of workspace '%s'", name);
-        sys_unlinkat(mount, "lost+found", AT_REMOVEDIR); /* nobody is going to look there */
+        sys_unlinkat(mount, "lost+found", AT_REMOVEDIR); /* not needed */
         return mount;
 }
 

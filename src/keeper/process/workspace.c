@@ -1,8 +1,8 @@
-/* keeper/process/workspace.c -- which directories of the host the server may have shown in a sandbox.
+/* keeper/process/workspace.c -- decides which directories of the host the server may mount in a sandbox.
  *
- * Everything is opened first and checked by descriptor, so that nothing can be exchanged in
- * between.  No link of /proc is followed: it would lead into a mount namespace of the server's
- * making, where any name can mean anything. */
+ * Everything is opened first and then checked by descriptor, so that it cannot be exchanged in between.
+ * Magic links of /proc are not followed: they could lead into a mount namespace that the server made, in
+ * which paths mean something else. */
 #include "keeper/process/workspace.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static const char *const system_directories[] = {
         "/var/spool",
 };
 
-/* a is b or below it. */
+/* Whether path a is b or below b. */
 static bool is_in(const char *a, const char *b)
 {
         size_t len = strlen(b);
@@ -71,7 +71,7 @@ static int open_dir(int at, const char *path, uint64_t resolve)
         return (int)sys_call4(SYS_openat2, at, path, &how, sizeof how);
 }
 
-/* The name of what a descriptor is open on; it must still be there under it. */
+/* Returns the path of an open descriptor.  Fails if the path no longer leads to the same file. */
 static int real_path(int fd, char *ret, size_t size)
 {
         char link[32];
@@ -88,8 +88,8 @@ static int real_path(int fd, char *ret, size_t size)
         return open.st_dev == named.st_dev && open.st_ino == named.st_ino ? 0 : -ENOENT;
 }
 
-/* Made by the parent's owner, not given to it: nothing is there in between that somebody else
- * could put another thing in the place of. */
+/* Makes the directory as the owner of the parent.  With a later chown, another user could exchange the
+ * directory in between. */
 static int make_dir(int parent, const char *name)
 {
         struct stat st;
@@ -101,7 +101,7 @@ static int make_dir(int parent, const char *name)
         int r = sys_mkdirat(parent, name, 0700);
         setfsuid(geteuid());
         setfsgid(getegid());
-        /* A change of identity takes it away, and with it what children need of their /proc. */
+        /* Changing the fsuid clears the dumpable flag.  Children need it for their own /proc. */
         if (dumpable == 1)
                 sys_prctl(PR_SET_DUMPABLE, 1, 0);
         return r == -EEXIST ? 0 : r;
@@ -115,7 +115,8 @@ static int open_persistent(const struct workspace_policy *p, const char *name, s
         if (fd < 0)
                 return err_set(err, CELLA_NOT_FOUND, fd, "workspace '%s'", name);
         if (fstat(fd, &st) < 0 || st.st_uid != p->owner)
-                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "workspace '%s' is somebody else's", name);
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "workspace '%s' belongs to another user",
+                               name);
         return TAKE_FD(fd);
 }
 
@@ -123,7 +124,7 @@ static int refused(const char *path, const struct workspace_policy *p, struct ce
 {
         err_say(err, CELLA_ACCESS_DENIED, -EPERM, "'%.120s' may not be a workspace", path);
         return p->pin ? err_hint(err, "cella serve --workspace-root allows those in %.100s", p->pin)
-                      : err_hint(err, "choose a directory that is not the system's");
+                      : err_hint(err, "choose a directory that does not belong to the system");
 }
 
 static int open_host(const struct workspace_policy *p, const struct keeper_make *make, struct cella_err *err)
@@ -160,7 +161,7 @@ int workspace_open(const struct workspace_policy *p, const struct keeper_make *m
         int r = real_path(fd, path, KEEPER_PATH_MAX + KEEPER_NAME_MAX);
         if (r < 0)
                 return err_set(err, CELLA_NOT_FOUND, r, "workspace '%s'", make->name);
-        if (host && !workspace_is_allowed(p, path)) /* a mount of another tree */
+        if (host && !workspace_is_allowed(p, path)) /* another file system may be mounted there */
                 return refused(path, p, err);
         *ret_fd = TAKE_FD(fd);
         return 0;

@@ -1,7 +1,7 @@
-/* keeper/process/workspace.h -- which directories of the host the server may have shown in a sandbox.
+/* keeper/process/workspace.h -- decides which directories of the host the server may mount in a sandbox.
  *
- * The server names them, and the keeper, which may be root, opens them: so this is where a
- * server that was taken over would try to reach the host's files. */
+ * The server names the directories and the keeper, which may be root, opens them.  A compromised server would
+ * try to reach the host's files here. */
 #pragma once
 #include "cella.h"
 #include "wire/keeper.h"
@@ -9,15 +9,15 @@
 struct workspace_policy {
         int workspaces;    /* state/workspaces */
         const char *state; /* the state directory, without symbolic links */
-        const char *pin;   /* host workspaces only in or below it, without symbolic links; NULL: anywhere
-                            * but in the system's own directories */
-        unsigned owner;    /* of what is in workspaces: the server's uid */
+        const char *pin; /* host workspaces must be in or below this path (no symbolic links); NULL: anywhere
+                            except in system directories */
+        unsigned owner;  /* owner of the files in workspaces: the server's uid */
 };
 
-/* Opens the directory a request is about.  The descriptor is what was checked, and the path its
- * name at that time.  KEEPER_SCRATCH: 0 with *ret_fd -1. */
+/* Opens the directory that a request names.  *ret_fd is the directory that was checked, path is its path at
+ * that time.  KEEPER_SCRATCH: returns 0 and sets *ret_fd to -1. */
 int workspace_open(const struct workspace_policy *policy, const struct keeper_make *make, int *ret_fd,
                    char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], struct cella_err *err);
 
-/* Whether this real path is neither one of the system's directories, nor in or above one. */
+/* Whether this real path is outside the system directories, the state directory and their parents. */
 bool workspace_is_allowed(const struct workspace_policy *policy, const char *path);

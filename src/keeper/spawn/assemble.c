@@ -1,8 +1,8 @@
 /* keeper/spawn/assemble.c -- makes a sandbox.
  *
- * The child becomes init at once and raises the walls around itself; meanwhile we make on
- * our own core what it takes up on the way: cgroups and network namespace.  On cgroup v2
- * it is cloned right into its group, which therefore comes first. */
+ * The child becomes init at once and sets up its isolation itself.  Meanwhile the caller makes the cgroups
+ * and the network namespace on another core.  On cgroup v2 the child is cloned directly into its group, so
+ * the group is made first. */
 #include "keeper/spawn/assemble.h"
 
 #include <errno.h>
@@ -30,9 +30,11 @@
 #include "wire/message.h"
 
 #define ALL_WALLS ((WALL_PROC << 1) - 1)
-/* What is left of them for code that is run on the host. */
+/* The walls that remain for code that runs directly on the host. */
 #define DIRECT_WALLS (WALL_PID | WALL_CGROUP | WALL_NO_NEW_PRIVS | WALL_RLIMIT | WALL_HYGIENE)
-#define FIRST_UID 0x70000000u /* a range that nothing else hands out; + cgroup_number() */
+#define FIRST_UID                                                                                            \
+        0x70000000u /* a range that no other software uses; the uid is this plus cgroup_number()             \
+                     */
 
 static void making_done_auto(struct making *m)
 {
@@ -45,8 +47,6 @@ static void making_done_auto(struct making *m)
         sys_close(m->child_control);
 }
 
-/* Root over the whole machine: in the first user namespace, with the right to mount and
- * to become anybody. */
 bool sandbox_is_privileged(void)
 {
         const ino_t first_user_namespace = 0xeffffffd; /* PROC_USER_INIT_INO */
@@ -59,7 +59,7 @@ bool sandbox_is_privileged(void)
                sys_call2(SYS_capget, &header, have) == 0 && (have[0].effective & need) == need;
 }
 
-/* Who the code is, inside. */
+/* Sets the uid and gid of the code inside the sandbox. */
 static void choose_user(struct making *m, const struct cella_options *options)
 {
         m->spec.inner_uid = m->parts->direct ? geteuid() : JAIL_UID;
@@ -93,8 +93,8 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
         return err_hint(err, "executable memfds must be allowed: sysctl vm.memfd_noexec=0 or 1");
 }
 
-/* As root, cgroups are a wall that must stand.  An ordinary user has them by delegation
- * only; then what was asked for by name must be enforceable, and the rest is told. */
+/* For root, the cgroup is a wall that must stand.  An ordinary user has cgroups only by delegation.  Without
+ * them the required limits fail, and the others are reported as missing. */
 static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, struct cella_err *err)
 {
         const uint32_t all =
@@ -125,13 +125,13 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
                 "cgroup: the limit %s (%s) cannot be enforced here", limit->name, limit->title);
         if (m->spec.privileged)
-                return err_hint(err, "a group above this one must hand down the controller: "
+                return err_hint(err, "a group above this one must delegate the controller: "
                                      "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control");
         return err_hint(err, "run as root, or with a delegated cgroup: systemd-run --user --scope -p "
                              "Delegate=yes cella ...");
 }
 
-/* The cgroups, and with them the code's uid outside. */
+/* Makes the cgroup, and chooses from it the host uid of the code. */
 static int make_groups(struct sandbox *sb, struct making *m, uint32_t required, struct cella_err *err)
 {
         int r = make_cgroup(sb, m, required, err);
@@ -141,13 +141,13 @@ static int make_groups(struct sandbox *sb, struct making *m, uint32_t required, 
         return r;
 }
 
-/* A child that is gone has said why: sandbox_wait_ready() reads that. */
+/* -EPIPE is no error here: a child that exited has sent its error, which sandbox_wait_ready() reads. */
 static int sent(int r, struct cella_err *err)
 {
         return r == -EPIPE ? 0 : r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 
-/* Returns how many of fds there are, which stay the sandbox's. */
+/* Fills the message and fds with borrowed descriptors.  Returns the number of fds or -errno. */
 static int tell_groups(const struct sandbox *sb, const struct making *m, struct init_groups *ret,
                        int fds[JAIL_CGROUP_FDS_MAX + 1], struct cella_err *err)
 {
@@ -164,7 +164,7 @@ static int tell_groups(const struct sandbox *sb, const struct making *m, struct 
         return n;
 }
 
-/* Whether the owner gives the network namespace; else init makes its own, or needs none. */
+/* Whether the caller provides the network namespace.  Otherwise init makes its own or needs none. */
 static bool gives_netns(const struct making *m)
 {
         return m->spec.privileged && (m->spec.walls & WALL_NET);
@@ -175,7 +175,8 @@ static int ready_netns(const struct making *m)
         return gives_netns(m) && m->parts->netns ? m->parts->netns->fd : -1;
 }
 
-/* The view's, and, if all is there, the rest.  Returns their number. */
+/* Collects the descriptors of INIT_BUILD: that of the view and, if all parts are ready, the rest.  Returns
+ * their number. */
 static int gather(struct sandbox *sb, const struct making *m, struct init_build *head,
                   int fds[MESSAGE_FDS_MAX], struct cella_err *err)
 {
@@ -207,7 +208,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .host_gid = m->spec.host_gid,
                 .n_mounts = (uint32_t)m->spec.n_mounts,
                 .terminals = m->spec.terminals,
-                .several = m->parts->freezable || m->spec.terminals, /* it lives long */
+                .several = m->parts->freezable || m->spec.terminals, /* long-lived: several executions */
                 .network = m->parts->network,
                 .direct = m->parts->direct,
                 .view = m->spec.view,
@@ -258,7 +259,7 @@ static int send_netns(struct sandbox *sb, bool keep, struct cella_err *err)
 {
         struct netns_visit visit;
         uint64_t signals;
-        /* No handler of the caller may run while its thread is in there. */
+        /* No signal handler of the caller may run while its thread is in the other namespace. */
         sys_block_signals(&signals);
         int r = netns_visit(&visit), sending = 0;
         if (r == 0)
@@ -311,8 +312,8 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = spawn_make_control(sb, &m, err)) < 0)
                 return r;
-        /* A child that is cloned into its group, or whose mounts are made for its uid, needs
-         * the group first. */
+        /* The group must be made before the child if the child is cloned into it, or if mounts are mapped to
+         * its uid. */
         bool v2 = parts->home ? parts->home->v2 : cgroup_is_v2();
         const bool again = parts->cgroup && *parts->cgroup;
         bool groups_first = v2 || again || options->workspace || options->n_mounts > 0 || parts->freezable;
@@ -332,7 +333,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                 cgroup_joined(sb->cgroup);
         if (ready_netns(&m) >= 0 && parts->keep_netns)
                 sb->netns = netns_take(parts->netns);
-        /* Before the command can be sent, but nobody has to wait for it. */
+        /* Must be set before the command is sent.  Done here, in parallel with init. */
         if (sb->cgroup && (r = cgroup_limit_sockets(sb->cgroup, &sb->limits, err)) < 0)
                 return r;
         sb->host_uid = m.spec.privileged && (m.spec.walls & WALL_USER) ? m.spec.host_uid : geteuid();

@@ -16,20 +16,21 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-/* Told to the parent by the child that could not become the program. */
+/* The child sends this to the parent if it cannot execute the program. */
 struct failure {
         int num;
         char what[60];
 };
 
-/* Returns where failures are now; *program moves, too. */
+/* Moves the descriptors of the child to their final numbers.  Returns the new number of failures or -errno;
+ * *program changes too. */
 static int place(const struct child_setup *s, int failures, int *program)
 {
         int all[CHILD_FDS_MAX];
         const int above = CHILD_FIRST_FD + CHILD_FDS_MAX + 1;
         if (s->n_fds > CHILD_FDS_MAX)
                 return -E2BIG;
-        /* First out of each other's way. */
+        /* First move all of them above the final range. */
         for (size_t i = 0; i < s->n_fds; i++)
                 if ((all[i] = sys_dup_above(s->fds[i], above)) < 0)
                         return all[i];
@@ -47,7 +48,7 @@ static int place(const struct child_setup *s, int failures, int *program)
                 return null;
         for (int fd = 0; fd < (s->keeps_stderr ? 2 : 3); fd++)
                 sys_dup3(null, fd, 0);
-        /* The rest goes with the exec. */
+        /* All others are closed by the exec. */
         int r = sys_close_range((unsigned)(CHILD_FIRST_FD + s->n_fds), ~0u,
                                 1u << 2 /* CLOSE_RANGE_CLOEXEC */);
         return r < 0 ? r : failures;
@@ -67,7 +68,8 @@ static int drop_bounding(uint32_t keep)
         return 0;
 }
 
-/* What is kept stays across the exec for root only, whom the kernel gives what is in both sets. */
+/* The kept capabilities survive the exec only for root, who gets those that are in both the bounding and the
+ * permitted set. */
 static int drop_rest(uint32_t keep)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -83,14 +85,14 @@ static int drop_privilege(const struct child_setup *s)
 {
         int r;
         if (!s->change_user) {
-                drop_bounding(s->capabilities); /* an ordinary user may not, and has nothing to drop */
+                drop_bounding(s->capabilities); /* fails for an ordinary user, who has none to drop */
                 return drop_rest(s->capabilities);
         }
-        /* While there is the right to.  The groups before the user, for the same reason. */
+        /* While the process still has the capabilities; for the same reason, the groups before the user. */
         if ((r = drop_bounding(0)) < 0 || (r = sys_setgroups_none()) < 0 || (r = sys_setresgid(s->gid)) < 0 ||
             (r = sys_setresuid(s->uid)) < 0 || (r = drop_rest(0)) < 0)
                 return r;
-        /* And there must be no way back. */
+        /* Check that the process cannot regain privilege. */
         unsigned uid[3], gid[3];
         bool stays = sys_setresuid(0) < 0 && sys_setresgid(0) < 0 &&
                      sys_call3(SYS_getresuid, &uid[0], &uid[1], &uid[2]) == 0 &&
@@ -118,7 +120,7 @@ static int execute(const struct child_setup *s, int program)
         int r = chdir("/") < 0 ? -errno : sys_execveat(program, "", s->argv, env, AT_EMPTY_PATH);
         if (r != -ENOENT && r != -ENOSYS)
                 return r;
-        /* A tool or filter around us that does not know it. */
+        /* Fallback for environments (emulators, seccomp filters) without execveat(). */
         snprintf(path, sizeof path, "/proc/self/fd/%d", program);
         return (int)sys_call3(SYS_execve, s->path ? s->path : path, s->argv, env);
 }
@@ -128,7 +130,7 @@ _Noreturn static void become(const struct child_setup *s, pid_t parent, int fail
         struct failure f = {0};
         const char *what = "its program";
         sigset_t none;
-        setpgid(0, 0); /* a Ctrl-C is for the parent, which tells it */
+        setpgid(0, 0); /* Ctrl-C goes to the parent only, which then stops this process */
         for (int i = 1; i < 32; i++)
                 signal(i, SIG_DFL);
         sigemptyset(&none);
@@ -145,7 +147,7 @@ _Noreturn static void become(const struct child_setup *s, pid_t parent, int fail
                 what = "privilege";
                 f.num = drop_privilege(s);
         }
-        /* After the change of user, which would reset it. */
+        /* After the change of user, which resets it. */
         if (f.num >= 0 && (f.num = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) >= 0 && getppid() == parent) {
                 what = "its program";
                 f.num = execute(s, program);
@@ -162,7 +164,7 @@ int child_start(const struct child_setup *s, struct child *ret, struct cella_err
         int r = sys_pipe2(pipe, 0);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make a pipe");
-        /* No handler of the caller may run in the child. */
+        /* No signal handler of the caller may run in the child. */
         sys_block_signals(&signals);
         pid_t parent = getpid(), pid = sys_fork(0, &pidfd);
         if (pid == 0)

@@ -1,8 +1,8 @@
-/* keeper/spawn/child.h -- starts a program of ours with nothing it does not need: no privilege, no
- * descriptor, no variable, nobody's working directory.
+/* keeper/spawn/child.h -- starts one of Cella's programs with only what it needs: no privilege, descriptors,
+ * environment variables or working directory of the caller, except those in child_setup.
  *
- * What cannot be done here because the exec would undo it is for the program's own main: not to be dumpable,
- * and its system call filter. */
+ * The program's main must do what the exec would undo: clear the dumpable flag and load the system call
+ * filter. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -10,39 +10,41 @@
 
 #include "cella.h"
 
-#define CHILD_FIRST_FD 3 /* where it finds the first of its descriptors */
+#define CHILD_FIRST_FD 3 /* number of the first descriptor in the child */
 #define CHILD_FDS_MAX 5
 #define CHILD_ENV "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"
 
 struct child_setup {
-        int program;      /* opened while we may: it can be where the child's user cannot go */
-        const char *path; /* the same by name */
-        /* Or, instead of both, done by the child while it may: who starts it has no time for that. */
+        int program;      /* opened by the caller: the child's user may have no access to the path */
+        const char *path; /* path of the same program */
+        /* Used instead of program and path: called in the child, to save the caller's time. */
         int (*open_program)(void);
         char *const *argv;
-        const int *fds; /* from CHILD_FIRST_FD on */
+        const int *fds; /* become CHILD_FIRST_FD and following */
         size_t n_fds;
-        char *const *env;  /* NULL: PATH and LANG, nothing of our own */
-        bool keeps_stderr; /* else it has /dev/null there, too */
-        bool change_user;  /* to these; else it stays who we are */
+        char *const *env;  /* NULL: only PATH and LANG */
+        bool keeps_stderr; /* otherwise stderr is /dev/null */
+        bool change_user;  /* run as uid and gid; otherwise as the caller */
         unsigned uid, gid;
-        uint32_t capabilities; /* that it keeps, by number, if we are root and have them; not with change_user
-                                */
+        uint32_t capabilities; /* bit mask of capabilities to keep, if the caller is root and has them; not
+                                  with change_user */
 };
 
 struct child {
         pid_t pid;
         int pidfd;
-        int failure; /* what it could not do before it ran is readable here; the end: it runs, or is dead */
+        int failure; /* a struct failure if the child could not execute the program; end of file: it runs, or
+                        is dead */
 };
 #define CHILD_NONE ((struct child){.pidfd = -1, .failure = -1})
 
-/* Forks, and does not wait for the exec.  It dies with the calling thread. */
+/* Forks and does not wait for the exec.  The child is killed when the calling thread ends. */
 int child_start(const struct child_setup *setup, struct child *ret, struct cella_err *err);
 
-/* Waits until it runs, or says why it does not; it is not reaped then.  name: for the message. */
+/* Waits until the program runs.  If it could not be started, returns the reason; the child is not reaped.
+ * name: for the message. */
 int child_confirm(struct child *child, const char *name, struct cella_err *err);
 
-/* Kills it, if there is one; and reaps it. */
+/* child_kill() kills the child, if there is one.  child_end() also reaps it and closes its descriptors. */
 void child_kill(const struct child *child);
 void child_end(struct child *child);

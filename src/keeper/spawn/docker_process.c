@@ -17,11 +17,11 @@
 
 #define PROGRAM "cella-docker"
 #define PATH_SIZE 640
-#define END_PATIENCE_US 150000000 /* more than it gives itself */
+#define END_PATIENCE_US 150000000 /* longer than cella-docker's own limit */
 
-_Static_assert(DOCKER_CONTROL_FD == CHILD_FIRST_FD, "where it looks for it");
+_Static_assert(DOCKER_CONTROL_FD == CHILD_FIRST_FD, "the descriptor numbers must match");
 
-/* Beside this program when it was built, in libexec once it is installed. */
+/* Looks beside this program (build directory), then in libexec (installed). */
 static int open_program(char path[PATH_SIZE], struct cella_err *err)
 {
         static const char *const places[] = {PROGRAM, "../libexec/cella/" PROGRAM};
@@ -69,7 +69,8 @@ int docker_process_start(const char *home, bool server, struct docker_process *r
         AUTO(sys_close) int program = open_program(path, err);
         if (program < 0)
                 return program;
-        sys_mkdirat(AT_FDCWD, home, 0700); /* it may be where only we may; else it says why not */
+        sys_mkdirat(AT_FDCWD, home, 0700); /* the parent may be writable only for the caller; otherwise the
+                                              child reports the error */
         int r = (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "docker: cannot make a socket");

@@ -11,9 +11,9 @@
 #include "wire/egress.h"
 
 #define EGRESS_UID                                                                                           \
-        1879048189u /* a number nothing else hands out; the server's and those of sandboxes follow it */
+        1879048189u /* a uid that no other software uses; the server's and those of sandboxes follow */
 
-_Static_assert(EGRESS_CONTROL_FD == CHILD_FIRST_FD, "where it looks for it");
+_Static_assert(EGRESS_CONTROL_FD == CHILD_FIRST_FD, "the descriptor numbers must match");
 
 int egress_process_start(struct egress_process *ret, struct cella_err *err)
 {

@@ -25,7 +25,8 @@ int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_e
 {
         char path[48];
         int pidfd = -1, fd = -1;
-        /* A namespace needs a process to be written into; this one does nothing else. */
+        /* The namespace needs a process through which its maps are written.  The process does nothing
+         * else. */
         pid_t owner = getpid();
         pid_t pid = sys_fork(CLONE_NEWUSER, &pidfd);
         if (pid == 0) {

@@ -1,7 +1,8 @@
-/* keeper/spawn/idmap.h -- making a host directory's owner and the code the same person. */
+/* keeper/spawn/idmap.h -- user namespaces for idmapped mounts, so that the code owns a host directory's
+ * files. */
 #pragma once
 #include "cella.h"
 
-/* A user namespace for idmapped mounts, in which `from` on disk is `to` at run time.
- * Returns its descriptor or -errno. */
+/* Makes a user namespace that maps the owner `from` on disk to `to` at run time.  Returns its descriptor or
+ * -errno. */
 int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_err *err);

@@ -23,7 +23,7 @@ static bool is_id(const char *id)
         return strlen(id) == ID_LENGTH && strspn(id, "0123456789abcdef") == ID_LENGTH;
 }
 
-/* One that was removed while we came to it has no name any more. */
+/* Takes a shared lock.  -ENOENT: the directory was removed in the meantime. */
 static int take_lock(int fd)
 {
         struct stat st;
@@ -39,7 +39,7 @@ int image_root_open(const char *store, const char *id, int64_t owner, char path[
         const int flags = O_DIRECTORY | O_NOFOLLOW;
         struct stat all, st;
         if (!is_id(id))
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "an image's id is of 64 digits");
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the id of an image has 64 digits");
         if (snprintf(path, IMAGE_ROOT_PATH, "%s/roots/%s", store, id) >= IMAGE_ROOT_PATH)
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "the store's name is too long");
         AUTO(sys_close) int images = sys_openat(AT_FDCWD, store, O_PATH | flags, 0);
@@ -52,7 +52,7 @@ int image_root_open(const char *store, const char *id, int64_t owner, char path[
         if (fstat(images, &all) < 0 || fstat(fd, &st) < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "image %.12s", id);
         if (st.st_uid != all.st_uid || st.st_dev != all.st_dev || (owner >= 0 && st.st_uid != owner))
-                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "image %.12s is somebody else's", id);
+                return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "image %.12s belongs to another user", id);
         int r = take_lock(fd);
         return r < 0 ? gone(id, r, err) : TAKE_FD(fd);
 }

@@ -1,14 +1,14 @@
-/* keeper/spawn/image_root.h -- the root directory of an image, by its id.
+/* keeper/spawn/image_root.h -- opens the root directory of an image by its id.
  *
- * The store belongs to who is not trusted with more than that: the daemon's server.  So it is walked without
- * following links, and nothing in it counts that is not its owner's. */
+ * The store belongs to the daemon's server, which is not trusted with other files.  Therefore links are not
+ * followed, and files of other owners are refused. */
 #pragma once
 #include "cella.h"
 
-#define IMAGE_ROOT_PATH 1200 /* a state directory, and what is below it */
+#define IMAGE_ROOT_PATH 1200 /* the state directory and the path below it */
 
-/* Opens STORE/roots/ID, and says in path where that is.  As long as the descriptor or a copy of it is open,
- * the directory is locked (shared) against being removed.  owner: whose the store must be; -1: anybody's.
- * CELLA_NOT_FOUND where there is no such image. */
+/* Opens STORE/roots/ID and writes its path.  While the descriptor or a copy is open, the directory is locked
+ * (shared) against removal.  owner: required owner of the store; -1: any.  Returns the descriptor;
+ * CELLA_NOT_FOUND: no such image. */
 int image_root_open(const char *store, const char *id, int64_t owner, char path[IMAGE_ROOT_PATH],
                     struct cella_err *err);

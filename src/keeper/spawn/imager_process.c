@@ -12,9 +12,10 @@
 #include "wire/imager.h"
 
 _Static_assert(IMAGER_FD == CHILD_FIRST_FD && IMAGER_STORE_FD == CHILD_FIRST_FD + 1,
-               "where it looks for them");
+               "the descriptor numbers must match");
 
-/* As libcurl knows them.  HTTP_PROXY in capitals it does not take: a web server makes one of a header. */
+/* The names that libcurl uses.  It ignores HTTP_PROXY in capitals, which a web server can set from a
+ * header. */
 static const char *const proxies[] = {
         "http_proxy=", "https_proxy=", "HTTPS_PROXY=", "all_proxy=", "ALL_PROXY=", "no_proxy=", "NO_PROXY="};
 

@@ -1,5 +1,5 @@
-/* keeper/spawn/making.c -- what of the host a sandbox is going to see: its image, its workspace, its mounts.
- */
+/* keeper/spawn/making.c -- prepares the mounts of a sandbox: its image, its workspace, other host
+ * directories. */
 #include "keeper/spawn/making.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "sys/file.h"
 #include "sys/mount.h"
 
-/* The source by descriptor, for who checked it and wants no other in its place.  Only root can,
- * and only root's checks are against somebody else. */
+/* Clones the mount of a source by the descriptor that the caller checked, so that it cannot be exchanged.
+ * Only root can do this, and only root's checks protect against another user. */
 static int open_tree(struct making *m, size_t i, int source_fd, struct cella_err *err)
 {
         if (source_fd < 0 || !m->spec.privileged)
@@ -27,7 +27,7 @@ static int open_tree(struct making *m, size_t i, int source_fd, struct cella_err
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount '%.120s'", m->sources[i]) : 0;
 }
 
-/* source_fd: what source is the name of; or -1. */
+/* source_fd: an open descriptor of source, or -1. */
 static int add_mount(struct making *m, const char *source, int source_fd, const char *target, bool writable,
                      struct cella_err *err)
 {
@@ -51,8 +51,8 @@ static int add_mount(struct making *m, const char *source, int source_fd, const 
         return 0;
 }
 
-/* Root has it as a mount of its own, whose owners making_map_image() changes; without root init finds it by
- * its name. */
+/* For root, the image becomes a mount whose owners making_map_image() changes.  Without root, init finds it
+ * by its path. */
 static int add_image(struct making *m, struct cella_err *err)
 {
         const struct sandbox_image *image = m->parts->image;
@@ -69,8 +69,8 @@ static int add_image(struct making *m, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot show the image") : 0;
 }
 
-/* All of an image is its store's owner's, on disk, and the code's where it runs.  There is no use in keeping
- * these namespaces for the next: its uid may be another. */
+/* On disk all files of an image belong to the owner of the store; in the sandbox they belong to the code.
+ * The namespace is not kept for reuse, because the next uid may differ. */
 int making_map_image(const struct making *m, struct cella_err *err)
 {
         struct stat st;

@@ -48,7 +48,7 @@ static int check_readable(const char *what, const char *path, bool writable, str
         if (!directory && !S_ISREG(st.st_mode))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "%s '%.120s' is neither a file nor a directory", what, path);
-        /* Root may read anything, but the code is going to be the owner: see idmap. */
+        /* Root can read everything, but the code gets the rights of the owner: see idmap.h. */
         mode_t need = (directory ? 0500u : 0400u) | (writable ? 0200u : 0u);
         int r = access(path, (directory ? R_OK | X_OK : R_OK) | (writable ? W_OK : 0)) < 0 ? -errno : 0;
         if (r == 0 && geteuid() == 0 && (st.st_mode & need) != need)

@@ -1,4 +1,4 @@
-/* keeper/spawn/sandbox.c -- a sandbox that exists: waits until it is ready, reads its counters, ends it. */
+/* keeper/spawn/sandbox.c -- an existing sandbox: waits until it is ready, reads its counters, ends it. */
 #include "keeper/spawn/sandbox.h"
 
 #include <errno.h>
@@ -16,9 +16,10 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#define DEATH_PATIENCE_US 10000000 /* for the kernel to end what it was told to kill */
+#define DEATH_PATIENCE_US 10000000 /* time for the kernel to end killed processes */
 
-/* Whether the message is the way out, which comes once, and before the walls that forbid to make one. */
+/* Takes the sockets of INIT_NETWORK, which init sends once, before the walls forbid to make sockets.  Returns
+ * whether the message was that. */
 static bool take_way_out(struct sandbox *sb, struct message *m)
 {
         if (m->type != INIT_NETWORK || m->len > 0 || m->n_fds != 2 || !sb->network || sb->way_out[0] >= 0)
@@ -91,19 +92,19 @@ void sandbox_kill(struct sandbox *sb)
                 return;
         if (sb->cgroup)
                 cgroup_unthrottle(sb->cgroup);
-        /* It needs CPU time to die, and to take the others with it, whatever they do to have all
-         * of it.  Only root may give it more. */
+        /* init needs CPU time to die and to kill the others, even if they use all of it.  Only root may raise
+         * its priority. */
         sys_call3(SYS_setpriority, PRIO_PROCESS, sb->pid, -20);
-        /* Not allowed to?  Then init goes by itself when the socket closes. */
+        /* If that is not permitted, init exits when the socket is closed. */
         if (sys_end_child(sb->pid, sb->pidfd) < 0)
                 sys_close(TAKE_FD(sb->control));
         if (sb->cgroup)
                 cgroup_let_die(sb->cgroup);
 }
 
-/* The user namespace of a sandbox that may be dead, but is not reaped: its credentials are there until then.
- * It may have none yet, or one without its map, of which the groups are written last.  The map is read after
- * the namespace was opened: a process that enters its namespace between the two has no map then. */
+/* Opens the user namespace of a sandbox before it is reaped: its credentials exist until then.  init may not
+ * have entered the namespace yet, or its maps may be incomplete; the gid map is written last.  It is read
+ * after the namespace was opened: if init enters its namespace in between, there is no map yet. */
 static void keep_user(struct sandbox *sb)
 {
         char path[32], map[40];
@@ -123,7 +124,7 @@ bool sandbox_try_reap(struct sandbox *sb)
 {
         keep_user(sb);
         if (sb->pid > 0 && sys_wait(sb->pid, NULL, __WALL | WNOHANG, NULL) != 0)
-                sb->pid = 0; /* nobody to wait for: the caller ignores SIGCHLD */
+                sb->pid = 0; /* negative: no such child, because the caller ignores SIGCHLD */
         return sb->pid <= 0;
 }
 
@@ -135,11 +136,11 @@ void sandbox_reap(struct sandbox *sb)
         if (sb->pid <= 0)
                 return;
         sandbox_kill(sb);
-        /* Something in it may hang in the kernel, on a dead network file system for one.  It
-         * is not for us to hang with it; the next sweep finds what is left. */
+        /* A process may hang in the kernel, for example on a dead network file system.  Do not wait for it;
+         * the next sweep removes the group. */
         if (sys_poll(&fd, 1, DEATH_PATIENCE_US) <= 0)
                 return;
-        sys_wait(sb->pid, NULL, __WALL, NULL); /* nobody to wait for: the caller ignores SIGCHLD */
+        sys_wait(sb->pid, NULL, __WALL, NULL); /* fails if the caller ignores SIGCHLD */
         sb->pid = 0;
 }
 
@@ -158,7 +159,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);
         cgroup_free(sb->cgroup);
-        if (sb->pid <= 0) /* else the kernel could not end it, and it may still use this memory */
+        if (sb->pid <= 0) /* otherwise the kernel could not end it, and it may still use this memory */
                 free(sb->spawn);
         free(sb);
         return NULL;

@@ -1,4 +1,4 @@
-/* keeper/spawn/spawn.c -- a child, from its clone until it is init. */
+/* keeper/spawn/spawn.c -- the child process from its clone until it executes init. */
 #include "keeper/spawn/spawn.h"
 
 #include <errno.h>
@@ -16,10 +16,10 @@
 #include "sys/raw.h"
 #include "wire/message.h"
 
-#define INIT_PATIENCE_S 30 /* on however busy a machine, init has answered by then or never will */
+#define INIT_PATIENCE_S 30 /* enough for init to answer on a busy machine */
 
-/* What the child needs until it has become init; it shares our memory, so this has to stay at
- * least as long.  See sys_spawn(). */
+/* Memory of the child until it executes init.  The child shares the caller's memory (sys_spawn()), so this
+ * must live as long. */
 struct spawn {
         struct sys_stack stack;
         struct jail_spec spec;
@@ -45,16 +45,16 @@ int spawn_make_control(struct sandbox *sb, struct making *m, struct cella_err *e
         sys_close(pair[1]);
         if (m->child_control < 0)
                 return err_set(err, CELLA_INTERNAL, m->child_control, "cannot make a socket");
-        /* Whoever is behind it, half a message must not hold us. */
+        /* An incomplete message must not block the caller. */
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         return 0;
 }
 
-/* The others init enters later: network, cgroup, and the code's own user namespace. */
+/* init enters the other namespaces later: network, cgroup and the code's user namespace. */
 static uint64_t clone_flags(const struct jail_spec *spec)
 {
-        /* One that takes a view copies that, and not the host's mounts first. */
+        /* JAIL_VIEW_TAKES: init copies the shared view instead of the host's mounts. */
         uint64_t flags = spec->view == JAIL_VIEW_TAKES ? 0 : CLONE_NEWNS;
         if (!spec->privileged)
                 flags |= CLONE_NEWUSER;
@@ -76,8 +76,8 @@ static void become_init(void *arg)
         struct cella_err err = {0};
         char path[32];
         int r;
-        /* Before the exec: a program of an owner that is not mapped makes init undumpable, and
-         * its maps out of its own reach. */
+        /* Before the exec: if the program's owner is not mapped, the exec makes init undumpable, and init
+         * cannot write its own maps. */
         if (!n->spec.privileged && identity_map_self(&n->spec, &err) < 0)
                 goto failed;
         for (size_t i = 0; i < n->spec.n_mounts; i++) {
@@ -88,7 +88,7 @@ static void become_init(void *arg)
         }
         if ((r = sys_dup3(n->control, INIT_CONTROL_FD, 0)) >= 0)
                 r = sys_execveat(n->program, "", argv, env, AT_EMPTY_PATH);
-        if (r == -ENOENT || r == -ENOSYS) { /* a tool or filter around us that does not know it */
+        if (r == -ENOENT || r == -ENOSYS) { /* environments (emulators, seccomp filters) without execveat() */
                 snprintf(path, sizeof path, "/proc/self/fd/%d", n->program);
                 r = (int)sys_call3(SYS_execve, path, argv, env);
         }
@@ -109,7 +109,7 @@ int spawn_child(struct sandbox *sb, struct making *m, struct cella_err *err)
                 n->idmaps[i] = m->mounts[i].idmap_fd;
                 n->trees[i] = m->mounts[i].tree_fd;
         }
-        /* No handler of the caller may run in the child. */
+        /* No signal handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
         uint64_t flags = clone_flags(&m->spec);
         pid_t pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);

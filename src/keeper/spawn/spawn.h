@@ -1,11 +1,11 @@
-/* keeper/spawn/spawn.h -- the child that becomes a sandbox's init, and the socket to it. */
+/* keeper/spawn/spawn.h -- starts the child that becomes a sandbox's init, and makes the socket to it. */
 #pragma once
 #include "keeper/spawn/making.h"
 
 struct spawn;
 
-/* Memory that the child uses until it has executed init: its stack among others.  The caller frees it with
- * free(), not before the child is dead.  NULL: no memory. */
+/* Allocates the memory that the child uses until it executes init, including its stack.  The caller frees it
+ * with free() after the child is dead.  Returns NULL if there is no memory. */
 struct spawn *spawn_new(void);
 
 /* Makes the socket to init: sb->control, and the child's end, m->child_control. */
