@@ -388,7 +388,7 @@ void notify_init(void)
         if (len < 2 || len >= sizeof manager.sun_path || (path[0] != '/' && path[0] != '@'))
                 return;
         memcpy(manager.sun_path, path, len);
-        if (path[0] == '@') /* an abstract one */
+        if (path[0] == '@') /* an abstract socket */
                 manager.sun_path[0] = '\0';
         manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
         unsetenv("NOTIFY_SOCKET");
