@@ -784,7 +784,7 @@ TEST(bad_packets_end_everything)
         check_fatal("unknown request", &about, sizeof about);
         check_fatal("wrong size", &end, sizeof end - 1);
         check_fatal("wrong size", &good, sizeof good - 8);
-        check_fatal("room", large, sizeof large);
+        check_fatal("too large", large, sizeof large);
         about = end;
         about.reserved = 1;
         check_fatal("out of range", &about, sizeof about);
@@ -800,14 +800,14 @@ TEST(bad_packets_end_everything)
         BAD("out of range", make.required = 1u << 20);
         BAD("out of range", make.user_root = 2);
         BAD("out of range", make.network = 2);
-        BAD("without an end", memset(make.id, 'a', sizeof make.id));
+        BAD("unterminated string", memset(make.id, 'a', sizeof make.id));
         BAD("bad id", make.id[0] = '\0');
-        BAD("without an end", memset(make.root, '/', sizeof make.root));
-        BAD("without an end", memset(make.image, 'a', sizeof make.image));
+        BAD("unterminated string", memset(make.root, '/', sizeof make.root));
+        BAD("unterminated string", memset(make.image, 'a', sizeof make.image));
         BAD("bad image", strcpy(make.image, "../../etc"));
         BAD("without an image", make.uid = 1);
         BAD("out of range", (memset(make.image, 'a', 64), make.uid = 0xffffffffu));
-        BAD("run directly", (memset(make.image, 'a', 64), make.direct = 1));
+        BAD("without isolation", (memset(make.image, 'a', 64), make.direct = 1));
 }
 
 TEST(descriptors_sent_to_it_end_everything)
@@ -852,9 +852,9 @@ TEST(bad_names_end_everything)
         make.workspace = KEEPER_READ_WRITE;
         snprintf(make.name, sizeof make.name, "good");
         snprintf(make.root, sizeof make.root, "srv");
-        check_fatal("not absolute", &make, sizeof make);
+        check_fatal("relative path", &make, sizeof make);
         memset(make.name, 'a', sizeof make.name);
-        check_fatal("without an end", &make, sizeof make);
+        check_fatal("unterminated string", &make, sizeof make);
 }
 
 /* Asks for a host workspace; returns the kind of error, CELLA_OK if it was made. */
