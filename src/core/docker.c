@@ -128,7 +128,7 @@ static void on_opened(void *context, const union keeper_packet *packet, int fd)
         if (packet->type == KEEPER_FAILED) {
                 fail(d, &packet->failed.err);
         } else if (packet->type != DOCKER_OPENED) {
-                err_say(&err, CELLA_INTERNAL, -EPROTO, "cella-docker talks nonsense");
+                err_say(&err, CELLA_INTERNAL, -EPROTO, "cella-docker broke the protocol");
                 fail(d, &err);
         } else {
                 d->found = packet->opened;

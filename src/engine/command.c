@@ -14,14 +14,14 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-#define ARGUMENT_MAX (100u * 1024) /* the kernel takes 128 KiB for one; longer code goes as a file */
+#define ARGUMENT_MAX (100u * 1024) /* the kernel allows 128 KiB; longer code is a file */
 #define PATH_INSIDE "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *const clean_environment[] = {
         PATH_INSIDE, "TMPDIR=/tmp", "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", NULL,
 };
 
-/* For programs that have to be told of a proxy; the others need none. */
+/* For programs that use a proxy only if one is configured. */
 #define DIRECT "localhost,127.0.0.1,::1"
 static const char *const proxy_environment[] = {
         "HTTP_PROXY=" EGRESS_PROXY_URL,
@@ -102,14 +102,14 @@ static int add_unless_overridden(struct command_form *b, const char *const *pair
 
 void command_proxy(const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1])
 {
-        _Static_assert(ARRAY_LEN(proxy_environment) <= COMMAND_PROXY_MAX + 1, "they fit");
+        _Static_assert(ARRAY_LEN(proxy_environment) <= COMMAND_PROXY_MAX + 1, "too many variables");
         for (const char *const *pair = proxy_environment; *pair; pair++)
                 if (!overridden(*pair, env, true))
                         *ret++ = *pair;
         *ret = NULL;
 }
 
-/* Programs write to their home, which the host's directory is not. */
+/* Programs write to HOME.  A host directory mounted as workspace must not get such files. */
 static const char *home_of(const struct command_place *place)
 {
         if (place->image && (place->user_root || place->image->uid == 0))
@@ -117,7 +117,7 @@ static const char *home_of(const struct command_place *place)
         return place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
 }
 
-/* What an image does not say of it, and then what it says; as little else as where it was made. */
+/* Adds the variables of the image, and PATH and HOME if the image does not set them. */
 static int add_image_environment(struct command_form *b, const struct command_place *place,
                                  const struct cella_command *command, struct cella_err *err)
 {
@@ -147,19 +147,20 @@ static int add_environment(struct command_form *b, const struct command_place *p
 {
         int r = place->image ? add_image_environment(b, place, command, err)
                              : add_clean_environment(b, place, command, err);
-        /* Programs differ in which spelling they read first: a caller's own, in any, is the only one. */
+        /* Programs differ in which spelling they read first, so a variable of the caller in any case replaces
+         * both. */
         if (r == 0 && place->network)
                 r = add_unless_overridden(b, proxy_environment, command->env, true, err);
         for (const char *const *e = command->env; e && *e && r == 0; e++)
                 r = add_variable(b, *e, err);
-        /* Only a test without this wall inherits anything. */
+        /* Only tests without this wall inherit the environment. */
         for (char **e = environ; place->inherits && *e && r == 0; e++)
                 if (!overridden(*e, clean_environment, false))
                         r = add_variable(b, *e, err);
         return r;
 }
 
-/* As an argument where that can be, as a file where it must. */
+/* Whether the code can be passed as an argument instead of a file. */
 static bool fits_argument(const struct runtime *runtime, const struct cella_command *command)
 {
         bool mixed_up = command->argv && command->argv[0] && runtime->before && !runtime->before[0];
@@ -172,7 +173,7 @@ static int too_long(struct cella_err *err)
         return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the code is over %u bytes", INIT_REQUEST_MAX - 1024);
 }
 
-/* The code is a file, the compiler runs first, and what it makes is the command. */
+/* Writes the code to a file; the compiler runs first, and its output is the command. */
 static int add_compiled(struct command_form *b, const struct command_place *place,
                         const struct cella_command *command, const struct runtime *runtime,
                         struct cella_err *err)
@@ -199,7 +200,7 @@ static int add_compiled(struct command_form *b, const struct command_place *plac
         return add_argument(b, b->compile.out, err);
 }
 
-/* A file in the workspace, named as it would be by hand. */
+/* Uses a file in the workspace with an ordinary name. */
 static int add_script(struct command_form *b, const struct cella_command *command, struct cella_err *err)
 {
         char path[300];
@@ -234,7 +235,7 @@ static int add_code_file(struct command_form *b, const struct command_place *pla
         b->in_workspace = place->direct;
         if (command->file_name)
                 snprintf(b->file_name, sizeof b->file_name, "%s", command->file_name);
-        else if (place->direct && !place->own_workspace) /* there is a main.* of the caller's */
+        else if (place->direct && !place->own_workspace) /* the caller may have a main.* there */
                 snprintf(b->file_name, sizeof b->file_name, "cella.%s", extension);
         else if (place->slot > 0)
                 snprintf(b->file_name, sizeof b->file_name, "main%u.%s", place->slot, extension);
@@ -284,7 +285,8 @@ static int add_first(struct command_form *b, struct cella_err *err)
         return r;
 }
 
-/* A version that is a program of its own needs none; which it is, is seen where it runs. */
+/* A version with a program name of its own needs no check; otherwise the version is checked in the
+ * sandbox. */
 static int add_check(struct command_form *b, struct cella_err *err)
 {
         const struct runtime *runtime = &b->runtime;
@@ -302,7 +304,8 @@ static bool says_nothing(const struct cella_command *command)
         return !command->runtime && !(command->argv && command->argv[0]);
 }
 
-/* Code is where its files are.  A command of an image is where the image says, if it says anything. */
+/* Code runs in the workspace, where its files are.  A command of an image runs in the image's directory, if
+ * it has one. */
 static const char *cwd_of(const struct image *image, const struct cella_command *command)
 {
         if (command->cwd)
@@ -334,8 +337,7 @@ int command_fill(struct command_form *b, const struct command_place *place,
                 r = add_arguments(b, command->argv, err);
         if (r == 0 && b->head.argc == 0)
                 r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s",
-                            place->image ? "say what to run: the image has no command of its own"
-                                         : "no command");
+                            place->image ? "a command is needed: the image has none" : "no command");
         if (r == 0)
                 r = add_first_environment(b, command, err);
         if (r == 0)
@@ -376,7 +378,8 @@ static int put_file(struct sandbox *sb, const char *name, const struct cella_com
                 return err_set(err, CELLA_TOO_LARGE, cause.num < 0 ? cause.num : -EIO,
                                "cannot put the code's file into the sandbox");
         }
-        return err_say(err, CELLA_INTERNAL, -EIO, "the sandbox went away while it got the code's file");
+        return err_say(err, CELLA_INTERNAL, -EIO,
+                       "the sandbox has ended while it received the file with the code");
 }
 
 int command_start(struct sandbox *sb, const struct image *image, const struct cella_command *command,

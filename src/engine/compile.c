@@ -13,7 +13,7 @@ static int too_long(struct cella_err *err)
         return err_say(err, CELLA_TOO_LARGE, -ENAMETOOLONG, "the name of the code's file is too long");
 }
 
-/* NULL: there is no room. */
+/* Formats into c->text.  Returns NULL if it is full. */
 __attribute__((format(printf, 2, 3))) static const char *text(struct compile *c, const char *format, ...)
 {
         char *at = c->text + c->used;
@@ -28,14 +28,14 @@ __attribute__((format(printf, 2, 3))) static const char *text(struct compile *c,
         return at;
 }
 
-/* One word of the table, with what it stands for. */
+/* Replaces the placeholder in one word of the table. */
 static const char *expand(struct compile *c, const char *word, const char *cwd, const char *scratch)
 {
         const char *at = strchr(word, '%');
         if (!at)
                 return word;
         if (!strcmp(word, "%d"))
-                return cwd; /* however long */
+                return cwd; /* not copied: it may be long */
         return text(c, "%.*s%s%s", (int)(at - word), word, at[1] == 'd' ? cwd : scratch, at + 2);
 }
 
@@ -54,7 +54,7 @@ int compile_name(const struct runtime *runtime, char *name, size_t size, struct 
         return n < 0 || (size_t)n >= size - len ? too_long(err) : 0;
 }
 
-/* Beside the code, or where ours goes; never the code itself. */
+/* Returns the path of the program, which must differ from the code's. */
 static const char *place_out(struct compile *c, const struct runtime *runtime, const char *name,
                              const char *own)
 {
@@ -63,7 +63,7 @@ static const char *place_out(struct compile *c, const struct runtime *runtime, c
                                                  : text(c, "%s/%s.out", own, name);
 }
 
-/* Neither an option, nor a file of options. */
+/* A relative name must not look like an option or an option file. */
 static const char *place_source(struct compile *c, const struct runtime_compile *how, const char *dir,
                                 const char *name)
 {
@@ -76,7 +76,7 @@ int compile_plan(struct compile *c, const struct runtime *runtime, const char *d
                  const char *cwd, const char *own, struct cella_err *err)
 {
         const struct runtime_compile *how = runtime->compile;
-        /* On the host /tmp is everybody's, and the workspace all that is ours. */
+        /* On the host /tmp is shared, and only the workspace is private. */
         const char *scratch = !strcmp(own, "/workspace") ? "/workspace/" TEMPORARY_PREFIX "compile" : "/tmp";
         const char **word = c->words, **env = c->env;
         *c = (struct compile){.cwd = how->in_place ? cwd : dir};

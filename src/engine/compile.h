@@ -1,22 +1,23 @@
-/* engine/compile.h -- how the code of a compiled language becomes a program: the compiler's words. */
+/* engine/compile.h -- the compiler's command line for code in a compiled language. */
 #pragma once
 #include "cella.h"
 #include "engine/runtime.h"
 
 #define COMPILE_WORDS 24
 
-/* Pointers are to constants, to the runtime, or into text. */
+/* Pointers refer to constants, to the runtime, or into text. */
 struct compile {
-        const char *words[COMPILE_WORDS], *env[8]; /* of the compiler; NULL after the last */
-        const char *cwd;                           /* where it runs */
-        const char *out;                           /* the program */
+        const char *words[COMPILE_WORDS], *env[8]; /* of the compiler; NULL-terminated */
+        const char *cwd;                           /* working directory of the compiler */
+        const char *out;                           /* path of the program */
         char text[2048];
         size_t used;
 };
 
-/* The name of the file that has the code, given what it would be called else. */
+/* Adds the extension to the file name if the compiler needs it. */
 int compile_name(const struct runtime *runtime, char *name, size_t size, struct cella_err *err);
 
-/* dir/name is where the code is, cwd where the program is going to run, own a directory for what is ours. */
+/* Plans the compilation.  dir/name: the code; cwd: the working directory of the program; own: a directory for
+ * generated files. */
 int compile_plan(struct compile *ret, const struct runtime *runtime, const char *dir, const char *name,
                  const char *cwd, const char *own, struct cella_err *err);

@@ -9,7 +9,7 @@ void deadline_init(struct deadlines *d)
         deadline_clear(d, 0, DEADLINE_TIMERS_MAX);
 }
 
-/* How long the code needs at least to use this CPU time, on all its CPUs. */
+/* Returns the shortest time in which the code can use this CPU time on all its CPUs. */
 static int64_t cpu_wait(const struct deadlines *d, uint64_t cpu_us)
 {
         const int64_t wait = (int64_t)(cpu_us * 1000 / d->cpus_milli);
@@ -26,7 +26,7 @@ void deadline_start(struct deadlines *d, const struct cella_limits *l, int64_t s
                 deadline_set(d, DEADLINE_TIMEOUT, started_us + (int64_t)l->timeout_ms * 1000);
         if (flags & DEADLINE_THROTTLES)
                 deadline_set(d, DEADLINE_THROTTLE, started_us + THROTTLE_AFTER_US);
-        /* Half of it: until the throttle is set, the code has more CPUs than its limit says. */
+        /* Half: until the throttle is set, the code has more CPUs than its limit. */
         if ((flags & DEADLINE_COUNTS_CPU) && d->cpu_us > 0)
                 deadline_set(d, DEADLINE_CPU, started_us + cpu_wait(d, d->cpu_us / 2));
 }

@@ -27,35 +27,35 @@ enum deadline_timer {
 
 struct deadlines {
         int64_t at[DEADLINE_TIMERS_MAX]; /* when each timer is due; DEADLINE_NEVER */
-        int64_t paused_us;               /* since when all timers stand still; 0: they run */
-        /* The limits that deadline_start() was given. */
+        int64_t paused_us;               /* since then all timers are paused; 0: they run */
+        /* The limits passed to deadline_start(). */
         uint64_t grace_us, cpu_us;
         uint32_t cpus_milli; /* at least one CPU */
 };
 
-/* Which limits apply, beside the timeout and the grace time. */
+/* The limits that apply, in addition to the timeout and the grace time. */
 enum { DEADLINE_NO_TIMEOUT = 1, DEADLINE_COUNTS_CPU = 2, DEADLINE_THROTTLES = 4 };
 
-/* No timer is set. */
+/* Unsets all timers. */
 void deadline_init(struct deadlines *d);
-/* The code was started at started_us.  Sets the timers of its limits; others stay as they are.  flags:
+/* Sets the timers of the limits for code that was started at started_us; other timers are unchanged.  flags:
  * DEADLINE_NO_TIMEOUT and so on. */
 void deadline_start(struct deadlines *d, const struct cella_limits *limits, int64_t started_us,
                     unsigned flags);
-/* Asks the execution to end: sets DEADLINE_KILL to the end of the grace time, which is at most as long as the
- * timeout.  To be called after deadline_start().  Returns true if there is a grace time, so that the caller
- * has to send a signal that the code can handle. */
+/* Begins to end the execution: sets DEADLINE_KILL to the end of the grace time, which is at most as long as
+ * the timeout.  Call after deadline_start().  Returns true if there is a grace time: then the caller must
+ * send a signal that the code can handle. */
 bool deadline_stop(struct deadlines *d, int64_t now);
-/* The code has used so much CPU time.  Returns true if that is the limit or more.  Otherwise sets
- * DEADLINE_CPU to the earliest time at which the limit can be reached. */
+/* Reports the CPU time that the code has used.  Returns true if the limit is reached.  Otherwise sets
+ * DEADLINE_CPU to the earliest time at which it can be reached. */
 bool deadline_cpu_used(struct deadlines *d, int64_t now, uint64_t used_us);
 
 void deadline_set(struct deadlines *d, int timer, int64_t at);
-/* Unsets the timers from `first` on, up to and without `last`. */
+/* Unsets the timers from `first` up to but not including `last`. */
 void deadline_clear(struct deadlines *d, int first, int last);
-/* When the next timer is due; DEADLINE_NEVER if there is none, or all stand still. */
+/* Returns when the next timer is due; DEADLINE_NEVER if none is set or all are paused. */
 int64_t deadline_next(const struct deadlines *d);
 /* Unsets one timer that is due and returns its number; -1 if none is. */
 int deadline_take(struct deadlines *d, int64_t now);
-/* All timers stand still, or go on with the time that they had left.  Twice the same has no effect. */
+/* Pauses all timers, or lets them continue with their remaining time.  Repeated calls have no effect. */
 void deadline_pause(struct deadlines *d, bool pause, int64_t now);

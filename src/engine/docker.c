@@ -19,7 +19,7 @@
 #include "wire/docker.h"
 
 #define OPEN_PATIENCE_US 60000000
-#define MAKE_PATIENCE_US 180000000 /* of an engine under load; each of its steps has a limit of its own */
+#define MAKE_PATIENCE_US 180000000 /* for an engine under load; each of its steps has its own limit */
 #define COUNT_PATIENCE_US 5000000
 #define DEATH_PATIENCE_US 30000000
 #define INIT_PATIENCE_S 60
@@ -40,7 +40,7 @@ static void remote_free(struct remote *r)
 }
 DEFINE_AUTO(struct remote *, remote_free)
 
-/* Its answers, the largest of them included. */
+/* Any answer of cella-docker. */
 struct answer {
         union {
                 struct {
@@ -91,7 +91,7 @@ static int post(struct remote *r, const void *packet, size_t len, struct cella_e
         return n < 0 ? gone(err) : 0;
 }
 
-/* Waits for the answer to the last request.  What was not asked for is taken note of. */
+/* Waits for the answer to the last request.  Also notes the death of the container. */
 static int await(struct remote *r, int64_t patience_us, struct answer *a, struct cella_err *err)
 {
         const int64_t until = clock_us() + patience_us;
@@ -100,7 +100,7 @@ static int await(struct remote *r, int64_t patience_us, struct answer *a, struct
                 int64_t left = until - clock_us();
                 if (left <= 0 || sys_poll(&fd, 1, left) == 0)
                         return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ETIMEDOUT,
-                                       "the container engine takes too long");
+                                       "the container engine did not answer in time");
                 if (receive(r->process.socket, a) < 0)
                         return gone(err);
                 if (a->number == 0 && a->type == KEEPER_DIED)
@@ -121,10 +121,10 @@ static int await(struct remote *r, int64_t patience_us, struct answer *a, struct
 
 static int nonsense(struct cella_err *err)
 {
-        return err_say(err, CELLA_INTERNAL, -EPROTO, "cella-docker talks nonsense");
+        return err_say(err, CELLA_INTERNAL, -EPROTO, "cella-docker broke the protocol");
 }
 
-/* ---- what becomes of one that is there ---- */
+/* ---- operations of an existing sandbox ---- */
 
 static void tell(struct remote *r, enum keeper_request type)
 {
@@ -186,7 +186,7 @@ static bool remote_usage(void *context, struct cgroup_usage *ret)
         return counted;
 }
 
-/* That nobody is at the other end any more is all that it has to know. */
+/* Closing the socket ends the container. */
 static void remote_done(void *context)
 {
         remote_free(context);
@@ -194,7 +194,7 @@ static void remote_done(void *context)
 
 static const struct sandbox_remote remote_ops = {remote_kill, remote_reap, remote_usage, remote_done};
 
-/* ---- making one ---- */
+/* ---- making a sandbox ---- */
 
 int docker_home(const char *state, char *ret, size_t size, struct cella_err *err)
 {
@@ -204,7 +204,7 @@ int docker_home(const char *state, char *ret, size_t size, struct cella_err *err
         if (r < 0)
                 return r;
         if (len < sizeof end || strcmp(ret + len - (sizeof end - 1), end) != 0 || len + 2 > size)
-                return err_say(err, CELLA_INTERNAL, -EINVAL, "docker: no place for its files");
+                return err_say(err, CELLA_INTERNAL, -EINVAL, "docker: the path of its directory is too long");
         memcpy(ret + len - (sizeof end - 1), DOCKER_HOME, sizeof DOCKER_HOME);
         return 0;
 }
@@ -255,7 +255,7 @@ int docker_find(struct docker_opened *ret, struct cella_err *err)
         return e;
 }
 
-/* Their sources by their real names: the engine has another working directory, and other links. */
+/* Uses real paths: the engine has another working directory and follows other links. */
 static int put_mount(char **at, const char *end, const char *source, const char *target, bool writable,
                      struct cella_err *err)
 {
@@ -325,7 +325,7 @@ static int take_image(const struct answer *a, struct image **ret, struct cella_e
         return image_parse(a->bytes + sizeof *made, made->len, id, NULL, ret, err);
 }
 
-/* As the kernel knows init, which is who the code is. */
+/* Returns the uid of init, which is that of the code. */
 static unsigned peer_uid(int control)
 {
         struct ucred peer = {.uid = geteuid()};
@@ -343,7 +343,7 @@ static struct sandbox *wrap(struct remote *r, const struct cella_options *o, con
                 return NULL;
         memcpy(sb->id, id, strlen(id) + 1);
         sb->limits = o->limits;
-        sb->walls = ~0u; /* until init says which stand */
+        sb->walls = ~0u; /* until init reports those that stand */
         sb->missing = a->made.made.missing;
         sb->netns = NETNS_NONE;
         sb->pidfd = sb->image = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
@@ -378,7 +378,7 @@ static int make(const struct cella_options *o, struct answer *a, struct sandbox 
         struct sandbox *sb = wrap(r, o, id, a);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        (void)TAKE_FD(control); /* the sandbox's, as is r */
+        (void)TAKE_FD(control); /* the sandbox now owns control and r */
         (void)TAKE(r);
         *ret = sb;
         *ret_image = TAKE(image);

@@ -41,7 +41,7 @@ int files_list(struct sandbox *sandbox, const struct timespec *since, struct cel
         struct message m;
         const int64_t until = clock_us() + LIST_PATIENCE_US;
         if (sandbox->cgroup)
-                cgroup_unthrottle(sandbox->cgroup); /* it is init's work now, not the code's */
+                cgroup_unthrottle(sandbox->cgroup); /* from here init works, not the code */
         int r = message_send(sandbox->control, INIT_LIST, 1, NULL, 0, &request, sizeof request, NULL, 0);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot ask for the changed files");
@@ -56,11 +56,11 @@ int files_list(struct sandbox *sandbox, const struct timespec *since, struct cel
                 if (m.type != INIT_FILE || (r = keep(result, data, m.len)) < 0)
                         break;
                 if (clock_us() > until) {
-                        /* Too many, too slow.  What init still sends is of no use: neither is it. */
+                        /* Too slow.  End the sandbox, because init may still be sending. */
                         result->files_truncated = true;
                         sandbox_reap(sandbox);
                         return 0;
                 }
         }
-        return err_say(err, CELLA_INTERNAL, r < 0 ? r : -EPROTO, "the list of changed files broke off");
+        return err_say(err, CELLA_INTERNAL, r < 0 ? r : -EPROTO, "the list of changed files is incomplete");
 }

@@ -1,4 +1,4 @@
-/* engine/files.h -- asks init which files of the workspace a command changed. */
+/* engine/files.h -- asks init for the workspace files that a command changed, and adds them to the result. */
 #pragma once
 #include <time.h>
 

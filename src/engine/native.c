@@ -1,4 +1,4 @@
-/* engine/native.c -- the library's face: sandboxes of the native engine. */
+/* engine/native.c -- the library's public functions: sandboxes of the native engine. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct cella_sandbox {
         struct image *image;   /* NULL: a view of this machine */
 };
 
-/* A caller may not care for the reason; inside, everybody may count on there being a place for it. */
+/* The caller may pass NULL as err; internal functions need a valid pointer. */
 static struct cella_err *place(struct cella_err *err, struct cella_err *spare)
 {
         struct cella_err *e = err ? err : spare;
@@ -30,7 +30,7 @@ static struct cella_err *place(struct cella_err *err, struct cella_err *spare)
         return e;
 }
 
-/* The image's name becomes an image, whose root the keeper's part opens. */
+/* Finds the image by its name and opens its root. */
 static int open_image(const char *name, struct cella_sandbox *s, struct sandbox_image *ret,
                       char path[IMAGE_ROOT_PATH], struct cella_err *err)
 {
@@ -63,13 +63,13 @@ static int make(const struct cella_options *options, uint32_t walls_down, struct
                 return r < 0 ? r : docker_sandbox_new(options, &s->keeper, &s->image, err);
         }
         r = open_image(options->image, s, &image, path, err);
-        /* The process starts while the walls are being raised. */
+        /* The egress process starts while the sandbox is being set up. */
         if (r == 0 && parts.network)
                 r = outlet_new(&options->network, &s->outlet, err);
         parts.image = s->image ? &image : NULL;
         if (r == 0)
                 r = sandbox_assemble(options, &parts, walls_down, &s->keeper, err);
-        sys_close(image.fd); /* the sandbox has one of its own */
+        sys_close(image.fd); /* the sandbox has its own copy */
         return r;
 }
 
@@ -101,7 +101,7 @@ struct cella_sandbox *cella_sandbox_free(struct cella_sandbox *sandbox)
 {
         if (!sandbox)
                 return NULL;
-        outlet_end(sandbox->outlet); /* while the sandbox dies */
+        outlet_end(sandbox->outlet); /* in parallel with the sandbox */
         sandbox_free(sandbox->keeper);
         outlet_free(sandbox->outlet);
         image_free(sandbox->image);
@@ -117,7 +117,7 @@ const char *cella_sandbox_id(const struct cella_sandbox *sandbox)
 void cella_sandbox_isolation(const struct cella_sandbox *sandbox, struct cella_isolation *ret)
 {
         isolation_fill(sandbox->keeper->walls, sandbox->keeper->missing, ret);
-        if (sandbox->keeper->remote) /* init had no say in that */
+        if (sandbox->keeper->remote) /* init does not know the engine */
                 ret->engine = docker_sandbox_engine(sandbox->keeper);
 }
 

@@ -17,19 +17,19 @@
 #include "sys/raw.h"
 #include "sys/rights.h"
 
-/* Nobody else is served, so these are only against what is clearly wrong. */
+/* Limits against obvious misuse only, because the process serves one sandbox. */
 #define CONNECTIONS_MAX 1024
 #define BYTES_MAX (UINT64_C(1) << 40)
 #define IDLE_MS 300000
 
 #define COUNT_PATIENCE_US 1000000
-#define THE_SANDBOX 1 /* there is no other */
+#define THE_SANDBOX 1 /* the only sandbox */
 
 struct outlet {
         struct egress_process process;
         struct egress_attach *policy;
         size_t policy_len;
-        uint32_t number; /* of the last count asked for */
+        uint32_t number; /* number of the last request for counters */
         bool answered;
         struct egress_counted counted;
         void (*told)(void *context, const struct violation *violation);
@@ -83,7 +83,7 @@ static char *put_list(char *to, const char *const *patterns, uint32_t *ret_n)
         return to;
 }
 
-/* The message with its policy, which is sent when there is a sandbox. */
+/* Builds the message with the policy, which is sent when the sandbox is ready. */
 static int make_policy(struct outlet *o, const struct cella_network *n, struct cella_err *err)
 {
         size_t bytes = 0;
@@ -142,7 +142,7 @@ struct outlet *outlet_free(struct outlet *o)
         return NULL;
 }
 
-/* It reads at once what it is told: one whose socket is full is not itself any more. */
+/* The process reads its socket at once, so a full socket means that it is faulty. */
 static int post(struct outlet *o, const void *data, size_t len, const int *fds, unsigned n_fds)
 {
         long n = sys_rights_send(o->process.socket, data, len, fds, n_fds, MSG_DONTWAIT);
@@ -175,7 +175,7 @@ void outlet_begin(struct outlet *o, void (*told)(void *context, const struct vio
 {
         o->told = told;
         o->context = context;
-        post_about(o, EGRESS_BEGIN, 0); /* if it is gone, its end says so */
+        post_about(o, EGRESS_BEGIN, 0); /* an error is reported when its end is read */
 }
 
 int outlet_fd(const struct outlet *o)
@@ -183,7 +183,7 @@ int outlet_fd(const struct outlet *o)
         return o->process.socket;
 }
 
-/* The code has no network from now on: its listeners went with the process. */
+/* From now on the code has no network: its listeners were closed with the process. */
 static void lose(struct outlet *o, const char *why)
 {
         struct violation v;
@@ -212,7 +212,7 @@ static bool take_packet(struct outlet *o, const char *data, size_t len)
                 o->told(o->context, &v);
                 return true;
         }
-        return false; /* EGRESS_FAILED too: it serves no other */
+        return false; /* also EGRESS_FAILED: there is no other sandbox */
 }
 
 void outlet_hear(struct outlet *o)
@@ -255,7 +255,7 @@ bool outlet_count(struct outlet *o, struct cella_network_usage *ret)
         return true;
 }
 
-/* None of a file that cannot be read. */
+/* Returns the number of bytes read, in whole lines; 0 if the file cannot be read. */
 static size_t read_lines(const char *path, char *to, size_t size)
 {
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);

@@ -1,6 +1,8 @@
-/* engine/outlet.h -- the network of a sandbox without a daemon: an egress process of its own (wire/egress.h).
+/* engine/outlet.h -- the network of a sandbox without a daemon: an egress process for it alone
+ * (wire/egress.h).
  *
- * Nothing here waits for the process but outlet_attach(), until it runs, and outlet_count(), for so long. */
+ * Only two functions wait for the process: outlet_attach(), until it runs, and outlet_count(), up to a
+ * second. */
 #pragma once
 #include "base/auto.h"
 #include "cella.h"
@@ -10,31 +12,31 @@
 
 struct outlet;
 
-/* Whether it can be asked for. */
+/* Checks the network options. */
 int outlet_check(const struct cella_network *network, struct cella_err *err);
 
-/* Starts the process; what it is going to be told is checked. */
+/* Checks the options and starts the process. */
 int outlet_new(const struct cella_network *network, struct outlet **ret, struct cella_err *err);
-/* Everything that is still connected is closed, soon; outlet_free() waits for that. */
+/* Starts to close all connections; outlet_free() waits for the end of the process. */
 void outlet_end(struct outlet *outlet);
 struct outlet *outlet_free(struct outlet *outlet);
 DEFINE_AUTO(struct outlet *, outlet_free)
 
-/* Hands over the sandbox's way out; borrows the descriptors. */
+/* Passes the sandbox's sockets (INIT_NETWORK) to the process; borrows the descriptors. */
 int outlet_attach(struct outlet *outlet, const int way_out[2], struct cella_err *err);
 
-/* What comes from now on is counted anew, and what is refused is told, from outlet_hear() and outlet_count().
- */
+/* Resets the counters.  From now on outlet_hear() and outlet_count() report refused connections to `told`. */
 void outlet_begin(struct outlet *outlet, void (*told)(void *context, const struct violation *violation),
                   void *context);
 
-/* To wait for; -1 once it is gone. */
+/* Returns the descriptor to poll; -1 once the process is gone. */
 int outlet_fd(const struct outlet *outlet);
 
-/* Reads what it has to say. */
+/* Reads the messages of the process. */
 void outlet_hear(struct outlet *outlet);
 
-/* What was done since outlet_begin(); all that was refused until then has been told.  False: nobody knows. */
+/* Gets the usage since outlet_begin(), after all refusals until now were reported.  Returns false if
+ * unknown. */
 bool outlet_count(struct outlet *outlet, struct cella_network_usage *ret);
 
 /* How this host resolves names, for the egress process, which may not open files. */

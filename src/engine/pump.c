@@ -11,9 +11,9 @@
 #include "sys/file.h"
 #include "sys/raw.h"
 
-/* The caller's pipe or terminal must not be made non-blocking for all who share it; opened
- * again, it is ours alone.  One that another user made cannot be opened again: then only small pieces
- * are written.  A socket has a flag for each call, a file never blocks. */
+/* The caller's pipe or terminal must not be made non-blocking, because other processes share it.  Opened
+ * again, it is independent.  If another user made it, it cannot be opened again; then only small pieces are
+ * written.  Sockets have a flag per call, and files never block. */
 static void open_target(struct pump_out *p, int fd)
 {
         struct stat st;
@@ -26,7 +26,8 @@ static void open_target(struct pump_out *p, int fd)
         p->is_socket = S_ISSOCK(st.st_mode);
         if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
                 return;
-        p->write_max = PIPE_BUF; /* a pipe that poll() calls writable takes this much without blocking */
+        p->write_max = PIPE_BUF; /* poll() reports a pipe as writable only if it accepts this much without
+                                    blocking */
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         int again = sys_openat(AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (again < 0)
@@ -93,7 +94,7 @@ static void write_some(struct pump_out *p)
         p->at += (size_t)done;
 }
 
-/* Decides what becomes of n fresh bytes in the buffer. */
+/* Decides what to do with n new bytes in the buffer. */
 static void take(struct pump_out *p, size_t n)
 {
         uint64_t before = p->total;
@@ -113,7 +114,7 @@ static void take(struct pump_out *p, size_t n)
         }
 }
 
-/* True when the pipe has nothing more for now, or ever. */
+/* Returns true if the pipe is empty or closed. */
 static bool read_some(struct pump_out *p)
 {
         if (p->from < 0)
@@ -196,7 +197,7 @@ void pump_in_move(struct pump_in *p)
         ssize_t n = sys_write(p->to, p->buffer + p->at, p->len - p->at);
         if (n == -EAGAIN)
                 return;
-        if (n < 0) /* the command closed it */
+        if (n < 0) /* the command has closed it */
                 pump_in_done(p);
         else
                 p->at += (size_t)n;

@@ -1,7 +1,7 @@
-/* engine/pump.h -- moves bytes between the caller and a command, never blocking.
+/* engine/pump.h -- moves bytes between the caller and a command without blocking.
  *
- * Descriptors of the caller are never handed into the sandbox (a terminal, a directory
- * or a socket there would be a way out); pipes are, and these move the bytes. */
+ * The caller's descriptors are never passed into the sandbox: a terminal, directory or socket would be a way
+ * out.  The sandbox gets pipes, and the pumps move the bytes. */
 #pragma once
 #include <poll.h>
 #include <stdbool.h>
@@ -12,45 +12,46 @@
 
 #define PUMP_BYTES 65536
 
-/* One of the command's output streams. */
+/* One output stream of the command. */
 struct pump_out {
         int from; /* our end of the pipe; -1 once it is closed */
-        int to;   /* where it is streamed to; -1: not at all */
-        bool own; /* `to` is ours, and never blocks: the caller's pipe or terminal, opened again */
+        int to;   /* where the output is streamed to; -1: not streamed */
+        bool own; /* `to` is owned and non-blocking: the caller's pipe or terminal, opened again */
         bool is_socket;
-        size_t write_max; /* bytes that one write may take */
+        size_t write_max; /* maximum size of one write */
         enum cella_stream stream;
         const struct cella_command *command;
         struct keep keep;
-        size_t live_max; /* streamed as it comes; beyond that, kept */
+        size_t live_max; /* bytes that are streamed at once; the rest is kept */
         uint64_t total;
-        bool broken;         /* nobody reads `to` any more, or the callback said stop */
-        const char *pending; /* what is still to be written to `to`: from at to len */
+        bool broken;         /* the reader of `to` is gone, or the callback asked to stop */
+        const char *pending; /* bytes to write to `to`: pending[at] to pending[len - 1] */
         size_t len, at;
-        char *rest; /* what was held back of a limited stream, once it is known */
+        char *rest; /* the part of a limited stream that was held back, once it is known */
         char buffer[PUMP_BYTES];
 };
 
-/* The command's standard input. */
+/* The standard input of the command. */
 struct pump_in {
-        int from; /* the caller's; borrowed; -1 at its end */
+        int from; /* the caller's; borrowed */
         int to;   /* our end of the pipe; -1 once closed */
         size_t len, at;
         char buffer[PUMP_BYTES];
 };
 
-/* Takes `from`.  Allocates nothing until something is kept. */
+/* Takes `from`.  Allocates memory only when output is kept. */
 void pump_out_init(struct pump_out *p, int from, enum cella_stream stream,
                    const struct cella_command *command, uint64_t output_bytes);
 void pump_out_done(struct pump_out *p);
 
-/* What to wait for next; events 0 if nothing. */
+/* Returns what to poll for; events 0 if nothing. */
 struct pollfd pump_out_wants(const struct pump_out *p);
-/* After poll said so: reads or writes once. */
+/* Reads or writes once.  Call after poll() reported an event. */
 void pump_out_move(struct pump_out *p);
-/* When the command is gone: takes what is left in the pipe.  True when there is no more. */
+/* After the command has ended: reads what is left in the pipe.  Returns true when it is empty. */
 bool pump_out_drain(struct pump_out *p);
-/* Then, once: makes what was held back of a limited stream pending, the gap and the end. */
+/* Call once after pump_out_drain(): makes the held-back part of a limited stream (the gap and the end)
+ * pending. */
 void pump_out_finish(struct pump_out *p);
 bool pump_out_pending(const struct pump_out *p);
 

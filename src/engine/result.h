@@ -1,4 +1,4 @@
-/* engine/result.h -- a result as JSON (INTERFACE section 2), for every interface that shows one. */
+/* engine/result.h -- writes a result as JSON (INTERFACE section 2), for all interfaces. */
 #pragma once
 #include "base/json.h"
 #include "cella.h"
@@ -8,25 +8,25 @@ enum {
         RESULT_WITHOUT_OUTPUT = 1u << 1, /* they were streamed */
 };
 
-/* What a run in a context has besides; results and error are JSON already. */
+/* Additional fields of a run in a context.  results and error are JSON text. */
 struct result_run {
         const char *context; /* its id */
         const char *const *results;
         const size_t *result_lens;
         size_t n_results;
         bool results_truncated; /* there were more */
-        const char *error;      /* NULL: none escaped */
+        const char *error;      /* NULL: no uncaught error */
         size_t error_len;
 };
 
-/* What is told besides what came of it. */
+/* Fields that are not in struct cella_result. */
 struct result_about {
         const char *runtime; /* NULL: a command */
         const struct cella_isolation *isolation;
         bool host;                    /* it ran on the host, not in a sandbox */
-        const char *reason;           /* why there, or why not; NULL: there was no choice */
-        const struct result_run *run; /* NULL: it was none */
-        /* Further members of the object; NULL: none. */
+        const char *reason;           /* why it ran there or not; NULL: there was no choice */
+        const struct result_run *run; /* NULL: not a run in a context */
+        /* Writes further members of the object; NULL: none. */
         void (*more)(struct json *json, const void *of);
         const void *of;
 };

@@ -61,7 +61,7 @@ static void run_free(struct run *r)
 }
 DEFINE_AUTO(struct run *, run_free)
 
-/* The pipes and the command. */
+/* Makes the pipes and starts the command. */
 static int start(struct run *r, struct cella_err *err)
 {
         int in[2] = {-1, -1}, out[2] = {-1, -1}, errors[2] = {-1, -1};
@@ -73,7 +73,7 @@ static int start(struct run *r, struct cella_err *err)
                 sys_set_nonblock(in[1]);
                 sys_set_nonblock(out[0]);
                 sys_set_nonblock(errors[0]);
-                /* So that the code can open them by name: /dev/stdout. */
+                /* Lets the code open them by name, for example /dev/stdout. */
                 for (int i = 0; i < 3 && r->sandbox->host_uid != geteuid(); i++)
                         sys_fchown(theirs[i], r->sandbox->host_uid);
                 e = command_start(r->sandbox, r->image, r->command, theirs, err);
@@ -101,7 +101,7 @@ static int open_network(struct run *r, struct cella_err *err)
         int *way_out = r->sandbox->way_out;
         if (!r->outlet)
                 return 0;
-        int e = way_out[0] < 0 ? 0 : outlet_attach(r->outlet, way_out, err); /* by the first command */
+        int e = way_out[0] < 0 ? 0 : outlet_attach(r->outlet, way_out, err); /* only for the first command */
         sys_close(TAKE_FD(way_out[0]));
         sys_close(TAKE_FD(way_out[1]));
         if (e == 0)
@@ -180,7 +180,7 @@ static void check_limits(struct run *r, int64_t now)
         }
 }
 
-/* For poll(); -1: no timer is set. */
+/* Returns the timeout for poll(); -1: no timer is set. */
 static int64_t time_left(const struct run *r, int64_t now)
 {
         const int64_t next = deadline_next(&r->deadlines);

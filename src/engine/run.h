@@ -5,6 +5,6 @@
 #include "image/store/store.h"
 #include "keeper/spawn/sandbox.h"
 
-/* outlet: its network; NULL: it has none.  The same for its image. */
+/* Executes a command.  outlet: the network of the sandbox, or NULL.  image: its image, or NULL. */
 int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct image *image,
                 const struct cella_command *command, struct cella_result *ret, struct cella_err *err);

@@ -5,9 +5,9 @@
 
 #include "base/auto.h"
 
-/* What is written while it compiles goes to /tmp, which is in the disk limit: the workspace is the
- * program's.  Go takes as many threads as there are cores, and would have the limits of a sandbox used up
- * on a large machine. */
+/* Temporary files of the compiler go to /tmp, which counts for the disk limit; the workspace is left to the
+ * program.  By default Go starts as many threads as there are cores, which would use up the limits of a
+ * sandbox on a large machine. */
 static const struct runtime_compile go = {
         .before = {"build", "-p", "2"},
         .env = {"HOME=%t", "GOCACHE=%t/.cache/go-build", "GOMAXPROCS=2", "GOTOOLCHAIN=local"},

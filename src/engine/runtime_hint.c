@@ -1,4 +1,4 @@
-/* engine/runtime_hint.c -- what would bring a runtime that was not found. */
+/* engine/runtime_hint.c -- suggests how to get a missing runtime. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "engine/runtime.h"
 #include "image/store/store.h"
 
-/* The newest image of the store that has it; false: none. */
+/* Finds the newest image of the store that has the runtime.  Returns false if there is none. */
 static bool find_image(const char *store, const char *name, char *ret, size_t size)
 {
         struct image **images = NULL;

@@ -11,10 +11,10 @@
 #include "base/auto.h"
 #include "engine/runtime.h"
 
-/* Of the clean PATH, where programs for everybody are; what a later one has of the same name is not seen. */
+/* The directories of the default PATH with programs for all users, in order. */
 static const char *const places[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 
-/* What a program of this file name would be asked for by; NULL: it is none. */
+/* Returns the runtime name of a program file; NULL: none. */
 static const char *name_of(const char *file)
 {
         struct runtime runtime;

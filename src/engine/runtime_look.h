@@ -1,4 +1,4 @@
-/* engine/runtime_look.h -- which runtimes there are, by looking at the files of PATH. */
+/* engine/runtime_look.h -- finds the available runtimes in the directories of PATH. */
 #pragma once
 #include <stddef.h>
 
@@ -6,11 +6,12 @@
 
 struct runtime_found {
         char name[64];
-        char program[320]; /* absolute, as the sandbox sees it */
+        char program[320]; /* absolute path inside the sandbox */
 };
 
-/* Of this machine, as a sandbox without an image sees it; sorted by name.  How many. */
+/* Finds the runtimes of this machine, as seen by a sandbox without an image; sorted by name.  Returns their
+ * number. */
 size_t runtime_look(struct runtime_found ret[RUNTIMES_FOUND_MAX]);
 
-/* A version in what a program says of itself: "v22.11.0" is 22.11.0.  Empty: there is none. */
+/* Extracts a version from the output of a program: "v22.11.0" gives 22.11.0.  Empty: none found. */
 void runtime_version(const char *said, size_t len, char *ret, size_t size);

@@ -5,6 +5,6 @@
 #include "cella.h"
 #include "jail/walls.h"
 
-/* As cella_sandbox_new(), with some walls not raised. */
+/* Like cella_sandbox_new(), but leaves out some walls. */
 int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox **ret,
                         struct cella_err *err);

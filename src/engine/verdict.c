@@ -73,7 +73,7 @@ static void set_usage(const struct verdict_facts *facts, struct cella_result *re
                 result->processes_peak = facts->usage.processes_peak;
 }
 
-/* A limit that was hit is the reason only if the command then failed. */
+/* A reached limit is the reason only if the command failed. */
 static enum cella_status limit_hit(const struct verdict_facts *facts, const struct cella_result *result)
 {
         if (result->exit_code == 0)

@@ -1,4 +1,4 @@
-/* engine/verdict.h -- why an execution ended, from what we did and what the kernel counted. */
+/* engine/verdict.h -- determines why an execution ended, from our actions and the kernel's counters. */
 #pragma once
 #include "base/keep.h"
 #include "cella.h"
@@ -6,32 +6,32 @@
 #include "wire/init.h"
 #include "wire/keeper.h"
 
-/* What we did to end an execution, if anything. */
+/* What the server did to end an execution. */
 enum ending { END_BY_ITSELF, END_TIMEOUT, END_CPU, END_OUTPUT, END_CANCELLED };
 
 struct verdict_facts {
         enum ending ending;
-        bool reported;             /* init reported how the command ended; else init died with it */
+        bool reported;             /* init reported the end of the command; otherwise init died with it */
         struct init_exited exited; /* valid if reported */
         bool counted;              /* there was a cgroup */
         struct cgroup_usage usage; /* valid if counted */
 };
 
-/* We end the execution for this reason.  Only the first reason counts. */
+/* Records the reason for which we end the execution.  Only the first call counts. */
 void verdict_end(struct verdict_facts *facts, enum ending why);
-/* Whether a stream of `total` bytes ends the execution.  `ends`: the request says that it does. */
+/* Whether `total` bytes of output end the execution.  `ends`: the request has this option. */
 bool verdict_output_ends(const struct cella_limits *limits, bool ends, uint64_t total);
-/* Fills in facts->usage: the difference between two readings of the counters of a sandbox.  The CPU time
- * before is given apart from the rest.  A peak is known only if it rose between the readings. */
+/* Sets facts->usage to the difference between two readings of a sandbox's counters.  cpu_before_us replaces
+ * the CPU time of `before`.  A peak is known only if it rose between the readings. */
 void verdict_count(struct verdict_facts *facts, const struct keeper_counted *before, uint64_t cpu_before_us,
                    const struct keeper_counted *now);
-/* CPU time since a reading; 0 if the counter was set back. */
+/* Returns the CPU time since a reading; 0 if the counter was reset. */
 uint64_t verdict_cpu_since(uint64_t now_us, uint64_t before_us);
-/* Whether so little disk space is left that a write has failed, or the next one would. */
+/* Whether a write has failed because of the full disk, or the next one would. */
 bool verdict_disk_is_full(const struct verdict_facts *facts);
-/* Fills in status, exit_code, signal and usage of *result. */
+/* Sets status, exit_code, signal and usage of *result. */
 void verdict(const struct verdict_facts *facts, struct cella_result *result);
-/* Moves what was kept of a stream into *result, with its length and whether something was left out.
- * -ENOMEM: the output is missing, the rest is filled in. */
+/* Moves the kept output of a stream into *result, with its length and whether it is truncated.  -ENOMEM: the
+ * output is missing, the other fields are set. */
 int verdict_take_output(struct cella_result *result, enum cella_stream stream, struct keep *keep,
                         uint64_t total, bool truncated);

@@ -1,11 +1,9 @@
-/* engine/violation.h -- something that was refused, in the words that a result shows.
- *
- * Shared by whoever runs something: the server, and `cella run` without one. */
+/* engine/violation.h -- refused actions, in the words of a result.  Used by the server and by `cella run`. */
 #pragma once
 #include "engine/verdict.h"
 
-#define VIOLATIONS_MAX 64      /* in a result; the last says how many more there were, if there were more */
-#define VIOLATIONS_OF_LIMITS 3 /* that one run can have at most */
+#define VIOLATIONS_MAX 64      /* in a result; if there are more, the last one tells how many */
+#define VIOLATIONS_OF_LIMITS 3 /* maximum per run */
 
 enum violation_kind { VIOLATION_NETWORK, VIOLATION_LIMIT, VIOLATION_SYSCALL, VIOLATION_KINDS };
 extern const char *const violation_words[]; /* by kind */
@@ -15,16 +13,18 @@ struct violation {
         char target[288], detail[128];
 };
 
-/* From fields of these sizes, with an end or without, by whoever: only printable ASCII is left of them. */
+/* Sets a violation from untrusted fields of these sizes, which need not be terminated.  Other than printable
+ * ASCII characters are replaced. */
 void violation_set(struct violation *ret, enum violation_kind kind, const char *target, size_t target_size,
                    const char *detail, size_t detail_size);
 bool violation_same(const struct violation *a, const struct violation *b);
 
-/* Limits that were hit, and survived: a fork, a write that failed, a process that was killed.  How many. */
+/* Lists the limits that were reached without ending the run: a refused fork, a full disk, a killed process.
+ * Returns their number. */
 unsigned violations_of_limits(const struct verdict_facts *facts, const struct cella_limits *limits,
                               enum cella_status status, struct violation ret[VIOLATIONS_OF_LIMITS]);
 
-/* The one in the place of the last, when there were `more` besides those that are shown. */
+/* Sets the last entry of a list that omits `more` violations. */
 void violation_of_more(struct violation *ret, uint64_t more);
 
 /* The violations of one run, without duplicates, for its result.  All zero at first. */

@@ -32,7 +32,7 @@ def without_words_it_runs_the_images_own_command():
 @test(unwrapped=True)
 def an_image_without_a_command_says_so():
     Image(config={"cmd": []}).done()
-    refused(run("--image", "tiny"), 2, "say what to run: the image has no command of its own")
+    refused(run("--image", "tiny"), 2, "a command is needed: the image has none")
 
 
 @test(unwrapped=True)

@@ -11,12 +11,12 @@
 #include "base/list.h"
 #include "sys/rights.h"
 
-#define READS_AT_ONCE 64 /* then it is others' turn */
+#define READS_AT_ONCE 64 /* per event, to let other descriptors proceed */
 
-/* A frame that waits for room in the socket. */
+/* A queued frame. */
 struct parcel {
         struct parcel *next;
-        int fds[MESSAGE_FDS_MAX]; /* to go with the first byte */
+        int fds[MESSAGE_FDS_MAX]; /* sent with the first byte */
         unsigned n_fds;
         size_t len, at;
         char data[];
@@ -36,16 +36,16 @@ struct channel {
         struct message_ahead reader;
         struct parcel *first, **last;
         size_t waiting;
-        uint64_t n_sent; /* frames, also those that wait */
-        bool unread;     /* the peer is gone, and did not read the last of them */
+        uint64_t n_sent; /* number of frames sent or queued */
+        bool unread;     /* the peer has closed without reading the last frame */
         struct listener *listeners;
         uint32_t tag;
         channel_handler on_untagged_message;
         channel_closed closed;
         void *context;
         bool over;  /* closed, or being freed */
-        bool busy;  /* a callback is under way, */
-        bool freed; /* which frees it at its end */
+        bool busy;  /* a callback is running */
+        bool freed; /* free the channel after the callback */
         char data[MESSAGE_AHEAD_BYTES(INIT_REPLY_MAX)];
 };
 
@@ -74,7 +74,7 @@ static void drop_first(struct channel *c)
         parcel_free(p);
 }
 
-/* Returns why the rest still waits.  A peer that is gone shows when we read. */
+/* Returns 0, or -errno if frames remain.  A closed peer is noticed when reading. */
 static int send_waiting(struct channel *c)
 {
         while (c->first) {
@@ -96,7 +96,7 @@ static int send_waiting(struct channel *c)
         return 0;
 }
 
-/* What is left of a frame, with descriptors of its own: who sent it keeps theirs. */
+/* Copies a frame and duplicates its descriptors: the sender keeps its own. */
 static struct parcel *wrap(const struct iovec parts[3], size_t whole, size_t sent, const int *fds,
                            unsigned n_fds)
 {
@@ -116,7 +116,7 @@ static struct parcel *wrap(const struct iovec parts[3], size_t whole, size_t sen
         return p;
 }
 
-/* How many bytes went at once, or why none did.  A peer that is gone shows when we read. */
+/* Returns the number of bytes sent, or -errno.  A closed peer is noticed when reading. */
 static long send_now(struct channel *c, const struct iovec parts[3], size_t whole, const int *fds,
                      unsigned n_fds)
 {
@@ -149,13 +149,13 @@ int channel_lend(struct channel *c, enum init_request type, uint32_t tag, const 
         long n = send_now(c, parts, whole, fds, n_fds);
         if (n == (long)whole)
                 return 0;
-        /* The kernel has no room, or too many of our descriptors are on their way: not here, and so nothing
-         * here would tell when there are fewer. */
+        /* No kernel memory, or too many descriptors of this user are in flight.  No event would report that
+         * this has changed. */
         if (n < 0 && n != -EAGAIN)
                 return -ENOBUFS;
         struct parcel *p = wrap(parts, whole, n > 0 ? (size_t)n : 0, fds, n > 0 ? 0 : n_fds);
         if (!p) {
-                if (n > 0) /* nothing can follow half a frame: reading finds its end */
+                if (n > 0) /* a partial frame cannot be continued: reading then finds the end */
                         shutdown(c->fd, SHUT_RDWR);
                 return -ENOMEM;
         }
@@ -228,10 +228,10 @@ static void deliver(struct channel *c, struct message *m, const char *data)
                         l->handler(l->context, m, data);
                         return;
                 }
-        message_close_fds(m); /* an answer that nobody waits for any more */
+        message_close_fds(m); /* the listener is gone */
 }
 
-/* All that was read: what is left here, nothing would tell of again.  0, or -EPROTO. */
+/* Delivers all frames that were read: no event would report them again.  Returns 0 or -EPROTO. */
 static int deliver_all(struct channel *c)
 {
         struct message m;
@@ -242,7 +242,7 @@ static int deliver_all(struct channel *c)
         return r;
 }
 
-/* 1 when there may be more, -EAGAIN when there is not for now, 0 or -errno at the end. */
+/* Returns 1 if there may be more, -EAGAIN if not, 0 or -errno at the end of the connection. */
 static int read_some(struct channel *c)
 {
         int r = 1;
@@ -267,7 +267,7 @@ static void hear(struct channel *c, int events)
         if (c->over || ((r > 0 || r == -EAGAIN) && (sent == 0 || sent == -EAGAIN)))
                 return;
         c->over = true;
-        c->unread |= r == -ECONNRESET; /* the kernel says so only if it dropped bytes of ours */
+        c->unread |= r == -ECONNRESET; /* the kernel reports this only if it dropped bytes that we sent */
         fd_poll_stop(&c->poll);
         c->closed(c->context);
 }

@@ -10,14 +10,14 @@
 #include "base/err.h"
 #include "sys/rights.h"
 
-#define PACKETS_AT_ONCE 64              /* then it is others' turn */
+#define PACKETS_AT_ONCE 64              /* per event, to let other descriptors proceed */
 #define WAITING_MAX (64u * 1024 * 1024) /* bytes */
 #define FDS_MAX 2
 
-/* A packet that waits for room in the socket. */
+/* A queued packet. */
 struct parcel {
         struct parcel *next;
-        int fds[FDS_MAX]; /* ours */
+        int fds[FDS_MAX]; /* owned */
         unsigned n_fds;
         size_t len;
         char data[];
@@ -76,7 +76,7 @@ static int keep_for_later(struct egress_link *link, const void *data, size_t len
 int egress_link_send(struct egress_link *link, const void *data, size_t len, const int *fds, unsigned n_fds)
 {
         int r = link->first ? -EAGAIN : send_now(link, data, len, fds, n_fds);
-        /* Too many descriptors of ours are in flight: as good as a full socket. */
+        /* -ETOOMANYREFS: too many descriptors of this user are in flight; handled like a full socket. */
         return r == -EAGAIN || r == -ETOOMANYREFS ? keep_for_later(link, data, len, fds, n_fds) : r;
 }
 
@@ -85,7 +85,7 @@ size_t egress_link_waiting(const struct egress_link *link)
         return link->waiting;
 }
 
-/* False when there is no room any more; that it is gone shows when we read. */
+/* Returns false if packets remain.  A lost connection is noticed when reading. */
 static bool send_waiting(struct egress_link *link)
 {
         while (link->first) {
@@ -106,7 +106,7 @@ static bool send_waiting(struct egress_link *link)
 static int receive(const struct egress_link *link, union egress_packet *ret)
 {
         struct iovec part = {ret, sizeof *ret};
-        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* descriptors find no room */
+        struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* no room for descriptors */
         ssize_t n;
         do {
                 n = recvmsg(link->fd, &msg, MSG_DONTWAIT);
@@ -135,10 +135,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                 link->events->on_packet(link->userdata, &packet);
         }
         if (!link->events)
-                return; /* libuv has it until on_closed() */
+                return; /* on_closed() frees it */
         if (r < 0 && r != -EAGAIN)
                 link->events->on_lost(link->userdata);
-        else if (status < 0) /* libuv has stopped, and there may be more to read */
+        else if (status < 0) /* libuv has stopped polling, but there may be more to read */
                 watch(link);
 }
 

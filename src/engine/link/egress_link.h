@@ -1,7 +1,7 @@
-/* engine/link/egress_link.h -- the server's end of the socket to the egress process, in its event loop.
+/* engine/link/egress_link.h -- the server's end of the socket to the egress process, in the event loop.
  *
- * Whole packets, in order; sending never blocks the loop.  What comes has the size of its type, or the
- * link is lost: an egress process that was taken over by what it moves is no friend. */
+ * Packets are sent in order and never block the loop.  A received packet of the wrong size ends the link,
+ * because the egress process may have been compromised by the traffic that it handles. */
 #pragma once
 #include <uv.h>
 
@@ -10,7 +10,7 @@
 
 struct egress_link;
 
-/* Any packet that comes; `type` says which. */
+/* Any received packet; `type` tells which. */
 union egress_packet {
         uint32_t type;
         struct egress_about about; /* EGRESS_FAILED */
@@ -18,20 +18,20 @@ union egress_packet {
         struct egress_refused refused;
 };
 
-/* egress_link_free() may be called from each, and then none follows. */
+/* egress_link_free() may be called in each callback; then no other follows. */
 struct egress_link_events {
         void (*on_packet)(void *userdata, const union egress_packet *packet);
-        void (*on_room)(void *userdata); /* everything that waited is sent */
-        void (*on_lost)(void *userdata); /* it is gone, or talks nonsense: last */
+        void (*on_room)(void *userdata); /* the queue is empty again */
+        void (*on_lost)(void *userdata); /* the process is gone or sent nonsense; last */
 };
 
-/* Takes fd, on failure too. */
+/* Takes fd, also on failure. */
 int egress_link_new(uv_loop_t *loop, int fd, const struct egress_link_events *events, void *userdata,
                     struct egress_link **ret, struct cella_err *err);
-/* The process ends with it. */
+/* Closes the socket, which ends the process. */
 struct egress_link *egress_link_free(struct egress_link *link);
 
-/* Copies all of it, the descriptors too (at most two).  -EMFILE: these could not be; -ENOBUFS: it takes
- * nothing; others: the link is of no more use, and on_lost comes. */
+/* Copies the data and duplicates the descriptors (at most two).  -EMFILE: a descriptor could not be
+ * duplicated; -ENOBUFS: the queue is full; other errors: the link is unusable, and on_lost follows. */
 int egress_link_send(struct egress_link *link, const void *data, size_t len, const int *fds, unsigned n_fds);
-size_t egress_link_waiting(const struct egress_link *link); /* bytes that wait to be sent */
+size_t egress_link_waiting(const struct egress_link *link); /* bytes in the queue */

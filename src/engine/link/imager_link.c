@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-#define LINES_AT_ONCE 64 /* then it is others' turn */
+#define LINES_AT_ONCE 64 /* per event, to let other descriptors proceed */
 
 struct imager_link {
         int fd;
@@ -24,7 +24,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         size_t len;
         int r = 1;
         (void)events;
-        /* A whole line that was read already would not make the socket readable again. */
+        /* A complete line in the buffer would not make the socket readable again. */
         for (int i = 0; link->events && (i < LINES_AT_ONCE || imager_has_line(&link->reader)); i++) {
                 if ((r = imager_read(&link->reader, link->fd, &line, &len)) <= 0)
                         break;
@@ -35,7 +35,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         }
         if (link->events && r <= 0 && r != -EAGAIN)
                 link->events->on_lost(link->userdata, r == -EPROTO);
-        else if (link->events && status < 0) /* libuv has stopped, and there may be more to read */
+        else if (link->events && status < 0) /* libuv has stopped polling, but there may be more to read */
                 uv_poll_start(&link->poll, UV_READABLE, on_poll);
 }
 

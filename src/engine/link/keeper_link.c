@@ -9,14 +9,14 @@
 #include "base/err.h"
 #include "sys/rights.h"
 
-/* A packet that waits for room in the socket. */
+/* A queued packet. */
 struct parcel {
         struct parcel *next;
         size_t len;
         char data[];
 };
 
-/* An answer that is due. */
+/* An expected answer. */
 struct due {
         struct due *next;
         uint32_t number;
@@ -31,10 +31,10 @@ struct keeper_link {
         void *userdata;
         uint32_t number;
         struct parcel *first, **last;
-        struct due *due, **due_last; /* answers come nearly in order: the first is nearly always it */
+        struct due *due, **due_last; /* answers are almost always in order, so the first one matches */
         bool lost;
-        union keeper_packet packet; /* the one that is being read, */
-        int fds[SYS_RIGHTS_MAX];    /* and what came with it */
+        union keeper_packet packet; /* the packet that is being read */
+        int fds[SYS_RIGHTS_MAX];    /* and its descriptors */
         unsigned n_fds;
 };
 
@@ -86,7 +86,7 @@ static void send_waiting(struct keeper_link *link)
 static int post(struct keeper_link *link, const void *data, size_t len)
 {
         if (link->lost)
-                return 0; /* the loop is about to stop: there is no answer, and nobody to need one */
+                return 0; /* the loop is about to end: no answer is needed */
         int r = link->first ? -EAGAIN : send_now(link, data, len);
         if (r != -EAGAIN) {
                 if (r < 0)
@@ -133,7 +133,7 @@ static struct due *take_due(struct keeper_link *link, uint32_t number)
 static int request(struct keeper_link *link, void *data, size_t len, keeper_answer answer, void *context)
 {
         struct keeper_about *head = data;
-        if (++link->number == 0) /* 0 is what was not asked for */
+        if (++link->number == 0) /* 0 means: not an answer */
                 link->number = 1;
         head->number = link->number;
         if (answer && !expect(link, answer, context))
@@ -158,7 +158,7 @@ int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t
                 return -EPIPE;
         if (sandbox == 0 && type != KEEPER_READY && type != KEEPER_IMAGER_WANTED &&
             type != KEEPER_DOCKER_WANTED)
-                return -ESRCH; /* the keeper ends everything over a sandbox that is not there */
+                return -ESRCH; /* the keeper treats an unknown sandbox as a fatal error */
         return request(link, &about, sizeof about, answer, context);
 }
 
@@ -206,7 +206,7 @@ static void close_rest(struct keeper_link *link, unsigned from)
                         close(link->fds[link->n_fds]);
 }
 
-/* One packet.  The keeper is ours, but a packet cut short by its death must not be believed. */
+/* Receives one packet.  The size is checked because the keeper may die while it sends. */
 static int receive(struct keeper_link *link)
 {
         union keeper_packet *ret = &link->packet;
@@ -248,7 +248,7 @@ void keeper_link_take_counters(struct keeper_link *link, struct counters *ret)
         }
 }
 
-/* The first is the callee's, and of the others what it takes. */
+/* The callee owns the first descriptor, and takes others with keeper_link_take_counters(). */
 static void deliver(struct keeper_link *link)
 {
         const union keeper_packet *packet = &link->packet;
@@ -273,8 +273,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         while (!link->lost && (r = receive(link)) == 0)
                 deliver(link);
         if (!link->lost && r != -EAGAIN)
-                lose(link,
-                     r == -EPIPE || r == -ECONNRESET ? "the keeper has gone" : "the keeper talks nonsense");
+                lose(link, r == -EPIPE || r == -ECONNRESET ? "the keeper has exited"
+                                                           : "the keeper broke the protocol");
 }
 
 int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,

@@ -1,7 +1,7 @@
-/* engine/link/keeper_link.h -- the server's end of the socket to the keeper, in its event loop; and of that
- * to cella-docker, which speaks the same (wire/docker.h).
+/* engine/link/keeper_link.h -- the server's end of the socket to the keeper, and of that to cella-docker,
+ * which uses the same protocol (wire/docker.h), in the event loop.
  *
- * Requests go out in order and never block the loop; each answer comes back by a callback. */
+ * Requests are sent in order and never block the loop.  Each answer is passed to a callback. */
 #pragma once
 #include <uv.h>
 
@@ -12,7 +12,7 @@
 
 struct keeper_link;
 
-/* Any packet of the keeper; `type` says which. */
+/* Any received packet; `type` tells which. */
 union keeper_packet {
         struct {
                 uint32_t type, number;
@@ -22,39 +22,38 @@ union keeper_packet {
         struct keeper_failed failed;
         struct keeper_counted counted;
         struct docker_opened opened;
-        struct docker_made docker; /* its document follows */
+        struct docker_made docker; /* followed by its JSON document */
         char bytes[sizeof(struct docker_made) + DOCKER_IMAGE_MAX];
 };
 
-/* fd: the descriptor that came with it, -1 if none; the callee's. */
+/* fd: the descriptor of the packet, owned by the callee; -1: none. */
 typedef void (*keeper_answer)(void *context, const union keeper_packet *packet, int fd);
 
 struct keeper_link_events {
-        /* What was not asked for; fd as above. */
+        /* A packet that is not an answer; fd as above. */
         void (*on_event)(void *userdata, const union keeper_packet *packet, int fd);
-        void (*on_lost)(void *userdata, const char *why); /* the keeper is gone */
+        void (*on_lost)(void *userdata, const char *why); /* the connection is lost */
 };
 
 int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,
                     struct keeper_link **ret, struct cella_err *err);
 struct keeper_link *keeper_link_free(struct keeper_link *link);
 
-/* The answer is KEEPER_MADE or KEEPER_FAILED. */
+/* Sends KEEPER_MAKE.  The answer is KEEPER_MADE or KEEPER_FAILED. */
 int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_answer answer, void *context);
 
-/* While KEEPER_MADE is being answered: the counters that came with it, the caller's then; those that did not
- * are -1. */
+/* Only in the callback for KEEPER_MADE: takes the counters that came with it; missing ones are -1. */
 void keeper_link_take_counters(struct keeper_link *link, struct counters *ret);
 
-/* answer NULL: none comes, or it does not matter.  link NULL: -EPIPE. */
+/* Sends a request about a sandbox.  answer NULL: none is expected or needed.  link NULL: returns -EPIPE. */
 int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t sandbox,
                     keeper_answer answer, void *context);
 
-/* Any other request, whose first two members are type and number. */
+/* Sends any other request.  Its first two members must be type and number. */
 int keeper_link_send(struct keeper_link *link, void *packet, size_t len, keeper_answer answer, void *context);
 
-/* A persistent workspace is not wanted any more. */
+/* Asks the keeper to remove the volume of a persistent workspace. */
 int keeper_link_drop(struct keeper_link *link, const char *name);
 
-/* No answer reaches this context any more: what it belongs to is gone. */
+/* Discards the answers for this context, because its owner is freed. */
 void keeper_link_forget(struct keeper_link *link, const void *context);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS 20000000 /* a call that does not block takes microseconds */
-#define AGAIN_NS 5000000     /* then so often, in case that the call began just after the signal */
+#define AGAIN_NS 5000000     /* repeated in case the signal came just before the call */
 #define PTMX_MAJOR 5
 #define PTMX_MINOR 2
 
@@ -20,7 +20,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-static int guard = -1; /* the timer's id */
+static int guard = -1; /* id of the timer */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int signal)
@@ -81,13 +81,13 @@ ssize_t pty_write(int fd, const void *data, size_t len)
         return is_nonblocking(fd) ? guarded(fd, NULL, data, len) : -EDEADLK;
 }
 
-/* The node of every pty master is 5:2, and nothing but a master answers TIOCGPTN. */
+/* Every pty master has device number 5:2, and only a master answers TIOCGPTN. */
 int pty_check(int fd)
 {
         struct statx st;
         unsigned number;
         const int flags = fcntl(fd, F_GETFL);
-        /* Without asking a file server, which may not answer. */
+        /* AT_STATX_DONT_SYNC: does not wait for a file server. */
         if (flags < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
                 return -errno;
         if ((flags & O_PATH) || (flags & O_ACCMODE) != O_RDWR || !S_ISCHR(st.stx_mode) ||
