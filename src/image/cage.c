@@ -1,7 +1,7 @@
 /* image/cage.c -- see cage.h.
  *
- * What is parsed here is written by strangers, in formats that have a history.  Whoever takes the process
- * over has the store, which readers treat as hostile, and a network, which he had already. */
+ * This process parses untrusted data in complex formats.  An attacker who takes it over can only access the
+ * store, which readers treat as hostile, and the network, which he could access before. */
 #include "image/cage.h"
 
 #include <errno.h>
@@ -22,16 +22,16 @@
 #define MEMORY_MAX ((uint64_t)4 << 30)
 #define ACCESS_READ_FILE (1u << 2)
 #define ACCESS_READ_DIR (1u << 3)
-#define ACCESS_BEFORE_IOCTL ((1u << 15) - 1) /* up to ABI 4 */
+#define ACCESS_BEFORE_IOCTL ((1u << 15) - 1) /* all access rights up to ABI 4 */
 #define ACCESS_ABI_2 ((1u << 14) - 1)
 #define ACCESS_EXECUTE (1u << 0)
 
-/* Where a name's address and a server's certificate are looked up; what is not there is no loss. */
+/* Files for looking up names and certificates; missing ones are ignored. */
 static const char *const readable[] = {
         "/etc",      "/usr/share",   "/usr/lib",           "/usr/local/share", "/run/systemd/resolve",
         "/dev/null", "/dev/urandom", "/proc/sys/net/ipv6",
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        "/proc", /* its search for leaks at the end looks at all threads */
+        "/proc", /* the leak check at exit reads all threads */
 #endif
 };
 
@@ -41,8 +41,8 @@ static int allow(int ruleset, int fd, uint64_t access)
         return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-/* A kernel without it, or with its first version, which forbids every link and rename between directories:
- * then the user's rights have to do. */
+/* On a kernel without Landlock, or with its first version, which forbids every link and rename between
+ * directories, only the rights of the user restrict the process. */
 static int restrict_files(int store)
 {
         int abi = sys_landlock_abi();
@@ -60,7 +60,7 @@ static int restrict_files(int store)
                 if (fd < 0)
                         continue;
                 r = allow(ruleset, fd, ACCESS_READ_FILE | ACCESS_READ_DIR);
-                if (r == -EINVAL) /* a file */
+                if (r == -EINVAL) /* not a directory */
                         r = allow(ruleset, fd, ACCESS_READ_FILE);
         }
 #ifdef CELLA_COVERAGE_DIR /* a coverage build: the counters are written there when the process exits */
@@ -109,7 +109,7 @@ static int add_conditional(scmp_filter_ctx filter)
         int r = 0;
         r |= allow_socket(filter, AF_INET, SOCK_STREAM) | allow_socket(filter, AF_INET, SOCK_DGRAM);
         r |= allow_socket(filter, AF_INET6, SOCK_STREAM) | allow_socket(filter, AF_INET6, SOCK_DGRAM);
-        /* Which addresses this machine has, for the order of those of a name. */
+        /* The addresses of this machine, by which the resolver orders the addresses of a name. */
         r |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
                               SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
         return r;

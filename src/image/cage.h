@@ -1,8 +1,8 @@
-/* image/cage.h -- cella-image's own walls. */
+/* image/cage.h -- isolation of cella-image itself. */
 #pragma once
 #include "cella.h"
 
-/* No new privilege, no debugger, no core; from here on files are opened below the store only (and read where
- * names and certificates are looked up), nothing is executed, nobody is signalled, and sockets are of TCP and
- * UDP only. */
+/* Disables new privileges, debuggers and core dumps.  From then on files are opened only below the store (and
+ * read where names and certificates are looked up), nothing is executed, no signals are sent, and only TCP
+ * and UDP sockets are created. */
 int cage_enter(int store, struct cella_err *err);

@@ -47,7 +47,7 @@ static ssize_t receive(struct lines *l)
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        /* Those for which there is no room are closed: nobody gets another's. */
+        /* Descriptors beyond the maximum are closed, so that no line gets that of another. */
         bool all = sys_rights_take(&m, l->fds, &l->n_fds, LINES_FDS_MAX);
         return all && !(m.msg_flags & MSG_CTRUNC) ? n : -E2BIG;
 }
@@ -56,7 +56,7 @@ int lines_next(struct lines *l, char **ret, size_t *ret_len)
 {
         memmove(l->text, l->text + l->used, l->len - l->used);
         l->len -= l->used;
-        if (l->used > 0) /* there may have been a password in it */
+        if (l->used > 0) /* it may contain a password */
                 explicit_bzero(l->text + l->len, l->used);
         l->used = 0;
         for (;;) {

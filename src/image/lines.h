@@ -9,7 +9,7 @@
 struct lines {
         int fd;
         char text[IMAGER_LINE_MAX];
-        size_t len, used; /* used: of the line before */
+        size_t len, used; /* used: length of the previous line */
         int fds[LINES_FDS_MAX];
         unsigned n_fds;
 };
@@ -17,8 +17,8 @@ struct lines {
 void lines_init(struct lines *l, int fd);
 void lines_done(struct lines *l);
 
-/* The next line, without its newline, for the caller to change, until the next call.  1; 0: the end; or
- * -errno. */
+/* Reads the next line, without its newline; the caller may change it, and it is valid until the next call.
+ * Returns 1; 0 at the end; or -errno. */
 int lines_next(struct lines *l, char **ret, size_t *ret_len);
-/* The earliest descriptor that came and was not taken, or -1. */
+/* Returns the first received descriptor that was not taken, or -1. */
 int lines_take_fd(struct lines *l);

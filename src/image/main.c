@@ -1,11 +1,11 @@
-/* image/main.c -- cella-image: gets, unpacks and removes images (imager.h has the protocol).
+/* image/main.c -- cella-image: downloads, unpacks and removes images (imager.h describes the protocol).
  *
- * The main thread reads requests; each operation has a thread of its own, and answers by itself.
+ * The main thread reads requests; each operation has its own thread, which sends its own answer.
  *
- *   registry*.c download*.c   from registries           import*.c parts.c    from archives
- *   stream.c inflate.c        bytes on their way        unpack.c place.c     files, from hostile archives
- *   writer.c layer.c root.c   the store is written      store.c document.c   and read
- *   remove.c                  and swept                 cage.c               what none of this may ever do */
+ *   registry/        downloads from registries      unpack/import*.c    reads archives of images
+ *   unpack/stream.c  decompression, digests         unpack/unpack.c     creates files from hostile archives
+ *   store/writer.c   writes the store               store/store.c       reads the store
+ *   store/remove.c   removes images                 cage.c              isolation of this process */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -40,7 +40,7 @@ struct running {
         bool used;
         int64_t id;
         json_t *request;     /* owned */
-        int64_t reported_ms; /* the last progress event: when, and of what */
+        int64_t reported_ms; /* time and subject of the last progress event */
         char reported_layer[80], reported_phase[16];
         uint64_t reported_done;
 };
@@ -403,7 +403,7 @@ static bool cancel_all(void)
 {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += 10; /* what does not end by then is left for the next start */
+        until.tv_sec += 10; /* operations that take longer are cleaned up at the next start */
         pthread_mutex_lock(&mutex);
         for (size_t i = 0; i < IMAGER_JOBS_MAX; i++)
                 if (running[i].used)
@@ -421,8 +421,8 @@ static int prepare(struct cella_err *err)
         struct stat st;
         char none[DIGEST_HEX + 1];
         signal(SIGPIPE, SIG_IGN);
-        umask(0);                       /* modes are those of the image, and the store is closed by its own */
-        setlocale(LC_CTYPE, "C.UTF-8"); /* else libarchive drops names that are not ASCII */
+        umask(0); /* files get exactly the modes of the image; the mode of the store protects them */
+        setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive drops names that are not ASCII */
         sys_close_range(IMAGER_STORE_FD + 1, ~0u, 0);
         if (fstat(IMAGER_STORE_FD, &st) < 0 || !S_ISDIR(st.st_mode))
                 return err_say(err, CELLA_INTERNAL, -EBADF, "descriptor %d is not the store's directory",
@@ -453,7 +453,7 @@ int main(void)
         while ((r = lines_next(&lines, &line, &len)) > 0 && handle(&lines, line, len))
                 ;
         if (!cancel_all())
-                _exit(1); /* threads that did not end have their hands on everything */
+                _exit(1); /* without exit functions: threads that did not end still use their data */
         lines_done(&lines);
         return r == 0 ? 0 : 1;
 }

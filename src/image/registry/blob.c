@@ -14,7 +14,7 @@
 #include "image/store/room.h"
 
 #define CHUNK ((size_t)1 << 20)
-#define SHORT_DIGEST 19 /* sha256: and twelve digits, as people show them */
+#define SHORT_DIGEST 19 /* sha256: and twelve digits, as in messages */
 
 static void file_name(const struct blob *b, char ret[REFERENCE_DIGEST_SIZE + 8])
 {
@@ -52,7 +52,7 @@ static int forget(struct blob *b)
         return ftruncate(b->fd, 0) < 0 ? -errno : 0;
 }
 
-/* 1: it is ours and it is the one that the name means; 0: it is another's, or was removed by him. */
+/* Returns 1 if the file is locked and still has the name; 0 if another process uses it or has removed it. */
 static int lock_file(int fd, int directory, const char *name, struct stat *st)
 {
         struct stat named;
@@ -83,7 +83,7 @@ int blob_open(struct blob *b, struct cella_err *err)
         b->digest = digest_new();
         b->have = (uint64_t)st.st_size;
         b->old = b->have > 0;
-        if (!b->digest || b->have > b->descriptor->size) /* with more than all of it, it is something else */
+        if (!b->digest || b->have > b->descriptor->size) /* it is longer than the layer: not the same data */
                 r = forget(b);
         if (r < 0)
                 return disk_trouble(b, r, "cannot begin with", err);
@@ -106,7 +106,7 @@ int blob_catch_up(struct blob *b, struct cella_err *err)
         int e = n < 0 ? -errno : 0;
         free(chunk);
         if (n == 0)
-                e = forget(b); /* shorter than it was: then not at all */
+                e = forget(b); /* shorter than before: start again */
         return e < 0 ? disk_trouble(b, e, "cannot read what is there of", err) : 0;
 }
 
@@ -122,19 +122,19 @@ void blob_close(struct blob *b)
 {
         if (b->fd >= 0)
                 close(TAKE_FD(b->fd));
-        if (b->counted) /* all of it, there or to come */
+        if (b->counted) /* the full size, received or expected */
                 room_give(b->descriptor->size - (b->removed ? 0 : b->have));
         b->counted = b->removed = false;
         b->digest = digest_free(b->digest);
 }
 
-/* ---- what comes ---- */
+/* ---- received data ---- */
 
 void blob_begin(void *arg, uint64_t *ret_from)
 {
         struct blob *b = arg;
         if (b->wrong_range)
-                (void)forget(b); /* what it could not truncate is written over */
+                (void)forget(b); /* data that could not be truncated is overwritten */
         *ret_from = b->have;
         b->first = true;
 }
@@ -147,11 +147,11 @@ static int broken(const struct blob *b, struct cella_err *err, const char *what)
         return -EPROTO;
 }
 
-/* Is this the part that we asked for? */
+/* Checks that the answer has the requested range. */
 static int check_head(struct blob *b, const struct download_answer *a, struct cella_err *err)
 {
         b->first = false;
-        if (a->status == 200 && b->have > 0) { /* all of it, although we asked for the rest */
+        if (a->status == 200 && b->have > 0) { /* everything, although a range was requested */
                 int e = forget(b);
                 if (e < 0)
                         return disk_trouble(b, e, "cannot begin again with", err);
@@ -201,14 +201,14 @@ int blob_sink(void *arg, const struct download_answer *answer, const char *data,
                 return broken(b, err, "more bytes come than the manifest says");
         int e = write_all(b, data, len);
         if (e < 0) {
-                blob_remove(b); /* a full disk is not the time to keep half of something */
+                blob_remove(b); /* do not keep a partial file on a full disk */
                 return disk_trouble(b, e, "cannot write", err);
         }
         b->job->progress(b->job, b->name, "download", b->have, b->descriptor->size);
         return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- complete files ---- */
 
 bool blob_is_whole(const struct blob *b)
 {
@@ -221,7 +221,7 @@ int blob_check(struct blob *b, struct cella_err *err)
         digest_end(b->digest, hex);
         if (strcmp(hex, digest_hex(b->descriptor->digest)) == 0)
                 return 1;
-        if (b->old) { /* what the earlier pull left may be to blame */
+        if (b->old) { /* the data of an earlier pull may be wrong */
                 int e = forget(b);
                 return e < 0 ? disk_trouble(b, e, "cannot begin again with", err) : 0;
         }

@@ -8,8 +8,8 @@
 
 struct reader {
         const char *at;
-        struct challenge now, best; /* the one that is being read */
-        bool any;                   /* a scheme was named */
+        struct challenge now, best; /* the current challenge, the best one */
+        bool any;                   /* a scheme was found */
 };
 
 static bool is_token_char(char c)
@@ -37,7 +37,8 @@ static int read_token(struct reader *r, char *ret, size_t size)
         return 0;
 }
 
-/* In quotes, with \ before what would end it; only what may be part of an address or a query is fine. */
+/* Reads a quoted string, with \ before special characters; only characters of URLs and queries are
+ * accepted. */
 static int read_quoted(struct reader *r, char *ret, size_t size)
 {
         size_t n = 0;
@@ -53,7 +54,7 @@ static int read_quoted(struct reader *r, char *ret, size_t size)
         return 0;
 }
 
-/* After the name of a parameter. */
+/* Reads a parameter after its name. */
 static int read_parameter(struct reader *r, const char *name)
 {
         char ignored[CHALLENGE_REALM_SIZE], *to = ignored;
@@ -63,7 +64,7 @@ static int read_parameter(struct reader *r, const char *name)
         else if (strcasecmp(name, "service") == 0)
                 to = r->now.service, size = sizeof r->now.service;
         if (to != ignored && to[0])
-                return -EINVAL; /* which of the two? */
+                return -EINVAL; /* ambiguous */
         r->at++;
         skip_space(r);
         return *r->at == '"' ? read_quoted(r, to, size) : read_token(r, to, size);
@@ -87,7 +88,7 @@ static void begin(struct reader *r, const char *scheme)
                 r->now.scheme = CHALLENGE_BASIC;
 }
 
-/* Some schemes have one word instead of parameters: letters, digits, -._~+/ and = at its end. */
+/* Some schemes have one token instead of parameters: letters, digits, -._~+/ and = at its end. */
 static size_t token68_length(const char *at)
 {
         size_t n = 0;
@@ -100,7 +101,7 @@ static size_t token68_length(const char *at)
         return n > 0 && (at[end] == ',' || at[end] == '\0') ? n : 0;
 }
 
-/* One element between commas: a parameter, or a scheme with its first one. */
+/* Reads one element between commas: a parameter, or a scheme with its first parameter. */
 static int read_element(struct reader *r)
 {
         char name[NAME_SIZE];

@@ -26,7 +26,7 @@ int session_get(struct session *s, const char *path, const char *what, const cha
         return request_document(&r, max, ret, err);
 }
 
-/* ---- finding it ---- */
+/* ---- finding the registry ---- */
 
 static int set_base(struct session *s, const char *scheme, struct cella_err *err)
 {
@@ -43,7 +43,7 @@ static int set_base(struct session *s, const char *scheme, struct cella_err *err
         return 0;
 }
 
-/* Asks whether there is a registry.  An answer 401 says who may come, and is as good as 200. */
+/* Checks whether there is a registry.  An answer 401 also shows this. */
 static int ping(struct session *s, bool *ret_no_tls, struct cella_err *err)
 {
         AUTO(document_done) struct document ignored = {0};
@@ -60,14 +60,14 @@ static int ping(struct session *s, bool *ret_no_tls, struct cella_err *err)
         *ret_no_tls = r.download && r.download->no_tls;
         if (e == 0 && r.download && r.download->answer.challenge.scheme != CHALLENGE_NONE) {
                 e = s->authorize(s, &r.download->answer.challenge, err);
-                return e == -ENOKEY ? 0 : e; /* perhaps it is only the door that is locked */
+                return e == -ENOKEY ? 0 : e; /* anonymous access may still be allowed */
         }
         if (e == -ENOENT)
                 err_say(err, CELLA_NOT_FOUND, e, "%s is not a registry of images: it has no /v2/", s->host);
         return e;
 }
 
-/* With TLS if it can be had, also where it need not be. */
+/* Uses TLS if the registry supports it, even if it is not required. */
 static int find(struct session *s, struct cella_err *err)
 {
         bool no_tls = false, plain = s->rules.insecure || s->rules.loopback;

@@ -33,9 +33,9 @@ int credentials_path(char *ret, size_t size)
         return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* ---- whose entry it is ---- */
+/* ---- finding the entry ---- */
 
-/* Keys are hosts, or addresses of which only the host counts: https://index.docker.io/v1/. */
+/* Keys are hosts, or URLs of which only the host is compared: https://index.docker.io/v1/. */
 static bool is_for(const char *key, const char *registry)
 {
         if (strncmp(key, "https://", 8) == 0)
@@ -44,7 +44,8 @@ static bool is_for(const char *key, const char *registry)
                 key += 7;
         size_t len = strcspn(key, "/");
         const char *rest = key + len;
-        /* With anything but the version of the protocol behind it, it is for a part of the registry only. */
+        /* Any other path than the version of the protocol means that the entry is for a part of the registry
+         * only. */
         if (rest[0] && strcmp(rest, "/") != 0 && strcmp(rest, "/v1/") != 0 && strcmp(rest, "/v2/") != 0 &&
             strcmp(rest, "/v1") != 0 && strcmp(rest, "/v2") != 0)
                 return false;
@@ -65,7 +66,7 @@ static const struct json_value *find(const struct json_value *object, const char
         return NULL;
 }
 
-/* ---- what is in it ---- */
+/* ---- reading the entry ---- */
 
 /* Control characters would end a header's line. */
 static bool take(const char *text, size_t len, char *ret, size_t size)
@@ -87,7 +88,7 @@ static bool take_string(const struct json_value *object, const char *name, char 
         return !v || v->type == JSON_NULL || (v->type == JSON_STRING && take(v->text, v->len, ret, size));
 }
 
-/* base64 of NAME:PASSWORD; what docker wrote may have NULs behind it. */
+/* Decodes base64 of NAME:PASSWORD; docker may append NULs. */
 static bool take_auth(const struct json_value *auth, struct credentials *ret)
 {
         char plain[CREDENTIALS_NAME_SIZE + CREDENTIALS_PASSWORD_SIZE];
@@ -103,7 +104,7 @@ static bool take_auth(const struct json_value *auth, struct credentials *ret)
         return good;
 }
 
-/* 1: taken, 0: there is nothing in it, -EINVAL. */
+/* Returns 1 if there are credentials, 0 if the entry is empty, or -EINVAL. */
 static int take_entry(const struct json_value *entry, struct credentials *ret)
 {
         const struct json_value *auth = json_get(entry, "auth");
@@ -146,7 +147,7 @@ int credentials_parse(char *text, size_t len, const char *registry, struct crede
         return r;
 }
 
-/* The whole file.  Returns its length. */
+/* Reads the whole file.  Returns its length. */
 static ssize_t read_file(const char *path, char *text, size_t size)
 {
         size_t len = 0;

@@ -1,4 +1,4 @@
-/* image/registry/document.c -- texts that a registry sends: gathered in memory, within a maximum. */
+/* image/registry/document.c -- documents of a registry, collected in memory up to a maximum size. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 void document_done(struct document *document)
 {
-        if (document->text) /* tokens come this way, too */
+        if (document->text) /* it may be a token */
                 explicit_bzero(document->text, document->len);
         free(TAKE(document->text));
         document->len = 0;
@@ -25,7 +25,7 @@ static void begin(void *arg, uint64_t *ret_from)
         r->gathering.to->len = 0;
 }
 
-/* Memory grows with what comes, not with what was announced; one byte is for the NUL. */
+/* Memory grows with the received data, not with the announced length; one byte is for the NUL. */
 static int make_room(struct request *r, size_t len)
 {
         if (len < r->gathering.size)

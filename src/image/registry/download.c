@@ -14,9 +14,9 @@
 
 #define STEP_MS 100
 #define CONNECTIONS_MAX 16
-#define ERROR_BODY_MAX 65536 /* of a body that nobody wants: then the connection is closed */
+#define ERROR_BODY_MAX 65536 /* maximum of an error body; then the connection is closed */
 
-/* ---- the whole ---- */
+/* ---- all downloads ---- */
 
 static CURLcode global = CURLE_FAILED_INIT;
 
@@ -63,7 +63,7 @@ void downloads_wake(struct downloads *d)
         curl_multi_wakeup(d->multi);
 }
 
-/* It ended: by itself, or because we say so. */
+/* Ends a download that is complete, or that we stop. */
 static void finish(struct transfer *t, CURLcode code)
 {
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->public.answer.status);
@@ -73,14 +73,14 @@ static void finish(struct transfer *t, CURLcode code)
         list_remove(&t->entry);
 }
 
-/* Ends what is too slow.  libcurl's own limit counts in seconds, and bytes of the body only. */
+/* Stops a download that is too slow.  libcurl's own limit uses seconds, and counts only bytes of the body. */
 static void watch(struct transfer *t, int64_t now)
 {
         if (t->deadline_us && now >= t->deadline_us) {
                 t->too_slow = true;
                 finish(t, CURLE_OPERATION_TIMEDOUT);
         } else if (now >= t->window_us + (int64_t)t->all->rules.stall_ms * 1000) {
-                t->too_slow = t->window_bytes < t->all->rules.stall_ms; /* a kilobyte each second */
+                t->too_slow = t->window_bytes < t->all->rules.stall_ms; /* one kilobyte per second */
                 t->window_us = now;
                 t->window_bytes = 0;
                 if (t->too_slow)
@@ -120,7 +120,7 @@ int downloads_step(struct downloads *d, unsigned wait_ms, struct cella_err *err)
         return 0;
 }
 
-/* ---- one ---- */
+/* ---- one download ---- */
 
 static size_t on_body(char *data, size_t size, size_t n, void *arg)
 {
@@ -162,7 +162,7 @@ static bool add_header(struct transfer *t, const char *name, const char *value)
         return more != NULL;
 }
 
-/* Options that are the same for all; each that is refused would be a rule that is not kept. */
+/* Sets the common options.  Returns false if one fails, because a rule would not be enforced then. */
 static bool set_rules(struct transfer *t, const char *url)
 {
         const struct download_rules *rules = &t->all->rules;
@@ -244,7 +244,7 @@ struct download *download_free(struct download *download)
         }
         list_remove(&t->entry);
         for (struct curl_slist *line = t->headers; line; line = line->next)
-                explicit_bzero(line->data, strlen(line->data)); /* credentials are among them */
+                explicit_bzero(line->data, strlen(line->data)); /* they contain credentials */
         curl_slist_free_all(t->headers);
         free(t->public.answer.location);
         free(t);

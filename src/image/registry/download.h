@@ -1,9 +1,9 @@
-/* image/registry/download.h -- HTTP, as we let registries have it.
+/* image/registry/download.h -- HTTP downloads with the restrictions for registries.
  *
- * libcurl does the work; here are the rules.  Redirects are never followed by themselves, so that each
- * address is looked at and credentials stay with who they are for.  Everything that comes is bounded:
- * headers, bodies that are only errors, the time to connect, the time without bytes.  One thread;
- * downloads_wake() may come from others. */
+ * libcurl does the work; this module sets the rules.  Redirects are not followed automatically, so that
+ * each URL is checked and credentials are sent only to their own host.  All input is limited: headers,
+ * error bodies, the time to connect, the time without data.  One thread; other threads may call
+ * downloads_wake(). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,38 +15,38 @@
 struct imager_job;
 
 struct download_request {
-        const char *url;           /* that download_check() let through */
+        const char *url;           /* accepted by download_check() */
         const char *accept;        /* NULL: anything */
-        const char *authorization; /* the header's value, or NULL */
+        const char *authorization; /* value of the header, or NULL */
         const char *post;          /* a form; NULL: GET */
         bool head;
-        uint64_t from;        /* ask for the bytes from here on */
-        unsigned document_ms; /* it has to be done by then; 0: as long as bytes come */
-        download_sink *sink;  /* NULL: nothing is expected */
+        uint64_t from;        /* request the bytes from this offset on */
+        unsigned document_ms; /* total time limit; 0: none, as long as data arrives */
+        download_sink *sink;  /* NULL: no body is expected */
         void *arg;
 };
 
-struct downloads; /* opaque: connections, and what is under way */
+struct downloads; /* opaque: connections and active downloads */
 
 int downloads_new(struct imager_job *job, const struct download_rules *rules, struct downloads **ret,
                   struct cella_err *err);
-struct downloads *downloads_free(struct downloads *d); /* after each of its downloads */
+struct downloads *downloads_free(struct downloads *d); /* call it after freeing its downloads */
 DEFINE_AUTO(struct downloads *, downloads_free)
 
-/* Moves everything on, and waits for at most so long (100 ms) or until something happened.  -ECANCELED. */
+/* Processes all downloads; waits up to this time (at most 100 ms) for an event.  -ECANCELED. */
 int downloads_step(struct downloads *d, unsigned wait_ms, struct cella_err *err);
 void downloads_wake(struct downloads *d);
 
 int download_start(struct downloads *d, const struct download_request *request, struct download **ret,
                    struct cella_err *err);
-struct download *download_free(struct download *download); /* ends it, too */
+struct download *download_free(struct download *download); /* also stops it */
 DEFINE_AUTO(struct download *, download_free)
 
 /* Waits until it is done.  Returns its result, or -ECANCELED. */
 int download_wait(struct downloads *d, struct download *download, struct cella_err *err);
 
-/* Whether we may go there at all: https, or http where the rules let us; no user in it.  from: what it is
- * relative to, or NULL.  *ret is the whole address, *ret_origin scheme, host and port of it; the caller frees
+/* Checks whether a URL is allowed: https, or http if the rules permit it; without a user name.  from: base of
+ * a relative URL, or NULL.  *ret is the complete URL, *ret_origin its scheme, host and port; the caller frees
  * both. */
 int download_check(const struct download_rules *rules, const char *from, const char *to, char **ret,
                    char **ret_origin, struct cella_err *err);

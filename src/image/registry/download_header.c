@@ -1,4 +1,4 @@
-/* image/registry/download_header.c -- the head of an answer: what we look at, strictly. */
+/* image/registry/download_header.c -- strict parsing of the headers that are used. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define VALUE_MAX DOWNLOAD_URL_MAX
 #define RETRY_AFTER_MAX 86400u
 
-/* Digits only: 0 and *ret, or -1. */
+/* Parses digits only.  Returns 0 and *ret, or -1. */
 static int read_number(const char *text, size_t len, uint64_t *ret)
 {
         uint64_t value = 0;
@@ -69,18 +69,18 @@ static void take(struct download_answer *a, const char *name, const char *value)
                 read_range(a, value);
         } else if (strcasecmp(name, "docker-content-digest") == 0) {
                 snprintf(a->digest, sizeof a->digest, "%s", digest_is_valid(value) ? value : "");
-        } else if (strcasecmp(name, "retry-after") == 0) { /* dates are not worth the trouble */
+        } else if (strcasecmp(name, "retry-after") == 0) { /* dates are ignored */
                 if (read_number(value, strlen(value), &number) == 0)
                         a->retry_after = number > RETRY_AFTER_MAX ? RETRY_AFTER_MAX : (unsigned)number;
         } else if (strcasecmp(name, "www-authenticate") == 0) {
-                (void)challenge_read(value, &a->challenge); /* one that is not understood is none */
+                (void)challenge_read(value, &a->challenge); /* an invalid one is ignored */
         } else if (strcasecmp(name, "location") == 0) {
                 free(a->location);
                 a->location = strdup(value);
         }
 }
 
-/* Another answer begins: after "100 Continue", say. */
+/* Another answer begins, for example after "100 Continue". */
 static void begin(struct download_answer *a)
 {
         free(a->location);

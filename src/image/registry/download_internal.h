@@ -1,4 +1,4 @@
-/* image/registry/download_internal.h -- what the files of download.h share. */
+/* image/registry/download_internal.h -- shared by the files of download.h. */
 #pragma once
 #include <curl/curl.h>
 
@@ -14,7 +14,7 @@ struct downloads {
         struct list under_way;
 };
 
-/* Is the registry itself at this address, one that need not have good TLS? */
+/* Returns whether the URL is the registry itself and the registry may have invalid TLS. */
 bool download_is_insecure(const struct download_rules *rules, const char *url);
 
 struct transfer {
@@ -29,12 +29,12 @@ struct transfer {
         void *arg;
         int64_t window_us, deadline_us;
         uint64_t window_bytes;
-        /* Why we ended it ourselves. */
+        /* Why we stopped the download. */
         bool too_slow, big_headers, sink_failed, enough;
 };
 
 /* libcurl's callback: one line of the head. */
 size_t download_on_header(char *line, size_t size, size_t n, void *arg);
 
-/* What it means that it ended so: result, retry and err. */
+/* Sets result, retry and err after the end of the download. */
 void download_judge(struct transfer *t, CURLcode code);

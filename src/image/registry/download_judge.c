@@ -1,4 +1,4 @@
-/* image/registry/download_judge.c -- where we may go, and what it means that a download failed. */
+/* image/registry/download_judge.c -- checks URLs, and explains failed downloads. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "image/registry/download.h"
 #include "image/registry/download_internal.h"
 
-/* ---- where to ---- */
+/* ---- allowed URLs ---- */
 
 static void url_cleanup(CURLU *url)
 {
@@ -34,12 +34,12 @@ static bool is_set(CURLU *url, CURLUPart part)
 
 static int refuse(struct cella_err *err, const char *to, const char *why)
 {
-        size_t shown = strcspn(to, "?#"); /* what follows may be a secret */
+        size_t shown = strcspn(to, "?#"); /* the rest may be a secret */
         return err_say(err, CELLA_INVALID_REQUEST, -EPERM, "the registry sends us to '%.*s', %s",
                        (int)(shown < 100 ? shown : 100), to, why);
 }
 
-/* The registry as it was named: without a port it is the usual one of the scheme. */
+/* Compares with the registry of the reference: without a port, the default port of the scheme. */
 static bool is_registry(const struct download_rules *rules, const char *scheme, const char *host,
                         const char *port)
 {
@@ -104,9 +104,9 @@ int download_check(const struct download_rules *rules, const char *from, const c
         return 0;
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
-/* The host and port it was for, or the proxy's that was asked for it. */
+/* Writes the host and port of the server, or of the proxy that was used. */
 static void where(struct transfer *t, char *ret, size_t size)
 {
         AUTO(url_cleanup) CURLU *url = curl_url();
@@ -121,7 +121,7 @@ static void where(struct transfer *t, char *ret, size_t size)
 
 static int unreachable(struct transfer *t, const char *at, const char *hint)
 {
-        long num = 0; /* what the system said is shorter, and says more */
+        long num = 0; /* the system's error is shorter and more specific */
         curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &num);
         const char *why = num > 0           ? strerror((int)num)
                           : t->curl_said[0] ? t->curl_said
@@ -196,7 +196,7 @@ static int judge(struct transfer *t, CURLcode code)
                 t->public.retry = true;
                 return unreachable(t, at,
                                    "is the registry running, and does a firewall or a proxy stand between?");
-        case CURLE_OPERATION_TIMEDOUT: /* only connecting has a time-out of libcurl's */
+        case CURLE_OPERATION_TIMEDOUT: /* only connecting has a timeout in libcurl */
                 t->public.retry = true;
                 return unreachable(t, at,
                                    "is the address right, and does a firewall or a proxy stand between?");
@@ -222,7 +222,7 @@ static int judge(struct transfer *t, CURLcode code)
 
 void download_judge(struct transfer *t, CURLcode code)
 {
-        if (t->enough) /* the answer was an error; the rest of its text does not matter */
+        if (t->enough) /* the answer was an error; the rest of its text is not needed */
                 code = CURLE_OK;
         t->public.result = judge(t, code);
 }

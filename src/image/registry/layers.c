@@ -14,9 +14,9 @@
 #include "image/registry/request.h"
 #include "image/store/room.h"
 
-#define SHORT_MAX 3 /* answers that ended too early without a word */
+#define SHORT_MAX 3 /* answers that ended early without an error */
 #define STEP_MS 100
-#define RESERVE ((uint64_t)16 << 20) /* bytes of the disk that are not for us */
+#define RESERVE ((uint64_t)16 << 20) /* bytes of the disk that are kept free */
 
 enum state {
         LAYER_WAITING,
@@ -36,8 +36,8 @@ struct layer {
         char path[REFERENCE_REPOSITORY_SIZE + REFERENCE_DIGEST_SIZE + 32], what[32];
         struct request request;
         unsigned shorts;
-        bool asked_for_all; /* after a part that was not the one asked for */
-        /* The thread that unpacks it: */
+        bool asked_for_all; /* after the registry sent a wrong range */
+        /* Of the thread that unpacks it: */
         pthread_t thread;
         uint64_t at;
         _Atomic bool unpacked;
@@ -55,7 +55,7 @@ struct work {
         struct layer layers[MANIFEST_LAYERS_MAX];
 };
 
-/* ---- unpacking, on a thread of its own ---- */
+/* ---- unpacking, in its own thread ---- */
 
 static ssize_t read_blob(void *arg, void *data, size_t size)
 {
@@ -104,19 +104,19 @@ static int end_unpacking(struct layer *l, struct cella_err *err)
         l->work->unpacking--;
         l->state = LAYER_DONE;
         if (l->result != -ECANCELED)
-                blob_remove(&l->blob); /* it is unpacked, or cannot be */
+                blob_remove(&l->blob); /* it was unpacked, or is invalid */
         blob_close(&l->blob);
         if (l->result < 0)
                 *err = l->err;
         return l->result;
 }
 
-/* ---- one layer, step by step ---- */
+/* ---- steps of one layer ---- */
 
 static int open_layer(struct layer *l, struct cella_err *err)
 {
         struct work *w = l->work;
-        if (writer_has_layer(w->writer, l->diff)) { /* somebody else was faster */
+        if (writer_has_layer(w->writer, l->diff)) { /* another process was faster */
                 l->state = LAYER_DONE;
                 return 0;
         }
@@ -155,7 +155,7 @@ static int whole(struct layer *l, struct cella_err *err)
 
 static int catch_up(struct layer *l, struct cella_err *err)
 {
-        /* Whoever had the lock may have put the layer into the store. */
+        /* The process that held the lock may have added the layer to the store. */
         if (writer_has_layer(l->work->writer, l->diff)) {
                 blob_remove(&l->blob);
                 blob_close(&l->blob);
@@ -224,9 +224,9 @@ static int advance(struct layer *l, struct cella_err *err)
         return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all layers ---- */
 
-/* Moves each on.  1: all are done. */
+/* Advances each layer.  Returns 1 when all are done. */
 static int advance_all(struct work *w, unsigned *ret_wait_ms, struct cella_err *err)
 {
         unsigned done = 0;
@@ -290,7 +290,7 @@ static int check_room(const struct work *w, struct cella_err *err)
         return -ENOSPC;
 }
 
-/* Ends what is still under way. */
+/* Stops everything that is still active. */
 static void work_done(struct work *w)
 {
         struct cella_err ignored;

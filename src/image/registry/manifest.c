@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/foreign_json.h"
 
-#define VALUES_MAX 100000 /* of one document */
+#define VALUES_MAX 100000 /* values in one document */
 #define DOCKER "application/vnd.docker."
 #define OCI "application/vnd.oci.image."
 
@@ -48,7 +48,7 @@ static int read_descriptor(const json_t *v, uint64_t max, struct descriptor *ret
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
                                "a part of the image has %lld bytes, more than %llu", (long long)size,
                                (unsigned long long)max);
-        memcpy(ret->digest, digest, sizeof ret->digest); /* valid ones have that length */
+        memcpy(ret->digest, digest, sizeof ret->digest); /* valid digests have this length */
         ret->size = (uint64_t)size;
         return 0;
 }
@@ -71,7 +71,7 @@ static bool is_layer_type(const char *type)
         return false;
 }
 
-/* Old registries forgot what it was. */
+/* Old registries omitted the type. */
 static bool is_config_type(const char *type)
 {
         return strcmp(type, DOCKER "container.image.v1+json") == 0 ||
@@ -96,7 +96,7 @@ static int read_layers(const json_t *layers, struct manifest *ret, struct cella_
                 int e = read_descriptor(v, MANIFEST_LAYER_MAX, &ret->layers[ret->n_layers], err);
                 if (e < 0)
                         return e;
-                ret->bytes += ret->layers[ret->n_layers++].size; /* 127 times the maximum fits */
+                ret->bytes += ret->layers[ret->n_layers++].size; /* 127 times the maximum does not overflow */
         }
         if (ret->n_layers == 0)
                 return broken(err, "it has no layer");
@@ -131,7 +131,7 @@ static bool copy_part(const json_t *object, const char *name, char *ret, size_t 
         ret[0] = '\0';
         if (len >= size)
                 return false;
-        for (size_t i = 0; i < len; i++) /* a slash is between the parts when they are written in one */
+        for (size_t i = 0; i < len; i++) /* a slash separates the parts in the written form */
                 if (text[i] <= ' ' || text[i] > '~' || text[i] == '/')
                         return false;
         memcpy(ret, text ? text : "", len + 1);
@@ -146,7 +146,7 @@ static bool read_platform(const json_t *v, struct platform *ret)
                ret->architecture[0];
 }
 
-/* Signatures and the like are listed with images; their platform is unknown/unknown. */
+/* Signatures and similar entries are listed with images; their platform is unknown/unknown. */
 static bool is_for_machines(const struct platform *p)
 {
         return strcmp(p->os, "unknown") != 0;
@@ -202,7 +202,7 @@ static int read_list(const json_t *list, const struct platform *want, struct man
                 else if (read_platform(platform, &p) && platform_equal(&p, want))
                         found = found ? found : v;
         }
-        /* A list of one that says nothing of platforms is what some tools make of a single image. */
+        /* Some tools write a list with one entry and no platform for a single image. */
         if (!found && json_array_size(list) == 1)
                 found = nameless;
         if (!found)
@@ -210,7 +210,7 @@ static int read_list(const json_t *list, const struct platform *want, struct man
         return read_descriptor(found, MANIFEST_MAX, &ret->chosen, err);
 }
 
-/* ---- both ---- */
+/* ---- both kinds ---- */
 
 static int read_top(const json_t *top, const char *type, const struct platform *want, struct manifest *ret,
                     struct cella_err *err)
@@ -228,7 +228,7 @@ static int read_top(const json_t *top, const char *type, const struct platform *
         }
         if (version != 2)
                 return broken(err, "its schemaVersion is not 2");
-        /* What one reader takes for an image and another for a list is made to deceive one of them. */
+        /* A document that one parser treats as an image and another as a list is an attempt to deceive. */
         if (!layers == !list || (list && json_object_get(top, "config")))
                 return broken(err, "it is neither an image nor a list");
         for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* image/registry/manifest_platform.c -- operating systems and processors, as manifests name them. */
+/* image/registry/manifest_platform.c -- operating systems and processors as manifests name them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ void platform_write(const struct platform *p, char ret[MANIFEST_PLATFORM_SIZE])
                  p->variant);
 }
 
-/* The variant that is meant where none is written is none. */
+/* The default variant is treated as no variant. */
 static const char *variant(const struct platform *p)
 {
         if (strcmp(p->architecture, "arm64") == 0 && strcmp(p->variant, "v8") == 0)
@@ -70,7 +70,7 @@ static const char *variant(const struct platform *p)
         return p->variant;
 }
 
-/* The kernel's words for processors are in some lists. */
+/* Some lists use the kernel's names of processors. */
 static const char *architecture(const struct platform *p)
 {
         if (strcmp(p->architecture, "x86_64") == 0)

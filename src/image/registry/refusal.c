@@ -1,4 +1,4 @@
-/* image/registry/refusal.c -- what a registry's refusal means, for who asked. */
+/* image/registry/refusal.c -- explains refusals of a registry to the user. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define VALUES_MAX 256
 
-/* What the registry itself has to say: {"errors":[{"code":..,"message":..}]}.  Empty if it is not of that
+/* Copies the registry's own message: {"errors":[{"code":..,"message":..}]}; "" if the body has another
  * form. */
 static void own_words(const struct request *r, char *ret, size_t size)
 {

@@ -1,13 +1,12 @@
-/* image/registry/registry.c -- pulls an image: who and what is asked for, its manifest, its configuration,
- * its layers.
+/* image/registry/registry.c -- pulls an image: parses the request, gets the manifest, the configuration and
+ * the layers.
  *
  * The request has "ref", "platform" (null: this machine's), "insecure", and "credentials":
- * {"username","password"} or
- * {"identitytoken"}, or {"helper"}, which is who keeps them where we do not ask.  "connect_ms" and "stall_ms"
- * may be shorter than usual.
+ * {"username","password"}, {"identitytoken"}, or {"helper"}: the name of a credential helper, which is not
+ * run.  "connect_ms" and "stall_ms" may be shorter than the defaults.
  *
- * What is there already is not fetched again: with the manifest's digest unchanged, nothing is; with a layer
- * in the store, that layer is not.  The image is there when writer_commit() says so, and not before. */
+ * Existing data is not fetched again: nothing if the manifest's digest is unchanged, and no layer that is in
+ * the store.  The image exists when writer_commit() has succeeded. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #include "image/registry/layers.h"
 #include "image/unpack/digest.h"
 
-#define LISTS_MAX 2 /* a list in a list is the deepest that anybody makes */
+#define LISTS_MAX 2 /* nesting of lists; none in use is deeper */
 
 struct pull {
         struct imager_job *job;
@@ -32,18 +31,18 @@ struct pull {
         struct writer *writer;
         struct session *session;
         struct manifest manifest;
-        char digest[REFERENCE_DIGEST_SIZE]; /* of what the name stands for: a manifest or a list */
+        char digest[REFERENCE_DIGEST_SIZE]; /* of the object that the name refers to: a manifest or a list */
         char diffs[LAYERS_MAX][DIGEST_HEX + 1];
 };
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static int bad_field(struct cella_err *err, const char *field, const char *may_be)
 {
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: %s", field, may_be);
 }
 
-/* A text that can be part of a header; NULL and nothing are fine. */
+/* Reads a text that can be part of a header; null and a missing member are allowed. */
 static int take_text(const json_t *object, const char *name, char *ret, size_t size, struct cella_err *err)
 {
         const json_t *v = json_object_get(object, name);
@@ -79,7 +78,7 @@ static int take_credentials(const json_t *request, struct credentials *ret, stru
         return e;
 }
 
-/* Shorter times than usual may be asked for, longer ones not. */
+/* Times may be shorter than the default, but not longer. */
 static int take_time(const json_t *request, const char *name, unsigned max, unsigned *ret,
                      struct cella_err *err)
 {
@@ -104,7 +103,7 @@ static int read_request(struct pull *p, struct cella_err *err)
         if (e < 0)
                 return e;
         reference_write(&p->reference, p->name);
-        if (image_name_file(p->name, file) < 0) /* better now than when everything is there */
+        if (image_name_file(p->name, file) < 0) /* check it before the download */
                 return bad_field(err, "ref", "a name that is not as long");
         platform_of_this_machine(&p->platform);
         if (platform)
@@ -119,9 +118,9 @@ static int read_request(struct pull *p, struct cella_err *err)
         return e;
 }
 
-/* ---- what is there already ---- */
+/* ---- existing images ---- */
 
-/* The image that has this name now, or NULL. */
+/* Returns the image that has this name now, or NULL. */
 static struct image *image_of_name(const struct pull *p)
 {
         struct image *image = NULL;
@@ -135,7 +134,8 @@ static struct image *image_of_name(const struct pull *p)
         return image_free(image);
 }
 
-/* Is it what the name stands for still?  Asking costs less than getting, also in what registries count. */
+/* Checks whether the name still refers to the same image.  This costs less than getting the manifest, also by
+ * the registries' rate limits. */
 static bool is_unchanged(struct pull *p, const struct image *image)
 {
         AUTO(document_done) struct document head = {0};
@@ -160,7 +160,7 @@ static int mismatch(const struct pull *p, const char *what, const char *should, 
         return -EBADMSG;
 }
 
-/* By tag or digest; size: what it has to have, or 0. */
+/* Gets a manifest by tag or digest; size: the expected size, or 0. */
 static int get_manifest(struct pull *p, const char *which, uint64_t size, struct document *ret,
                         struct cella_err *err)
 {
@@ -199,7 +199,7 @@ static int find_manifest(struct pull *p, struct cella_err *err)
         return err_say(err, CELLA_INVALID_REQUEST, -ELOOP, "the image is a list of lists of lists");
 }
 
-/* An image without a list is for one platform, which only its configuration tells. */
+/* An image without a list is for one platform, which only its configuration contains. */
 static int check_platform(const struct pull *p, const struct document *config, struct cella_err *err)
 {
         char wanted[MANIFEST_PLATFORM_SIZE], there[MANIFEST_PLATFORM_SIZE];
@@ -236,7 +236,7 @@ static int get_config(struct pull *p, struct document *ret, struct cella_err *er
         return e;
 }
 
-/* ---- the whole ---- */
+/* ---- pull ---- */
 
 static int commit(struct pull *p, const struct document *config, struct image **ret, struct cella_err *err)
 {
@@ -252,7 +252,7 @@ static int commit(struct pull *p, const struct document *config, struct image **
         return e < 0 ? e : writer_commit(p->writer, &parts, ret, err);
 }
 
-/* Nothing has to be done: it is what it was. */
+/* The image is unchanged: only returns it. */
 static int keep(const struct pull *p, struct image **image, struct image **ret, struct cella_err *err)
 {
         int e = image_load_names_at(p->job->store, *image, err);
@@ -265,7 +265,7 @@ static int pull(struct pull *p, struct image **ret, struct cella_err *err)
 {
         AUTO(image_free) struct image *before = image_of_name(p);
         AUTO(document_done) struct document config = {0};
-        /* A digest stands for the same for ever. */
+        /* A digest always refers to the same image. */
         if (before && p->reference.digest[0] && strcmp(before->digest, p->reference.digest) == 0)
                 return keep(p, &before, ret, err);
         int e = session_new(p->job, &p->reference, &p->rules, &p->credentials, &p->session, err);

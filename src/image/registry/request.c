@@ -23,7 +23,7 @@ int64_t request_due(const struct request *r)
         return r->download ? 0 : r->not_before_us;
 }
 
-/* Goes there with the next attempt. */
+/* Sets the URL of the next attempt. */
 static int go_to(struct request *r, const char *from, const char *to, struct cella_err *err)
 {
         char *at, *origin;
@@ -46,7 +46,7 @@ static int go_to_first(struct request *r, struct cella_err *err)
         return go_to(r, NULL, whole, err);
 }
 
-/* What may be sent along to where the attempt goes. */
+/* Returns the authorization for the URL of the attempt, or NULL. */
 static const char *authorization(const struct request *r)
 {
         if (r->url)
@@ -62,7 +62,7 @@ static int start(struct request *r, struct cella_err *err)
                 if (e < 0)
                         return e;
         }
-        /* A token that is about to end is not worth a round trip. */
+        /* Renew a token that expires soon. */
         if (!r->url && s->until_us && clock_us() >= s->until_us) {
                 int e = s->authorize(s, &s->challenge, err);
                 if (e < 0)
@@ -84,7 +84,7 @@ static int start(struct request *r, struct cella_err *err)
         return download_start(s->downloads, &request, &r->download, err);
 }
 
-/* Once more, from the beginning of the way: an address that we were sent to may be good for a while only. */
+/* Starts again with the original URL: a redirect may be valid only for a short time. */
 static int again(struct request *r, int64_t wait_us)
 {
         request_done(r);
@@ -93,13 +93,14 @@ static int again(struct request *r, int64_t wait_us)
         return 0;
 }
 
-/* After a failure, if it is worth it. */
+/* Tries again after a failure, if it may help. */
 static int try_again(struct request *r)
 {
         unsigned max = r->attempts_max ? r->attempts_max : REQUEST_ATTEMPTS_MAX;
         if (r->download->body > 0) {
                 r->attempts = 0;
-                r->authorized = false; /* a token may end while a large layer is on its way, more than once */
+                /* a token may expire several times during the download of a large layer */
+                r->authorized = false;
         }
         if (++r->attempts >= max || ++r->attempts_in_all >= REQUEST_ATTEMPTS_IN_ALL_MAX)
                 return -EAGAIN;
@@ -128,12 +129,13 @@ static int unauthorized(struct request *r, struct cella_err *err)
         if (!ours || r->authorized)
                 return request_refused(r, err);
         r->authorized = true;
-        if (r->generation == s->generation) { /* else another request has got a new token already */
+        if (r->generation == s->generation) { /* otherwise another request has already got a new token */
                 struct challenge challenge = r->download->answer.challenge;
                 if (challenge.scheme == CHALLENGE_NONE)
                         return request_refused(r, err);
                 if (r->generation > 0 && challenge.scheme == CHALLENGE_BASIC)
-                        return request_refused(r, err); /* it would be the same name and password */
+                        /* the same name and password would be refused again */
+                        return request_refused(r, err);
                 int e = s->authorize(s, &challenge, err);
                 if (e == -ENOKEY)
                         return request_refused(r, err);
@@ -154,7 +156,7 @@ static int limited(struct request *r, struct cella_err *err)
         return again(r, (int64_t)wait * 1000000);
 }
 
-/* What we have of it is not its beginning, whatever it is: the sink gets nothing, and knows. */
+/* Our offset is behind the end of the data: the sink gets nothing, and handles it. */
 static int out_of_range(struct request *r, struct cella_err *err)
 {
         int e = r->sink ? r->sink(r->arg, &r->download->answer, NULL, 0, err) : -EIO;

@@ -1,49 +1,50 @@
-/* image/registry/request.h -- one thing asked of a registry, until it is there or there is no hope.
+/* image/registry/request.h -- one request to a registry, with retries until it succeeds or fails permanently.
  *
- * Follows redirects, answers 401 with credentials, waits where it is told to, tries again what was cut off.
- * It never blocks, but for a new token. */
+ * It follows redirects, answers 401 with credentials, waits if the registry requires it, and continues
+ * interrupted downloads.  It never blocks, except to get a new token. */
 #pragma once
 #include "image/registry/session.h"
 
 #define REQUEST_HOPS_MAX 5
-#define REQUEST_ATTEMPTS_MAX 5         /* without a byte between them */
-#define REQUEST_ATTEMPTS_IN_ALL_MAX 64 /* with some */
-#define REQUEST_WAIT_MAX_S 60          /* for a registry that limits us, in all */
+#define REQUEST_ATTEMPTS_MAX 5         /* without receiving a byte */
+#define REQUEST_ATTEMPTS_IN_ALL_MAX 64 /* in total */
+#define REQUEST_WAIT_MAX_S 60          /* in total, for a registry that limits the rate */
 
 struct request {
-        /* Filled in by who asks: */
+        /* Set by the caller: */
         struct session *session;
         const char *what; /* "layer sha256:0123...", for messages */
-        const char *path; /* of the registry; or */
-        const char *url;  /* a whole address, with its own authorization: a token service's */
+        const char *path; /* on the registry; or */
+        const char *url;  /* a complete URL with its own authorization: of a token service */
         const char *authorization;
         const char *accept, *post;
         unsigned document_ms, attempts_max; /* 0: REQUEST_ATTEMPTS_MAX */
         bool head;
-        bool once;   /* a failure to connect is the end; it may be about the address */
-        bool anyone; /* 401 is an answer, too */
-        /* Called before each attempt: *ret_from is what it is to begin with. */
+        bool once;   /* a failure to connect is final, because the address may be wrong */
+        bool anyone; /* 401 is also accepted as an answer */
+        /* Called before each attempt; sets *ret_from to the offset to start at. */
         void (*begin)(void *arg, uint64_t *ret_from);
         download_sink *sink;
         void *arg;
 
-        /* Its own: */
-        struct download *download; /* when it is done: the answer */
+        /* Private: */
+        struct download *download; /* when done: the answer */
         char *at, *origin;
         unsigned hops, attempts, attempts_in_all, waited_s, generation;
-        bool authorized; /* there was a new token since bytes came */
+        bool authorized; /* a new token was used since the last received byte */
         int64_t not_before_us;
-        struct { /* of request_document() */
+        struct { /* used by request_document() */
                 struct document *to;
                 size_t size, max;
         } gathering;
 };
 
-/* 1: it is there, 0: not yet; call again after downloads_step().  On -errno there is no hope. */
+/* Returns 1 when the answer is complete, 0 if not: call again after downloads_step().  -errno: it has failed
+ * permanently. */
 int request_advance(struct request *r, struct cella_err *err);
-/* Until it is there. */
+/* Waits until it is complete. */
 int request_wait(struct request *r, struct cella_err *err);
-/* When it may go on, if it waits for its time: microseconds of clock_us(); else 0. */
+/* Returns when a waiting request continues, as microseconds of clock_us(); 0 if it does not wait. */
 int64_t request_due(const struct request *r);
 void request_done(struct request *r);
 
@@ -52,8 +53,8 @@ static inline void request_done_auto(struct request *r)
         request_done(r);
 }
 
-/* The same for a text, at most `max` bytes of it: begin, sink and arg are filled in here. */
+/* The same for a document of at most `max` bytes; sets begin, sink and arg itself. */
 int request_document(struct request *r, size_t max, struct document *ret, struct cella_err *err);
 
-/* What a registry's refusal means (registry_refusal.c).  Returns -errno. */
+/* Sets *err to the meaning of the refusal (refusal.c).  Returns -errno. */
 int request_refused(const struct request *r, struct cella_err *err);

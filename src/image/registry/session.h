@@ -1,5 +1,4 @@
-/* image/registry/session.h -- one registry, one repository of it, for one pull: where it is and who we are
- * there. */
+/* image/registry/session.h -- a session with one repository of a registry: address and authorization. */
 #pragma once
 #include <stdint.h>
 
@@ -14,24 +13,24 @@ struct session {
         struct reference reference;
         const struct credentials *credentials; /* borrowed */
         const char *host;
-        char *origin; /* https://host:port; credentials go nowhere else, but to its token service */
-        char *base;   /* what paths are put behind */
+        char *origin; /* https://host:port; credentials are sent only to it and to its token service */
+        char *base;   /* prefix of paths */
         struct challenge challenge;
-        char *authorization; /* what is sent along now, or NULL */
-        unsigned generation; /* of that: another number is another token */
-        int64_t until_us;    /* it is good until then; 0: for ever */
+        char *authorization; /* current value of the header, or NULL */
+        unsigned generation; /* number of the current token */
+        int64_t until_us;    /* expiry of the token; 0: none */
         /* Called after an answer 401, and when the authorization expires: sets another one.  -ENOKEY, without
          * a message, if there are no credentials for this challenge. */
         int (*authorize)(struct session *s, const struct challenge *challenge, struct cella_err *err);
 };
 
-/* A text that came; there is a NUL behind it. */
+/* A received document, followed by a NUL. */
 struct document {
         char *text;
         size_t len;
         char type[128];
         char digest[REFERENCE_DIGEST_SIZE];      /* computed */
-        char said_digest[REFERENCE_DIGEST_SIZE]; /* what the registry said it was */
+        char said_digest[REFERENCE_DIGEST_SIZE]; /* according to the registry */
 };
 
 void document_done(struct document *document);

@@ -1,8 +1,7 @@
-/* image/registry/token.c -- what is sent along, so that a registry lets us: a password, or a token that
- * another service gives out for it.
+/* image/registry/token.c -- authorization for a registry: a password, or a token of a token service.
  *
- * We ask for the right to pull one repository, whatever the registry suggests.  A token service may be any
- * host, but only with TLS: it is told the password. */
+ * The token is only for pulling one repository, whatever the registry suggests.  A token service may be on
+ * any host, but only with TLS, because it receives the password. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 #define ANSWER_MAX 65536
 #define TOKEN_MAX 16384
 #define VALUES_MAX 256
-#define LIFE_S 60 /* of a token that does not say */
+#define LIFE_S 60 /* lifetime of a token without one */
 #define LIFE_MAX_S 86400
 #define MARGIN_S 5
 
@@ -37,7 +36,7 @@ static void wipe(char *text)
 
 DEFINE_AUTO(char *, wipe)
 
-/* Takes over the text. */
+/* Takes ownership of the text. */
 static void use(struct session *s, char *authorization, int64_t until_us)
 {
         wipe(s->authorization);
@@ -46,7 +45,7 @@ static void use(struct session *s, char *authorization, int64_t until_us)
         s->until_us = until_us;
 }
 
-/* The header's value for the name and password, or NULL. */
+/* Returns the header's value for name and password, or NULL. */
 static char *basic(const struct credentials *c)
 {
         AUTO(wipe) char *plain = NULL;
@@ -64,7 +63,7 @@ static char *basic(const struct credentials *c)
         return value;
 }
 
-/* ---- asking for a token ---- */
+/* ---- getting a token ---- */
 
 /* service=..&scope=..[&MORE] */
 static char *query(const struct session *s, const char *more)
@@ -81,7 +80,7 @@ static char *query(const struct session *s, const char *more)
         return text;
 }
 
-/* What is posted to have a new token for the one that `docker login` got. */
+/* Returns the form that exchanges the token of `docker login` for a new one. */
 static char *refresh_form(const struct session *s)
 {
         AUTO(wipe) char *more = NULL;
@@ -95,7 +94,7 @@ static char *refresh_form(const struct session *s)
         return more ? query(s, more) : NULL;
 }
 
-/* It becomes part of a header: printable, without spaces. */
+/* Checks that it can be part of a header: printable, without spaces. */
 static bool is_token(const char *text)
 {
         size_t n = 0;

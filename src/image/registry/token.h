@@ -1,4 +1,4 @@
-/* image/registry/token.h -- what is sent with requests, so that a registry answers them. */
+/* image/registry/token.h -- authorization of requests to a registry. */
 #pragma once
 #include "image/registry/session.h"
 

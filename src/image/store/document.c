@@ -1,15 +1,16 @@
-/* image/store/document.c -- the document of an image: a file of meta/, and what cella-docker sends (store.h).
+/* image/store/document.c -- the document of an image: a file of meta/, and a message of cella-docker
+ * (store.h).
  *
- * Not JSON, so that the static programs that look images up need no JSON parser.  A document is a sequence of
- * records, each with a NUL behind it, so that nothing needs escaping:
+ * The format is not JSON, so that the static programs that look images up need no JSON parser.  A document is
+ * a sequence of records, each terminated by a NUL, so that nothing needs escaping:
  *
  * - "cella-image 1", the version of the format, comes first.
  * - "id HEX" occurs once, and so do digest, platform, source, created_ms, bytes, files, cwd, user, uid and
- * gid.
+ *   gid.
  * - "layer sha256:HEX" occurs any number of times, in order, and so do env, entrypoint and cmd.
  * - "label NAME" occurs any number of times, each followed by a record "=VALUE", and so does runtime.
  *
- * `tr '\0' '\n'` makes one readable. */
+ * `tr '\0' '\n'` makes a document readable. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #include "image/store/store.h"
 
 #define VERSION "cella-image 1"
-#define ID_MAX 0x7ffffffe /* of users and groups: the largest that every kernel interface accepts */
+#define ID_MAX 0x7ffffffe /* user and group ids: the largest that every kernel interface accepts */
 
 struct image *image_free(struct image *image)
 {
@@ -47,14 +48,14 @@ static const char *next_record(const struct parser *p, const char *record)
         return record < p->end ? record : NULL;
 }
 
-/* The value, if it is a record of this key; else NULL. */
+/* Returns the value if the record has this key; otherwise NULL. */
 static const char *value_of(const char *record, const char *key)
 {
         const size_t len = strlen(key);
         return strncmp(record, key, len) == 0 && record[len] == ' ' ? record + len + 1 : NULL;
 }
 
-/* The value of a key that occurs at most once; "" without one. */
+/* Returns the value of a key that occurs at most once; "" if it is missing. */
 static const char *get_text(struct parser *p, const char *key)
 {
         const char *found = NULL;
@@ -101,13 +102,13 @@ static const struct image_pair *get_pairs(struct parser *p, const char *key, siz
         return begin;
 }
 
-/* Whether every record is UTF-8 and has a key of this version. */
+/* Checks that every record is UTF-8 and has a key of this version. */
 static bool are_records_known(const struct parser *p)
 {
         static const char *const keys[] = {"id",    "digest", "platform", "source",     "created_ms", "bytes",
                                            "files", "cwd",    "user",     "uid",        "gid",        "layer",
                                            "env",   "cmd",    "label",    "entrypoint", "runtime"};
-        bool pair = false; /* the record before begins a pair */
+        bool pair = false; /* the previous record begins a pair */
         for (const char *record = p->begin; record; record = next_record(p, record)) {
                 bool known = pair && record[0] == '=';
                 for (size_t i = 0; i < ARRAY_LEN(keys) && !known; i++)

@@ -13,7 +13,7 @@
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 
-#define RECORD_MAX ((size_t)100 << 20) /* two full lists, with every byte written as three */
+#define RECORD_MAX ((size_t)100 << 20) /* two full lists, with every byte encoded as three */
 #define RECORD_VALUES (2 * PATHS_MAX + 64)
 #define RECORD_SIZE (DIGEST_HEX + 32) /* "layers/", a digest, ".json" */
 
@@ -34,7 +34,7 @@ static int parse_record(const char *text, size_t len, struct layer *ret)
         ret->files = (uint64_t)files;
         ret->disk = foreign_json_get_integer(top, "disk", &disk) && disk >= 0
                             ? (uint64_t)disk
-                            : ret->bytes + ret->files * LAYER_ENTRY; /* one of an earlier version */
+                            : ret->bytes + ret->files * LAYER_ENTRY; /* a record of an earlier version */
         int r = paths_from_json(json_object_get(top, "whiteouts"), &ret->whiteouts);
         return r < 0 ? r : paths_from_json(json_object_get(top, "opaque"), &ret->opaque);
 }
@@ -94,7 +94,7 @@ static int add_disk(int dir, const char *name, uint64_t *all)
                 r = parse_record(text, len, &layer);
         free(text);
         *all += layer.disk;
-        return r == -ENOMEM ? r : 0; /* what cannot be read is no layer, and must not be in the way of gc */
+        return r == -ENOMEM ? r : 0; /* an unreadable record is ignored, so that gc can remove it */
 }
 
 int layers_disk(int dir, uint64_t *ret)

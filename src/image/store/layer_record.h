@@ -1,5 +1,5 @@
-/* image/store/layer_record.h -- the record of a layer, layers/DIFF.json: what it deletes of the layers below
- * it, and how large it is. */
+/* image/store/layer_record.h -- the record of a layer, layers/DIFF.json: its deletions in lower layers, and
+ * its size. */
 #pragma once
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
 
 struct layer {
         struct paths whiteouts, opaque;
-        uint64_t bytes, files, disk; /* disk: with LAYER_ENTRY for each entry */
+        uint64_t bytes, files, disk; /* disk: including LAYER_ENTRY for each entry */
 };
 void layer_done(struct layer *layer);
 static inline void layer_done_auto(struct layer *layer)

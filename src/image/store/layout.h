@@ -9,5 +9,5 @@ struct imager_job;
  * holds the lock. */
 int store_lock(int store, const char *file, int how, const struct imager_job *job, struct cella_err *err);
 
-/* Makes the directories of the store that are missing. */
+/* Creates the missing directories of the store. */
 int store_prepare(int store, struct cella_err *err);

@@ -36,7 +36,7 @@ bool digest_is_valid(const char *text)
         return n == 64 && text[7 + n] == '\0';
 }
 
-/* ---- the parts, each of `len` bytes ---- */
+/* ---- checks of parts, each of `len` bytes ---- */
 
 /* Letters and digits with single dots, one or two underscores or any number of dashes between them. */
 static bool is_component(const char *text, size_t len)
@@ -135,7 +135,7 @@ static bool is_registry(const char *text, size_t len)
         return is_host(text, host);
 }
 
-/* ---- the whole ---- */
+/* ---- parsing ---- */
 
 static int bad(struct cella_err *err, const char *text, const char *why)
 {
@@ -150,9 +150,8 @@ static void copy(char *to, const char *from, size_t len)
         to[len] = '\0';
 }
 
-/* What is before the first slash is a host if it looks like one: with a dot or a port, or localhost.  (Docker
- * takes a word with capitals for one, too; in lower case, which is the same host, it would be another image.)
- */
+/* The part before the first slash is a host if it has a dot or a port, or is localhost.  (Docker also treats
+ * a word with capitals as a host; in lower case, which is the same host, it would be another image.) */
 static size_t take_registry(const char *text, size_t len, struct reference *ret)
 {
         const char *slash = memchr(text, '/', len);
@@ -163,7 +162,7 @@ static size_t take_registry(const char *text, size_t len, struct reference *ret)
                 return 0;
         }
         if (n >= sizeof ret->registry)
-                return n + 1; /* stays empty */
+                return n + 1; /* the tag stays empty */
         for (size_t i = 0; i < n; i++)
                 ret->registry[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
         ret->registry[n] = '\0';
@@ -201,7 +200,7 @@ int reference_parse(const char *text, struct reference *ret, struct cella_err *e
         if (at) {
                 if (!digest_is_valid(at + 1))
                         return bad(err, text, "after @ there has to be sha256: and 64 hexadecimal digits");
-                memcpy(r.digest, at + 1, sizeof r.digest); /* valid ones have that length */
+                memcpy(r.digest, at + 1, sizeof r.digest); /* valid digests have this length */
                 len = (size_t)(at - text);
         }
         size_t host = take_registry(text, len, &r);
@@ -234,7 +233,7 @@ const char *reference_host(const struct reference *r)
         return strcmp(r->registry, DEFAULT_REGISTRY) == 0 ? "registry-1.docker.io" : r->registry;
 }
 
-/* The host without its port. */
+/* Returns the length of the host without its port. */
 static size_t host_length(const char *host)
 {
         const char *bracket = host[0] == '[' ? strchr(host, ']') : NULL;
@@ -242,14 +241,14 @@ static size_t host_length(const char *host)
         return inner + strcspn(host + inner, ":");
 }
 
-/* 0.0.0.0 is this machine, too, for whoever connects to it. */
+/* 0.0.0.0 also connects to this machine. */
 static bool is_near(const unsigned char ip[4])
 {
         static const unsigned char any[4];
         return ip[0] == 127 || memcmp(ip, any, sizeof any) == 0;
 }
 
-/* [::1] and [::], and what is an IPv4 address in the clothes of IPv6: [::ffff:127.0.0.1]. */
+/* [::1], [::] and IPv4 addresses in IPv6 form: [::ffff:127.0.0.1]. */
 static bool is_near_ipv6(const unsigned char ip[16])
 {
         static const unsigned char zero[10], mapped[2] = {0xff, 0xff}, one[4] = {0, 0, 0, 1};
@@ -275,7 +274,7 @@ bool reference_host_is_loopback(const char *host)
         if (n >= sizeof text)
                 return false;
         copy(text, host, n);
-        /* Only an address as it should be written is one: 127.1.evil, 127.0.0.1x or 127.0.0.01 is a name. */
+        /* Only an address in its regular form counts: 127.1.evil, 127.0.0.1x or 127.0.0.01 is a name. */
         return ipv6 ? inet_pton(AF_INET6, text, ip) == 1 && is_near_ipv6(ip)
                     : inet_pton(AF_INET, text, ip) == 1 && is_near(ip);
 }

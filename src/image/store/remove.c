@@ -1,7 +1,7 @@
-/* image/store/remove.c -- takes images out of the store, and what is left of them.
+/* image/store/remove.c -- removes images and unused objects from the store.
  *
- * The opposite order of putting them in: the name, the meta, the root.  What is to go is renamed into tmp/
- * first, so that nobody ever sees half of it. */
+ * The order is the opposite of adding: the name, the meta, the root.  Objects are first renamed into tmp/, so
+ * that no process sees partly removed ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #define SWEEP_WAIT_MS 5000
 #define SWEEP_PAUSE_US 20000
 
-/* ---- one thing ---- */
+/* ---- one object ---- */
 
 static int move_away(struct writer *w, const char *path)
 {
@@ -48,7 +48,7 @@ int lock_root(int store, const char *id)
         return r == -EWOULDBLOCK ? -EBUSY : r < 0 ? r : TAKE_FD(dir);
 }
 
-/* Of which we have the lock. */
+/* Removes a root on which we have the lock. */
 static int take_root(struct writer *w, const char *id)
 {
         char path[PATH_SIZE], aside[ID_SIZE];
@@ -73,7 +73,7 @@ static bool is_used(int store, const char *id)
         return lock == -EBUSY;
 }
 
-/* -EBUSY: a sandbox has it, and nothing was changed. */
+/* Returns -EBUSY if a sandbox uses it; nothing is changed then. */
 static int remove_image(struct writer *w, const char *id)
 {
         char path[PATH_SIZE];
@@ -100,7 +100,7 @@ static int remove_ref(int store, const char *name)
 
 /* ---- by name ---- */
 
-/* The stored name that was meant, or NULL: it was the id. */
+/* Returns the stored name that the argument refers to, or NULL if it is the id. */
 static const char *meant(const struct image *image, const char *name)
 {
         struct reference reference;
@@ -123,7 +123,8 @@ static int remove_locked(struct writer *w, const char *name, struct removed *ret
         if (r < 0 || (r = image_load_names_at(w->store, image, err)) < 0)
                 return r;
         const char *only = meant(image, name);
-        /* What a sandbox still has goes with the next sweep after its end; only its names go now. */
+        /* An image that a sandbox still uses is removed by the next sweep after the end of the sandbox; only
+         * its names are removed now. */
         const bool used = is_used(w->store, image->id);
         bool whole = !used && (!only || !image->names[0] || !image->names[1]);
         if (used && !image->names[0]) {
@@ -134,16 +135,16 @@ static int remove_locked(struct writer *w, const char *name, struct removed *ret
                 if (!only || strcmp(*p, only) == 0)
                         r = remove_ref(w->store, *p);
         if (r == 0 && whole && (r = remove_image(w, image->id)) == -EBUSY) {
-                whole = false; /* a sandbox has come meanwhile */
+                whole = false; /* a sandbox has started to use it meanwhile */
                 r = 0;
         }
         ret->image = r == 0 && whole;
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot remove the image %.120s", name) : 0;
 }
 
-/* ---- what nobody uses ---- */
+/* ---- unused objects ---- */
 
-/* Calls one for each name in a directory of the store, until it fails. */
+/* Calls one() for each name in a directory of the store, until it fails. */
 static int each(struct writer *w, const char *path, int (*one)(struct writer *, const char *, void *),
                 void *arg)
 {
@@ -162,11 +163,11 @@ static int each(struct writer *w, const char *path, int (*one)(struct writer *, 
 }
 
 struct collection {
-        char (*layers)[DIGEST_HEX + 1]; /* that images have */
+        char (*layers)[DIGEST_HEX + 1]; /* layers of images */
         size_t n, size;
-        char (*named)[IMAGE_ID_LEN + 1]; /* images that have a name */
+        char (*named)[IMAGE_ID_LEN + 1]; /* images with a name */
         size_t n_named, size_named;
-        bool all; /* images without a name and downloads, too */
+        bool all; /* also remove images without a name, and downloads */
         struct removed *removed;
 };
 
@@ -212,7 +213,7 @@ static int note_ref(struct writer *w, const char *file, void *arg)
         return image_id_valid(text) ? remember(&c->named, &c->n_named, &c->size_named, text) : 0;
 }
 
-/* The hex digits that a file's name begins with; false: it is none of ours. */
+/* Copies the hex digits at the start of a file name; false: it is not a file of the store. */
 static bool id_of(const char *file, char ret[DIGEST_HEX + 1])
 {
         if (strspn(file, "0123456789abcdef") != DIGEST_HEX)
@@ -222,7 +223,7 @@ static bool id_of(const char *file, char ret[DIGEST_HEX + 1])
         return file[DIGEST_HEX] == '\0' || strcmp(file + DIGEST_HEX, ".json") == 0;
 }
 
-/* An image with a broken document cannot be used: it keeps no layer. */
+/* An image with an invalid document cannot be used, so its layers are not kept. */
 static int note_image(struct writer *w, const char *file, void *arg)
 {
         struct collection *c = arg;
@@ -279,7 +280,7 @@ static int sweep_blob(struct writer *w, const char *file, void *arg)
         return move_away(w, path);
 }
 
-/* A name of nothing. */
+/* Removes a name without an image. */
 static int sweep_ref(struct writer *w, const char *file, void *arg)
 {
         char path[PATH_SIZE], text[IMAGE_ID_LEN + 8];
@@ -337,7 +338,7 @@ void remove_leftovers(int store)
         }
 }
 
-/* Waits for who writes, but not for long: a job that waits is in the way of others. */
+/* Waits for other writers, but not for long, because a waiting job blocks others. */
 static int lock_alone(struct writer *w, unsigned wait_ms, struct cella_err *err)
 {
         const int64_t until_us = clock_us() + (int64_t)wait_ms * 1000;
@@ -357,7 +358,7 @@ static int lock_alone(struct writer *w, unsigned wait_ms, struct cella_err *err)
         }
 }
 
-/* With the lock that the writer has made into one of ours alone. */
+/* Sweeps with the writer's lock converted to an exclusive one. */
 static int sweep_alone(struct writer *w, unsigned wait_ms, bool all, struct removed *ret,
                        struct cella_err *err)
 {
@@ -385,7 +386,8 @@ int remove_name(struct imager_job *job, const char *name, struct removed *ret, s
                 return commit;
         r = remove_locked(w, name, ret, err);
         sys_close(TAKE_FD(commit));
-        /* Its layers, too; unless somebody is at work, who may be about to use them: gc finds them later. */
+        /* Also remove its layers, unless another process is writing and may use them; then gc removes them
+         * later. */
         if (r == 0 && ret->image)
                 (void)sweep_alone(w, 0, false, ret, NULL);
         return r;

@@ -20,8 +20,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned writers;
-static bool looked;   /* used has what was there before the first of them */
-static uint64_t used; /* there, and under way */
+static bool looked;   /* `used` includes the size at the first call */
+static uint64_t used; /* stored and reserved */
 
 /* ---- the bound ---- */
 
@@ -71,7 +71,7 @@ int room_refuse(uint64_t max, struct cella_err *err)
         return -ENOSPC;
 }
 
-/* ---- what is there ---- */
+/* ---- current size ---- */
 
 static uint64_t downloads(int store)
 {
@@ -136,7 +136,7 @@ void room_leave(void)
         pthread_mutex_unlock(&mutex);
 }
 
-/* ---- what is under way ---- */
+/* ---- reservations ---- */
 
 static bool fits(uint64_t max, uint64_t bytes)
 {

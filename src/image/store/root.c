@@ -1,8 +1,8 @@
-/* image/store/root.c -- the root directory of an image: its layers, one over the other.
+/* image/store/root.c -- creates the root directory of an image from its layers.
  *
- * Directories are made, files are links to those of the layers: so an image costs no space beside its layers,
- * two images share what they have in common, and a sandbox's overlay has one directory below it, not a
- * hundred. */
+ * Directories are created, files are hard links to those of the layers: so an image takes no space in
+ * addition to its layers, images share common layers, and the overlay of a sandbox has one lower directory
+ * instead of a hundred. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 
-#define LOOK_EVERY 256                 /* entries between two looks at whether it was cancelled */
+#define LOOK_EVERY 256                 /* entries between two checks for cancellation */
 #define COPY_MAX ((uint64_t)256 << 20) /* bytes of files that have too many names to be linked */
 
 struct merge {
@@ -41,8 +41,8 @@ static int copy_content(int from, int to)
         }
 }
 
-/* Where a file has as many names as it can have.  Nobody has paid for that: a layer with a large file of
- * 65,000 names would fill any disk. */
+/* Copies a file that has the maximum number of links.  These copies are not covered by the budget: a layer
+ * with a large file of 65,000 names would fill any disk. */
 static int copy_file(struct merge *m, int from, int to, const char *name)
 {
         struct stat st;
@@ -73,7 +73,7 @@ static int put_file(struct merge *m, int from, int to, const char *name)
         return r == -EMLINK ? copy_file(m, from, to, name) : r;
 }
 
-/* Makes the directory, or has it as the upper layer says; a descriptor of it. */
+/* Creates the directory, or sets the mode of the upper layer; returns its descriptor. */
 static int put_directory(int to, const char *name, unsigned mode)
 {
         struct stat st;
@@ -143,8 +143,8 @@ static int merge_directory(struct merge *m, int from, int to, int depth)
         return r;
 }
 
-/* What the layer deletes of those below it.  Where a link is in the way there is nothing to delete: the file
- * that it leads to is another one. */
+/* Applies the deletions of the layer to those below it.  If a link is in the path there is nothing to delete:
+ * the file that it leads to is another one. */
 static int apply_deletions(int to, const struct layer *layer)
 {
         for (const char *path = paths_next(&layer->opaque, NULL); path;

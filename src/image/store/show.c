@@ -10,7 +10,7 @@ static void put_list(struct json *j, const char *key, const char *const *list)
         json_put_close(j, ']');
 }
 
-/* brief: without the lists that can be long. */
+/* brief: without lists that can be long. */
 static void put_config(struct json *j, const struct image *image, bool brief)
 {
         json_put_open(j, "config", '{');

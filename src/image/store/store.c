@@ -29,7 +29,7 @@ bool image_name_is_id(const char *name)
         return said || (hex[len] == '\0' && len >= ID_PREFIX_MIN && len <= IMAGE_ID_LEN);
 }
 
-/* No name begins with a dot, so that none is "." or "..". */
+/* No name begins with a dot, so "." and ".." are impossible. */
 int image_name_file(const char *name, char ret[256])
 {
         size_t n = 0;
@@ -67,7 +67,8 @@ int image_name_of_file(const char *file, char ret[256])
                 p += 2;
         }
         ret[n] = '\0';
-        /* Whatever would be written in another way is not ours: a file under construction, a stranger. */
+        /* A file name that would be encoded differently is not a name: a file under construction, or a
+         * foreign file. */
         return image_name_file(ret, again) == 0 && strcmp(again, file) == 0 ? 0 : -EINVAL;
 }
 
@@ -129,7 +130,7 @@ static int read_name(int dir, const char *name, char ret[IMAGE_ID_LEN + 1])
         return r < 0 ? r : read_ref(dir, file, ret);
 }
 
-/* A stream of a directory of the store; NULL with errno. */
+/* Opens a directory of the store for listing; NULL with errno. */
 static DIR *open_list(int dir, const char *name)
 {
         int fd = sys_openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -161,8 +162,8 @@ static int find_prefix(int dir, const char *prefix, char ret[IMAGE_ID_LEN + 1])
         return found == 1 ? 0 : found == 0 ? -ENOENT : -ENOTUNIQ;
 }
 
-/* An id is that image's and nobody else's, whatever names there are: it is what one pins an image by.  Only
- * where the beginning of an id is none is it looked for as a name: there may be a repository "facade". */
+/* An id always refers to its own image, whatever names there are, because images are pinned by id.  Only if
+ * the beginning of an id matches no image, it is looked up as a name: there may be a repository "facade". */
 static int find_id(int dir, const char *name, char ret[IMAGE_ID_LEN + 1])
 {
         struct reference reference;
@@ -208,7 +209,7 @@ static int not_found(const char *name, int r, struct cella_err *err)
         return -ENOENT;
 }
 
-/* Whether the document is one of an earlier version, which only cella-image can read (upgrade.h). */
+/* Returns whether the document is of an earlier version, which only cella-image can read (upgrade.h). */
 static bool is_of_earlier_version(int dir, const char *id)
 {
         char path[IMAGE_ID_LEN + 16];
@@ -228,7 +229,7 @@ int image_find_at(int dir, const char *store, const char *name, struct image **r
                         "image %.160s was stored by an earlier version of cella", name);
                 return err_hint(err, "cella image gc converts it");
         }
-        /* A name that was left behind, or is about to go, names nothing. */
+        /* A name without an image is ignored: it is being removed, or is a leftover. */
         return r == -ENOENT ? not_found(name, r, err) : r;
 }
 
@@ -260,9 +261,9 @@ int image_read(int dir, const char *store, const char *id, struct image **ret, s
         return r;
 }
 
-/* ---- all of them ---- */
+/* ---- lists ---- */
 
-/* Names of refs/ that lead to an image, for one (of its id) or for many. */
+/* Names of refs/ that lead to an image, of one id or of all. */
 struct ref {
         char id[IMAGE_ID_LEN + 1];
         char name[256];
@@ -308,7 +309,7 @@ static int read_refs(int dir, const char *id, struct ref **ret, size_t *ret_n)
         return 0;
 }
 
-/* refs are those of this image alone.  One block: the list, and the texts behind it. */
+/* refs are those of this image only.  One block contains the list and the texts. */
 static int set_names(struct image *image, const struct ref *refs, size_t n)
 {
         size_t size = 0;
@@ -356,7 +357,7 @@ static int compare_images(const void *a, const void *b)
         return strcmp(x->id, y->id);
 }
 
-/* Frees the image and returns it without the lists that can be long; NULL: no memory. */
+/* Frees the image and returns it without lists that can be long; NULL: no memory. */
 static struct image *make_brief(struct image *image, const char *store)
 {
         static const char *none[] = {NULL};
@@ -396,7 +397,7 @@ static int compare_ids(const void *a, const void *b)
         return strcmp((*(struct image *const *)a)->id, (*(struct image *const *)b)->id);
 }
 
-/* Both lists go by the id, side by side. */
+/* Both lists are sorted by id and are merged. */
 static int name_all(int dir, struct image **images, size_t n)
 {
         struct ref *refs = NULL;

@@ -13,8 +13,8 @@
 
 #define VALUES_MAX 8192
 
-/* Strings, numbers and lists of an object, as records with other names (document.c).  Whether they make sense
- * is checked when the document is parsed. */
+/* Copies strings, numbers and lists of an object as records with other names (document.c).  Their values are
+ * checked when the document is parsed. */
 struct field {
         const char *name, *key;
 };

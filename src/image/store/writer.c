@@ -30,11 +30,11 @@ struct writer *writer_close(struct writer *w)
         if (w->tmp >= 0) {
                 uint64_t ours = 0;
                 if (layers_disk(w->tmp, &ours) == 0)
-                        room_give(ours); /* those that did not get into the store */
+                        room_give(ours); /* layers that were not added to the store */
                 sys_close(w->tmp);
                 AUTO(sys_close) int tmp = tree_open(w->store, "tmp", O_PATH | O_DIRECTORY);
                 if (tmp >= 0)
-                        tree_remove(tmp, w->name); /* what stays is found at the next start */
+                        tree_remove(tmp, w->name); /* leftovers are removed at the next start */
         }
         if (w->counted)
                 room_leave();
@@ -121,8 +121,8 @@ static int write_meta(const struct writer *w, const char *name, const struct ima
         return r;
 }
 
-/* Where its command is to start is there, even if no layer has it.  If something else is in the way, whoever
- * runs the image is told. */
+/* Creates the working directory, even if no layer contains it.  If it cannot be created, running the image
+ * reports that. */
 static void make_cwd(int root, const char *cwd)
 {
         char path[TREE_PATH_MAX];
@@ -130,7 +130,7 @@ static void make_cwd(int root, const char *cwd)
                 sys_close(place_path(root, path));
 }
 
-/* The root directory, and what can only be known from it. */
+/* Builds the root directory, and sets the data that depends on it. */
 static int build(struct writer *w, const char *name, struct image *image, struct cella_err *err)
 {
         char diffs[LAYERS_MAX][DIGEST_HEX + 1];
@@ -183,8 +183,8 @@ static int move_root(struct writer *w, const char *id)
         return renameat(w->tmp, "root", w->store, path) < 0 ? -errno : 0;
 }
 
-/* The root, then the meta.  A root without one is what a kill left; one that a sandbox has is the same as
- * ours, because it is the same image's, and stays. */
+/* Moves the root, then the meta.  A root without a meta was left by a killed process; one that a sandbox uses
+ * has the same content, because it has the same id, and is kept. */
 static int move_image(struct writer *w, const char *id)
 {
         char path[IMAGE_ID_LEN + 16];
@@ -258,7 +258,7 @@ static bool has_name(int store, const char *name)
         return fstatat(store, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Whoever lists the store reads all of it, so that there is an end to what is in it. */
+/* Listing the store reads all images, so their number is limited. */
 static int check_room(int store, const char *id, const char *const *names, struct cella_err *err)
 {
         size_t more = 0;
@@ -276,7 +276,7 @@ static int check_room(int store, const char *id, const char *const *names, struc
         return -ENOSPC;
 }
 
-/* Nobody removes it between the look and the name. */
+/* Adds the names with the lock `commit`, so that the image is not removed in between. */
 static int finish(struct writer *w, const struct image_parts *parts, const struct image *made,
                   struct image **ret, struct cella_err *err)
 {
@@ -289,7 +289,7 @@ static int finish(struct writer *w, const struct image_parts *parts, const struc
         if (!exists(w->store, id)) {
                 struct stat st;
                 if (fstatat(w->tmp, "meta", &st, AT_SYMLINK_NOFOLLOW) < 0)
-                        return -EAGAIN; /* it was there a moment ago */
+                        return -EAGAIN; /* it existed a moment ago */
                 if ((r = publish(w, made, err)) < 0)
                         return r;
         }
@@ -303,8 +303,8 @@ static int finish(struct writer *w, const struct image_parts *parts, const struc
         return 0;
 }
 
-/* What is in its place counts as whole for ever, also after the power was cut: so its bytes go to the disk
- * before it gets there.  One by one would take longer than all at once. */
+/* An object in its final place counts as complete, also after a power failure: so its data is written to the
+ * disk before it is moved there.  One syncfs() is faster than one fsync() per file. */
 int writer_settle(const struct writer *w, struct cella_err *err)
 {
         return syncfs(w->store) < 0 ? err_set(err, CELLA_INTERNAL, -errno, "cannot write to the store") : 0;
@@ -327,7 +327,7 @@ int writer_commit(struct writer *w, const struct image_parts *parts, struct imag
         image->digest = parts->digest ? parts->digest : "";
         image->source = parts->source;
         image->created_ms = now_ms();
-        /* Asked here, too, so that nothing is unpacked in vain. */
+        /* Also checked here, so that nothing is unpacked in vain. */
         if ((r = check_room(w->store, image->id, parts->names, err)) < 0)
                 return r;
         r = -EAGAIN;
@@ -337,7 +337,7 @@ int writer_commit(struct writer *w, const struct image_parts *parts, struct imag
                         return r;
                 r = finish(w, parts, image, ret, err);
         }
-        tree_remove(w->tmp, "root"); /* if somebody else had the same one first */
+        tree_remove(w->tmp, "root"); /* if another process has added the same root first */
         sys_unlinkat(w->tmp, "meta", 0);
         return r;
 }

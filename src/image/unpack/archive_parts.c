@@ -14,7 +14,7 @@
 #define PARTS_MAX 10000
 #define TEXT_MAX ((size_t)4 << 20)
 #define TEXTS_MAX ((size_t)32 << 20)
-#define LINKS_MAX 8 /* one after the other */
+#define LINKS_MAX 8 /* maximum length of a chain of links */
 #define HEAD 512    /* a block of an archive */
 
 void parts_done(struct parts *parts)
@@ -27,9 +27,9 @@ void parts_done(struct parts *parts)
         *parts = (struct parts){0};
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
-/* The later of two that have the same name. */
+/* Of two parts with the same name, the later one counts. */
 static const struct part *find(const struct parts *parts, const char *name)
 {
         for (size_t i = parts->n; i > 0; i--)
@@ -47,7 +47,7 @@ const struct part *parts_find(const struct parts *parts, const char *name)
         return part;
 }
 
-/* Names like blobs/sha256/HEX and HEX.json promise something. */
+/* Checks the digest in names like blobs/sha256/HEX and HEX.json. */
 static bool keeps_promise(const struct part *part)
 {
         const char *slash = strrchr(part->name, '/'), *base = slash ? slash + 1 : part->name;
@@ -86,7 +86,7 @@ struct reading {
         struct stream *stream;
         struct archive *archive;
         struct parts *parts;
-        char head[HEAD]; /* of the file that is read */
+        char head[HEAD]; /* beginning of the file */
         size_t head_len, head_used;
 };
 
@@ -114,7 +114,7 @@ static struct part *add(struct reading *r, const char *name, enum part_kind kind
         return &p->list[p->n++];
 }
 
-/* What was looked at already comes first.  Called by the stream's thread, while this one waits for it. */
+/* Returns the examined beginning first.  Called by the stream's thread, while this one waits for it. */
 static ssize_t read_part(void *arg, void *data, size_t size)
 {
         struct reading *r = arg;
@@ -138,7 +138,7 @@ static bool is_compressed(const char *head)
                memcmp(head, "BZh", 3) == 0;
 }
 
-/* Its checksum is right; or it is empty, and so is the archive. */
+/* Checks the checksum of the first header; an empty file is an empty archive. */
 static bool is_tar(const char *head, size_t len)
 {
         unsigned sum = 8 * ' ', said = 0;
@@ -178,7 +178,7 @@ static int read_text(struct reading *r, const char *name, size_t size, struct ce
                        : 0;
 }
 
-/* What is no layer after all matters only if the archive says that it is one. */
+/* A file that is not a valid layer is an error only if the archive declares it as one. */
 static int read_layer(struct reading *r, const char *name, struct cella_err *err)
 {
         struct cella_err why = {0};
@@ -218,8 +218,8 @@ static int read_file(struct reading *r, const char *name, int64_t size, struct c
         return 0;
 }
 
-/* To the name that it means: of a symbolic one, beside where it is.  A name, not a path: no file is looked
- * for. */
+/* Records the name that a link refers to; that of a symbolic link is relative to its own directory.  It is
+ * only a name: no file is looked up. */
 static int read_link(struct reading *r, const char *name, const char *target, bool symbolic,
                      struct cella_err *err)
 {
@@ -233,7 +233,7 @@ static int read_link(struct reading *r, const char *name, const char *target, bo
                         ;
         snprintf(path, sizeof path, "%.*s/%s", (int)len, name, target);
         if (tree_path(path, clean) < 0)
-                return 0; /* nobody finds it */
+                return 0; /* it cannot be referenced */
         struct part *part = add(r, name, PART_LINK, err);
         if (!part)
                 return err ? err->num : -ENOMEM;

@@ -1,8 +1,7 @@
-/* image/unpack/archive_parts.h -- what an archive of images has in it, read in one pass: it may come from a
- * pipe, and what says which files are layers may come last.  So every file that looks like one is unpacked
- * (into the writer's own directory) and known by its name and digests afterwards; nothing else is kept but
- * small texts.
- */
+/* image/unpack/archive_parts.h -- reads the files of an archive of images in one pass: it may come from a
+ * pipe, and the list of layers may come last.  So every file that looks like a layer is unpacked (into the
+ * writer's own directory) and identified by its name and digests afterwards; apart from these only small
+ * texts are kept. */
 #pragma once
 #include "cella.h"
 #include "image/store/writer.h"
@@ -13,9 +12,9 @@ enum part_kind { PART_TEXT, PART_LAYER, PART_LINK, PART_BROKEN };
 struct part {
         enum part_kind kind;
         char *name;
-        char *text; /* JSON, perhaps; the name that a link leads to; why it is broken */
+        char *text; /* possible JSON; the name that a link refers to; the error */
         size_t len;
-        char digest[DIGEST_HEX + 1]; /* as it is in the archive; not of links */
+        char digest[DIGEST_HEX + 1]; /* of the file in the archive; not of links */
         char diff[DIGEST_HEX + 1];   /* of a layer, uncompressed */
 };
 
@@ -33,8 +32,8 @@ static inline void parts_done_auto(struct parts *parts)
         parts_done(parts);
 }
 
-/* By its name; links are followed.  NULL. */
+/* Finds a part by its name; follows links.  NULL: none. */
 const struct part *parts_find(const struct parts *parts, const char *name);
-/* One of a kind, or an error that says what is wrong with it.  What a name says of a digest is checked. */
+/* Returns the part of this kind, or sets an error.  A digest in the name is checked. */
 const struct part *parts_need(const struct parts *parts, const char *name, enum part_kind kind,
                               struct cella_err *err);

@@ -11,7 +11,7 @@
 #include "image/unpack/digest.h"
 
 #define VALUES_MAX 65536
-#define ENV_MAX ((size_t)20 << 10) /* bytes, as the rest: together they have to fit into a meta */
+#define ENV_MAX ((size_t)20 << 10) /* bytes; all these parts together must fit into a meta */
 #define ARGUMENTS_MAX ((size_t)8 << 10)
 #define LABELS_MAX ((size_t)6 << 10)
 #define TEXT_MAX 1024
@@ -39,7 +39,7 @@ static const char *keep_text(struct reading *r, const char *text)
         return copy;
 }
 
-/* A text of the document, at most TEXT_MAX bytes; "" if it is absent or refused. */
+/* Returns a text of the document, at most TEXT_MAX bytes; "" if it is missing or refused. */
 static const char *get_text(struct reading *r, const json_t *object, const char *name)
 {
         const char *text = foreign_json_get_text(object, name);
@@ -95,7 +95,7 @@ static const char **get_arguments(struct reading *r, const json_t *config, const
         return begin;
 }
 
-/* The next element of the list that sets the same variable, or NULL. */
+/* Returns the next element of the list that sets the same variable, or NULL. */
 static const char *const *set_again(const char *const *list, const char *variable)
 {
         const size_t len = strcspn(variable, "=") + 1;
@@ -105,8 +105,8 @@ static const char *const *set_again(const char *const *list, const char *variabl
         return NULL;
 }
 
-/* Elements that are not NAME=VALUE are left out.  If a variable is set twice the last value is kept, because
- * programs differ in which one they take. */
+/* Elements that are not NAME=VALUE are omitted.  If a variable is set twice the last value is kept, because
+ * programs differ in which one they use. */
 static const char **get_env(struct reading *r, const json_t *config)
 {
         const char **env = get_list(r, config, "Env", ENV_MAX), **to = env;
@@ -117,7 +117,7 @@ static const char **get_env(struct reading *r, const json_t *config)
         return env;
 }
 
-/* Labels that are no texts or do not fit are left out. */
+/* Labels that are not strings or do not fit are omitted. */
 static const struct image_pair *get_labels(struct reading *r, const json_t *config, size_t *n)
 {
         json_t *labels = json_object_get(config, "Labels"), *value;
@@ -166,7 +166,7 @@ static const char *get_platform(struct reading *r, const json_t *top, char *text
         return text;
 }
 
-/* Writes an absolute path without "." and "..", as Docker does. */
+/* Normalises the path: absolute, without "." and "..", as Docker does. */
 static const char *get_cwd(struct reading *r, const json_t *config, char *text)
 {
         size_t end = 0;
@@ -206,7 +206,8 @@ static void read_document(struct reading *r, const json_t *top, char *more, stru
         ret->digest = ret->source = "";
 }
 
-/* The number of pointers that the lists and labels need: one for each string and each end of a list. */
+/* Returns the number of pointers that the lists and labels need: one for each string and each end of a
+ * list. */
 static size_t count_strings(const json_t *value)
 {
         size_t n = 1, i;

@@ -1,4 +1,4 @@
-/* image/unpack/config.h -- reads the configuration of an image, which is foreign input. */
+/* image/unpack/config.h -- reads the configuration of an image, which is untrusted. */
 #pragma once
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* image/unpack/digest.c -- see digest.h.
  *
- * By OpenSSL, whose code uses the processor's own instructions: seven times as fast as libsodium's, and
- * everything that is unpacked has to go through it once or twice. */
+ * Uses OpenSSL, which uses the processor's SHA instructions: it is seven times as fast as libsodium, and all
+ * unpacked data is hashed once or twice. */
 #include "image/unpack/digest.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct digest *digest_new(void)
         return TAKE(d);
 }
 
-/* What cannot be hashed ends with a digest that is nobody's. */
+/* After an error the result is a digest that matches no data. */
 void digest_add(struct digest *d, const void *data, size_t len)
 {
         if (d->context && EVP_DigestUpdate(d->context, data, len) != 1) {

@@ -1,4 +1,4 @@
-/* image/unpack/digest.h -- SHA-256 of what comes in pieces. */
+/* image/unpack/digest.h -- SHA-256 of data that arrives in parts. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@ struct digest *digest_free(struct digest *d);
 DEFINE_AUTO(struct digest *, digest_free)
 
 void digest_add(struct digest *d, const void *data, size_t len);
-void digest_end(struct digest *d, char ret[DIGEST_HEX + 1]); /* once */
+void digest_end(struct digest *d, char ret[DIGEST_HEX + 1]); /* call it once */
 
-/* Of one block. */
+/* Computes the digest of one block. */
 int digest_of(const void *data, size_t len, char ret[DIGEST_HEX + 1]);
 
-/* The 64 digits of "sha256:HEX" or HEX; NULL if it is neither. */
+/* Returns the 64 digits of "sha256:HEX" or HEX; NULL if it is neither. */
 const char *digest_hex(const char *text);

@@ -14,11 +14,11 @@
 #include "image/unpack/tree.h"
 #include "image/unpack/unpack.h"
 
-#define LOOKED_AT 16 /* entries, before it is clear what the archive is */
+#define LOOKED_AT 16 /* entries that are examined to detect the kind of archive */
 
-/* ---- what it is ---- */
+/* ---- the kind of archive ---- */
 
-/* What archives of images begin with, and a root directory never. */
+/* Names that occur at the start of archives of images, and never in a root directory. */
 static bool is_image_file(const char *name)
 {
         static const char *const known[] = {"oci-layout", "index.json", "manifest.json", "repositories",
@@ -30,7 +30,7 @@ static bool is_image_file(const char *name)
         return strspn(name, "0123456789abcdef") == DIGEST_HEX;
 }
 
-/* By the names in the first block, of which libarchive makes what it can. */
+/* Decides by the names in the first block, as far as libarchive can parse it. */
 static bool is_image_archive(const void *data, size_t len)
 {
         struct archive *a = archive_read_new();
@@ -129,8 +129,8 @@ static int import_parts(struct importing *in, struct stream *stream, struct cell
 
 /* ---- a root directory ---- */
 
-/* Writes the configuration of an image that is made of a root directory.  Its digest is the image's id: the
- * same archive must give the same text, in every version of this program. */
+/* Creates the configuration of an image from a root directory.  Its digest is the image's id: the same
+ * archive must always give the same text, in every version of this program. */
 static int write_config(const struct importing *in, const char *diff, char **ret, size_t *ret_len)
 {
         const json_t *config = json_object_get(in->job->request, "config");
@@ -167,7 +167,7 @@ static int import_root(struct importing *in, const struct layer_source *source, 
 
 /* ---- the operation ---- */
 
-/* What is pinned by an id or a digest must not be replaced by what somebody called so. */
+/* An image that is pinned by an id or a digest must not be replaced by another one with such a name. */
 int import_check_name(const char *name, const struct reference *reference, struct cella_err *err)
 {
         if (!reference->digest[0] && !image_name_is_id(name))
@@ -209,7 +209,7 @@ int import(struct imager_job *job, struct imported *ret, struct cella_err *err)
         const struct layer_source source = {.fd = job->archive, .total = size_of(job->archive)};
         AUTO(writer_close) struct writer *w = NULL;
         AUTO(parts_done) struct parts parts = {0};
-        /* The last of them: its threads must have ended before anything else is released. */
+        /* The last variable: its threads must end before anything else is released. */
         AUTO(stream_close) struct stream *stream = NULL;
         struct importing in = {.job = job, .parts = &parts, .ret = ret};
         const void *data;

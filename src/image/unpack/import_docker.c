@@ -1,4 +1,4 @@
-/* image/unpack/import_docker.c -- what `docker save` writes: manifest.json, a list of images. */
+/* image/unpack/import_docker.c -- archives of `docker save`: manifest.json, a list of images. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int broken(struct cella_err *err, const char *what)
         return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "manifest.json was refused: %s", what);
 }
 
-/* The strings of a list that may be absent, at most max.  They belong to the list. */
+/* Reads the strings of a list that may be missing, at most max.  They are owned by the list. */
 static int get_list(const json_t *entry, const char *name, const char **ret, size_t max, size_t *ret_n)
 {
         const json_t *list = json_object_get(entry, name);
@@ -36,7 +36,7 @@ static int get_list(const json_t *entry, const char *name, const char **ret, siz
         return 0;
 }
 
-/* Tags are references: they are stored as what a pull of them would be. */
+/* Tags are references: they are stored under the name that a pull would use. */
 static int write_names(const char *const *tags, size_t n, char (*whole)[REFERENCE_SIZE], const char **names,
                        struct cella_err *err)
 {

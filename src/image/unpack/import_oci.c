@@ -10,7 +10,7 @@
 #include "image/unpack/import.h"
 
 #define VALUES_MAX 65536
-#define NESTED_MAX 4 /* lists of lists */
+#define NESTED_MAX 4 /* nesting of lists */
 #define BLOB_SIZE (DIGEST_HEX + 24)
 
 static void blob_name(const char *digest, char ret[BLOB_SIZE])
@@ -18,7 +18,7 @@ static void blob_name(const char *digest, char ret[BLOB_SIZE])
         snprintf(ret, BLOB_SIZE, "blobs/sha256/%s", digest + strlen("sha256:"));
 }
 
-/* Finds the name that the index gives to a manifest, if it is more than a tag. */
+/* Finds the name of a manifest in the index, if it is more than a tag. */
 static bool find_name(const struct part *index, const char *digest, char ret[REFERENCE_SIZE])
 {
         AUTO(json_decref) json_t *top = foreign_json_parse(index->text, index->len, VALUES_MAX, 0, NULL);

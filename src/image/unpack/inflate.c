@@ -1,7 +1,7 @@
 /* image/unpack/inflate.c -- see inflate.h.
  *
- * gzip by zlib itself, which looks at the checksum at the end, as libarchive does not, and writes to where
- * the bytes are wanted; the rest by libarchive. */
+ * gzip is decompressed with zlib directly, which checks the checksum at the end, unlike libarchive, and
+ * writes to the destination without a copy; the other formats with libarchive. */
 #include "image/unpack/inflate.h"
 
 #include <archive.h>
@@ -19,11 +19,11 @@
 struct inflate {
         ssize_t (*read)(void *arg, void *data, size_t size);
         void *arg;
-        struct archive *archive; /* neither this nor gzip: it is not compressed */
+        struct archive *archive; /* neither archive nor gzip: not compressed */
         z_stream zlib;
-        bool opened, gzip, between; /* between: of two compressed files, one behind the other */
-        int failed;                 /* what the source said */
-        size_t ahead, used;         /* of input, read before anybody asked, and given since */
+        bool opened, gzip, between; /* between: between two concatenated gzip files */
+        int failed;                 /* error of the source */
+        size_t ahead, used;         /* bytes of input read in advance, and used of them */
         char input[INPUT_SIZE];
 };
 
@@ -48,7 +48,7 @@ struct inflate *inflate_free(struct inflate *f)
         return NULL;
 }
 
-/* What was read ahead, or more. */
+/* Returns the data that was read in advance, or reads more. */
 static ssize_t more(struct inflate *f, const void **ret)
 {
         ssize_t n = (ssize_t)(f->ahead - f->used);
@@ -72,7 +72,7 @@ static ssize_t give(struct archive *a, void *arg, const void **ret)
         return ARCHIVE_FATAL;
 }
 
-/* Enough to see what it is. */
+/* Reads enough to detect the format. */
 static int read_ahead(struct inflate *f)
 {
         while (f->ahead < MAGIC_MAX) {
@@ -102,7 +102,7 @@ static int (*find_filter(const struct inflate *f))(struct archive *)
         for (size_t i = 0; i < ARRAY_LEN(known); i++)
                 if (f->ahead >= known[i].len && memcmp(f->input, known[i].magic, known[i].len) == 0)
                         return known[i].filter;
-        /* A frame that zstd's own reader skips may come first. */
+        /* A skippable frame of zstd may come first. */
         if (f->ahead >= 4 && (f->input[0] & 0xf0) == 0x50 && memcmp(f->input + 1, "\x2a\x4d\x18", 3) == 0)
                 return archive_read_support_filter_zstd;
         return NULL;
@@ -125,12 +125,12 @@ static int open_source(struct inflate *f)
         f->archive = archive_read_new();
         if (!f->archive)
                 return -ENOMEM;
-        /* A filter that would need a program of its own is only warned about, and then fails. */
+        /* For a filter that needs an external program, libarchive only warns, and fails later. */
         if (filter(f->archive) != ARCHIVE_OK || archive_read_support_format_raw(f->archive) != ARCHIVE_OK ||
             archive_read_open(f->archive, f, NULL, give, NULL) != ARCHIVE_OK ||
             archive_read_next_header(f->archive, &entry) != ARCHIVE_OK)
                 return -EBADMSG;
-        /* One, and what reads: libarchive would go on for ever. */
+        /* The filter and the source; with more filters libarchive might never end. */
         if (archive_filter_count(f->archive) > 2) {
                 archive_set_error(f->archive, EINVAL, "it is compressed twice");
                 return -EBADMSG;
@@ -165,7 +165,7 @@ static ssize_t read_plain(struct inflate *f, void *data, size_t size)
         return n;
 }
 
-/* Some write several gzip files, one behind the other; what is behind them and is none is not ours. */
+/* A file may consist of several gzip files; other data after them is ignored. */
 static bool another(struct inflate *f)
 {
         const void *data;

@@ -1,4 +1,4 @@
-/* image/unpack/layer.c -- layers: unpacked, checked, put into the store (writer.h). */
+/* image/unpack/layer.c -- unpacks layers, checks them and adds them to the store (writer.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #define NAME_SIZE (DIGEST_HEX + 32) /* "layers/", a digest, ".json" */
 
-/* ---- where it is ---- */
+/* ---- location ---- */
 
 static bool is_there(int dir, const char *before, const char *diff)
 {
@@ -36,7 +36,7 @@ bool writer_has_layer(const struct writer *w, const char *diff)
         return hex && (is_there(w->store, "layers/", hex) || is_there(w->tmp, "", hex));
 }
 
-/* A directory without its record is what a kill between the two renames left. */
+/* A directory without its record was left by a process that was killed between the two renames. */
 static int move_layer(struct writer *w, const char *diff)
 {
         char to[NAME_SIZE], record[NAME_SIZE], aside[ID_SIZE];
@@ -83,7 +83,7 @@ static int keep(struct writer *w, const char *diff, struct cella_err *err)
         return r < 0 ? r : layer_publish(w, diff, err);
 }
 
-/* ---- how much they are ---- */
+/* ---- size ---- */
 
 int layers_fit(const struct writer *w, struct cella_err *err)
 {
@@ -110,14 +110,14 @@ static int check_digest(const char *what, const char *expected, const char *got,
                        "a layer's %s is sha256:%.16s..., where %.23s... was said to be", what, got, expected);
 }
 
-/* Headers and padding are not content, but a stream of nothing else has an end, too. */
+/* Headers and padding are not content, but a stream that contains nothing else is limited, too. */
 uint64_t writer_stream_max(const struct writer *w)
 {
         const uint64_t max = w->budget.bytes_max;
         return max + max / 4 + ((uint64_t)64 << 20);
 }
 
-/* Into a directory of the writer's, `name`, which becomes DIFF if everything is as it should be. */
+/* Unpacks into a directory of the writer, `name`, which is renamed to DIFF if everything is valid. */
 static int unpack_into(struct writer *w, const char *name, struct stream *stream,
                        const struct layer_source *source, struct layer *u, char diff[DIGEST_HEX + 1],
                        char blob[DIGEST_HEX + 1], struct cella_err *err)
@@ -138,7 +138,7 @@ static int unpack_into(struct writer *w, const char *name, struct stream *stream
         return r;
 }
 
-/* What is counted of it stays so, unless there was one like it. */
+/* Its reservation is kept, unless an equal layer exists. */
 static int stage(struct writer *w, const char *name, const char *diff, const char *blob, struct layer *u,
                  struct cella_err *err)
 {
@@ -167,7 +167,7 @@ static int add(struct writer *w, struct stream *stream, const struct layer_sourc
         if (r == 0 && source->keep)
                 r = keep(w, diff, err);
         pthread_mutex_unlock(&w->mutex);
-        tree_remove(w->tmp, name); /* unless it is called otherwise now */
+        tree_remove(w->tmp, name); /* no effect if it was renamed */
         room_give(u.disk);
         layer_done(&u);
         return r;

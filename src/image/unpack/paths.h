@@ -1,12 +1,12 @@
-/* image/unpack/paths.h -- a list of paths (tree.h), bounded. */
+/* image/unpack/paths.h -- a list of paths (tree.h) with a maximum size. */
 #pragma once
 #include <jansson.h>
 #include <stddef.h>
 
-#define PATHS_MAX 200000                  /* of one list */
-#define PATHS_TEXT_MAX ((size_t)16 << 20) /* bytes of all */
+#define PATHS_MAX 200000                  /* entries of a list */
+#define PATHS_TEXT_MAX ((size_t)16 << 20) /* bytes of all entries */
 
-/* Each with its NUL, one after the other. */
+/* The entries follow each other, each with its NUL. */
 struct paths {
         char *text;
         size_t len, size, n;
@@ -14,10 +14,10 @@ struct paths {
 
 void paths_done(struct paths *paths);
 
-/* -ENOMEM, -EFBIG. */
+/* Returns 0, -ENOMEM or -EFBIG. */
 int paths_add(struct paths *paths, const char *path);
 
-/* The one after `at`, the first with NULL; NULL at the end. */
+/* Returns the path after `at`, the first one for NULL; NULL at the end. */
 const char *paths_next(const struct paths *paths, const char *at);
 
 /* The list as a JSON array, a new reference.  Names can be any bytes: all but printable ASCII is written %XX.

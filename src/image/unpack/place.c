@@ -39,10 +39,10 @@ int place_fail(const char *path, int r, struct cella_err *err)
         return err_set(err, CELLA_INTERNAL, r, "cannot unpack '%.120s'", path);
 }
 
-/* ---- the directory that an entry is in ---- */
+/* ---- the parent directory of an entry ---- */
 
-/* Through links only if there is one.  Then the path does not say how deep we are, and the place itself is
- * asked, so that no tree gets deeper than what walks through it can stand. */
+/* Follows links only if there are any.  Then the path does not show the depth, and the directory itself is
+ * examined, so that no tree becomes deeper than the functions that walk it support. */
 static int resolve(int top, const char *path)
 {
         int fd = tree_open(top, path, O_PATH | O_DIRECTORY);
@@ -74,7 +74,7 @@ int place_path(int top, const char *path)
                 if (fd == -ENOENT) {
                         int r = sys_mkdirat(at, part + (p - path), 0755);
                         if (r < 0)
-                                return r == -EEXIST ? -ENOTDIR : r; /* a link to nowhere */
+                                return r == -EEXIST ? -ENOTDIR : r; /* a dangling link */
                         fd = resolve(top, part);
                 }
                 if (fd < 0)
@@ -106,7 +106,7 @@ static int open_parent(struct place *p, const char *path, const char *parent, st
         return fd;
 }
 
-/* Where path is to be: the directory, and the name in it. */
+/* Finds the parent directory of path, and the name in it. */
 static int locate(struct place *p, const char *path, const char **ret_name, struct cella_err *err)
 {
         char parent[TREE_PATH_MAX];
@@ -154,7 +154,7 @@ int place_directory(struct place *p, const char *path, unsigned mode, struct cel
                 return at;
         int r = sys_mkdirat(at, name, mode);
         if (r == -EEXIST && (r = change_mode(at, name, mode)) < 0) {
-                r = tree_remove(at, name); /* it was something else */
+                r = tree_remove(at, name); /* it was of another type */
                 if (r == 0)
                         r = sys_mkdirat(at, name, mode);
         }
@@ -178,7 +178,7 @@ int place_symlink(struct place *p, const char *path, const char *target, struct 
         return r < 0 ? place_fail(path, r, err) : 0;
 }
 
-/* To a file that this archive has brought, or to a link as such, which is not followed. */
+/* Links to a file that this archive has created, or to a symbolic link itself, which is not followed. */
 static int link_to(int from, const char *from_name, int at, const char *name)
 {
         struct stat st, old;
@@ -188,7 +188,7 @@ static int link_to(int from, const char *from_name, int at, const char *name)
                 return -EINVAL;
         if (fstatat(at, name, &old, AT_SYMLINK_NOFOLLOW) == 0) {
                 if (old.st_ino == st.st_ino && old.st_dev == st.st_dev)
-                        return 0; /* it is that already */
+                        return 0; /* it exists already */
                 int r = tree_remove(at, name);
                 if (r < 0)
                         return r;

@@ -1,30 +1,29 @@
-/* image/unpack/place.h -- puts files, directories and links below one directory, by paths that an archive
- * chose.
+/* image/unpack/place.h -- creates files, directories and links below one directory, by paths from an archive.
  *
- * Paths are those of tree.h.  A later entry of a name replaces an earlier one; a directory stays a directory.
- * A link on the way is followed as the image itself would: below the directory. */
+ * Paths are those of tree.h.  A later entry with the same name replaces an earlier one; a directory stays a
+ * directory. Links in a path are followed as in the image itself: below the directory. */
 #pragma once
 #include "cella.h"
 #include "image/unpack/tree.h"
 
 struct place {
         int top;
-        int parent; /* the last one that was used: most entries are in the same as the one before */
+        int parent; /* the last parent directory: most entries have the same one as the entry before */
         char parent_path[TREE_PATH_MAX];
 };
 
-void place_init(struct place *p, int top); /* borrows it */
+void place_init(struct place *p, int top); /* borrows top */
 void place_done(struct place *p);
 
-/* The descriptor of a new file, for writing. */
+/* Creates a file and returns its descriptor, open for writing. */
 int place_file(struct place *p, const char *path, unsigned mode, struct cella_err *err);
 int place_directory(struct place *p, const char *path, unsigned mode, struct cella_err *err);
 int place_symlink(struct place *p, const char *path, const char *target, struct cella_err *err);
 int place_link(struct place *p, const char *path, const char *target, struct cella_err *err);
 
-/* The directory that path means below top, made with those above it if they are not there; a descriptor. */
+/* Returns a descriptor of the directory at path below top; creates it and its parents if necessary. */
 int place_path(int top, const char *path);
 
-/* Errors about one entry: the archive is not as it should be (-EBADMSG), or the system said no. */
+/* Set the error for one entry: the archive is invalid (-EBADMSG), or a system call failed. */
 int place_refuse(const char *path, const char *why, struct cella_err *err);
 int place_fail(const char *path, int r, struct cella_err *err);

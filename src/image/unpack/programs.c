@@ -16,7 +16,7 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define DIRECTORIES_MAX 32
-#define ENTRIES_MAX 100000 /* of a directory that are looked at */
+#define ENTRIES_MAX 100000 /* entries of a directory that are examined */
 #define NAME_SIZE 32
 #define PROGRAM_SIZE 256
 #define HEADER_MAX ((size_t)64 << 10)
@@ -66,9 +66,10 @@ void programs_done(struct programs *p)
         *p = (struct programs){0};
 }
 
-/* ---- what is on the PATH ---- */
+/* ---- programs in PATH ---- */
 
-/* Which runtime a program of this name is, as one of the table: itself, or with a version behind. */
+/* Returns the runtime of a program name according to the table: the name itself, or with a version
+ * appended. */
 static const char *runtime_of(const char *name, const struct program_name *known)
 {
         size_t len = strlen(known->program);
@@ -80,7 +81,7 @@ static const char *runtime_of(const char *name, const struct program_name *known
                        : NULL;
 }
 
-/* A file that can be run, wherever links lead to inside of the image. */
+/* Returns whether it is an executable file, following links inside the image. */
 static bool is_program(int root, const char *path)
 {
         struct stat st;
@@ -88,11 +89,11 @@ static bool is_program(int root, const char *path)
         return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) && st.st_size > 0;
 }
 
-/* An earlier directory's program is the one that is run. */
+/* The program in the earliest directory is used. */
 static void look_at(int root, const char *dir, const char *name, struct programs *p)
 {
         char path[PROGRAM_SIZE];
-        int known = -1; /* whether it can be run: not looked at yet */
+        int known = -1; /* whether it is executable: -1: not checked yet */
         for (size_t i = 0; i < program_names_len && known != 0; i++) {
                 const char *runtime = runtime_of(name, &program_names[i]);
                 if (!runtime || find(p, runtime))
@@ -126,7 +127,7 @@ static const char *variable(const char *const *env, const char *name)
         const char *value = NULL;
         for (; *env; env++)
                 if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-                        value = *env + len + 1; /* the last one counts */
+                        value = *env + len + 1; /* the last one is used */
         return value;
 }
 
@@ -146,9 +147,9 @@ static void look_through(int root, const char *path, struct programs *p)
         }
 }
 
-/* ---- versions that no name has ---- */
+/* ---- versions that are not in a name ---- */
 
-/* The first `parts` numbers of a version: "v22.1.0" is 22, or 22.1. */
+/* Copies the first `parts` numbers of a version: "v22.1.0" is 22, or 22.1. */
 static bool version_of(const char *text, int parts, char *ret, size_t size)
 {
         size_t n = 0;
@@ -178,7 +179,7 @@ static void add_version(struct programs *p, const char *program, const char *pre
                 add(p, name, slot->program);
 }
 
-/* The official images say it in a variable. */
+/* The official images have the version in a variable. */
 static void add_versions(const char *const *env, struct programs *p)
 {
         static const struct {
@@ -198,7 +199,7 @@ static void add_versions(const char *const *env, struct programs *p)
         }
 }
 
-/* And node brings its headers. */
+/* Node installs its headers, which contain the version. */
 static void add_node(int root, struct programs *p)
 {
         static const char *const headers[] = {"usr/local/include/node/node_version.h",

@@ -1,4 +1,4 @@
-/* image/unpack/programs.h -- which runtimes an image has. */
+/* image/unpack/programs.h -- finds the runtimes of an image. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -6,10 +6,10 @@
 #include "cella.h"
 #include "image/store/store.h"
 
-/* The runtimes that engine/runtime.c knows, and the program of each; a test compares them. */
+/* The runtimes of engine/runtime.c and their programs; a test compares both lists. */
 struct program_name {
         const char *runtime, *program;
-        bool versions; /* a program with a version behind its name is a runtime of that name */
+        bool versions; /* a program with an appended version is a runtime of that name */
 };
 extern const struct program_name program_names[];
 extern const size_t program_names_len;
@@ -17,11 +17,11 @@ extern const size_t program_names_len;
 struct programs {
         struct image_pair list[IMAGE_RUNTIMES_MAX];
         size_t n;
-        struct program_slot *slots; /* what it points to */
+        struct program_slot *slots; /* memory of the list */
 };
 
-/* Looks through the directories of the image's PATH for programs of these names, with or without a version
- * behind (python3.12), and adds what its variables or headers say about versions (node22).  Nothing of the
- * image is run.  root is a descriptor of its root directory. */
+/* Searches the directories of the image's PATH for programs with these names, with or without an appended
+ * version (python3.12), and adds versions from its variables or headers (node22).  Nothing of the image is
+ * run.  root is a descriptor of its root directory. */
 int programs_find(int root, const char *const *env, struct programs *ret, struct cella_err *err);
 void programs_done(struct programs *p);

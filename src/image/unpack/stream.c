@@ -14,7 +14,7 @@
 #include "sys/process.h"
 
 #define BLOCKS 8
-#define PATIENCE_US 100000 /* between two looks at whether it was cancelled */
+#define PATIENCE_US 100000 /* between two checks for cancellation */
 
 struct stream {
         struct imager_job *job;
@@ -28,16 +28,16 @@ struct stream {
 
         pthread_mutex_t mutex;
         pthread_cond_t changed;
-        /* All below: with the mutex.  Block i is at i % BLOCKS. */
+        /* The following fields are protected by the mutex.  Block i is at i % BLOCKS. */
         uint64_t filled, hashed, taken;
         size_t len[BLOCKS];
-        bool at_end, stop, no_diff, started; /* started: a second block was asked for */
-        bool out;                            /* block number `taken` is with the user */
+        bool at_end, stop, no_diff, started; /* started: a second block was requested */
+        bool out;                            /* the user has block number `taken` */
         struct cella_err err;
         char *blocks;
 };
 
-/* ---- from the source ---- */
+/* ---- reading the source ---- */
 
 static ssize_t read_fd(struct stream *s, void *data, size_t size)
 {
@@ -56,7 +56,7 @@ static ssize_t read_fd(struct stream *s, void *data, size_t size)
         }
 }
 
-/* For the decompressor: bytes as they come, counted and hashed. */
+/* Reads bytes for the decompressor, and counts and hashes them. */
 static ssize_t read_source(void *arg, void *data, size_t size)
 {
         struct stream *s = arg;
@@ -65,7 +65,7 @@ static ssize_t read_source(void *arg, void *data, size_t size)
                 return n;
         digest_add(s->blob, data, (size_t)n);
         s->done += (uint64_t)n;
-        if (s->source.fd >= 0) /* else an outer stream reports its own progress */
+        if (s->source.fd >= 0) /* otherwise an outer stream reports its own progress */
                 s->job->progress(s->job, s->source.diff ? s->source.diff : "", "unpack", s->done,
                                  s->source.total);
         return n;
@@ -73,7 +73,7 @@ static ssize_t read_source(void *arg, void *data, size_t size)
 
 /* ---- the threads ---- */
 
-/* Room for one more block, or NULL when it is to stop. */
+/* Returns space for one more block, or NULL to stop. */
 static char *free_block(struct stream *s)
 {
         char *block = NULL;
@@ -107,7 +107,7 @@ static int too_large(const struct stream *s, struct cella_err *err)
         return err_hint(err, "the limit can be raised by the one who asks for it");
 }
 
-/* Fills a block as far as it goes. */
+/* Fills a block as far as possible. */
 static ssize_t fill(struct stream *s, char *block, struct cella_err *err)
 {
         size_t n = 0;
@@ -147,7 +147,7 @@ static void *decode(void *arg)
         return NULL;
 }
 
-/* It waits until it is clear that the digest is wanted. */
+/* The thread waits until it is known that the digest is needed. */
 static void *hash(void *arg)
 {
         struct stream *s = arg;
@@ -203,7 +203,7 @@ ssize_t stream_next(struct stream *s, const void **ret)
 {
         pthread_mutex_lock(&s->mutex);
         s->started = true;
-        s->taken += s->out; /* what was given is given back */
+        s->taken += s->out; /* releases the previous block */
         pthread_cond_broadcast(&s->changed);
         ssize_t n = wait_for(s, s->taken, ret);
         s->out = n > 0;
@@ -245,7 +245,7 @@ int stream_end(struct stream *s, char blob[DIGEST_HEX + 1], char diff[DIGEST_HEX
         s->has_decoder = false;
         pthread_join(s->hasher, NULL);
         s->has_hasher = false;
-        /* What is behind the compressed data is part of the blob, too. */
+        /* Data behind the compressed part belongs to the blob, too. */
         while ((n = read_source(s, rest, sizeof rest)) > 0)
                 if (s->done > s->max + STREAM_BLOCK)
                         return too_large(s, err);

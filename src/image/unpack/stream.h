@@ -1,10 +1,10 @@
-/* image/unpack/stream.h -- the bytes of an archive on their way: read, hashed, uncompressed, hashed again.
+/* image/unpack/stream.h -- reads an archive: hashes, decompresses and hashes the result.
  *
  *      source ── a thread: blob digest, decompression ── blocks ──┬── a thread: diff id
- *                                                                 └── whoever unpacks them
+ *                                                                 └── the user, who unpacks them
  *
- * The blocks are a ring, so that memory is bounded and nobody copies.  Unpacking takes as long as the slowest
- * of the three. */
+ * The blocks are a ring buffer, so that memory is limited and nothing is copied.  Unpacking takes as long as
+ * the slowest of the three. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,17 +19,19 @@
 
 struct stream; /* opaque */
 
-/* Where the blob of a layer comes from: a descriptor, or a function (fd -1).  Compression (none, gzip, zstd,
- * xz, bzip2) is seen from the content. */
+/* The source of a layer's blob: a descriptor, or a function (fd -1).  The compression (none, gzip, zstd, xz,
+ * bzip2) is detected by the content. */
 struct layer_source {
         int fd;
-        ssize_t (*read)(void *arg, void *data, size_t size); /* 0: the end; or -errno; on another thread */
+        /* returns 0 at the end, or -errno; called by another thread */
+        ssize_t (*read)(void *arg, void *data, size_t size);
         void *arg;
-        const char *digest; /* of the blob as it comes, "sha256:HEX" or HEX; NULL: none is expected */
-        const char *diff;   /* of the archive in it, the same */
-        uint64_t total;     /* bytes of the blob, for progress; 0: not known */
-        bool keep; /* it is in the store at once and stays, whatever comes of the image (a download that
-                    * fails goes on where it was); else it gets there when the image does */
+        const char *digest; /* expected digest of the compressed blob, "sha256:HEX" or HEX; NULL: any */
+        const char *diff;   /* the same of the uncompressed archive */
+        uint64_t total;     /* bytes of the blob, for progress; 0: unknown */
+        /* add it to the store at once and keep it, even if the image fails (so that a failed download can
+         * continue); otherwise it is added with the image */
+        bool keep;
 };
 
 /* max: the uncompressed size in bytes; a larger archive fails with CELLA_TOO_LARGE, which stops decompression
@@ -42,18 +44,18 @@ int stream_open(struct imager_job *job, const struct layer_source *source, uint6
 struct stream *stream_close(struct stream *s);
 DEFINE_AUTO(struct stream *, stream_close)
 
-/* The next block, valid until the next call; 0: the end.  peek: it is going to come again. */
+/* Returns the next block, valid until the next call; 0: the end.  peek: the next call returns it again. */
 ssize_t stream_next(struct stream *s, const void **ret);
 ssize_t stream_peek(struct stream *s, const void **ret);
 
-/* What went wrong when one of them failed. */
+/* Sets *err after one of these functions has failed. */
 int stream_error(struct stream *s, struct cella_err *err);
 
-/* Before the second block is asked for: nobody wants to know the digest of what is in it. */
+/* Disables the digest of the content.  Call it before the second block is requested. */
 void stream_no_diff(struct stream *s);
 
-/* Goes on to the end, and says both digests (the second may be NULL). */
+/* Reads to the end and returns both digests (the second may be NULL). */
 int stream_end(struct stream *s, char blob[DIGEST_HEX + 1], char diff[DIGEST_HEX + 1], struct cella_err *err);
 
-/* Bytes of the source so far. */
+/* Returns the number of bytes read from the source. */
 uint64_t stream_done(struct stream *s);

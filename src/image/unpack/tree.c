@@ -58,7 +58,7 @@ static int open_below(int top, const char *path, uint64_t flags, uint64_t resolv
         long r;
         do
                 r = sys_call4(SYS_openat2, top, path[0] ? path : ".", &how, sizeof how);
-        while (r == -EINTR || r == -EAGAIN); /* the latter: something was renamed meanwhile */
+        while (r == -EINTR || r == -EAGAIN); /* EAGAIN: a concurrent rename */
         return (int)r;
 }
 
@@ -98,8 +98,8 @@ int tree_depth(int top, int dir)
 
 /* ---- removing ----
  *
- * Without recursion: a directory that is not empty is moved to the top, under a name that is nobody's, and
- * emptied from there.  So it takes two descriptors however deep the tree is, and no space. */
+ * Without recursion: a directory that is not empty is moved to the top, under an unused name, and emptied
+ * there.  So it needs two descriptors for any depth, and no memory. */
 
 struct removal {
         int top;
@@ -187,7 +187,7 @@ int tree_write(int tmp, int at, const char *name, const char *text, size_t len)
         if (fd < 0)
                 return fd;
         r = sys_write_all(fd, text, len);
-        if (r == 0 && fdatasync(fd) < 0) /* a name that leads to an empty file would be worse than none */
+        if (r == 0 && fdatasync(fd) < 0) /* a name of an empty file would be worse than no name */
                 r = -errno;
         if (r == 0 && renameat(tmp, made, at, name) < 0)
                 r = -errno;

@@ -25,7 +25,7 @@ struct unpacking {
         struct place place;
         struct budget *budget;
         struct layer *result;
-        char path[TREE_PATH_MAX]; /* of the entry, checked */
+        char path[TREE_PATH_MAX]; /* checked path of the entry */
 };
 
 /* ---- the budget ---- */
@@ -78,7 +78,7 @@ struct archive *unpack_open(struct stream *stream, struct cella_err *err)
                 err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot read an archive");
                 return NULL;
         }
-        /* Only what an image consists of; nothing is looked for inside of anything else. */
+        /* Only the formats of images; nested archives are not searched. */
         if (archive_read_support_format_tar(a) != ARCHIVE_OK ||
             archive_read_support_format_empty(a) != ARCHIVE_OK ||
             archive_read_open(a, stream, NULL, give, NULL) != ARCHIVE_OK) {
@@ -94,7 +94,7 @@ int unpack_fail(struct archive *a, struct stream *stream, struct cella_err *err)
         const char *why = archive_error_string(a);
         struct cella_err own = {0};
         int r = stream_error(stream, &own);
-        if (own.kind != CELLA_INTERNAL || r != -EIO) { /* it was the stream */
+        if (own.kind != CELLA_INTERNAL || r != -EIO) { /* the stream has failed */
                 if (err)
                         *err = own;
                 return r;
@@ -120,7 +120,7 @@ static int write_at(int fd, const char *data, size_t len, int64_t offset)
         return 0;
 }
 
-/* The size was paid for already: what libarchive gives is within it, but it is looked at all the same. */
+/* The size was charged to the budget before; the data from libarchive is within it, but is checked again. */
 static int write_content(struct unpacking *u, int fd, int64_t size, struct cella_err *err)
 {
         const void *data;
@@ -140,7 +140,7 @@ static int write_content(struct unpacking *u, int fd, int64_t size, struct cella
         }
         if (r != ARCHIVE_EOF)
                 return unpack_fail(u->archive, u->stream, err);
-        /* A hole at the end. */
+        /* A hole at the end of the file. */
         return end < size && ftruncate(fd, size) < 0 ? place_fail(u->path, -errno, err) : 0;
 }
 
@@ -164,7 +164,7 @@ static int unpack_file(struct unpacking *u, struct archive_entry *entry, struct 
                         {.tv_nsec = UTIME_OMIT},
                         {.tv_sec = archive_entry_mtime(entry), .tv_nsec = archive_entry_mtime_nsec(entry)},
                 };
-                (void)futimens(fd, times); /* one that no file can have is not worth an image */
+                (void)futimens(fd, times); /* an invalid time is ignored */
         }
         u->result->files++;
         return 0;
@@ -172,7 +172,7 @@ static int unpack_file(struct unpacking *u, struct archive_entry *entry, struct 
 
 /* ---- entries ---- */
 
-/* What begins with .wh. is a deletion, and nothing else. */
+/* Every name that begins with .wh. is a deletion. */
 static int take_whiteout(struct unpacking *u, const char *path, bool *ret, struct cella_err *err)
 {
         char parent[TREE_PATH_MAX], whole[TREE_PATH_MAX + 1];
@@ -188,7 +188,7 @@ static int take_whiteout(struct unpacking *u, const char *path, bool *ret, struc
         if (strcmp(name, OPAQUE) == 0) {
                 r = paths_add(&u->result->opaque, parent);
         } else if (strncmp(name, WHITEOUT WHITEOUT, 2 * strlen(WHITEOUT)) == 0) {
-                r = 0; /* notes that aufs took for itself */
+                r = 0; /* internal files of aufs */
         } else {
                 name += strlen(WHITEOUT);
                 if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -241,7 +241,7 @@ static int unpack_entry(struct unpacking *u, struct archive_entry *entry, struct
         case AE_IFLNK:
                 return place_symlink(&u->place, u->path, archive_entry_symlink(entry), err);
         default:
-                return 0; /* devices, pipes, sockets: not for an image that runs here */
+                return 0; /* devices, pipes and sockets are left out */
         }
 }
 

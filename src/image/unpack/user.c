@@ -33,7 +33,7 @@ struct line {
         size_t n;
 };
 
-/* The next line of text, which ends at end; false: there is none. */
+/* Returns the next line of a text that ends at end; false: there is none. */
 static bool next_line(const char **text, const char *end, struct line *ret)
 {
         if (*text >= end)
@@ -54,7 +54,7 @@ static bool next_line(const char **text, const char *end, struct line *ret)
         return true;
 }
 
-/* By name, or, with name NULL, by number. */
+/* Finds an entry by name or, if name is NULL, by number. */
 static bool find(const char *text, size_t len, const char *name, uint32_t number, size_t needs,
                  uint32_t *ret_id, uint32_t *ret_group)
 {

@@ -1,4 +1,4 @@
-/* image/unpack/user.h -- who an image says its code is. */
+/* image/unpack/user.h -- resolves the user of an image. */
 #pragma once
 #include <stdint.h>
 
