@@ -125,6 +125,13 @@ __cella_tell() {
         \builtin printf '%d %d\n' "$__cella_generation" "$1" >|"/proc/$$/fd/98"
 }
 
+# Waits until the first shell has opened the pipe: a report that cannot be written would be lost.
+__cella_await() {
+        until [[ -e /proc/$$/fd/98 || ! -r /proc/$$/fd ]]; do
+                \builtin :
+        done
+}
+
 # Ends a shell that has forked a successor, after reporting an empty line.
 __cella_leave() {
         \builtin mapfile -t -n 1 -u 98 __cella_said
@@ -167,7 +174,7 @@ __cella_traps() {
         # One line, again because of LINENO. Signals are ignored from its beginning until the child has set its own
         # traps, because a signal would end the child. The process that waits for the child has no standard error,
         # because bash would print there that the child was killed.
-        \builtin trap '{ __cella_status=$? __cella_flags=$-; \builtin trap "" INT 1 4 5 6 7 8 10 11 12 13 14 24 25 26 31; \builtin set +eux; \command exec 97>&1; } 2>/dev/null; if [[ $__cella_state == @(run|interrupted) ]]; then __cella_state=${__cella_state/#run/exit} __cella_generation=$((__cella_generation + 1)); __cella_leave 98< <(\builtin printf "\n"; { \command exec >&97 97>&- || \command exec >&-; } 2>/dev/null; [[ -e /dev/fd/2 ]] || \command exec 2>/dev/null; \command exec 96>&2 2>/dev/null; (\builtin eval "$__cella_loop") 2>&96 96>&-; __cella_tell "$?"); fi' EXIT
+        \builtin trap '{ __cella_status=$? __cella_flags=$-; \builtin trap "" INT 1 4 5 6 7 8 10 11 12 13 14 24 25 26 31; \builtin set +eux; \command exec 97>&1; } 2>/dev/null; if [[ $__cella_state == @(run|interrupted) ]]; then __cella_state=${__cella_state/#run/exit} __cella_generation=$((__cella_generation + 1)); __cella_leave 98< <(\builtin printf "\n"; __cella_await; { \command exec >&97 97>&- || \command exec >&-; } 2>/dev/null; [[ -e /dev/fd/2 ]] || \command exec 2>/dev/null; \command exec 96>&2 2>/dev/null; (\builtin eval "$__cella_loop") 2>&96 96>&-; __cella_tell "$?"); fi' EXIT
 }
 
 exec 99<&3 3<&-

@@ -65,7 +65,7 @@ def functions_and_aliases_are_the_codes_own(d, s):
 
 
 @test(settings=PATIENT)
-def the_last_shell_says_how_it_ended(d, c):
+def a_bash_context_ends_with_the_status_of_its_last_shell(d, c):
     for code, expected in (
         ("kill -9 $BASHPID", ("signaled", 137, "", "")),
         ("exec sh -c 'echo other; exit 7'", ("exited", 7, "other\n", "")),
