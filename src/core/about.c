@@ -7,11 +7,11 @@
 #include "base/utf8.h"
 
 #define HASH_SIZE 32
-#define TEXT_MAX 200 /* of image, name of the key, working directory */
+#define TEXT_MAX 200 /* of image, key name, working directory */
 
-/* How long each part may become, in bytes of JSON. */
+/* The maximum length of each part, in bytes of JSON. */
 struct bounds {
-        size_t size; /* of the buffer; more than the sum of the others */
+        size_t size; /* of the buffer; larger than the sum of the others */
         size_t args, arg, env, files, path, findings, hashed;
 };
 
@@ -43,7 +43,7 @@ struct writer {
 
 static void put_raw(struct writer *w, const char *text, size_t len)
 {
-        if (len <= w->bounds->size - w->len) { /* always, see struct bounds */
+        if (len <= w->bounds->size - w->len) { /* always true, see struct bounds */
                 memcpy(w->to + w->len, text, len);
                 w->len += len;
         }
@@ -86,7 +86,7 @@ static void put_number(struct writer *w, const char *name, uint64_t value)
         put_raw(w, text, (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)value));
 }
 
-/* One character as JSON has it; its length. */
+/* Writes one character as JSON.  Returns its length. */
 static size_t escape(const char *p, size_t n, char ret[8])
 {
         unsigned char c = (unsigned char)*p;
@@ -105,7 +105,7 @@ static size_t escape(const char *p, size_t n, char ret[8])
         return n;
 }
 
-/* At most max bytes between the quotes; a text that was cut ends with an ellipsis. */
+/* Writes at most max bytes between the quotes; a shortened text ends with an ellipsis. */
 static void put_bytes(struct writer *w, const char *name, const char *text, size_t len, size_t max)
 {
         size_t used = 0;
@@ -130,7 +130,7 @@ static void put_text(struct writer *w, const char *name, const char *text, size_
         put_bytes(w, name, text, strlen(text), max);
 }
 
-/* A text of the request, without the values of its secrets. */
+/* Writes a text of the request with its secrets masked. */
 static void put_masked(struct writer *w, const char *name, const char *text, struct mask *mask, size_t max)
 {
         char *copy = mask ? strdup(text) : NULL;
@@ -157,7 +157,7 @@ static void put_args(struct writer *w, const struct exec_request *r)
         size_t n = 0, begun = w->len;
         while (r->argv && r->argv[n])
                 n++;
-        if (n == 0 || !r->runtime) /* a command is the input already */
+        if (n == 0 || !r->runtime) /* a command is already in the column `input` */
                 return;
         put_open(w, "args", '{');
         put_number(w, "count", n);
@@ -215,7 +215,7 @@ static bool hashes_wanted(const struct writer *w, const struct exec_request *r)
         return bytes <= w->bounds->hashed;
 }
 
-/* The worst first: of many findings only some fit. */
+/* Writes the most severe findings first, because not all may fit. */
 static void put_scan(struct writer *w, const struct exec_request *r)
 {
         const struct scan_report *report = r->report;
@@ -263,12 +263,12 @@ static void put_request(struct writer *w, const struct exec_request *r)
         put_scan(w, r);
 }
 
-/* Where it ran, or was to run. */
+/* Writes where the code ran, or was to run. */
 static void put_place(struct writer *w, const struct about *about)
 {
         const struct exec_request *r = about->request;
         const bool host = r && r->direct;
-        if (host || about->image) /* else it was refused before that was decided */
+        if (host || about->image) /* otherwise it was refused before that was decided */
                 put_text(w, "mode", host ? "host" : "sandbox", 16);
         if (about->image) {
                 put_text(w, "engine", host ? "host" : engine_words[about->engine], 16);

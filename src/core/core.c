@@ -13,11 +13,11 @@ int64_t core_now_ms(void)
         return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Also of files: the code says when they changed, and may say before 1970. */
+/* Also used for file times, which the code sets and which may be before 1970. */
 json_t *core_time(int64_t ms)
 {
         char text[40], whole[48];
-        bool before = ms % 1000 < 0; /* C rounds towards 1970, calendars do not */
+        bool before = ms % 1000 < 0; /* C rounds towards zero, calendars round down */
         time_t seconds = ms / 1000 - before;
         int part = (int)(ms % 1000) + (before ? 1000 : 0);
         struct tm tm;

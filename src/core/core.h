@@ -1,7 +1,7 @@
-/* core/core.h -- everything the daemon looks after, and what it counts.
+/* core/core.h -- the state of the daemon's server, and its metrics.
  *
- * All of core/ runs in one thread, that of the event loop.  Below it are the keeper (makes and
- * ends sandboxes) and each sandbox's init (runs what we ask); above it are the protocols. */
+ * All of core/ runs in one thread, that of the event loop.  Below it are the keeper (makes and ends
+ * sandboxes) and the init of each sandbox (executes requests); above it are the protocols. */
 #pragma once
 #include <uv.h>
 
@@ -29,27 +29,27 @@ struct metrics {
         uint64_t latency_sum_us;
         uint64_t sandboxes_made, sandboxes_failed;
         uint64_t refused_capacity; /* 429 */
-        uint64_t requests[6];      /* by the HTTP code's first digit */
+        uint64_t requests[6];      /* by the first digit of the HTTP status */
         uint64_t refused_auth;     /* 401 and 403 */
         uint64_t violations[VIOLATION_KINDS];
 };
 
 extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
 
-/* Somebody who wants to know of everything, while there is one. */
+/* Callbacks for one observer of all events. */
 struct core_watch {
         void (*on_sandbox_gone)(const struct core_sandbox *sandbox, void *context);
         void (*on_recorded)(const struct audit_begin *begin, const struct audit_end *end, void *context);
         void *context;
 };
 
-/* Calls from lower to higher parts of core; start.c fills them in. */
+/* Calls from lower to higher parts of core; set by start.c. */
 struct core_hooks {
-        /* The sandbox is about to be freed: executions, contexts and pools forget it. */
+        /* The sandbox is about to be freed: executions, contexts and pools must drop their references. */
         void (*on_sandbox_gone)(struct core_sandbox *sandbox);
-        /* So many sandboxes need room: ends as many pooled ones as that takes.  Whether it ended any. */
+        /* Ends pooled sandboxes to make room for so many.  Returns whether it ended any. */
         bool (*free_pooled)(struct core *core, unsigned wanted);
-        /* How many of the executions under way came after since_us; counts at most max. */
+        /* Returns how many active executions started after since_us; counts at most max. */
         unsigned (*executions_since)(const struct core *core, int64_t since_us, unsigned max);
 };
 
@@ -62,45 +62,45 @@ struct core {
         struct docker *docker; /* the second engine */
         struct state *state;
         struct audit *audit;
-        struct secret_store *secrets;    /* borrowed; NULL: */
-        struct cella_err no_secrets;     /* why there are none to be had */
+        struct secret_store *secrets;    /* borrowed; NULL: not available */
+        struct cella_err no_secrets;     /* reason why secrets are not available */
         char directory[KEEPER_PATH_MAX]; /* of the state */
         char store[KEEPER_PATH_MAX];     /* of the images, see image/store/store.h */
         struct settings settings;
         struct list sandboxes;  /* struct core_sandbox */
-        struct list executions; /* struct execution, those that are under way */
-        struct list scan_jobs;  /* struct scan_job, those that wait for a thread */
+        struct list executions; /* struct execution: the active ones */
+        struct list scan_jobs;  /* struct scan_job: those that wait for a thread */
         unsigned scans_running;
-        struct list settling;    /* struct execution, answered, with work left that nobody waits for */
-        uv_prepare_t settle;     /* does it */
-        struct list pools;       /* struct pool */
-        struct list used_images; /* struct used_image, what was looked up in the store */
+        struct list settling; /* struct execution: answered, with remaining work that no client waits for */
+        uv_prepare_t settle;  /* does the remaining work */
+        struct list pools;    /* struct pool */
+        struct list used_images; /* struct used_image: cache of images in the store */
         unsigned n_used_images;
-        int64_t images_stamp; /* as the store was then */
-        struct list queue;    /* struct queue_key, those with somebody waiting */
+        int64_t images_stamp; /* state of the store at that time */
+        struct list queue;    /* struct queue_key: those with waiting requests */
         unsigned cores;       /* of this machine */
-        struct list places;   /* struct place, of sandboxes that take up room */
-        unsigned alive;       /* how many these are */
-        unsigned ending;      /* and how many of them are being ended */
-        unsigned waiting;     /* in the queue */
-        uv_timer_t cleanup;   /* of sandboxes, every cleanup_interval_ms */
-        uv_timer_t tick;      /* while somebody waits, or something is being made */
-        uv_timer_t lull;      /* since nothing was under way, for the pools */
+        struct list places;   /* struct place: of sandboxes that count for the limits */
+        unsigned alive;       /* number of places */
+        unsigned ending;      /* number of those that are being ended */
+        unsigned waiting;     /* number of requests in the queue */
+        uv_timer_t cleanup;   /* ends idle sandboxes, every cleanup_interval_ms */
+        uv_timer_t tick;      /* runs while requests wait or sandboxes are being made */
+        uv_timer_t lull;      /* runs when nothing is active, for the pools */
         struct metrics metrics;
-        struct refusals refusals; /* how many more rows of refused requests the log takes */
-        struct core_watch watch;  /* zero: no watcher */
+        struct refusals refusals; /* limits the log rows of refused requests */
+        struct core_watch watch;  /* zero: no observer */
         int64_t started_us;
         bool stopping;
-        int64_t stop_at_us;                        /* then what still runs is killed */
-        unsigned interrupted;                      /* executions that the last daemon left behind */
-        void (*on_drained)(struct core *, void *); /* core_stop() is done */
+        int64_t stop_at_us;                        /* time at which everything is killed */
+        unsigned interrupted;                      /* executions that the previous daemon left */
+        void (*on_drained)(struct core *, void *); /* called when core_stop() has finished */
         void *drained_context;
-        /* What this host can give, found out by a sandbox made at start. */
+        /* The capabilities of this host, determined by a sandbox that is made at the start. */
         bool probed;
         uint32_t walls, missing;
-        struct cella_err unable; /* why it can run nothing; kind CELLA_OK if it can */
+        struct cella_err unable; /* why sandboxes cannot run; kind CELLA_OK: they can */
 };
 
-/* Realtime, in milliseconds; and as RFC 3339. */
+/* Return the current time in milliseconds, and a time as RFC 3339. */
 int64_t core_now_ms(void);
 json_t *core_time(int64_t ms);

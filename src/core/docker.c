@@ -10,20 +10,20 @@
 #include "core/image/policy.h"
 #include "engine/result.h"
 
-#define KNOWN_US 10000000  /* how long we believe what we saw */
-#define UNUSED_US 60000000 /* then it is let go */
+#define KNOWN_US 10000000  /* time for which a result is cached */
+#define UNUSED_US 60000000 /* time after which an unused process is ended */
 
 /*   NONE --wanted--> STARTING (the keeper starts it) --> OPENING (it looks for an engine) --> OPEN
  *    ^                   |                                 |    ^                            |
  *    +-- failed, lost ---+---------------------------------+    +----- settings changed -----+    */
 enum phase { NONE, STARTING, OPENING, OPEN };
 
-/* Somebody who waits for it to be open. */
+/* A request that waits until the engine is open. */
 struct waiter {
         struct list link;
         struct keeper_make make;
-        keeper_answer answer;        /* of a sandbox; NULL: it is */
-        void (*told)(void *context); /* who only wants to know */
+        keeper_answer answer;        /* for a sandbox; NULL: docker_look() */
+        void (*told)(void *context); /* for docker_look() */
         void *context;
 };
 
@@ -42,7 +42,7 @@ struct docker {
 static void start(struct docker *d);
 static void open_engine(struct docker *d);
 
-/* ---- who waits ---- */
+/* ---- waiting requests ---- */
 
 static void answer_failed(struct waiter *w, const struct cella_err *err)
 {
@@ -53,7 +53,7 @@ static void answer_failed(struct waiter *w, const struct cella_err *err)
         w->answer(w->context, &packet, -1);
 }
 
-/* Each of them may bring others here. */
+/* Callbacks may add new waiters, so the list is emptied first. */
 static void tell_waiters(struct docker *d)
 {
         const struct cella_err problem = d->problem;
@@ -107,7 +107,7 @@ void docker_forget(struct docker *d, const void *context)
         }
 }
 
-/* ---- its life ---- */
+/* ---- life cycle ---- */
 
 static void fail(struct docker *d, const struct cella_err *err)
 {
@@ -166,7 +166,7 @@ static void open_engine(struct docker *d)
 static void on_event(void *userdata, const union keeper_packet *packet, int fd)
 {
         (void)userdata,
-                (void)packet; /* of a death the sandbox's own channel tells, behind what init had to say */
+                (void)packet; /* deaths are reported by the sandbox's channel, after init's last messages */
         if (fd >= 0)
                 close(fd);
 }
@@ -229,7 +229,7 @@ void docker_tick(struct docker *d)
         const int64_t now = clock_us();
         if (d->state != OPEN || now - d->used_us < UNUSED_US)
                 return;
-        d->used_us = now; /* not to look again at once */
+        d->used_us = now; /* check again only after this interval */
         if (d->events->is_used(d->core) || !list_empty(&d->waiters))
                 return;
         d->link = keeper_link_free(d->link);
@@ -262,7 +262,7 @@ struct docker *docker_free(struct docker *d)
         return NULL;
 }
 
-/* ---- what others want of it ---- */
+/* ---- interface ---- */
 
 struct keeper_link *docker_link(const struct docker *d)
 {
@@ -279,7 +279,7 @@ bool docker_may_pull(const struct settings *settings, const struct caller *calle
                image_policy_check(settings, &ref, false, &insecure, &ignored) == 0;
 }
 
-/* One that could not be used is looked for again: somebody may have started it meanwhile. */
+/* If the engine was not available, looks for it again: it may have been started meanwhile. */
 int docker_make(struct docker *d, const struct keeper_make *make, keeper_answer answer, void *context)
 {
         struct waiter w = {.make = *make, .answer = answer, .context = context};

@@ -14,22 +14,22 @@
 #include "sys/file.h"
 #include "sys/socket.h"
 
-#define WAITING_ENOUGH (1024u * 1024) /* bytes; what can be said later is */
-#define PATIENCE_US INT64_C(1000000)  /* for a count */
-#define RESTART_US INT64_C(10000000)  /* there is another by then, or something is wrong */
+#define WAITING_ENOUGH (1024u * 1024) /* bytes in the queue above which updates are postponed */
+#define PATIENCE_US INT64_C(1000000)  /* to wait for counters */
+#define RESTART_US INT64_C(10000000)  /* time for the keeper to restart the process */
 
-/* A count that is due. */
+/* An expected answer with counters. */
 struct due {
         struct due *next;
         uint32_t number;
         int64_t until_us;
-        struct sandbox_egress *sandbox;   /* NULL: it has gone meanwhile, */
-        struct cella_network_usage total; /* and this was its total */
-        bool begins;                      /* it is what came before an EGRESS_BEGIN */
-        struct observer *observer;        /* else whose end it is; NULL: nobody's any more */
+        struct sandbox_egress *sandbox;   /* NULL: the sandbox is gone */
+        struct cella_network_usage total; /* its total, if it is gone */
+        bool begins;                      /* counters before an EGRESS_BEGIN */
+        struct observer *observer;        /* otherwise: the observer that has ended; NULL: it was freed */
 };
 
-/* As it was when it was sent. */
+/* The state of a file when it was sent. */
 struct file {
         const char *path;
         struct timespec modified;
@@ -40,17 +40,17 @@ struct file {
 
 struct egress {
         struct core *core;
-        struct egress_link *link; /* NULL: there is no egress process, */
-        int64_t lost_us;          /* since then */
-        uint64_t sandbox;         /* the last number given out */
+        struct egress_link *link; /* NULL: there is no egress process */
+        int64_t lost_us;          /* time of its loss */
+        uint64_t sandbox;         /* last assigned number */
         uint32_t number;
         struct due *due, **due_last; /* answers come in order */
         uv_timer_t patience;
         struct file files[2]; /* resolv.conf, hosts */
-        struct list attached; /* struct sandbox_egress, those with descriptors */
+        struct list attached; /* struct sandbox_egress: those with descriptors */
 };
 
-/* ---- counts that are due ---- */
+/* ---- expected counters ---- */
 
 static void add(struct cella_network_usage *to, const struct cella_network_usage *what, uint64_t sign)
 {
@@ -61,7 +61,7 @@ static void add(struct cella_network_usage *to, const struct cella_network_usage
         to->lookups += sign * what->lookups;
 }
 
-/* What came before a count from zero; who began then begins here. */
+/* Adds the counters before a reset to the total; observers that began at this reset start from it. */
 static void close_count(struct sandbox_egress *s, uint32_t number, const struct cella_network_usage *usage)
 {
         if (usage)
@@ -83,7 +83,7 @@ static void end_count(struct observer *o, const struct cella_network_usage *tota
         o->result->network_known = usage != NULL;
         if (usage)
                 *ret = *usage;
-        if (usage && o->before_due == 0) { /* else what was counted since it began has to do */
+        if (usage && o->before_due == 0) { /* otherwise only what was counted since the last reset is known */
                 add(ret, total, 1);
                 add(ret, &o->before, (uint64_t)-1);
         }
@@ -112,7 +112,7 @@ static void arm(struct egress *e)
                 return;
         }
         int64_t left = e->due->until_us - clock_us();
-        uv_update_time(e->core->loop); /* its clock is that of the loop's last turn */
+        uv_update_time(e->core->loop); /* libuv's time is that of the last loop iteration */
         uv_timer_start(&e->patience, on_patience, left <= 0 ? 0 : (uint64_t)(left + 999) / 1000, 0);
 }
 
@@ -124,7 +124,7 @@ static void on_patience(uv_timer_t *timer)
         arm(e);
 }
 
-/* Those before it have been given up on, or their answers would have come. */
+/* Earlier answers are missing: they timed out. */
 static void on_counted(struct egress *e, const struct egress_counted *c)
 {
         const struct cella_network_usage usage = {.connections = c->connections,
@@ -142,7 +142,7 @@ static void on_counted(struct egress *e, const struct egress_counted *c)
         arm(e);
 }
 
-/* ---- the egress process comes and goes ---- */
+/* ---- start and end of the egress process ---- */
 
 static void lose(struct egress *e)
 {
@@ -154,7 +154,7 @@ static void lose(struct egress *e)
                 struct sandbox_egress *s = list_entry(at, struct sandbox_egress, link);
                 s->stale = s->number != 0;
         }
-        /* In the next turn of the loop: whoever is in the middle of a call does not expect any answer. */
+        /* Deferred to the next loop iteration: callers do not expect callbacks from here. */
         for (struct due *d = e->due; d; d = d->next)
                 d->until_us = 0;
         arm(e);
@@ -164,7 +164,7 @@ static int post(struct egress *e, const void *data, size_t len, const int *fds, 
 {
         int r = e->link ? egress_link_send(e->link, data, len, fds, n_fds) : -ENOTCONN;
         if (r < 0 && r != -EMFILE)
-                lose(e); /* the next one may take more */
+                lose(e); /* the next process may accept more */
         return r;
 }
 
@@ -174,7 +174,7 @@ static int post_about(struct egress *e, enum egress_request type, uint32_t numbe
         return post(e, &about, sizeof about, NULL, 0);
 }
 
-/* ---- how names are resolved ---- */
+/* ---- name resolution ---- */
 
 static bool has_changed(struct file *f)
 {
@@ -219,7 +219,7 @@ static void let_go(struct sandbox_egress *s)
         sandbox_egress_init(s, s->egress, s->network, s->observers);
 }
 
-/* Ends that are closed are answered with a reset: better than some that nobody listens at. */
+/* Closed sockets cause a reset, which is better than an endless wait. */
 static void give_up(struct sandbox_egress *s, int num)
 {
         struct violation v = {.kind = VIOLATION_NETWORK, .target = "network"};
@@ -239,13 +239,13 @@ static void send_policy(struct egress *e, struct sandbox_egress *s, enum egress_
         free(message);
         if (r == 0) {
                 s->stale = s->changed = false;
-        } else if (e->link) { /* else the next one is told */
+        } else if (e->link) { /* otherwise the next process gets it */
                 post_about(e, EGRESS_DETACH, 0, s->number);
                 give_up(s, -r);
         }
 }
 
-/* Tells the egress process what it does not know yet. */
+/* Sends the policy if the egress process does not have it yet. */
 static void update(struct egress *e, struct sandbox_egress *s)
 {
         if (!e->link || s->number == 0)
@@ -258,7 +258,7 @@ static void update(struct egress *e, struct sandbox_egress *s)
         }
 }
 
-/* Of all sandboxes, as long as it takes it; on_room() goes on. */
+/* Updates all sandboxes until the queue is long; on_room() continues. */
 static void update_all(struct egress *e)
 {
         list_each (at, &e->attached, other)
@@ -321,7 +321,7 @@ static struct sandbox_egress *find(const struct egress *e, uint64_t number)
         return NULL;
 }
 
-/* ---- what an execution did ---- */
+/* ---- counters of an execution ---- */
 
 static struct due *ask(struct egress *e, struct sandbox_egress *s)
 {
@@ -342,8 +342,8 @@ static struct due *ask(struct egress *e, struct sandbox_egress *s)
         return d;
 }
 
-/* The first in a sandbox that was just attached finds everything at zero.  For others it is set so, and if
- * something else is under way, what that has so far is kept. */
+/* The first execution of a newly attached sandbox starts at zero.  For others the counters are reset; if
+ * other executions are active, the counters are read before. */
 void egress_begin(struct sandbox_egress *s, struct observer *o)
 {
         struct egress *e = s->egress;
@@ -365,8 +365,9 @@ void egress_begin(struct sandbox_egress *s, struct observer *o)
         s->begun = true;
 }
 
-/* Nothing was ever sent: nobody need be asked (wire/egress.h).  Most executions have a network and use none,
- * and an answer takes longer than many of them.  The order counts. */
+/* Whether nothing was ever sent, so that no request for counters is needed (wire/egress.h).  Most executions
+ * with a network do not use it, and an answer takes longer than many of them.  The order of the checks
+ * matters. */
 static bool is_unused(const struct sandbox_egress *s)
 {
         struct pollfd waiting[] = {{.fd = s->tcp, .events = POLLIN}, {.fd = s->udp, .events = POLLIN}};
@@ -401,7 +402,7 @@ void egress_forget(struct observer *o)
         o->counting = false;
 }
 
-/* ---- what it says ---- */
+/* ---- messages of the egress process ---- */
 
 static void on_packet(void *userdata, const union egress_packet *packet)
 {
@@ -444,7 +445,7 @@ void egress_connect(struct core *core, int fd)
 {
         struct egress *e = core->egress;
         struct cella_err err = {0};
-        lose(e); /* the keeper has not started another one for nothing */
+        lose(e); /* a new process means that the old one has died */
         if (fd < 0 || egress_link_new(core->loop, fd, &link_events, e, &e->link, &err) < 0)
                 return;
         check_config(e, true);
@@ -472,7 +473,7 @@ int egress_new(struct core *core, struct egress **ret, struct cella_err *err)
         e->core = core;
         e->due_last = &e->due;
         list_init(&e->attached);
-        e->lost_us = INT64_MIN / 2; /* the keeper sends one before all else, if it can */
+        e->lost_us = INT64_MIN / 2; /* the keeper sends the first one before anything else, if possible */
         e->files[0].path = "/etc/resolv.conf";
         e->files[1].path = "/etc/hosts";
         uv_timer_init(core->loop, &e->patience);

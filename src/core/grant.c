@@ -1,7 +1,7 @@
-/* core/grant.c -- what a caller may give away.  See grant.h.
+/* core/grant.c -- what a caller may grant.  See grant.h.
  *
- * The settings have one table with a rule for each of them.  A setting without a rule can be changed by the
- * owner only, so that a new one is never a hole. */
+ * One table has a rule for each setting.  A setting without a rule can be changed by the owner only, so that
+ * a new setting is never a security hole. */
 #include "core/grant.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static int check_secrets(const json_t *own, const json_t *about, struct cella_er
         return 0;
 }
 
-/* The caller's own limits, in the form of a key's. */
+/* Returns a limit of the caller, in the form of a key's limit. */
 static json_t *own_limit(const struct caller *caller, const struct limit *l)
 {
         const uint64_t own = limit_get(&caller->limits_max, l);
@@ -112,17 +112,17 @@ int grant_key(const struct caller *caller, const json_t *secrets, json_t *about,
 
 enum direction {
         FREE,  /* may be changed by every key with `settings` */
-        FIXED, /* by the owner, or with the capability of the rule */
-        DOWN,  /* made smaller by a key: a lower number, an earlier word, a subset of the list */
-        UP,    /* made larger by a key */
-        TIER,  /* a tier that the key may have itself, or less than before */
+        FIXED, /* only by the owner, or with the capability of the rule */
+        DOWN,  /* a key may only reduce it: a lower number, an earlier word, a subset of the list */
+        UP,    /* a key may only increase it */
+        TIER,  /* a tier that the key itself may have, or a lower one than before */
 };
 
 struct rule {
-        const char *path; /* of the setting, or of an object with all that is in it */
+        const char *path; /* of the setting, or of an object with all its members */
         enum direction direction;
         unsigned lifts;           /* the capability with which it may be changed freely; 0: none */
-        const char *const *words; /* with DOWN and UP: those of the setting, in their order */
+        const char *const *words; /* for DOWN and UP: the values in their order */
 };
 
 static const char *const modes[] = {"all", "selective", "off", NULL};
@@ -160,7 +160,8 @@ static const struct rule rules[] = {
         {"images.pull", DOWN, MAY_IMAGES, pulls},
         {"images.registries", DOWN},
         {"images.insecure_registries", DOWN},
-        {"images.credentials", FIXED}, /* a registry of the key's choice would be sent the secret */
+        {"images.credentials",
+         FIXED}, /* otherwise the secret could be sent to a registry that the key chooses */
         {"images.max_bytes", FIXED},
         {"docker", FIXED},
         {"cluster", FIXED},
@@ -184,7 +185,7 @@ static bool list_has(const json_t *list, const json_t *wanted)
         return false;
 }
 
-/* Whether a has nothing that b has not. */
+/* Whether a is at most b. */
 static bool is_within(const json_t *a, const json_t *b, const char *const *words)
 {
         size_t i;
@@ -206,7 +207,7 @@ static bool is_within(const json_t *a, const json_t *b, const char *const *words
         return true;
 }
 
-/* A key of tier elevated may reach every public name already. */
+/* A key of tier elevated can already reach every public name. */
 static bool domains_are_own(const struct caller *caller, const char *path)
 {
         return caller->tier_max == TIER_ELEVATED && !strcmp(path, "network.allowed_domains");

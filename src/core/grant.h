@@ -1,19 +1,19 @@
-/* core/grant.h -- what a caller may give away: never more than it has itself.
+/* core/grant.h -- what a caller may grant: never more than it has itself.
  *
- * A key with the capability `settings` makes and removes keys and changes the settings.  Neither may become a
- * way to a capability, a secret, a tier or a limit that the key does not have.  The owner may do everything.
- */
+ * A key with the capability `settings` can make and remove keys and change the settings.  This must not give
+ * access to a capability, secret, tier or limit that the key itself does not have.  The owner may do
+ * everything. */
 #pragma once
 #include <jansson.h>
 
 #include "core/caller.h"
 
-/* Whether the caller may make the key `about` (filled by schema_fill()).  Limits and sandboxes_max that are
- * missing or null become the caller's own.  secrets: the names that the caller may use.  CELLA_ACCESS_DENIED
- * names the first thing that the caller does not have. */
+/* Whether the caller may make the key `about` (filled by schema_fill()).  Missing or null limits and
+ * sandboxes_max are set to the caller's own.  secrets: the names that the caller may use.
+ * CELLA_ACCESS_DENIED names the first thing that the caller does not have. */
 int grant_key(const struct caller *caller, const json_t *secrets, json_t *about, struct cella_err *err);
 
-/* Whether the caller may remove the key `about`: one that it could have made. */
+/* Whether the caller may remove the key `about`: it must be one that it could have made. */
 int grant_key_removal(const struct caller *caller, const json_t *secrets, const json_t *about,
                       struct cella_err *err);
 

@@ -29,7 +29,7 @@ static int check_tier(const struct settings *settings, const struct caller *call
         return 0;
 }
 
-/* A list is a wish, and one that is not granted must not look as if it were. */
+/* Refuses a list that would have no effect. */
 static int check_list(const struct settings *settings, enum tier tier, bool said, const json_t *list,
                       struct cella_err *err)
 {
@@ -58,7 +58,7 @@ int network_narrow(const struct settings *settings, const struct caller *caller,
         const enum tier least = settings->tier < caller->tier_max ? settings->tier : caller->tier_max;
         enum tier tier = word ? (enum tier)tier_from_word(word) : least;
         if (!word && allowed_list && tier == TIER_ELEVATED)
-                tier = TIER_STANDARD; /* that is what lists are for */
+                tier = TIER_STANDARD; /* lists are for tier standard */
         int r = check_tier(settings, caller, tier, word != NULL, err);
         if (r == 0)
                 r = check_list(settings, tier, word != NULL, allowed_list, err);
@@ -91,7 +91,8 @@ void network_copy(const struct network *from, struct network *to)
         *to = copy;
 }
 
-/* What was said of a list is what there is.  Only in tier standard an empty one is not the same as none. */
+/* Whether a requested list equals the existing one.  An empty list differs from none only in tier
+ * standard. */
 static bool same_list(const json_t *said, const json_t *have, bool empty_matters)
 {
         if (!said || (!empty_matters && json_array_size(said) == 0 && json_array_size(have) == 0))
@@ -104,7 +105,7 @@ int network_check_same(const struct network *have, const json_t *asked, struct c
         const char *word = json_string_value(json_object_get(asked, "tier"));
         const json_t *allowed_list = json_object_get(asked, "allowed_domains"),
                      *blocked_list = json_object_get(asked, "blocked_domains");
-        const bool none = have->tier == TIER_RESTRICTED; /* whatever the lists say */
+        const bool none = have->tier == TIER_RESTRICTED; /* the lists do not matter */
         if ((!word || (enum tier)tier_from_word(word) == have->tier) &&
             ((none && word) || (same_list(allowed_list, have->allowed, have->tier == TIER_STANDARD) &&
                                 same_list(blocked_list, have->blocked, false))))
@@ -121,7 +122,7 @@ enum tier network_tier(const struct settings *s, const struct network *n)
         return n->tier < s->tier ? n->tier : s->tier;
 }
 
-/* The lists of a message, in their order; NULL: it says nothing. */
+/* The lists of a message, in order; NULL: no restriction. */
 struct lists {
         const json_t *allowed[2], *blocked[2], *private;
 };

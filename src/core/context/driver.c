@@ -19,43 +19,44 @@
 #include "snapshot/programs.h"
 #include "snapshot/release.h"
 
-#define READS_AT_ONCE 16             /* then it is others' turn */
-#define READS_AT_END 256             /* should somebody else in the sandbox have the socket, too */
+#define READS_AT_ONCE 16 /* per event, to let other descriptors proceed */
+#define READS_AT_END 256 /* bounded, because another process in the sandbox may also have the socket */
 #define DRAIN_MAX (4u * 1024 * 1024) /* more than a pipe can hold */
 
 enum { CONTROL, OUT, ERR, ENDS };
 
 struct end {
         uv_poll_t poll;
-        int fd; /* ours; -1: closed */
+        int fd; /* owned; -1: closed */
 };
 
 struct driver {
         struct core_sandbox *sandbox;
         const char *runtime;
-        const struct driver_events *events; /* NULL: nobody listens */
+        const struct driver_events *events; /* NULL: no callbacks any more */
         void *context;
-        unsigned refs; /* its context's, each handle's, and while events are called */
+        unsigned refs; /* one for the context, for each handle, and during callbacks */
         uint32_t tag, barrier;
-        unsigned signals; /* that have not reached it for sure */
+        unsigned signals; /* signals without confirmation */
         int pid;
         struct end ends[ENDS];
         struct driver_frames frames;
         unsigned may;
         bool waits, deaf;
-        size_t skip; /* of struct warm_ready, which comes before the first frame */
-        char *out;   /* what waits to be sent */
+        size_t skip; /* remaining bytes of struct warm_ready, which precedes the first frame */
+        char *out;   /* data to be sent */
         size_t out_len, out_at;
 };
 
-/* One thread, and nobody keeps them across calls; two, because output is taken in the middle of a frame. */
+/* Shared buffers: there is one thread, and their contents are not kept across calls.  There are two because
+ * output is read while a frame is processed. */
 static char heard[64 * 1024], printed[64 * 1024];
 
 static const struct {
         const char *runtime; /* without its version */
         const char *code;
         const uint64_t *len;
-        bool templated; /* it is in the template, if there is one */
+        bool templated; /* its driver is part of the template */
 } programs[] = {
         {"python", warm_context_py, &warm_context_py_len, true},
         {"python3", warm_context_py, &warm_context_py_len, true},
@@ -97,13 +98,13 @@ static void close_end(struct end *end)
 {
         if (end->fd < 0)
                 return;
-        /* Together: libuv stops watching by number, and the number is another's as soon as it is closed. */
+        /* Both at once: libuv stops watching by number, and a closed number can be reused. */
         uv_close((uv_handle_t *)&end->poll, on_closed);
         close(end->fd);
         end->fd = -1;
 }
 
-/* ---- what it says ---- */
+/* ---- messages of the driver ---- */
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
@@ -126,7 +127,7 @@ static void watch(struct driver *d)
         }
 }
 
-/* The socket stays open if it talks nonsense: it is to be killed, and not to end by itself before. */
+/* After a protocol error the socket stays open: the process must be killed and not end by itself before. */
 static void silence(struct driver *d, const char *why)
 {
         d->deaf = true;
@@ -150,7 +151,7 @@ static void hear(struct driver *d, const char *data, size_t len)
         }
 }
 
-/* What was restored says that first. */
+/* A restored process sends struct warm_ready first. */
 static void hear_all(struct driver *d, char *data, size_t len)
 {
         size_t skip = d->skip < len ? d->skip : len;
@@ -163,7 +164,7 @@ static void hear_all(struct driver *d, char *data, size_t len)
                 hear(d, data + skip, len - skip);
 }
 
-/* False when there is no more for now; closes it at its end. */
+/* Returns false if there is nothing to read now.  Closes the descriptor at its end. */
 static bool read_once(struct driver *d, int i)
 {
         ssize_t n = i == CONTROL ? read(d->ends[i].fd, heard, sizeof heard)
@@ -208,7 +209,7 @@ void driver_wait(struct driver *d, bool wait)
         watch(d);
 }
 
-/* ---- what it is told ---- */
+/* ---- messages to the driver ---- */
 
 static void push(struct driver *d)
 {
@@ -220,7 +221,7 @@ static void push(struct driver *d)
                 if (n < 0 && errno == EAGAIN)
                         return;
                 if (n < 0)
-                        break; /* it is gone, which shows when we read */
+                        break; /* it is gone, which is noticed when reading */
                 d->out_at += (size_t)n;
         }
         free(d->out);
@@ -233,7 +234,7 @@ int driver_run(struct driver *d, const char *code, size_t len)
         char header[32];
         int n = snprintf(header, sizeof header, "run %zu\n", len);
         char *out = d->out ? NULL : malloc((size_t)n + len);
-        if (!out) /* or it has not even taken the one before */
+        if (!out) /* -EBUSY: it has not read the previous code yet */
                 return d->out ? -EBUSY : -ENOMEM;
         memcpy(out, header, (size_t)n);
         memcpy(out + n, code, len);
@@ -264,17 +265,18 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                 push(d);
                 watch(d);
         }
-        /* An error shows when we read. */
+        /* Reading reports the error. */
         if (status < 0 || (events & UV_READABLE))
                 for (int n = 0; n < READS_AT_ONCE && is_read(d, i); n++)
                         if (!read_once(d, i))
                                 break;
         if (status < 0)
-                watch(d); /* libuv has stopped */
+                watch(d); /* libuv has stopped polling */
         unref(d);
 }
 
-/* INIT_SIGNAL has no answer; what init refuses at once behind it has, and comes after it. */
+/* INIT_SIGNAL has no answer.  The invalid INIT_PUT_FILE after it is answered with an error, which confirms
+ * that the signal was sent. */
 void driver_signal(struct driver *d, int signal)
 {
         struct channel *channel = d->sandbox->channel;
@@ -303,12 +305,12 @@ static void on_barrier(void *context, const struct message *message, const char 
         (void)data;
         message_close_fds(&m);
         if (m.type != INIT_FAILED || d->signals == 0)
-                kill_sandbox(d); /* whoever speaks there is not our init */
+                kill_sandbox(d); /* the sender is not our init */
         else if (--d->signals == 0 && d->events)
                 d->events->on_signalled(d->context);
 }
 
-/* ---- its life ---- */
+/* ---- life cycle ---- */
 
 static void on_message(void *context, const struct message *message, const char *data)
 {
@@ -324,7 +326,7 @@ static void on_message(void *context, const struct message *message, const char 
                 memcpy(&exited, data, sizeof exited);
                 d->refs++;
                 for (int i = 0; i < READS_AT_END && is_read(d, CONTROL) && read_once(d, CONTROL); i++)
-                        continue; /* its last words */
+                        continue; /* read its last messages */
                 driver_drain(d);
                 if (d->events)
                         d->events->on_ended(d->context, &exited, NULL);
@@ -346,7 +348,7 @@ static void on_message(void *context, const struct message *message, const char 
 
 static int adopt(struct driver *d, struct end *end, int fd)
 {
-        int r = uv_poll_init(d->sandbox->core->loop, &end->poll, fd); /* makes it non-blocking */
+        int r = uv_poll_init(d->sandbox->core->loop, &end->poll, fd); /* this makes it non-blocking */
         if (r < 0)
                 return r;
         end->poll.data = d;
@@ -355,7 +357,7 @@ static int adopt(struct driver *d, struct end *end, int fd)
         return 0;
 }
 
-/* An empty standard input, two pipes, and the socket: theirs are 0 to 3 of the command. */
+/* Makes an empty standard input, two pipes and the socket: descriptors 0 to 3 of the command. */
 static int open_ends(struct driver *d, int theirs[4])
 {
         int in[2], pair[2], r = 0;
@@ -368,7 +370,7 @@ static int open_ends(struct driver *d, int theirs[4])
                                  : pipe2(pair, O_CLOEXEC) < 0)
                         return -errno;
                 theirs[i == CONTROL ? 3 : i] = pair[1];
-                if (i != CONTROL) /* the code is another user, and /dev/stdout opens it by name */
+                if (i != CONTROL) /* the code has another uid, and /dev/stdout opens it by name */
                         fchmod(pair[1], 0666);
                 if ((r = adopt(d, &d->ends[i], pair[0])) < 0)
                         close(pair[0]);
@@ -383,7 +385,7 @@ static void close_all(const int *fds, int n)
                         close(fds[i]);
 }
 
-/* Sends INIT_SPAWN with the ends, and with what restores it from a template if there is one. */
+/* Sends INIT_SPAWN with the descriptors, and with those of the template if there is one. */
 static int send_spawn(struct driver *d, struct command_form *form, int theirs[4],
                       const struct waiting_how *how, struct cella_err *err)
 {
@@ -409,8 +411,7 @@ static int send_spawn(struct driver *d, struct command_form *form, int theirs[4]
                      : 0;
 }
 
-/* Everything that is known before the first word of it.  From a template where there is one: in a
- * twentieth of the time. */
+/* Starts the interpreter, from a template if possible: this takes a twentieth of the time. */
 static int start_driver(struct driver *d, struct cella_err *err)
 {
         struct core_sandbox *sb = d->sandbox;

@@ -10,12 +10,12 @@
 #include "base/json_read.h"
 #include "base/utf8.h"
 
-#define VALUES_MAX 64 /* in one object; those we know have four members */
+#define VALUES_MAX 64 /* in one object; known ones have four members */
 #define MIME_MAX 127
-#define NAME_MAX_BYTES 256 /* of what is kept of an error */
+#define NAME_MAX_BYTES 256 /* maximum of the kept part of an error */
 #define MESSAGE_MAX_BYTES (64u * 1024)
 #define TRACEBACK_MAX_BYTES (256u * 1024)
-#define KEPT_MAX (64u * 1024) /* a larger buffer is not kept for the next frame */
+#define KEPT_MAX (64u * 1024) /* a larger buffer is freed after the frame */
 
 static const struct {
         const char *word;
@@ -44,7 +44,7 @@ static void next(struct driver_frames *f)
         f->header_len = f->have = f->want = 0;
 }
 
-/* "result 123": digits only, so that there is one way to write a number. */
+/* "result 123".  Only digits, so that a number has one form. */
 static int read_header(struct driver_frames *f, unsigned may, const char **ret_why)
 {
         const char *space = memchr(f->header, ' ', f->header_len);
@@ -114,7 +114,7 @@ int driver_frames_take(struct driver_frames *f, unsigned may, const char **data,
                        const char **ret_why)
 {
         int r;
-        if (f->in_body && f->have == f->want) /* it was handed out */
+        if (f->in_body && f->have == f->want) /* the frame was already returned */
                 next(f);
         if (!f->in_body && ((r = take_header(f, may, data, len, ret_why)) < 0 || !f->in_body))
                 return r;
@@ -130,7 +130,7 @@ int driver_frames_take(struct driver_frames *f, unsigned may, const char **data,
         return f->have == f->want;
 }
 
-/* ---- what is in them ---- */
+/* ---- contents of the frames ---- */
 
 static int read_object(char *body, size_t len, struct json_doc *ret)
 {
@@ -159,7 +159,7 @@ int driver_read_done(char *body, size_t len, enum driver_status *ret_status, int
         if (read_object(body, len, &doc) < 0)
                 return -EPROTO;
         const char *status = json_get_string(doc.values, "status");
-        json_get_integer(doc.values, "exit_code", &code); /* a shell has one without having exited, too */
+        json_get_integer(doc.values, "exit_code", &code); /* a shell also reports one without exiting */
         for (size_t i = 0; status && i < ARRAY_LEN(names); i++)
                 if (!strcmp(status, names[i])) {
                         *ret_status = (enum driver_status)i;
@@ -218,7 +218,7 @@ int driver_read_result(char *body, size_t len, char **ret, size_t *ret_len)
         return r;
 }
 
-/* At most so many bytes, in whole characters. */
+/* Writes at most max bytes, in whole characters. */
 static void put_cut(struct json *j, const char *name, const char *text, size_t len, size_t max)
 {
         size_t at = 0, n;

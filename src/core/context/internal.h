@@ -1,15 +1,15 @@
-/* core/context/internal.h -- what the files of a context share. */
+/* core/context/internal.h -- functions shared by the files of a context. */
 #pragma once
 #include "core/context/context.h"
 
 /* life.c */
 void context_set_state(struct context *context, enum context_state state);
-/* Ends it for this reason. */
+/* Kills its processes for this reason. */
 void context_kill(struct context *context, const char *why);
-/* The run's paperwork is done; *run is not its any more. */
+/* Call when the run is finished; the context no longer refers to *run. */
 void context_run_finished(struct context *context);
 
-/* run.c: what its context hears. */
+/* run.c: events of the context */
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len);
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len);
 void context_run_signalled(struct context_run *run);
@@ -20,6 +20,6 @@ void context_run_lost(struct context_run *run, const struct core_sandbox *sandbo
 /* result.c */
 struct audit_begin context_run_log(const struct context_run *run);
 struct about context_run_about(const struct context_run *run);
-void context_run_count(struct context_run *run, const struct keeper_counted *now); /* its end's counters */
-void context_run_conclude(struct context_run *run);                                /* fills in its result */
-void context_run_record(const struct context_run *run); /* for the log and the metrics */
+void context_run_count(struct context_run *run, const struct keeper_counted *now); /* counters at its end */
+void context_run_conclude(struct context_run *run);                                /* sets its result */
+void context_run_record(const struct context_run *run); /* writes log and metrics */

@@ -1,4 +1,4 @@
-/* core/context/life.c -- the life of a context; its runs are in run.c, its process in driver.c. */
+/* core/context/life.c -- the life cycle of a context; its runs are in run.c, its process in driver.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,8 +11,9 @@
 #include "core/context/internal.h"
 
 #define START_US 30000000
-#define GONE_US 1000000   /* from the end of its socket to that of its process */
-#define KILLED_US 5000000 /* or the sandbox has to go: it holds other contexts, so be patient */
+#define GONE_US 1000000 /* from the end of its socket to the end of its process */
+#define KILLED_US                                                                                            \
+        5000000 /* afterwards the whole sandbox is killed; long because it may have other contexts */
 
 #define ENDS (STATE(CONTEXT_DEAD) | STATE(CONTEXT_KILLING) | STATE(CONTEXT_GONE))
 
@@ -25,7 +26,7 @@ static const uint32_t next_states[CONTEXT_STATES] = {
         [CONTEXT_GONE] = STATE(CONTEXT_STARTING) | STATE(CONTEXT_DEAD),
 };
 
-/* As the API shows them. */
+/* The names in the API. */
 static const char *const state_names[CONTEXT_STATES] = {
         [CONTEXT_DEAD] = "dead",       [CONTEXT_STARTING] = "starting", [CONTEXT_IDLE] = "idle",
         [CONTEXT_RUNNING] = "running", [CONTEXT_KILLING] = "dead",      [CONTEXT_GONE] = "dead",
@@ -39,7 +40,7 @@ void context_set_state(struct context *c, enum context_state state)
                 c->state = state;
 }
 
-/* ---- its timers ---- */
+/* ---- timers ---- */
 
 static void on_due(struct timers *timers, int timer)
 {
@@ -66,14 +67,14 @@ static void on_paused(struct task *task, bool paused)
         timers_pause(&list_entry(task, struct context, task)->timers, paused);
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
 
-/* Frees it when the loop has closed its timer. */
+/* Frees the context when the loop has closed its timer. */
 static void close_context(struct context *c)
 {
         if (c->state == CONTEXT_CLOSED)
@@ -90,7 +91,7 @@ static void tell(struct context *c, const struct cella_err *err)
                 on_ready(c, err, c->waiter);
 }
 
-/* It has no process, and gets none unless it is restarted. */
+/* It has no process until it is restarted. */
 static void die(struct context *c, const struct cella_err *err)
 {
         if (c->state != CONTEXT_DEAD)
@@ -118,14 +119,14 @@ static void could_not_start(struct context *c)
 
 static void begin(struct context *c);
 
-/* Of its process, and of what was asked when that was ready. */
+/* Frees the driver and cancels pending requests to the keeper. */
 static void let_go(struct context *c)
 {
         sandbox_ask_forget(c->core, c);
         c->driver = driver_free(c->driver);
 }
 
-/* Its process is gone, and nothing is left to say about what ran in it. */
+/* Its process has ended and its run, if any, is finished. */
 static void ended(struct context *c)
 {
         let_go(c);
@@ -147,7 +148,7 @@ void context_run_finished(struct context *c)
         if (c->task.sandbox)
                 sandbox_touch(c->task.sandbox);
         if (!c->driver)
-                return; /* it went with its sandbox */
+                return; /* it ended with its sandbox */
         if (c->state == CONTEXT_GONE)
                 ended(c);
         else if (c->state == CONTEXT_RUNNING)
@@ -181,7 +182,7 @@ static void on_lost(struct task *task, struct core_sandbox *sb, const struct cel
         die(c, err ? err : &gone);
 }
 
-/* ---- what its process says ---- */
+/* ---- events of the process ---- */
 
 static void ready(struct context *c)
 {
@@ -193,7 +194,7 @@ static void ready(struct context *c)
         tell(c, NULL);
 }
 
-/* What it took to get there is nothing that its first run used: that begins when this is known. */
+/* The CPU time of the start must not be counted for the first run, which begins after this reading. */
 static void on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct context *c = context;
@@ -215,7 +216,7 @@ static void on_frame(void *context, enum driver_word word, char *body, size_t le
         }
 }
 
-/* The end of what it says on standard error, in one line of plain characters. */
+/* Keeps the end of the standard error, as one line of printable characters. */
 static void overhear(struct context *c, const char *data, size_t len)
 {
         size_t have = strlen(c->said), max = sizeof c->said - 1;
@@ -242,7 +243,7 @@ static void on_output(void *context, enum cella_stream stream, const char *data,
                 context_run_output(c->run, stream, data, len);
         else if (!c->ready && stream == CELLA_STDERR)
                 overhear(c, data, len);
-        /* Else it is of something that was left behind by a run, and for nobody. */
+        /* Otherwise it comes from a process that a run left behind, and is discarded. */
 }
 
 static void on_signalled(void *context)
@@ -288,7 +289,7 @@ static void on_ended(void *context, const struct init_exited *exited, const stru
 
 static const struct driver_events driver_events = {on_frame, on_output, on_signalled, on_silent, on_ended};
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
 static void begin(struct context *c)
 {
@@ -377,7 +378,7 @@ int context_start(struct context *c, void (*on_ready)(struct context *, const st
                 c->why[0] = '\0';
                 context_set_state(c, CONTEXT_STARTING);
                 sandbox_attach(c->home, &c->task);
-        } /* else its sandbox is still being made */
+        } /* otherwise its sandbox is still being made */
         return 0;
 }
 
@@ -410,7 +411,7 @@ void context_remove_all(struct core_sandbox *sb)
                         context_remove(sb->contexts[i]);
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 struct context *context_find(const struct core_sandbox *sb, const char *id)
 {

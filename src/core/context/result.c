@@ -52,19 +52,20 @@ void context_run_record(const struct context_run *run)
         record_count(run->core, &run->result);
 }
 
-/* What the sandbox's counters say: of all that ran in it meanwhile, which is mostly this. */
+/* Sets the usage from the sandbox's counters.  They include everything that ran in the sandbox meanwhile,
+ * which is mostly this run. */
 void context_run_count(struct context_run *run, const struct keeper_counted *now)
 {
         struct cgroup_usage *u = &run->facts.usage;
         if (!now->known || !run->before.known)
                 return;
         verdict_count(&run->facts, &run->before, run->before.cpu_us, now);
-        /* The counters were read after its end: others may have run meanwhile. */
+        /* The counters were read after its end; other code may have run meanwhile. */
         if (run->result.duration_us > 0 && u->cpu_us > run->result.duration_us * run->core->cores)
                 u->cpu_us = run->result.duration_us * run->core->cores;
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 void context_run_each(const struct core *core, void (*each)(struct context_run *, void *), void *what)
 {

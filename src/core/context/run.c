@@ -1,11 +1,11 @@
-/* core/context/run.c -- one run of code in a context, from its first byte to its row in the log.
+/* core/context/run.c -- one run of code in a context, from the first byte to its row in the log.
  *
- *   sent -> (output, results, an error) -> done, or the context dies -> counted -> finished
+ *  sent -> (output, results, an error) -> done, or the context dies -> counted -> finished
  *
- * Ending one is SIGINT first, so that the context survives it, and when that does not help SIGKILL to the
- * whole context.  A signal that was on its way when the code ended must not reach the next run.  So a run
- * that was interrupted is over only when init has said that the signal was sent, and an empty run behind it
- * is through: whatever was pending then came before its end. */
+ * To end a run, SIGINT is sent first, so that the context survives.  If that does not help, SIGKILL is sent
+ * to the whole context.  A SIGINT in flight when the code ends must not reach the next run.  So an
+ * interrupted run is over only when init has confirmed the signal and an empty run after it has ended: a
+ * pending signal was delivered before that. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #define LOG_OUTPUT_MAX (64u * 1024)
 #define FENCE_US 5000000 /* for an empty run */
-#define EARLY_US 100000  /* into a run; see interrupt() */
+#define EARLY_US 100000  /* after the start of a run; see interrupt() */
 #define DEFER_US 5000
 
 static const uint32_t next_phases[RUN_PHASES] = {
@@ -45,7 +45,7 @@ static void set_phase(struct context_run *run, enum run_phase phase)
                 run->phase = phase;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void run_free(struct context_run *run)
 {
@@ -60,7 +60,7 @@ static void run_free(struct context_run *run)
         free(run);
 }
 
-/* The answer goes out first, the log is written behind it. */
+/* Sends the answer first, then writes the log. */
 static void finish(struct context_run *run)
 {
         sandbox_ask_forget(run->core, run);
@@ -132,7 +132,7 @@ static void over(struct context_run *run)
         finish(run);
 }
 
-/* For who reads the result only, and not its context. */
+/* Adds the reason to the result, for clients that do not query the context. */
 static void explain_death(struct context_run *run)
 {
         struct context *c = run->context;
@@ -170,14 +170,14 @@ void context_run_lost(struct context_run *run, const struct core_sandbox *sb)
         if (run->phase < RUN_ENDED)
                 set_phase(run, RUN_ENDED);
         context_run_count(run, &sb->counters);
-        /* The run must not outlive its context, which may be freed next: nothing is waited for. */
+        /* Waits for nothing: the context may be freed next, and the run must not outlive it. */
         egress_forget(&run->observer);
         scan_job_cancel(run->scan);
         run->scan = NULL;
         finish(run);
 }
 
-/* ---- what it says ---- */
+/* ---- messages of the driver ---- */
 
 static void broke(struct context_run *run, const char *what)
 {
@@ -187,7 +187,7 @@ static void broke(struct context_run *run, const char *what)
         context_kill(run->context, why);
 }
 
-/* Every signal has been sent: those that have not been handled will be in this. */
+/* All signals were sent; pending ones are delivered during this empty run. */
 static void fence(struct context_run *run)
 {
         struct context *c = run->context;
@@ -197,7 +197,7 @@ static void fence(struct context_run *run)
                 context_kill(c, "it could not be told to go on");
 }
 
-/* The code's own doing if we sent no signal: `raise KeyboardInterrupt`, `kill -INT $$`.  Then it ended as
+/* If no signal was sent, the code raised it itself (`raise KeyboardInterrupt`, `kill -INT $$`) and ended as
  * with any other error. */
 static void interrupted(struct context_run *run)
 {
@@ -260,8 +260,8 @@ void context_run_signalled(struct context_run *run)
                 fence(run);
 }
 
-/* A driver that has not taken the code yet takes SIGINT for an idle one's, and one that has just taken it
- * may: to whom it came so early it comes again. */
+/* A driver that has not read the code yet ignores SIGINT, and one that has just read it may.  An early SIGINT
+ * is therefore repeated. */
 static void interrupt(struct context_run *run)
 {
         struct context *c = run->context;
@@ -297,12 +297,12 @@ static void take_result(struct context_run *run, char *body, size_t len)
 {
         char *text = NULL;
         size_t text_len = 0;
-        driver_drain(run->context->driver); /* what was printed before it is shown before it */
+        driver_drain(run->context->driver); /* output before the result is shown before it */
         if (++run->heard_results > CONTEXT_RESULTS_MAX) {
                 broke(run, "too many results");
                 return;
         }
-        if (run->results_bytes + len > CONTEXT_RESULTS_BYTES) { /* not even looked at */
+        if (run->results_bytes + len > CONTEXT_RESULTS_BYTES) { /* not parsed */
                 run->results_truncated = true;
                 return;
         }
@@ -337,7 +337,7 @@ void context_run_frame(struct context_run *run, enum driver_word word, char *bod
                 take_error(run, body, len);
 }
 
-/* Ends the run for this reason: SIGINT, and SIGKILL to the whole context after the grace time. */
+/* Ends the run for this reason: sends SIGINT, and SIGKILL to the whole context after the grace time. */
 static void stop(struct context_run *run, enum ending why)
 {
         struct context *c = run->context;
@@ -365,7 +365,7 @@ void context_run_output(struct context_run *run, enum cella_stream stream, const
                 stop(run, END_OUTPUT);
 }
 
-/* ---- its deadlines ---- */
+/* ---- deadlines ---- */
 
 static void on_cpu(void *context, const union keeper_packet *packet, int fd)
 {
@@ -403,7 +403,7 @@ void context_run_due(struct context_run *run, int timer)
         }
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static int check_idle(const struct context *c, struct cella_err *err)
 {
@@ -437,8 +437,9 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
         struct keeper_counted now = packet->counted;
         if (packet->type != KEEPER_COUNTED)
                 return;
-        /* A short run may be over before the keeper has read the counters.  When it began, the CPU time was
-         * that of the last reading, or more: at most all cores were busy since. */
+        /* A short run may be over before the keeper has read the counters.  The CPU time at its start was at
+         * least that of the last reading, and at least the current value minus the time that all cores could
+         * have used since. */
         const int64_t late_us = now.read_us - run->started_us;
         const uint64_t since = late_us > 0 ? (uint64_t)late_us * run->core->cores : 0;
         now.cpu_us = now.cpu_us > since ? now.cpu_us - since : 0;
@@ -466,12 +467,13 @@ static int start(struct context_run *run, struct cella_err *err)
         struct audit_begin begin = context_run_log(run);
         begin.about = text;
         begin.about_len = about_write_short(&about, text);
-        driver_drain(c->driver); /* what came since the last run is not of this one */
+        driver_drain(c->driver); /* earlier output does not belong to this run */
         run->before = sb->counters;
         if (sb->counted)
                 sandbox_count(sb, on_before, run);
         observer_watch(&run->observer, &sb->observers);
-        /* init tells of each refused call once after a spawn, and this is none. */
+        /* init reports each refused call once after a spawn; this resets the list, because a run is not a
+         * spawn. */
         channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
         egress_begin(&sb->egress, &run->observer);
         run->audit_slot = audit_begin(run->core->audit, &begin);

@@ -1,4 +1,4 @@
-/* core/execution/clock.c -- the deadlines of an execution (engine/deadline.h), and ending it. */
+/* core/execution/clock.c -- deadlines of an execution (engine/deadline.h), and ending it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "core/execution/internal.h"
 
-#define GIVE_UP_US 1000000 /* after which a sandbox is killed because init did not end the command */
+#define GIVE_UP_US 1000000 /* time for init to end the command before the sandbox is killed */
 #define BEGIN_US 60000000  /* for writing the files of the request */
 #define LIST_US 2000000    /* for the list of changed files */
 
-/* What is due at the execution's own timers. */
+/* Timers in addition to enum deadline_timer. */
 enum { TIMER_SPAWN = DEADLINE_OWN, TIMER_GIVE_UP, TIMER_LIST };
 
 static void signal_tag(struct execution *ex, int signal, uint32_t target)
@@ -116,7 +116,7 @@ void execution_clock_start(struct execution *ex)
         if (ex->started_us || ex->phase >= EXECUTION_ENDED)
                 return;
         /* init starts the code when it has received it and the sandbox is ready.  The current time would be
-         * too late: short code has ended. */
+         * too late: short code has already ended. */
         ex->started_us = ex->released_us > sb->ready_us ? ex->released_us : sb->ready_us;
         deadline_set(&ex->timers.deadlines, TIMER_GIVE_UP, DEADLINE_NEVER);
         deadline_start(&ex->timers.deadlines, &ex->limits, ex->started_us,

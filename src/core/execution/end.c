@@ -1,5 +1,5 @@
-/* core/execution/end.c -- how an execution ends: its counters, its list of files, the result; and what is
- * done behind the answer. */
+/* core/execution/end.c -- the end of an execution: counters, file list, result, and the work after the
+ * answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/record.h"
 #include "core/request/scan_job.h"
 
-#define EARLY_US 5000 /* counters that are older say nothing of the end */
+#define EARLY_US 5000 /* older counters say nothing about the end */
 
 struct audit_begin execution_log(const struct execution *ex)
 {
@@ -38,9 +38,9 @@ struct about execution_about(const struct execution *ex)
                               .error = ex->failure.kind ? &ex->failure : NULL};
 }
 
-/* ---- behind the answer ---- */
+/* ---- work after the answer ---- */
 
-/* It failed: mostly before anything of it ran.  Rows of those are limited, see refusal.h. */
+/* Logs a failed execution, which usually has not run.  The number of such rows is limited, see refusal.h. */
 static void record_failure(struct execution *ex)
 {
         struct audit_begin begin = execution_log(ex);
@@ -54,7 +54,7 @@ static void record_failure(struct execution *ex)
                 audit_cancel(ex->core->audit, ex->audit_slot);
 }
 
-/* What nobody waits for: the log, the end of a sandbox that was for this one only. */
+/* Does the work that no client waits for: writes the log and removes a sandbox of its own. */
 static void settle(struct execution *ex)
 {
         list_remove(&ex->link);
@@ -89,14 +89,14 @@ void executions_forget_sandbox(const struct core_sandbox *sb)
         }
 }
 
-/* The answer goes out when the loop has run through; the rest follows it: see core.c. */
+/* The answer is sent at the end of the loop iteration; the remaining work follows (core.c). */
 static void finish(struct execution *ex)
 {
         struct core_sandbox *sb = ex->task.sandbox;
         if (execution_is_done(ex))
                 return;
         sandbox_ask_forget(ex->core, ex);
-        /* execution_counted() goes on.  An execution that was cancelled does not wait for advice. */
+        /* execution_counted() continues.  A cancelled execution does not wait for the scan. */
         if (ex->observer.counting || (ex->scan && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
                 execution_clock_stop(ex);
                 if (ex->phase == EXECUTION_ENDED)
@@ -160,15 +160,15 @@ static void fill_result(struct execution *ex)
         }
 }
 
-/* The sandbox's counter has what it took to make it and to have something wait in it, too: there init has the
- * code's own. */
+/* Whether the sandbox's CPU counter is used.  It includes making the sandbox and a waiting interpreter; for
+ * these, init reports the CPU time of the code alone. */
 static bool wants_cpu(const struct execution *ex, const struct core_sandbox *sb)
 {
         return sb->one_shot && !(ex->control >= 0 && ex->facts.reported);
 }
 
-/* In a sandbox with several executions, a peak is known only if it rose while this one ran; otherwise init's
- * own figure is used. */
+/* In a sandbox with several executions, a peak is known only if it rose during this one; otherwise init's
+ * figure is used. */
 static void use_counters(struct execution *ex, const struct core_sandbox *sb,
                          const struct keeper_counted *now)
 {
@@ -187,7 +187,7 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
         memcpy(&head, data, sizeof head);
         char *path = strndup(data + sizeof head, len - sizeof head);
         if (path && !strcmp(path, ex->script) && head.bytes == ex->request.code_len)
-                free(path); /* the code itself, as it came */
+                free(path); /* the unchanged file with the code */
         else if (path) {
                 mask_string(exec_request_mask(&ex->request), path);
                 r->files[r->n_files++] = (struct cella_file){
@@ -195,7 +195,7 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
         }
 }
 
-/* What init says of its files unasked. */
+/* Handles the file list that init sends without a request. */
 void execution_hear_file(struct execution *ex, const struct message *m, const char *data)
 {
         uint32_t incomplete = 1;
@@ -239,7 +239,7 @@ bool execution_had_nothing(const struct execution *ex)
         return sb->one_shot && sb->workspace == WORKSPACE_NONE && ex->request.n_files == 0;
 }
 
-/* Which files changed, if that was asked for and there is still an init to ask. */
+/* Requests the list of changed files if it is wanted and init still runs; otherwise finishes. */
 static void list_or_finish(struct execution *ex)
 {
         struct core_sandbox *sb = ex->task.sandbox;
@@ -253,7 +253,7 @@ static void list_or_finish(struct execution *ex)
         };
         channel_forget(sb->channel, ex->tag);
         ex->tag = channel_open_tag(sb->channel, on_listed, ex);
-        if (sb->throttled && sb->one_shot) /* it is init's work now, not the code's */
+        if (sb->throttled && sb->one_shot) /* from here init works, not the code */
                 sandbox_ask(sb, KEEPER_UNTHROTTLE, NULL, NULL);
         execution_clock_list(ex);
         if (channel_send(sb->channel, INIT_LIST, ex->tag, NULL, 0, &list, sizeof list, NULL, 0) < 0)
@@ -293,8 +293,9 @@ void execution_output_ended(struct execution *ex)
         ex->early_count = EARLY_REQUESTED;
 }
 
-/* Whether there are counters without asking: the keeper lent us their files; or what was asked for when the
- * output ended will do, and on_early() goes on if it has yet to come. */
+/* Uses counters that need no further request: read directly from files that the keeper lent, or requested
+ * when the output ended.  on_early() continues if these have not arrived.  Returns false if new ones are
+ * needed. */
 static bool counted_already(struct execution *ex, const struct core_sandbox *sb)
 {
         struct keeper_counted now;
@@ -304,7 +305,8 @@ static bool counted_already(struct execution *ex, const struct core_sandbox *sb)
                 list_or_finish(ex);
                 return true;
         }
-        /* What it died of may have happened since; of one that ended well only a peak can be missed. */
+        /* The cause of a failure may have happened since.  After a successful end only a peak can be
+         * missed. */
         if (ex->early_count == EARLY_NONE || clock_us() - ex->early_us > EARLY_US ||
             ex->facts.exited.wait_status != 0)
                 return false;
@@ -327,7 +329,7 @@ void execution_over(struct execution *ex)
         ex->ended_us = clock_us();
         execution_clock_stop(ex);
         execution_drain(ex);
-        if (sb) /* beside the keeper's counters: one does not wait for the other */
+        if (sb) /* in parallel with the keeper's counters */
                 egress_end(&sb->egress, &ex->observer);
         if (sb && sb->counted && counted_already(ex, sb))
                 return;
@@ -337,7 +339,7 @@ void execution_over(struct execution *ex)
         list_or_finish(ex);
 }
 
-/* It ends before anything of it ran, or after all of it has. */
+/* Finishes an execution that has not started, or has nothing left to wait for. */
 void execution_conclude(struct execution *ex)
 {
         execution_clock_stop(ex);

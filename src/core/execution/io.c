@@ -1,8 +1,7 @@
 /* core/execution/io.c -- the pipes of an execution.
  *
- * Output is read as long as there is any, whoever wants it: what is past the limits is counted
- * and dropped, so that the code is never blocked by it.  Only a live reader without room makes us
- * wait, and then the deadline ends it. */
+ * Output is always read: what exceeds the limits is counted and dropped, so that the code is never blocked.
+ * Only a live reader that cannot take more stops reading, and then the deadline ends the execution. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,11 +12,11 @@
 #include "base/err.h"
 #include "core/execution/internal.h"
 
-#define READS_AT_ONCE 16             /* then it is others' turn */
-#define FEED_MAX (1024u * 1024)      /* input that waits */
+#define READS_AT_ONCE 16             /* per event, to let other descriptors proceed */
+#define FEED_MAX (1024u * 1024)      /* maximum of queued input */
 #define DRAIN_MAX (4u * 1024 * 1024) /* more than a pipe can hold */
 
-static char buffer[64 * 1024]; /* one thread, and nobody keeps it across calls */
+static char buffer[64 * 1024]; /* shared: one thread, contents are not kept across calls */
 
 static void on_stdout(struct fd_poll *poll, int events);
 static void on_stderr(struct fd_poll *poll, int events);
@@ -41,7 +40,7 @@ static int watch_output(struct execution *ex)
         return r;
 }
 
-/* What came, without the secrets in it. */
+/* Delivers output with secrets already masked. */
 static void deliver(struct execution *ex, struct stream_out *out, const char *data, size_t len)
 {
         if (len == 0)
@@ -56,7 +55,7 @@ static void deliver(struct execution *ex, struct stream_out *out, const char *da
                 ex->events->on_output(ex, stream_of(ex, out), data, len, ex->context);
 }
 
-/* No more will come: what could still have become a secret has not. */
+/* The output has ended: delivers the bytes held back as a possible start of a secret. */
 static void flush_output(struct execution *ex, struct stream_out *out)
 {
         const char *data;
@@ -84,7 +83,7 @@ static void take(struct execution *ex, struct stream_out *out, const char *data,
                 execution_end(ex, END_OUTPUT);
 }
 
-/* False when there is no more for now; closes it at its end. */
+/* Returns false if there is nothing to read now.  Closes the descriptor at its end. */
 static bool read_once(struct execution *ex, struct stream_out *out)
 {
         ssize_t n = read(out->fd, buffer, sizeof buffer);
@@ -128,20 +127,22 @@ void execution_drain(struct execution *ex)
                 uint64_t until = ex->out[i].total + DRAIN_MAX;
                 while (ex->out[i].fd >= 0 && ex->out[i].total < until && read_once(ex, &ex->out[i]))
                         continue;
-                flush_output(ex, &ex->out[i]); /* the result is made now, whoever else still holds the pipe */
+                flush_output(
+                        ex,
+                        &ex->out[i]); /* the result is made now, even if another process still has the pipe */
         }
 }
 
 void execution_wait(struct execution *ex)
 {
         ex->waits = true;
-        (void)watch_output(ex); /* which cannot fail */
+        (void)watch_output(ex); /* stopping cannot fail */
 }
 
 void execution_go_on(struct execution *ex)
 {
         ex->waits = false;
-        if (watch_output(ex) < 0) /* the kernel is out of room, and nothing more of it could be told */
+        if (watch_output(ex) < 0) /* no kernel memory: the output could not be read any more */
                 execution_cancel(ex);
 }
 
@@ -156,7 +157,7 @@ static void close_input(struct execution *ex)
 
 static void on_writable(struct fd_poll *poll, int events);
 
-/* Writes what it takes; at the end of all that will come, closes it. */
+/* Writes queued input; closes the pipe after the last byte. */
 static void push_input(struct execution *ex)
 {
         struct stream_in *in = &ex->in;
@@ -165,12 +166,12 @@ static void push_input(struct execution *ex)
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN) {
-                        /* Else it gets an end where more was to come, and does not wait for it. */
+                        /* If polling fails, the code gets an end of file instead of waiting for ever. */
                         if (fd_poll_start(&in->poll, ex->core->loop, in->fd, UV_WRITABLE, on_writable) < 0)
                                 close_input(ex);
                         return;
                 }
-                if (n < 0) { /* nobody reads it */
+                if (n < 0) { /* the reader is gone */
                         close_input(ex);
                         return;
                 }
@@ -220,7 +221,7 @@ int execution_feed(struct execution *ex, const char *data, size_t len, bool eof)
 
 /* ---- opening and closing ---- */
 
-/* For the next execution, made when nobody waits. */
+/* Made in advance for the next execution. */
 static int spare[3][2];
 static unsigned n_spare;
 
@@ -228,7 +229,7 @@ static int make_pipe(int pair[2])
 {
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return -errno;
-        /* The code is another user, and /dev/stdout opens it by name. */
+        /* The code has another uid, and /dev/stdout opens the pipe by name. */
         fchmod(pair[0], 0666);
         return 0;
 }
@@ -270,7 +271,7 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
         int r = 0;
         if (ex->kind == EXECUTION_BACKGROUND || ex->request.input_len > 0)
                 r = open_pipe(1, &ex->in.fd, &theirs[0]);
-        else if ((r = take_pipe(pair)) == 0) { /* nothing will ever come */
+        else if ((r = take_pipe(pair)) == 0) { /* no input */
                 close(pair[1]);
                 theirs[0] = pair[0];
         }

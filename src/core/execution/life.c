@@ -1,8 +1,8 @@
-/* core/execution/life.c -- the life of an execution, from the request to the last event.
+/* core/execution/life.c -- the life cycle of an execution, from the request to the last callback.
  *
- *   new -> attached -> (files) -> (the code's file) -> spawned -> over -> counted -> (listed) -> done
+ *  new -> attached -> (files) -> (the code's file) -> spawned -> over -> counted -> (listed) -> done
  *
- * How it starts is in start.c, how it ends in end.c, its pipes are in io.c, its deadlines in clock.c. */
+ * start.c starts it, end.c ends it, io.c has its pipes, clock.c its deadlines. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -42,8 +42,7 @@ void execution_set_phase(struct execution *ex, enum execution_phase phase)
                 ex->phase = phase;
 }
 
-/* ---- who holds it: the one who asked, the machinery until it is done (it has closed the pipes then), its
- * timer ---- */
+/* ---- references: the client's, one until it is done (the pipes are closed then), its timer's ---- */
 
 void execution_ref(struct execution *ex)
 {
@@ -55,7 +54,7 @@ void execution_unref(struct execution *ex)
         if (--ex->refs > 0)
                 return;
         for (int i = 0; i < 2; i++) {
-                mask_stream_free(ex->out[i].mask); /* before what it masks, which goes with the request */
+                mask_stream_free(ex->out[i].mask); /* before the mask, which belongs to the request */
                 keep_done(&ex->out[i].keep);
                 ring_done(&ex->out[i].ring);
         }
@@ -77,7 +76,7 @@ void execution_release(struct execution *ex)
         execution_unref(ex);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 void execution_started(struct execution *ex, const struct message *m, int32_t pid)
 {
@@ -112,7 +111,7 @@ static void on_message(void *context, const struct message *message, const char 
                 return;
         if (!running && ex->control >= 0 && m.tag != ex->put_tag &&
             (exited || m.type == INIT_FILE || m.type == INIT_DONE)) {
-                if (exited) /* what it listed before are the files of the request */
+                if (exited) /* ignores its earlier file list, which contains the files of the request */
                         execution_interpreter_died(ex);
                 return;
         }
@@ -175,7 +174,7 @@ uint64_t execution_cpu_before_us(const struct execution *ex, const struct core_s
         return sb->one_shot && !ex->cpu_counted ? sb->cpu_made_us + ex->cpu_before_us : ex->before.cpu_us;
 }
 
-/* What waits there is ours from now on. */
+/* Takes over the waiting interpreter of the sandbox. */
 static void take_over(struct execution *ex, struct core_sandbox *sb)
 {
         struct waiting *w = sb->waiting;
@@ -245,7 +244,7 @@ static void on_violation(struct observer *observer, const struct violation *viol
 
 static const struct observer_events observer_events = {on_violation, execution_counted};
 
-/* Before the code is released: from here on a crash of the daemon leaves a row in the log. */
+/* Called before the code is released: from here on a crash of the daemon leaves a row in the log. */
 void execution_log_begin(struct execution *ex)
 {
         if (ex->logged) /* it was started again */
@@ -272,7 +271,7 @@ static int keep_output(struct execution *ex, struct cella_err *err)
                 keep_init(&out->keep, ex->kind == EXECUTION_PLAIN ? ex->limits.output_bytes : LOG_OUTPUT_MAX);
                 ring_init(&out->ring, ex->kind == EXECUTION_BACKGROUND ? ex->limits.output_bytes : 0);
         }
-        /* Whoever makes executions has to have asked for them: code must never run without what it named. */
+        /* The callers must have obtained the secrets: code must not run without those it names. */
         if (r == 0 && json_object_size(ex->request.secrets) > 0 && !ex->request.grant)
                 r = err_set(err, CELLA_INTERNAL, -EINVAL, "secrets were not granted");
         return r;
@@ -292,7 +291,7 @@ int execution_new(struct core *core, const struct caller *caller, struct core_sa
         }
         ex->core = core;
         ex->wanted = sb;
-        ex->refs = 2; /* the caller's, and until it is done */
+        ex->refs = 2; /* the client's, and one until it is done */
         ex->kind = kind;
         ex->request = *request;
         *request = (struct exec_request){0};
@@ -357,7 +356,8 @@ void execution_cancel(struct execution *ex)
                 execution_end(ex, END_CANCELLED);
                 return;
         }
-        /* Nothing runs yet; a sandbox of its own goes with it.  Who was told its number can still ask. */
+        /* Nothing runs yet.  A sandbox of its own is removed.  Logged, because clients that know the id may
+         * ask for it. */
         execution_log_begin(ex);
         ex->facts.ending = END_CANCELLED;
         execution_set_phase(ex, EXECUTION_ENDED);
@@ -384,7 +384,7 @@ int execution_signal(struct execution *ex, int signal)
         return channel_send(sb->channel, INIT_SIGNAL, 0, NULL, 0, &request, sizeof request, NULL, 0);
 }
 
-/* ---- looking at them ---- */
+/* ---- queries ---- */
 
 struct execution *execution_find(const struct core *core, const struct caller *caller, const char *id)
 {
@@ -412,7 +412,7 @@ struct execution *execution_find_process(const struct core_sandbox *sb, int pid)
         struct execution *found = NULL;
         list_each (at, &sb->processes, other) {
                 struct execution *ex = list_entry(at, struct execution, process.link);
-                if (ex->pid == pid) /* the newest, should a number have come again */
+                if (ex->pid == pid) /* the newest, if a pid was reused */
                         found = ex;
         }
         return found;

@@ -18,7 +18,7 @@
 #include "sys/stamp.h"
 
 #define SPAWN_TICK_US 1000
-#define SPAWN_STEP_NS_MAX 200000000 /* no clock of files goes in longer steps */
+#define SPAWN_STEP_NS_MAX 200000000 /* the file timestamp clock never has longer steps */
 #define CONTROL_GIVEN_UP (-2)
 #define MOVES_MAX 2
 
@@ -47,7 +47,7 @@ static void fail(struct execution *ex, int r, const char *what)
         execution_fail(ex, &err);
 }
 
-/* Every file that is there in the end is the command's. */
+/* Whether the command made every file that exists at the end. */
 static bool lists_all(const struct execution *ex, const struct core_sandbox *sb)
 {
         return ex->request.list_files && ex->request.n_files == 0 && sb->workspace == WORKSPACE_NONE;
@@ -77,7 +77,7 @@ static int send_spawn(struct execution *ex, struct command_form *form, struct ce
                      : 0;
 }
 
-/* The code's own file, where it cannot go as an argument. */
+/* Sends the code as a file, if it cannot be passed as an argument. */
 static int send_file(struct execution *ex, const struct command_form *form)
 {
         const struct exec_request *r = &ex->request;
@@ -92,18 +92,17 @@ static int send_file(struct execution *ex, const struct command_form *form)
                             sizeof head + head.name_len, r->code, r->code_len);
 }
 
-/* Whether the kernel stamps what is written there, and knows what was stamped before: a tmpfs of the
- * sandbox's own.  A directory of the host's may be of any kind: by the clock that goes in steps, or by that
- * of another. */
+/* Whether file timestamps are reliable: on the sandbox's own tmpfs.  A host directory may be on any file
+ * system, with a coarse clock or that of another machine. */
 static bool is_stamped_well(const struct core_sandbox *sb)
 {
         return sb->workspace == WORKSPACE_NONE && !sb->directory[0];
 }
 
-/* From when on what changes is the code's doing. */
+/* Notes the time after which changed files count as changed by the code. */
 static void mark_time(struct execution *ex)
 {
-        if (execution_had_nothing(ex)) /* nobody is going to ask */
+        if (execution_had_nothing(ex)) /* not needed */
                 return;
         if (is_stamped_well(ex->task.sandbox))
                 sys_stamp_now(&ex->since);
@@ -111,7 +110,7 @@ static void mark_time(struct execution *ex)
                 clock_gettime(CLOCK_REALTIME_COARSE, &ex->since);
 }
 
-/* A script of the request's own with that name stays what it is. */
+/* A file of the request may have the same name as the script. */
 static bool own_workspace(const struct execution *ex, const struct core_sandbox *sb)
 {
         for (size_t i = 0; i < ex->request.n_files; i++)
@@ -120,7 +119,7 @@ static bool own_workspace(const struct execution *ex, const struct core_sandbox 
         return sb->one_shot && sb->workspace == WORKSPACE_NONE;
 }
 
-/* ---- an interpreter that waits already, or one that is to be restored ---- */
+/* ---- a waiting interpreter, or one that is restored ---- */
 
 static bool can_restore(struct execution *ex, const struct core_sandbox *sb)
 {
@@ -146,7 +145,7 @@ static void release(struct execution *ex, bool waited)
                                            theirs, &ex->control, &err);
         } else if (r == 0) {
                 r = waiting_release(ex->control, &ex->how, &ex->request, sb, theirs, &err);
-                /* It has died; init is about to say so, and it is started again. */
+                /* It has died.  init will report that, and the code is started again. */
                 if (r == -EPIPE || r == -ECONNRESET) {
                         ex->undelivered = true;
                         r = 0;
@@ -166,7 +165,7 @@ static void release(struct execution *ex, bool waited)
         execution_scan_beside(ex);
 }
 
-/* Whether the interpreter, which is dead, has read all of its release. */
+/* Whether the interpreter, which is dead, had read the complete release message. */
 static bool took_release(struct execution *ex)
 {
         bool unread = false;
@@ -174,7 +173,7 @@ static bool took_release(struct execution *ex)
         return !unread && !ex->undelivered && (ex->waited || said);
 }
 
-/* As if nothing had been sent. */
+/* Resets the execution as if nothing had been sent. */
 static void forget_start(struct execution *ex)
 {
         if (ex->phase == EXECUTION_RUNNING)
@@ -192,15 +191,15 @@ static void forget_start(struct execution *ex)
         ex->undelivered = false;
 }
 
-/* What was to be restored has ended, or could not be started, before it said that it waits; or what
- * waited, before it took its release: nothing of the code has run.  In the next turn of the loop: this one
- * is about what has ended. */
+/* Starts the code normally if the interpreter ended, or could not be started, before it read the release
+ * message: then nothing of the code has run.  This happens in the next loop iteration, because the current
+ * one still handles the end. */
 bool execution_start_again(struct execution *ex)
 {
         if (ex->control < 0)
                 return false;
         if (ex->facts.ending != END_BY_ITSELF || took_release(ex))
-                return false; /* the code's own doing */
+                return false; /* the code itself ended it */
         forget_start(ex);
         ex->control = CONTROL_GIVEN_UP;
         execution_clock_spawn(ex, 0);
@@ -213,7 +212,7 @@ void execution_interpreter_died(struct execution *ex)
         ex->control = CONTROL_GIVEN_UP;
 }
 
-/* A file's state is final only when its reader is dead; a socket's, when its other end is closed. */
+/* A pipe's state is final only when its reader is dead; a socket's when the other end is closed. */
 bool execution_needs_deaths(const struct task *task)
 {
         const struct execution *ex = list_entry(task, struct execution, task);
@@ -331,8 +330,8 @@ static void file_was_put(struct execution *ex, const char *data)
                 put_next(ex);
         } else if (ex->request.list_files &&
                    (!is_stamped_well(ex->task.sandbox) || !sys_stamp_now(&ex->since))) {
-                /* What we wrote is stamped with no later time, by whatever clock; what the code changes must
-                 * be. */
+                /* The code must start at a later clock step than this: files that we wrote have timestamps up
+                 * to now. */
                 clock_gettime(CLOCK_REALTIME, &ex->since);
                 execution_clock_spawn(ex, SPAWN_TICK_US);
         } else {
@@ -346,7 +345,8 @@ void execution_spawn(struct execution *ex)
         clock_gettime(CLOCK_REALTIME_COARSE, &now);
         const int64_t ahead_ns =
                 (ex->since.tv_sec - now.tv_sec) * INT64_C(1000000000) + ex->since.tv_nsec - now.tv_nsec;
-        /* It goes in steps of some milliseconds, and on an idle machine of more.  Not if it was set back. */
+        /* The coarse clock has steps of some milliseconds, more on an idle machine.  A larger difference
+         * means that the clock was set back. */
         if (ahead_ns >= 0 && ahead_ns < SPAWN_STEP_NS_MAX)
                 execution_clock_spawn(ex, SPAWN_TICK_US);
         else if (ex->phase == EXECUTION_ATTACHED && ex->task.sandbox &&

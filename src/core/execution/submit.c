@@ -13,10 +13,10 @@ int submission_read(struct submission *s, json_t *document, struct cella_err *er
         return r;
 }
 
-/* The submission may be gone when this returns. */
+/* The submission may be freed when this returns. */
 static void submission_refuse(struct submission *s, const struct cella_err *err)
 {
-        /* execution_new() takes the request even if it fails. */
+        /* execution_new() takes the request also on failure. */
         refusal_record(s->core, s->caller, s->request.document ? &s->request : NULL, err);
         exec_request_done(&s->request);
         s->events->on_refused(s, err);
@@ -25,7 +25,7 @@ static void submission_refuse(struct submission *s, const struct cella_err *err)
 static int submission_find_sandbox(const struct submission *s, struct core_sandbox **ret,
                                    struct cella_err *err)
 {
-        struct exec_request request = s->request; /* borrows what it holds */
+        struct exec_request request = s->request; /* borrows its contents */
         if (s->sandbox_ignores_timeout)
                 request.timeout_ms = 0;
         return exec_request_sandbox(s->core, s->caller, &request, ret, err);
@@ -68,7 +68,7 @@ static void submission_on_image(struct image_wait *wait, const struct imager_eve
                 submission_execute(s);
 }
 
-/* admitted: 0, or why not in *err. */
+/* admitted: 0, or -errno with the reason in *err. */
 static void submission_continue(struct submission *s, int admitted, struct cella_err *err)
 {
         static const struct image_events events = {.on_end = submission_on_image};

@@ -12,7 +12,7 @@
 struct image_feed {
         int fd;
         uv_poll_t poll;
-        int64_t since_us; /* so many bytes have come since then; 0: nobody has asked yet */
+        int64_t since_us; /* start of the current interval, in which `bytes` were received; 0: not started */
         uint64_t bytes;
         void (*on_room)(void *context);
         void *context;
@@ -36,8 +36,8 @@ int image_feed_new(uv_loop_t *loop, void (*on_room)(void *context), void *contex
                 free(feed);
                 return r;
         }
-        fcntl(pair[1], F_SETPIPE_SZ, PIPE_BYTES);         /* as much as it may be */
-        int r = uv_poll_init(loop, &feed->poll, pair[1]); /* which makes it non-blocking */
+        fcntl(pair[1], F_SETPIPE_SZ, PIPE_BYTES);         /* or the maximum of this user */
+        int r = uv_poll_init(loop, &feed->poll, pair[1]); /* this makes it non-blocking */
         if (r < 0) {
                 close(pair[0]);
                 close(pair[1]);
@@ -70,7 +70,7 @@ struct image_feed *image_feed_free(struct image_feed *feed)
 
 bool image_feed_is_slow(struct image_feed *feed, int64_t now_us)
 {
-        bool full = uv_is_active((uv_handle_t *)&feed->poll); /* then it is the reader who is slow */
+        bool full = uv_is_active((uv_handle_t *)&feed->poll); /* then the reader is slow */
         if (feed->since_us && !full && now_us - feed->since_us < SLOW_US)
                 return false;
         bool slow = feed->since_us && !full && feed->bytes < SLOW_BYTES;
@@ -86,7 +86,7 @@ size_t image_feed_write(struct image_feed *feed, const char *data, size_t len)
                 n = write(feed->fd, data, len);
         } while (n < 0 && errno == EINTR);
         if (n < 0 && errno != EAGAIN)
-                return len; /* what became of it, the job's end tells */
+                return len; /* the end of the job reports what happened */
         feed->bytes += n > 0 ? (uint64_t)n : 0;
         if (n < (ssize_t)len)
                 uv_poll_start(&feed->poll, UV_WRITABLE, on_poll);

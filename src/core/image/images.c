@@ -16,7 +16,7 @@
 #define STAT_US 5000000
 #define NAME_MAX_BYTES 512
 
-/* ---- what can be asked for ---- */
+/* ---- jobs ---- */
 
 int image_pull(struct core *core, const struct caller *caller, const struct image_pull *pull,
                const struct image_events *events, void *context, struct image_wait **ret,
@@ -103,7 +103,7 @@ int image_collect(struct core *core, const struct caller *caller, const struct i
         return image_job_add(core, caller, &wanted, events, context, ret, err);
 }
 
-/* Looked at again before the next job that needs it. */
+/* Nothing to do: the limit is checked again before the next job that needs it. */
 static void on_bound(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
                      void *context)
 {
@@ -120,7 +120,7 @@ static uint64_t written_bound(const struct core *core)
         snprintf(path, sizeof path, "%s/max_bytes", core->store);
         FILE *file = fopen(path, "re");
         if (file && fscanf(file, "%20llu", &bytes) != 1)
-                bytes = UINT64_MAX; /* to be written anew */
+                bytes = UINT64_MAX; /* unreadable: write it again */
         if (file)
                 fclose(file);
         return bytes;
@@ -138,7 +138,7 @@ void images_configure(struct core *core)
         (void)image_job_add(core, &owner, &wanted, &events, NULL, &wait, NULL);
 }
 
-/* ---- for people ---- */
+/* ---- queries ---- */
 
 int images_all(const struct core *core, const struct image_shelf **ret, struct cella_err *err)
 {
@@ -162,7 +162,7 @@ void images_stat(const struct core *core, struct images_stat *ret)
         ret->jobs = im->n_jobs;
 }
 
-/* ---- its life ---- */
+/* ---- life cycle ---- */
 
 int images_new(struct core *core, struct images **ret, struct cella_err *err)
 {

@@ -1,4 +1,4 @@
-/* core/image/jobs.c -- the jobs of cella-image: which is next, who waits for it, how it ends. */
+/* core/image/jobs.c -- the jobs of cella-image: their order, their waiters, their end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "engine/link/imager_link.h"
 
 #define TICK_MS 1000
-#define IDLE_US 20000000   /* without a job, then cella-image goes */
-#define CANCEL_US 15000000 /* for what was cancelled to end; then cella-image is given up */
+#define IDLE_US 20000000   /* without a job, before cella-image is ended */
+#define CANCEL_US 15000000 /* for a cancelled job to end, before cella-image is killed */
 
 static void pump(struct images *im);
 
@@ -42,7 +42,7 @@ static bool is_same(const struct job *j, const struct job *other)
                !strcmp(j->platform ? j->platform : "", other->platform ? other->platform : "");
 }
 
-/* Those who wait for it wait for nothing then. */
+/* Moves the waiters of a job to *ret. */
 static void take_waits(struct job *j, struct list *ret)
 {
         list_init(ret);
@@ -55,7 +55,7 @@ static void take_waits(struct job *j, struct list *ret)
 
 static void tell(struct list *waits, const struct imager_event *end, const struct cella_err *err)
 {
-        while (!list_empty(waits)) { /* each may cancel others of them */
+        while (!list_empty(waits)) { /* a callback may cancel others */
                 struct image_wait *w = list_entry(waits->next, struct image_wait, link);
                 list_remove(&w->link);
                 w->events->on_end(w, err ? NULL : end, err, w->context);
@@ -63,7 +63,7 @@ static void tell(struct list *waits, const struct imager_event *end, const struc
         }
 }
 
-/* Tells everyone who waits, and is done with it. */
+/* Reports the end to all waiters and frees the job. */
 static void job_end(struct images *im, struct job *j, const struct imager_event *end,
                     const struct cella_err *err)
 {
@@ -78,7 +78,7 @@ static void job_end(struct images *im, struct job *j, const struct imager_event 
 
 static void fail_all(struct images *im, const struct cella_err *err, bool begun_only)
 {
-        /* Those that come meanwhile are at the end, and have not begun. */
+        /* Jobs added meanwhile are at the end and have not started. */
         for (unsigned n = im->n_jobs; n > 0; n--) {
                 struct job *j = NULL;
                 list_each (at, &im->jobs, other) {
@@ -192,7 +192,7 @@ static int write_job(struct images *im, const struct job *j, char **ret, size_t 
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "images") : 0;
 }
 
-/* False: there is no cella-image any more. */
+/* Sends a job.  Returns false if cella-image is gone. */
 static bool begin(struct images *im, struct job *j)
 {
         struct cella_err err = {0};
@@ -222,8 +222,8 @@ static bool is_long(const struct job *j)
         return j->type == JOB_IMPORT || j->type == JOB_COLLECT;
 }
 
-/* One that may begin now: the same as one that is being cancelled would get in its way, and what can take as
- * long as its client likes does not get all places. */
+/* Returns a job that may start now.  Not one that equals a job which is being cancelled, and not too many
+ * long ones, which can take as long as their client likes. */
 static struct job *next(struct images *im)
 {
         unsigned n_long = 0;
@@ -256,7 +256,7 @@ static void pump(struct images *im)
         }
         while (im->running < IMAGER_JOBS_MAX && (j = next(im)))
                 if (!begin(im, j))
-                        return; /* and whoever noticed has called this */
+                        return; /* lose() has already called pump() */
 }
 
 static void cancel(struct images *im, struct job *j)
@@ -267,7 +267,7 @@ static void cancel(struct images *im, struct job *j)
                 image_job_free(im, j);
                 return;
         }
-        /* What feeds it stays until it has ended: the end of an archive would look like a whole one. */
+        /* The pipe stays open until the job has ended: its end would look like a complete archive. */
         j->cancelled_us = clock_us();
         int r = imager_write_cancel(++im->last_id, j->id, &line, &len);
         if (r == 0)
@@ -277,7 +277,7 @@ static void cancel(struct images *im, struct job *j)
                 lose(im, "cella-image has ended in the middle of it");
 }
 
-/* An upload of a few bytes now and then would have its place for ever. */
+/* Ends an upload that is too slow and would keep its slot for ever. */
 static void end_slow(struct images *im, int64_t now)
 {
         struct job *slow = NULL;
@@ -286,7 +286,7 @@ static void end_slow(struct images *im, int64_t now)
         list_each (at, &im->jobs, other) {
                 struct job *j = list_entry(at, struct job, link);
                 if (j->feed && !j->cancelled_us && !slow && image_feed_is_slow(j->feed, now))
-                        slow = j; /* the next one in the next second: this may end others */
+                        slow = j; /* only one per second, because this may end others */
         }
         if (!slow)
                 return;
@@ -297,7 +297,7 @@ static void end_slow(struct images *im, int64_t now)
         tell(&waits, NULL, &err);
 }
 
-/* While there is something to do, or a cella-image that could do it. */
+/* Runs while there are jobs or a cella-image process. */
 static void on_tick(uv_timer_t *timer)
 {
         struct images *im = timer->data;
@@ -319,7 +319,7 @@ static void on_tick(uv_timer_t *timer)
                 uv_timer_stop(timer);
 }
 
-/* ---- waiting for one ---- */
+/* ---- waiting for a job ---- */
 
 static int join(struct images *im, struct job *j, const struct image_events *events, void *context,
                 struct image_wait **ret, struct cella_err *err)
@@ -333,7 +333,7 @@ static int join(struct images *im, struct job *j, const struct image_events *eve
         return 0;
 }
 
-/* Is there room for one more, of this key? */
+/* Checks whether this key may add another job. */
 static int check_room(const struct images *im, const struct caller *caller, struct cella_err *err)
 {
         unsigned n = 0;
@@ -355,7 +355,7 @@ int image_job_add(struct core *core, const struct caller *caller, const struct j
         struct images *im = core->images;
         list_each (at, &im->jobs, other) {
                 struct job *j = list_entry(at, struct job, link);
-                /* A bound that is on its way may be the one before. */
+                /* A JOB_BOUND that was already sent may have the old value. */
                 if (is_same(j, wanted) && !j->cancelled_us && !(j->type == JOB_BOUND && j->id))
                         return join(im, j, events, context, ret, err);
         }
@@ -380,7 +380,7 @@ int image_job_add(struct core *core, const struct caller *caller, const struct j
                     : join(im, j, events, context, ret, err);
         if (r < 0)
                 image_job_free(im, j);
-        else /* soon, so that nobody hears of the end before he knows of the beginning */
+        else /* deferred, so that the caller has *ret before on_end is called */
                 uv_timer_start(&im->tick, on_tick, 0, TICK_MS);
         return r;
 }

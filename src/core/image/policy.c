@@ -63,7 +63,7 @@ int image_policy_check(const struct settings *settings, const struct reference *
         return 0;
 }
 
-/* Fixed memory, so that no copy of it stays behind in a heap. */
+/* Uses a fixed buffer, so that no copy of the secret remains in the heap. */
 static int write_credentials(const struct secret *secret, char *ret, size_t size)
 {
         const char *colon = strchr(secret->value, ':');

@@ -1,8 +1,9 @@
 /* core/image/used_image.c -- see used_image.h.
  *
- * Looking one up takes four system calls and the parsing of a document.  What was found is kept until the
- * directories with names and documents say that they were changed.  Their time goes in steps: what was
- * changed just now may be changed again without their time showing it, so that such an answer is not kept. */
+ * Finding an image takes four system calls and parsing a document.  The result is cached until the
+ * modification times of the directories with names and documents change.  These times have coarse steps: a
+ * directory that was changed just now may change again with the same time.  A result from such a moment is
+ * not cached. */
 #include "core/image/used_image.h"
 
 #include <errno.h>

@@ -10,9 +10,9 @@
 #include "snapshot/release.h"
 #include "sys/file.h"
 
-#define BACKOFF_US INT64_C(250000) /* members that fail; doubled each time */
+#define BACKOFF_US INT64_C(250000) /* after a failure; doubled each time */
 #define BACKOFF_DOUBLINGS 8
-#define TRIES 3 /* before a program is taken for one that cannot wait */
+#define TRIES 3 /* before a program counts as unable to wait */
 
 void waiting_free(struct waiting *w)
 {
@@ -51,8 +51,8 @@ void pool_failed(struct pool *pool)
         pool->not_before_us = clock_us() + (BACKOFF_US << doublings);
 }
 
-/* A program that does not come to wait: it has no way to be held (linked statically, or for a libc that does
- * not load what holds it), or there is none.  Then a sandbox that is ready is all there is. */
+/* Handles a program that does not start to wait: it cannot be held (linked statically, or its libc does not
+ * load the preloaded library), or it does not exist.  Then the pool has ready sandboxes only. */
 static void ended_early(struct pool *pool, const char *how)
 {
         pool_failed(pool);
@@ -68,7 +68,7 @@ static void ended_early(struct pool *pool, const char *how)
 static void waits_now(struct waiting *w)
 {
         struct pool *pool = w->pool;
-        if (pool->n_ready >= pool->size) { /* it was made smaller meanwhile */
+        if (pool->n_ready >= pool->size) { /* the pool was made smaller meanwhile */
                 pool_drop(w);
                 return;
         }
@@ -94,7 +94,7 @@ static void on_said(struct fd_poll *poll, int events)
         if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
                 w->cpu_us = said.cpu_us;
                 w->said = true;
-                if (w->pid) /* else init's word that it was started is still on its way */
+                if (w->pid) /* otherwise INIT_STARTED has not arrived yet */
                         waits_now(w);
                 return;
         }
@@ -120,7 +120,7 @@ static void on_message(void *context, const struct message *message, const char 
                 return;
         }
         if (w->control >= 0 && !w->ready && m.type == INIT_EXITED)
-                return; /* why, the socket says */
+                return; /* the socket tells the reason */
         if (m.type == INIT_FAILED)
                 ended_early(w->pool, "is not there");
         else
