@@ -160,8 +160,7 @@ static const struct rule rules[] = {
         {"images.pull", DOWN, MAY_IMAGES, pulls},
         {"images.registries", DOWN},
         {"images.insecure_registries", DOWN},
-        {"images.credentials",
-         FIXED}, /* otherwise the secret could be sent to a registry that the key chooses */
+        {"images.credentials", FIXED}, /* otherwise a key could send the secret anywhere */
         {"images.max_bytes", FIXED},
         {"docker", FIXED},
         {"cluster", FIXED},

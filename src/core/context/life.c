@@ -11,9 +11,8 @@
 #include "core/context/internal.h"
 
 #define START_US 30000000
-#define GONE_US 1000000 /* from the end of its socket to the end of its process */
-#define KILLED_US                                                                                            \
-        5000000 /* afterwards the whole sandbox is killed; long because it may have other contexts */
+#define GONE_US 1000000   /* from the end of its socket to the end of its process */
+#define KILLED_US 5000000 /* then the whole sandbox is killed, with its other contexts */
 
 #define ENDS (STATE(CONTEXT_DEAD) | STATE(CONTEXT_KILLING) | STATE(CONTEXT_GONE))
 

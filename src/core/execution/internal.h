@@ -8,8 +8,8 @@ void execution_over(struct execution *ex);                              /* all i
 void execution_fail(struct execution *ex, const struct cella_err *err); /* nothing was run */
 void execution_conclude(struct execution *ex);                          /* there is nothing to wait for */
 void execution_lost(struct task *task, struct core_sandbox *sandbox, const struct cella_err *err);
-void execution_hear_file(struct execution *ex, const struct message *message,
-                         const char *data); /* without a request */
+/* Without a request. */
+void execution_hear_file(struct execution *ex, const struct message *message, const char *data);
 void execution_output_ended(struct execution *ex);
 void execution_list_given_up(struct execution *ex);
 /* Whether its workspace was empty at the start, so that the code made every file in it. */

@@ -127,9 +127,7 @@ void execution_drain(struct execution *ex)
                 uint64_t until = ex->out[i].total + DRAIN_MAX;
                 while (ex->out[i].fd >= 0 && ex->out[i].total < until && read_once(ex, &ex->out[i]))
                         continue;
-                flush_output(
-                        ex,
-                        &ex->out[i]); /* the result is made now, even if another process still has the pipe */
+                flush_output(ex, &ex->out[i]); /* another process may still have the pipe */
         }
 }
 
