@@ -193,11 +193,12 @@ int image_parse(const char *text, size_t len, const char *id, const char *store,
 {
         AUTO(image_free) struct image *image = calloc(1, sizeof *image);
         size_t root_size = (store ? strlen(store) : 0) + IMAGE_ID_LEN + 8;
-        char *memory = image ? malloc(len + root_size) : NULL;
+        char *memory = NULL;
+        if (image)
+                memory = image->memory[0] = malloc(len + root_size);
         if (!memory)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
         memcpy(memory, text, len);
-        image->memory[0] = memory;
         image->root = memory + len;
         snprintf(image->root, root_size, "%s%sroots/%s", store ? store : "", store ? "/" : "", id);
         int r = parse(image, memory, len, id);
