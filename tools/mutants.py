@@ -64,7 +64,8 @@ MUTANTS = [
            "unit_message"),
     Mutant("more descriptors than expected are kept", "src/sys/rights.c", "                                sys_close(fd);\n", "",
            "unit_message"),
-    Mutant("JSON may be nested twice as deep", "src/base/json_read.c", "if (++r->depth > JSON_DEPTH_MAX)", "if (++r->depth > 2 * JSON_DEPTH_MAX)", "unit_json_read"),
+    Mutant("JSON may be nested twice as deep", "src/base/foreign_json.c", "if (++depth > FOREIGN_JSON_DEPTH_MAX)", "if (++depth > 2 * FOREIGN_JSON_DEPTH_MAX)",
+           "unit_foreign_json"),
     # ---- files inside ----
     Mutant("archives are unpacked through links", "src/init/files/untar.c", "sys_openat(dir, p, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0)",
            "sys_openat(dir, p, O_PATH | O_DIRECTORY, 0)", "init_files:archives_that_plant_links"),

@@ -1,4 +1,4 @@
-/* base/json.h -- writes JSON.  (The shorter names belong to jansson, which only the server uses.)  Invalid
+/* base/json.h -- writes JSON.  (The shorter names belong to jansson.)  Invalid
  * UTF-8 in strings is replaced by U+FFFD. */
 #pragma once
 #include <stdbool.h>

@@ -8,8 +8,8 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/foreign_json.h"
 #include "base/json.h"
-#include "base/json_read.h"
 #include "base/utf8.h"
 #include "sys/rights.h"
 
@@ -53,20 +53,21 @@ static bool is_digest_text(const char *text)
         return text && len < IMAGER_LAYER_SIZE && strspn(text, good) == len;
 }
 
-static bool get_count(const struct json_value *object, const char *name, uint64_t *ret)
+static bool get_count(const json_t *object, const char *name, uint64_t *ret)
 {
         int64_t value = 0;
-        if (!json_get(object, name))
+        if (!json_object_get(object, name))
                 return true;
-        if (!json_get_integer(object, name, &value) || value < 0)
+        if (!foreign_json_get_integer(object, name, &value) || value < 0)
                 return false;
         *ret = (uint64_t)value;
         return true;
 }
 
-static int parse_progress(const struct json_value *root, struct imager_event *ret)
+static int parse_progress(const json_t *root, struct imager_event *ret)
 {
-        const char *layer = json_get_string(root, "layer"), *phase = json_get_string(root, "phase");
+        const char *layer = foreign_json_get_text(root, "layer"),
+                   *phase = foreign_json_get_text(root, "phase");
         ret->type = IMAGER_PROGRESS;
         if (!is_digest_text(layer) || !phase || !get_count(root, "done", &ret->done) ||
             !get_count(root, "total", &ret->total))
@@ -92,22 +93,21 @@ static int add_image(const char *id, struct imager_event *ret)
         return 0;
 }
 
-static int parse_done(const struct json_value *root, struct imager_event *ret)
+static int parse_done(const json_t *root, struct imager_event *ret)
 {
-        const struct json_value *image = json_get(root, "image"), *images = json_get(root, "images");
+        const json_t *image = json_object_get(root, "image"), *images = json_object_get(root, "images");
         int r = 0;
         ret->type = IMAGER_DONE;
         if (!get_count(root, "layers", &ret->layers) || !get_count(root, "roots", &ret->roots) ||
             !get_count(root, "bytes", &ret->bytes))
                 return -EPROTO;
-        ret->removed = json_get_bool(root, "removed");
-        if (image && image->type != JSON_NULL)
-                r = add_image(json_get_string(image, "id"), ret);
-        if (images && images->type == JSON_NUMBER && !get_count(root, "images", &ret->gone))
+        ret->removed = json_is_true(json_object_get(root, "removed"));
+        if (!foreign_json_is_absent(root, "image"))
+                r = add_image(foreign_json_get_text(image, "id"), ret);
+        if (json_is_number(images) && !get_count(root, "images", &ret->gone))
                 return -EPROTO;
-        if (images && images->type == JSON_ARRAY)
-                for (const struct json_value *v = json_first(images); v && r == 0; v = json_next(images, v))
-                        r = add_image(v->type == JSON_STRING ? v->text : NULL, ret);
+        for (size_t i = 0; i < json_array_size(images) && r == 0; i++)
+                r = add_image(foreign_json_text(json_array_get(images, i)), ret);
         return r;
 }
 
@@ -123,37 +123,33 @@ static enum cella_kind kind_of(const char *word)
         return CELLA_ENGINE_UNAVAILABLE;
 }
 
-static int parse_failed(const struct json_value *root, struct imager_event *ret)
+static int parse_failed(const json_t *root, struct imager_event *ret)
 {
-        const struct json_value *error = json_get(root, "error");
-        const char *message = json_get_string(error, "message");
+        const json_t *error = json_object_get(root, "error");
+        const char *message = foreign_json_get_text(error, "message");
         ret->type = IMAGER_FAILED;
         if (!message)
                 return -EPROTO;
-        ret->err.kind = kind_of(json_get_string(error, "kind"));
+        ret->err.kind = kind_of(foreign_json_get_text(error, "kind"));
         ret->err.num = -EIO;
         copy_text(ret->err.msg, sizeof ret->err.msg, message);
-        copy_text(ret->err.hint, sizeof ret->err.hint, json_get_string(error, "hint"));
+        copy_text(ret->err.hint, sizeof ret->err.hint, foreign_json_get_text(error, "hint"));
         return 0;
 }
 
-int imager_event_parse(char *line, size_t len, struct imager_event *ret)
+int imager_event_parse(const char *line, size_t len, struct imager_event *ret)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *root = foreign_json_parse(line, len, VALUES_MAX, 0, NULL);
         struct imager_event e = {0};
         int64_t id;
-        int r = json_read(line, len, VALUES_MAX, &doc, NULL);
-        if (r < 0)
-                return r == -ENOMEM ? r : -EPROTO;
-        const struct json_value *root = doc.values;
-        const char *event = json_get_string(root, "event");
-        if (!event || !json_get_integer(root, "id", &id) || id <= 0)
+        const char *event = foreign_json_get_text(root, "event");
+        if (!event || !foreign_json_get_integer(root, "id", &id) || id <= 0)
                 return -EPROTO;
         e.id = (uint64_t)id;
-        r = !strcmp(event, "progress") ? parse_progress(root, &e)
-            : !strcmp(event, "done")   ? parse_done(root, &e)
-            : !strcmp(event, "failed") ? parse_failed(root, &e)
-                                       : -EPROTO;
+        int r = !strcmp(event, "progress") ? parse_progress(root, &e)
+                : !strcmp(event, "done")   ? parse_done(root, &e)
+                : !strcmp(event, "failed") ? parse_failed(root, &e)
+                                           : -EPROTO;
         if (r == 0)
                 *ret = e;
         return r;

@@ -44,8 +44,8 @@ struct imager_event {
 
 const char *imager_phase_name(enum imager_phase phase);
 
-/* Parses a line, which is modified.  Returns 0, or -EPROTO if the line is not part of the protocol. */
-int imager_event_parse(char *line, size_t len, struct imager_event *ret);
+/* Parses a line.  Returns 0, or -EPROTO if the line is not part of the protocol. */
+int imager_event_parse(const char *line, size_t len, struct imager_event *ret);
 
 /* ---- requests: *ret is a line including the newline; the caller frees it ---- */
 struct imager_pull {

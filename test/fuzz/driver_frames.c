@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_read.h"
+#include "base/foreign_json.h"
 #include "core/context/driver_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_shown(char *text, size_t len)
 {
-        struct json_doc doc = {0};
-        if (memchr(text, '\n', len) || json_read(text, len, 64, &doc, NULL) < 0)
+        json_t *value = memchr(text, '\n', len) ? NULL : foreign_json_parse(text, len, 64, 0, NULL);
+        if (!value)
                 abort();
-        json_doc_done(&doc);
+        json_decref(value);
         free(text);
 }
 

@@ -85,13 +85,12 @@ TEST(memory_grows_with_what_comes)
         driver_frames_done(&f);
 }
 
-static const char *shown(const char *text, int (*read)(char *, size_t, char **, size_t *))
+static const char *shown(const char *text, int (*read)(const char *, size_t, char **, size_t *))
 {
-        static char copy[400], last[400];
+        static char last[400];
         char *made = NULL;
         size_t len = 0;
-        snprintf(copy, sizeof copy, "%s", text);
-        if (read(copy, strlen(text), &made, &len) < 0)
+        if (read(text, strlen(text), &made, &len) < 0)
                 return "refused";
         snprintf(last, sizeof last, "%s", made);
         free(made);

@@ -56,7 +56,8 @@ TEST(another_hosts_are_not_given_out)
                 CHECK_STR(c.username, "");
         }
         CHECK_INT(parse("{\"auths\":{\"index.docker.io\":" JOE "}}", "q.io"), 0);
-        CHECK_INT(parse("{\"auths\":{\"q.io\\u0000x\":" JOE "}}", "q.io"), 0);
+        CHECK_INT(parse("{\"auths\":{\"q.io\\u0000x\":" JOE "}}", "q.io"), -EINVAL);
+        CHECK_STR(c.username, "");
 }
 
 TEST(a_helper_is_named_and_not_run)

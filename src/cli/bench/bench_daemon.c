@@ -13,7 +13,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/json_read.h"
+#include "base/foreign_json.h"
 #include "cli/bench/bench.h"
 #include "cli/program.h"
 
@@ -143,19 +143,19 @@ int bench_daemon_sandbox(struct bench_daemon *d, char *ret, size_t size, struct 
 
 /* ---- its pools ---- */
 
-static uint64_t number(const struct json_value *o, const char *name)
+static uint64_t number(json_t *o, const char *name)
 {
         int64_t value = 0;
-        return json_get_integer(o, name, &value) && value > 0 ? (uint64_t)value : 0;
+        return foreign_json_get_integer(o, name, &value) && value > 0 ? (uint64_t)value : 0;
 }
 
-static void copy(char *to, size_t size, const struct json_value *o, const char *name)
+static void copy(char *to, size_t size, json_t *o, const char *name)
 {
-        const char *text = json_get_string(o, name);
+        const char *text = foreign_json_get_text(o, name);
         snprintf(to, size, "%s", text ? text : "");
 }
 
-static void read_pool(const struct json_value *o, struct bench_pool *ret)
+static void read_pool(json_t *o, struct bench_pool *ret)
 {
         *ret = (struct bench_pool){.size = number(o, "size"),
                                    .available = number(o, "available"),
@@ -163,7 +163,7 @@ static void read_pool(const struct json_value *o, struct bench_pool *ret)
                                    .in_use = number(o, "in_use"),
                                    .hits = number(o, "hits"),
                                    .misses = number(o, "misses")};
-        json_get_real(o, "refill_ms", &ret->refill_ms);
+        ret->refill_ms = json_number_value(json_object_get(o, "refill_ms"));
         copy(ret->runtime, sizeof ret->runtime, o, "runtime");
         copy(ret->waits, sizeof ret->waits, o, "waits");
         copy(ret->problem, sizeof ret->problem, o, "problem");
@@ -171,17 +171,16 @@ static void read_pool(const struct json_value *o, struct bench_pool *ret)
 
 int bench_daemon_pools(struct bench_daemon *d, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         int r = call(d, "GET", "/v1/pools", NULL, 200, err);
-        if (r == 0)
-                r = json_read((char *)d->answer->body, d->answer->len, VALUES_MAX, &doc, err);
         if (r < 0)
                 return r;
-        const struct json_value *list = json_get(doc.values, "pools");
-        d->n_pools = 0;
-        for (const struct json_value *v = json_first(list); v && d->n_pools < BENCH_POOLS_MAX;
-             v = json_next(list, v))
-                read_pool(v, &d->pools[d->n_pools++]);
+        AUTO(json_decref)
+        json_t *answer = foreign_json_parse(d->answer->body, d->answer->len, VALUES_MAX, 0, err);
+        if (!answer)
+                return -EBADMSG;
+        const json_t *list = json_object_get(answer, "pools");
+        for (d->n_pools = 0; d->n_pools < json_array_size(list) && d->n_pools < BENCH_POOLS_MAX; d->n_pools++)
+                read_pool(json_array_get(list, d->n_pools), &d->pools[d->n_pools]);
         return 0;
 }
 

@@ -133,24 +133,16 @@ int api_execution_url(struct url *u, const char *id, struct cella_err *err)
 
 void api_answer_done(struct api_answer *answer)
 {
-        json_doc_done(&answer->doc);
+        json_decref(answer->root);
         free(answer->text);
-        free(answer->copy);
         *answer = (struct api_answer){0};
 }
 
 static int parse_answer(struct api_answer *a, struct cella_err *err)
 {
-        struct cella_err why;
-        a->copy = malloc(a->len + 1);
-        if (!a->copy)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "answer");
-        memcpy(a->copy, a->text, a->len + 1);
-        int r = json_read(a->copy, a->len, API_VALUES_MAX, &a->doc, &why);
-        if (r < 0)
-                return err_say(err, CELLA_INTERNAL, r, "the daemon's answer is %s", why.msg);
-        a->root = a->doc.values;
-        return 0;
+        struct cella_err why = {0};
+        a->root = foreign_json_parse(a->text, a->len, API_VALUES_MAX, 0, &why);
+        return a->root ? 0 : err_say(err, CELLA_INTERNAL, why.num, "the daemon's answer is %s", why.msg);
 }
 
 int api_read(struct client *client, struct api_answer *ret, struct cella_err *err)
@@ -204,7 +196,7 @@ int api_verb(const struct cli_command *self, int n, char **argv, const char *mak
 }
 
 int api_list(struct client *client, const char *path, const char *name, bool json,
-             void (*print)(const struct json_value *list), struct cella_err *err)
+             void (*print)(json_t *list), struct cella_err *err)
 {
         AUTO(api_answer_done) struct api_answer answer = {0};
         struct url url;
@@ -215,7 +207,7 @@ int api_list(struct client *client, const char *path, const char *name, bool jso
         if (json)
                 api_print(&answer);
         else
-                print(json_get(answer.root, name));
+                print(json_object_get(answer.root, name));
         return 0;
 }
 
@@ -274,94 +266,45 @@ static void append(char *out, size_t size, const char *text)
         snprintf(out + len, size - len, "%s", text);
 }
 
-void api_text(const struct json_value *v, char *out, size_t size)
+void api_text(json_t *value, char *out, size_t size)
 {
         char part[512];
+        const char *name;
+        size_t i;
+        json_t *element;
         out[0] = '\0';
-        if (!v)
-                return;
-        switch (v->type) {
-        case JSON_NULL:
-                return;
-        case JSON_BOOL:
-                snprintf(out, size, "%s", v->real != 0 ? "yes" : "no");
-                return;
-        case JSON_NUMBER:
-                if (v->is_integer)
-                        snprintf(out, size, "%lld", (long long)v->integer);
-                else
-                        snprintf(out, size, "%.3f", v->real);
-                return;
-        case JSON_STRING:
-                snprintf(out, size, "%s", v->text);
-                return;
-        case JSON_ARRAY:
-        case JSON_OBJECT:
-                for (const struct json_value *e = json_first(v); e; e = json_next(v, e)) {
-                        bool object = v->type == JSON_OBJECT;
-                        if (out[0])
-                                append(out, size, object ? "," : " ");
-                        if (object) {
-                                append(out, size, e->text);
-                                append(out, size, "=");
-                        }
-                        api_text(object ? e + 1 : e, part, sizeof part);
-                        append(out, size, part);
-                        if (strlen(out) + 1 >= size)
-                                return;
-                }
-                return;
+        if (json_is_boolean(value))
+                snprintf(out, size, "%s", json_is_true(value) ? "yes" : "no");
+        else if (json_is_integer(value))
+                snprintf(out, size, "%lld", (long long)json_integer_value(value));
+        else if (json_is_real(value))
+                snprintf(out, size, "%.3f", json_real_value(value));
+        else if (json_is_string(value))
+                snprintf(out, size, "%s", json_string_value(value));
+        json_array_foreach (value, i, element) {
+                api_text(element, part, sizeof part);
+                append(out, size, out[0] ? " " : "");
+                append(out, size, part);
+                if (strlen(out) + 1 >= size)
+                        return;
+        }
+        json_object_foreach (value, name, element) {
+                api_text(element, part, sizeof part);
+                append(out, size, out[0] ? "," : "");
+                append(out, size, name);
+                append(out, size, "=");
+                append(out, size, part);
+                if (strlen(out) + 1 >= size)
+                        return;
         }
 }
 
-static void indent(unsigned depth)
+void api_print_value(const json_t *value)
 {
-        printf("\n%*s", (int)depth * 2, "");
-}
-
-static void print_value(const struct json_value *v, unsigned depth)
-{
-        struct json j = {.out = stdout};
-        switch (v->type) {
-        case JSON_NULL:
-                fputs("null", stdout);
-                return;
-        case JSON_BOOL:
-                fputs(v->real != 0 ? "true" : "false", stdout);
-                return;
-        case JSON_NUMBER:
-                if (v->is_integer)
-                        printf("%lld", (long long)v->integer);
-                else
-                        printf("%.15g", v->real);
-                return;
-        case JSON_STRING:
-                json_put_bytes(&j, NULL, v->text, v->len);
-                return;
-        case JSON_ARRAY:
-        case JSON_OBJECT:
-                putchar(v->type == JSON_OBJECT ? '{' : '[');
-                for (const struct json_value *e = json_first(v); e; e = json_next(v, e)) {
-                        if (e > v + 1)
-                                putchar(',');
-                        indent(depth + 1);
-                        if (v->type == JSON_OBJECT) {
-                                j.more = false;
-                                json_put_bytes(&j, NULL, e->text, e->len);
-                                fputs(": ", stdout);
-                        }
-                        print_value(v->type == JSON_OBJECT ? e + 1 : e, depth + 1);
-                }
-                if (v->n > 0)
-                        indent(depth);
-                putchar(v->type == JSON_OBJECT ? '}' : ']');
-                return;
-        }
-}
-
-void api_print_value(const struct json_value *v)
-{
-        print_value(v, 0);
+        if (json_is_real(value)) /* jansson would write 2 as 2.0 */
+                printf("%.15g", json_real_value(value));
+        else
+                json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
         putchar('\n');
 }
 

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/foreign_json.h"
 #include "base/json.h"
-#include "base/json_read.h"
 #include "cli/cli.h"
 #include "cli/client/address.h"
 #include "cli/client/client.h"
@@ -60,9 +60,7 @@ void api_network_put(struct json *j, const struct api_network *network);
 struct api_answer {
         char *text; /* as it came; owned */
         size_t len;
-        char *copy; /* what doc points into */
-        struct json_doc doc;
-        const struct json_value *root; /* doc's first value; NULL after 204 */
+        json_t *root; /* owned; NULL after 204 */
 };
 void api_answer_done(struct api_answer *answer);
 
@@ -86,7 +84,7 @@ enum api_verb { API_MAKE, API_LIST, API_REMOVE };
 int api_verb(const struct cli_command *self, int n, char **argv, const char *make, struct cella_err *err);
 /* Shows the list that the answer has as `name`, or with json the answer as it is. */
 int api_list(struct client *client, const char *path, const char *name, bool json,
-             void (*print)(const struct json_value *list), struct cella_err *err);
+             void (*print)(json_t *list), struct cella_err *err);
 /* path ends in a slash. */
 int api_remove(struct client *client, const char *path, const char *name, struct cella_err *err);
 
@@ -97,9 +95,9 @@ int64_t api_now(void);
 void api_span(int64_t ms, char *out, size_t size);
 
 /* A value of any kind as a short text for a table; "" for none and null. */
-void api_text(const struct json_value *v, char *out, size_t size);
+void api_text(json_t *value, char *out, size_t size);
 /* A value as JSON on stdout, with indentation. */
-void api_print_value(const struct json_value *v);
+void api_print_value(const json_t *value);
 
 /* Refuses when there are not from min to max words (what: for the message). */
 int api_need_words(const struct cli_command *self, int n, int min, int max, struct cella_err *err);

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/json_read.h"
+#include "base/foreign_json.h"
 #include "base/parse.h"
 #include "cli/client/address.h"
 #include "cli/text.h"
@@ -384,17 +384,17 @@ static enum cella_kind kind_of(const char *name)
 static int refusal(struct client *c, struct cella_err *err)
 {
         struct cella_err ignored;
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *answer = NULL;
         char *text = NULL, message[sizeof err->msg], hint[sizeof err->hint];
         size_t len = 0;
         if (client_read_all(c, ERROR_BODY_MAX, &text, &len, &ignored) == 0)
-                json_read(text, len, 256, &doc, &ignored);
-        const struct json_value *error = json_get(doc.values, "error");
-        const char *said = json_get_string(error, "message");
+                answer = foreign_json_parse(text, len, 256, 0, NULL);
+        json_t *error = json_object_get(answer, "error");
+        const char *said = foreign_json_get_text(error, "message");
         text_safe(message, sizeof message, said ? said : "");
-        text_safe(hint, sizeof hint, json_get_string(error, "hint"));
+        text_safe(hint, sizeof hint, foreign_json_get_text(error, "hint"));
         if (said && *said)
-                err_say(err, kind_of(json_get_string(error, "kind")), -EREMOTEIO, "%s", message);
+                err_say(err, kind_of(foreign_json_get_text(error, "kind")), -EREMOTEIO, "%s", message);
         else
                 err_say(err, CELLA_INTERNAL, -EREMOTEIO, "%s answered with status %d", c->to.where,
                         c->head.status);

@@ -134,12 +134,12 @@ static int remote_kind(struct copy *c, const struct place *p, unsigned *mode, st
                         return i == 1 ? A_FILE : NOTHING;
                 if (r < 0)
                         return r;
-                const char *type = json_get_string(answer.root, "type");
-                const char *digits = json_get_string(answer.root, "mode");
+                const char *type = foreign_json_get_text(answer.root, "type");
+                const char *digits = foreign_json_get_text(answer.root, "mode");
                 int64_t number = 0;
                 if (digits)
                         *mode = (unsigned)strtoul(digits, NULL, 8) & 0777;
-                else if (json_get_integer(answer.root, "mode", &number))
+                else if (foreign_json_get_integer(answer.root, "mode", &number))
                         *mode = (unsigned)number & 0777;
                 kind = type && !strcmp(type, "directory") ? A_DIRECTORY : A_FILE;
                 if (!type || strcmp(type, "symlink") != 0)

@@ -88,7 +88,7 @@ static int create(const struct cli_command *self, int argc, char **argv, struct 
         r = api_call(client, "POST", &url, &body, &answer, err);
         if (r < 0)
                 return r;
-        text_safe(id, sizeof id, json_get_string(answer.root, "id"));
+        text_safe(id, sizeof id, foreign_json_get_text(answer.root, "id"));
         if (o->json)
                 api_print(&answer);
         else if (!*id)

@@ -149,15 +149,16 @@ static void print_pools(const char *socket)
                 printf("\npools      no daemon to ask (cella serve)\n");
                 return;
         }
-        const struct json_value *pools = json_get(answer.root, "pools");
+        json_t *pools = json_object_get(answer.root, "pools"), *p;
+        size_t i;
         putchar('\n');
-        for (const struct json_value *p = json_first(pools); p; p = json_next(pools, p)) {
+        json_array_foreach (pools, i, p) {
                 char available[24], size[24], problem[256];
-                api_text(json_get(p, "available"), available, sizeof available);
-                api_text(json_get(p, "size"), size, sizeof size);
-                api_text(json_get(p, "problem"), problem, sizeof problem);
-                printf("%-10s %-8s %s of %s wait, each as: %s%s%s\n", json_get_string(p, "runtime"),
-                       problem[0] ? "SLOWER" : "ok", available, size, json_get_string(p, "waits"),
+                api_text(json_object_get(p, "available"), available, sizeof available);
+                api_text(json_object_get(p, "size"), size, sizeof size);
+                api_text(json_object_get(p, "problem"), problem, sizeof problem);
+                printf("%-10s %-8s %s of %s wait, each as: %s%s%s\n", foreign_json_get_text(p, "runtime"),
+                       problem[0] ? "SLOWER" : "ok", available, size, foreign_json_get_text(p, "waits"),
                        problem[0] ? "; no template: " : "", problem);
         }
 }

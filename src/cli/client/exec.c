@@ -189,11 +189,11 @@ struct stream {
 };
 
 /* As of `cella run`: the code's own, or why it ended. */
-static int exit_status(const struct json_value *result)
+static int exit_status(json_t *result)
 {
-        const char *status = json_get_string(result, "status");
+        const char *status = foreign_json_get_text(result, "status");
         int64_t code = EXIT_CELLA;
-        bool has_code = json_get_integer(result, "exit_code", &code) && code >= 0 && code <= 255;
+        bool has_code = foreign_json_get_integer(result, "exit_code", &code) && code >= 0 && code <= 255;
         if (!status)
                 return EXIT_CELLA;
         if (!strcmp(status, "timeout"))
@@ -204,45 +204,47 @@ static int exit_status(const struct json_value *result)
 }
 
 /* One line for a limit that ended the code: its output alone would not say. */
-static void tell_limit(const struct json_value *result)
+static void tell_limit(json_t *result)
 {
         char status[32];
-        text_safe(status, sizeof status, json_get_string(result, "status"));
+        text_safe(status, sizeof status, foreign_json_get_text(result, "status"));
         if (strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0 && cli_stderr_ready())
                 fprintf(stderr, "cella: %s\n", status);
 }
 
 /* Where it was not let: its output alone need not say. */
-static void tell_violation(struct stream *s, const struct json_value *violation)
+static void tell_violation(struct stream *s, json_t *violation)
 {
         char kind[32], target[300], detail[160];
-        text_safe(kind, sizeof kind, json_get_string(violation, "kind"));
-        text_safe(target, sizeof target, json_get_string(violation, "target"));
-        text_safe(detail, sizeof detail, json_get_string(violation, "detail"));
+        text_safe(kind, sizeof kind, foreign_json_get_text(violation, "kind"));
+        text_safe(target, sizeof target, foreign_json_get_text(violation, "target"));
+        text_safe(detail, sizeof detail, foreign_json_get_text(violation, "detail"));
         if (!strcmp(kind, "network") && s->refused++ < REFUSED_TOLD && cli_stderr_ready())
                 fprintf(stderr, "cella: refused: %s %s: %s\n", kind, target, detail);
 }
 
-static int write_output(int fd, const struct json_value *event, struct cella_err *err)
+/* buffer: as large as the text of the event. */
+static int write_output(int fd, json_t *event, char *buffer, size_t size, struct cella_err *err)
 {
-        const struct json_value *bytes = json_get(event, "base64"), *text = json_get(event, "text");
-        const struct json_value *v = bytes ? bytes : text;
-        ssize_t len = v && v->type == JSON_STRING ? (ssize_t)v->len : -1;
-        /* The text of a value is the event's own memory, which is ours to change. */
-        if (len >= 0 && v == bytes)
-                len = base64_decode(v->text, v->len, (char *)v->text, v->len);
+        const json_t *bytes = json_object_get(event, "base64"), *text = json_object_get(event, "text");
+        const char *data = json_string_value(bytes ? bytes : text);
+        ssize_t len = data ? (ssize_t)json_string_length(bytes ? bytes : text) : -1;
+        if (data && bytes) {
+                len = base64_decode(data, (size_t)len, buffer, size);
+                data = buffer;
+        }
         if (len < 0)
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon sent output that cannot be read");
-        int r = sys_write_all(fd, v->text, (size_t)len);
+        int r = sys_write_all(fd, data, (size_t)len);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write the output") : 0;
 }
 
-static int late_error(const struct json_value *event, struct cella_err *err)
+static int late_error(json_t *event, struct cella_err *err)
 {
-        const struct json_value *error = json_get(event, "error");
+        json_t *error = json_object_get(event, "error");
         char message[sizeof err->msg], hint[sizeof err->hint];
-        text_safe(message, sizeof message, json_get_string(error ? error : event, "message"));
-        text_safe(hint, sizeof hint, json_get_string(error ? error : event, "hint"));
+        text_safe(message, sizeof message, foreign_json_get_text(error ? error : event, "message"));
+        text_safe(hint, sizeof hint, foreign_json_get_text(error ? error : event, "hint"));
         err_say(err, CELLA_INTERNAL, -EREMOTEIO, "%s", *message ? message : "the daemon failed");
         return err_hint(err, "%s", hint);
 }
@@ -250,25 +252,24 @@ static int late_error(const struct json_value *event, struct cella_err *err)
 static int on_event(void *userdata, const char *name, char *data, size_t len, struct cella_err *err)
 {
         struct stream *s = userdata;
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        struct cella_err why;
+        struct cella_err why = {0};
         bool output = !strcmp(name, "stdout") || !strcmp(name, "stderr"),
              refused = !strcmp(name, "violation");
         if (!output && !refused && strcmp(name, "exit") != 0 && strcmp(name, "error") != 0)
                 return 0;
-        int r = json_read(data, len, EVENT_VALUES_MAX, &doc, &why);
-        if (r < 0)
-                return err_say(err, CELLA_INTERNAL, r, "the daemon sent an event that is %s", why.msg);
+        AUTO(json_decref) json_t *event = foreign_json_parse(data, len, EVENT_VALUES_MAX, 0, &why);
+        if (!event)
+                return err_say(err, CELLA_INTERNAL, why.num, "the daemon sent an event that is %s", why.msg);
         if (output)
-                return write_output(name[3] == 'o' ? STDOUT_FILENO : STDERR_FILENO, doc.values, err);
+                return write_output(name[3] == 'o' ? STDOUT_FILENO : STDERR_FILENO, event, data, len, err);
         if (!strcmp(name, "error"))
-                return late_error(doc.values, err);
+                return late_error(event, err);
         if (refused) {
-                tell_violation(s, doc.values);
+                tell_violation(s, event);
                 return 0;
         }
-        s->status = exit_status(doc.values);
-        tell_limit(doc.values);
+        s->status = exit_status(event);
+        tell_limit(event);
         return 0;
 }
 
@@ -304,7 +305,7 @@ static int print_answer(struct client *client, const struct exec_options *o, str
         if (o->json) {
                 api_print(&answer);
         } else {
-                api_text(json_get(answer.root, o->background ? "pid" : "id"), word, sizeof word);
+                api_text(json_object_get(answer.root, o->background ? "pid" : "id"), word, sizeof word);
                 text_print(stdout, word, strlen(word));
                 putchar('\n');
         }

@@ -57,7 +57,7 @@ static int add(struct client *client, const struct key_options *o, const char *n
         url_init(&url, "/v1/keys");
         if ((r = api_call(client, "POST", &url, &body, &answer, err)) < 0)
                 return r;
-        text_safe(key, sizeof key, json_get_string(answer.root, "key"));
+        text_safe(key, sizeof key, foreign_json_get_text(answer.root, "key"));
         if (o->json)
                 api_print(&answer);
         else if (!*key)
@@ -69,24 +69,26 @@ static int add(struct client *client, const struct key_options *o, const char *n
         return 0;
 }
 
-static void print_keys(const struct json_value *keys)
+static void print_keys(json_t *keys)
 {
         static const char *const headings[] = {"ID",   "NAME",      "CAPABILITIES", "SECRETS",
                                                "TIER", "SANDBOXES", "LIMITS"};
         struct table t;
         char cell[512];
+        size_t i;
+        json_t *k;
         table_init(&t, headings, ARRAY_LEN(headings));
-        for (const struct json_value *k = json_first(keys); k; k = json_next(keys, k)) {
-                table_add(&t, json_get_string(k, "id"), 40);
-                table_add(&t, json_get_string(k, "name"), 40);
-                api_text(json_get(k, "capabilities"), cell, sizeof cell);
+        json_array_foreach (keys, i, k) {
+                table_add(&t, foreign_json_get_text(k, "id"), 40);
+                table_add(&t, foreign_json_get_text(k, "name"), 40);
+                api_text(json_object_get(k, "capabilities"), cell, sizeof cell);
                 table_add(&t, cell, 0);
-                api_text(json_get(k, "secrets"), cell, sizeof cell);
+                api_text(json_object_get(k, "secrets"), cell, sizeof cell);
                 table_add(&t, cell, 80);
-                table_add(&t, json_get_string(k, "tier"), 16);
-                api_text(json_get(k, "sandboxes_max"), cell, sizeof cell);
+                table_add(&t, foreign_json_get_text(k, "tier"), 16);
+                api_text(json_object_get(k, "sandboxes_max"), cell, sizeof cell);
                 table_add(&t, cell, 0);
-                api_text(json_get(k, "limits"), cell, sizeof cell);
+                api_text(json_object_get(k, "limits"), cell, sizeof cell);
                 table_add(&t, cell, 80);
         }
         table_print(&t);

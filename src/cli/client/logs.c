@@ -45,33 +45,33 @@ static const char *const headings[] = {"ID",      "STARTED", "STATUS",  "EXIT", 
                                        "RUNTIME", "SANDBOX", "SESSION", "AGENT", "KEY"};
 
 /* Where it ran.  HOST in capitals: code outside of a sandbox must be easy to see. */
-static const char *mode_of(const struct json_value *e)
+static const char *mode_of(json_t *e)
 {
-        const char *mode = json_get_string(e, "mode");
+        const char *mode = foreign_json_get_text(e, "mode");
         return mode && !strcmp(mode, "host") ? "HOST" : mode;
 }
 
-static void add_row(struct table *t, const struct json_value *e)
+static void add_row(struct table *t, json_t *e)
 {
         static const char *const rest[] = {"runtime", "sandbox", "session", "agent", "key"};
         char cell[256];
-        double ms;
-        table_add(t, json_get_string(e, "id"), 40);
-        table_add(t, json_get_string(e, "started"), 24);
-        table_add(t, json_get_string(e, "status"), 16);
-        api_text(json_get(e, "exit_code"), cell, sizeof cell);
+        const json_t *ms = json_object_get(e, "duration_ms");
+        table_add(t, foreign_json_get_text(e, "id"), 40);
+        table_add(t, foreign_json_get_text(e, "started"), 24);
+        table_add(t, foreign_json_get_text(e, "status"), 16);
+        api_text(json_object_get(e, "exit_code"), cell, sizeof cell);
         table_add(t, cell, 0);
         cell[0] = '\0';
-        if (json_get_real(e, "duration_ms", &ms))
-                snprintf(cell, sizeof cell, "%.1f", ms);
+        if (json_is_number(ms))
+                snprintf(cell, sizeof cell, "%.1f", json_number_value(ms));
         table_add(t, cell, 0);
         table_add(t, mode_of(e), 8);
         for (size_t i = 0; i < ARRAY_LEN(rest); i++)
-                table_add(t, json_get_string(e, rest[i]), 40);
+                table_add(t, foreign_json_get_text(e, rest[i]), 40);
 }
 
 /* Fixed columns: what comes later must stand under what was printed before. */
-static void print_followed(const struct json_value *e)
+static void print_followed(json_t *e)
 {
         static const char *const names[] = {"id",      "started", "status",  "mode",
                                             "runtime", "sandbox", "session", "agent"};
@@ -81,7 +81,7 @@ static void print_followed(const struct json_value *e)
                 if (!strcmp(names[i], "mode"))
                         snprintf(cell, sizeof cell, "%s", mode_of(e) ? mode_of(e) : "");
                 else
-                        api_text(json_get(e, names[i]), cell, sizeof cell);
+                        api_text(json_object_get(e, names[i]), cell, sizeof cell);
                 text_safe(safe, sizeof safe, cell[0] ? cell : "-");
                 printf("%-*s%s", widths[i], safe, i + 1 < ARRAY_LEN(names) ? " " : "\n");
         }
@@ -124,16 +124,16 @@ static int list(struct client *client, const struct logs_options *o, struct cell
                 r = fetch(client, o, left, cursor[0] ? cursor : NULL, &page, err);
                 if (r < 0)
                         break;
-                const struct json_value *all = json_get(page.root, "executions");
-                const char *next = json_get_string(page.root, "cursor");
-                for (const struct json_value *e = json_first(all); e && left > 0;
-                     e = json_next(all, e), left--)
-                        if (!o->json)
-                                add_row(&t, e);
+                const json_t *all = json_object_get(page.root, "executions");
+                const char *next = foreign_json_get_text(page.root, "cursor");
+                const size_t n = json_array_size(all) < left ? json_array_size(all) : (size_t)left;
+                for (size_t i = 0; i < n && !o->json; i++)
+                        add_row(&t, json_array_get(all, i));
+                left -= n;
                 if (o->json)
                         api_print(&page);
                 /* A page without rows, or a cursor that stands still, would go on for ever. */
-                if (!next || !strcmp(next, cursor) || !json_first(all) || strlen(next) >= sizeof cursor)
+                if (!next || !strcmp(next, cursor) || n == 0 || strlen(next) >= sizeof cursor)
                         break;
                 snprintf(cursor, sizeof cursor, "%s", next);
         }
@@ -159,12 +159,12 @@ static bool is_new(struct seen *s, const char *id)
 }
 
 /* Oldest first, and of the first look (which is newest first) so many as were asked for. */
-static void show_new(struct seen *seen, const struct json_value *all, size_t max, bool json)
+static void show_new(struct seen *seen, json_t *all, size_t max, bool json)
 {
-        const struct json_value *rows[FOLLOW_PAGE];
-        size_t n = 0;
-        for (const struct json_value *e = json_first(all); e; e = json_next(all, e)) {
-                const char *id = json_get_string(e, "id"), *status = json_get_string(e, "status");
+        json_t *rows[FOLLOW_PAGE], *e;
+        size_t n = 0, i;
+        json_array_foreach (all, i, e) {
+                const char *id = foreign_json_get_text(e, "id"), *status = foreign_json_get_text(e, "status");
                 if (id && status && strcmp(status, "running") != 0 && is_new(seen, id) && n < max)
                         rows[n++] = e;
         }
@@ -189,7 +189,7 @@ static int follow(struct client *client, const struct logs_options *o, struct ce
                 AUTO(api_answer_done) struct api_answer page = {0};
                 r = fetch(client, o, FOLLOW_PAGE, NULL, &page, err);
                 if (r == 0) {
-                        show_new(seen, json_get(page.root, "executions"), max, o->json);
+                        show_new(seen, json_object_get(page.root, "executions"), max, o->json);
                         max = FOLLOW_PAGE;
                         poll(NULL, 0, FOLLOW_MS);
                 }
@@ -200,36 +200,41 @@ static int follow(struct client *client, const struct logs_options *o, struct ce
 
 /* ---- one ---- */
 
-static bool is_block(const struct json_value *v)
+static bool is_block(const json_t *value)
 {
-        return v->type == JSON_STRING && (strchr(v->text, '\n') || v->len > 200);
+        return json_is_string(value) &&
+               (strchr(json_string_value(value), '\n') || json_string_length(value) > 200);
 }
 
-static void show_block(const struct json_value *name, const struct json_value *v)
+static void show_block(const char *name, const json_t *value)
 {
+        const char *text = json_string_value(value);
+        const size_t len = json_string_length(value);
         printf("\n--- ");
-        text_print(stdout, name->text, name->len);
+        text_print(stdout, name, strlen(name));
         putchar('\n');
-        text_print(stdout, v->text, v->len);
-        if (v->len == 0 || v->text[v->len - 1] != '\n')
+        text_print(stdout, text, len);
+        if (len == 0 || text[len - 1] != '\n')
                 putchar('\n');
 }
 
 /* Short members first, each on its line; then what has lines of its own. */
-static void show(const struct json_value *execution)
+static void show(json_t *execution)
 {
-        char text[1024], name[64], safe[1024];
-        for (const struct json_value *v = json_first(execution); v; v = json_next(execution, v)) {
-                if (is_block(v + 1))
+        char text[1024], safe_name[64], safe[1024];
+        const char *name;
+        json_t *value;
+        json_object_foreach (execution, name, value) {
+                if (is_block(value))
                         continue;
-                api_text(v + 1, text, sizeof text);
-                text_safe(name, sizeof name, v->text);
+                api_text(value, text, sizeof text);
+                text_safe(safe_name, sizeof safe_name, name);
                 text_safe(safe, sizeof safe, text[0] ? text : "-");
-                printf("%-18s %s\n", name, safe);
+                printf("%-18s %s\n", safe_name, safe);
         }
-        for (const struct json_value *v = json_first(execution); v; v = json_next(execution, v))
-                if (is_block(v + 1))
-                        show_block(v, v + 1);
+        json_object_foreach (execution, name, value)
+                if (is_block(value))
+                        show_block(name, value);
 }
 
 static int one(struct client *client, const struct logs_options *o, const char *id, struct cella_err *err)
@@ -239,7 +244,7 @@ static int one(struct client *client, const struct logs_options *o, const char *
         int r = api_execution_url(&url, id, err);
         if (r < 0 || (r = api_call(client, "GET", &url, NULL, &answer, err)) < 0)
                 return r;
-        if (o->json || !answer.root || answer.root->type != JSON_OBJECT)
+        if (o->json || !json_is_object(answer.root))
                 api_print(&answer);
         else
                 show(answer.root);
@@ -255,10 +260,10 @@ static int verify(struct client *client, const struct logs_options *o, struct ce
         int r = api_call(client, "GET", &url, NULL, &answer, err);
         if (r < 0)
                 return r;
-        bool ok = json_get_bool(answer.root, "ok");
-        api_text(json_get(answer.root, "rows"), rows, sizeof rows);
-        api_text(json_get(answer.root, "first_bad"), bad, sizeof bad);
-        text_safe(why, sizeof why, json_get_string(answer.root, "why"));
+        bool ok = json_is_true(json_object_get(answer.root, "ok"));
+        api_text(json_object_get(answer.root, "rows"), rows, sizeof rows);
+        api_text(json_object_get(answer.root, "first_bad"), bad, sizeof bad);
+        text_safe(why, sizeof why, foreign_json_get_text(answer.root, "why"));
         if (o->json)
                 api_print(&answer);
         else if (ok)

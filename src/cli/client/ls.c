@@ -23,51 +23,53 @@ static const struct cli_option ls_table[] = {
 };
 
 /* When it goes: at its end, or after so much idleness. */
-static void expiry(const struct json_value *sandbox, int64_t now, char *out, size_t size)
+static void expiry(json_t *sandbox, int64_t now, char *out, size_t size)
 {
-        int64_t at = api_time(json_get_string(sandbox, "expires")), idle;
+        int64_t at = api_time(foreign_json_get_text(sandbox, "expires")), idle;
         char span[24];
         out[0] = '\0';
         if (at >= 0) {
                 api_span(at - now, span, sizeof span);
                 snprintf(out, size, "in %s", span);
-        } else if (json_get_integer(sandbox, "idle_timeout_ms", &idle)) {
+        } else if (foreign_json_get_integer(sandbox, "idle_timeout_ms", &idle)) {
                 api_span(idle, span, sizeof span);
                 snprintf(out, size, "idle %s", span);
         }
 }
 
-static void add_row(struct table *t, const struct json_value *sandbox, int64_t now)
+static void add_row(struct table *t, json_t *sandbox, int64_t now)
 {
         char cell[512];
-        int64_t created = api_time(json_get_string(sandbox, "created"));
-        table_add(t, json_get_string(sandbox, "id"), 40);
-        table_add(t, json_get_string(sandbox, "state"), 16);
+        int64_t created = api_time(foreign_json_get_text(sandbox, "created"));
+        table_add(t, foreign_json_get_text(sandbox, "id"), 40);
+        table_add(t, foreign_json_get_text(sandbox, "state"), 16);
         cell[0] = '\0';
         if (created >= 0)
                 api_span(now - created, cell, sizeof cell);
         table_add(t, cell, 0);
         expiry(sandbox, now, cell, sizeof cell);
         table_add(t, cell, 0);
-        api_text(json_get(sandbox, "executions"), cell, sizeof cell);
+        api_text(json_object_get(sandbox, "executions"), cell, sizeof cell);
         table_add(t, cell, 0);
-        api_text(json_get(sandbox, "metadata"), cell, sizeof cell);
+        api_text(json_object_get(sandbox, "metadata"), cell, sizeof cell);
         table_add(t, cell, 80);
 }
 
-static void print_sandboxes(const struct json_value *list, bool quiet)
+static void print_sandboxes(json_t *list, bool quiet)
 {
         static const char *const headings[] = {"ID", "STATE", "AGE", "EXPIRES", "EXECUTIONS", "METADATA"};
         struct table t;
         int64_t now = api_now();
+        size_t i;
+        json_t *s;
         if (!quiet)
                 table_init(&t, headings, ARRAY_LEN(headings));
         else
                 table_init(&t, NULL, 0);
         t.columns = quiet ? 1 : ARRAY_LEN(headings);
-        for (const struct json_value *s = json_first(list); s; s = json_next(list, s))
+        json_array_foreach (list, i, s)
                 if (quiet)
-                        table_add(&t, json_get_string(s, "id"), 40);
+                        table_add(&t, foreign_json_get_text(s, "id"), 40);
                 else
                         add_row(&t, s, now);
         table_print(&t);
@@ -101,7 +103,7 @@ static int ls(const struct cli_command *self, int argc, char **argv, struct ls_o
         if (o->json)
                 api_print(&answer);
         else
-                print_sandboxes(json_get(answer.root, "sandboxes"), o->quiet);
+                print_sandboxes(json_object_get(answer.root, "sandboxes"), o->quiet);
         return 0;
 }
 

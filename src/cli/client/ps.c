@@ -19,48 +19,52 @@ static const struct cli_option ps_table[] = {
         API_JSON_OPTION(struct ps_options),
 };
 
-static void add_row(struct table *t, const struct json_value *p, int64_t now)
+static void add_row(struct table *t, json_t *p, int64_t now)
 {
         char cell[512];
-        int64_t started = api_time(json_get_string(p, "started"));
-        api_text(json_get(p, "pid"), cell, sizeof cell);
+        int64_t started = api_time(foreign_json_get_text(p, "started"));
+        api_text(json_object_get(p, "pid"), cell, sizeof cell);
         table_add(t, cell, 12);
-        table_add(t, json_get_string(p, "id"), 40);
-        const char *state = json_get_string(p, "state");
-        table_add(t, state ? state : json_get_string(p, "status"), 16);
-        api_text(json_get(p, "exit_code"), cell, sizeof cell);
+        table_add(t, foreign_json_get_text(p, "id"), 40);
+        const char *state = foreign_json_get_text(p, "state");
+        table_add(t, state ? state : foreign_json_get_text(p, "status"), 16);
+        api_text(json_object_get(p, "exit_code"), cell, sizeof cell);
         table_add(t, cell, 0);
         cell[0] = '\0';
         if (started >= 0)
                 api_span(now - started, cell, sizeof cell);
         table_add(t, cell, 0);
-        api_text(json_get(p, "command"), cell, sizeof cell);
+        api_text(json_object_get(p, "command"), cell, sizeof cell);
         if (!cell[0])
-                api_text(json_get(p, "runtime"), cell, sizeof cell);
+                api_text(json_object_get(p, "runtime"), cell, sizeof cell);
         table_add(t, cell, 100);
 }
 
 /* What is in both lists (a background process is an execution too) is shown once. */
-static bool listed(const struct json_value *list, const char *id)
+static bool listed(json_t *list, const char *id)
 {
-        for (const struct json_value *p = json_first(list); p; p = json_next(list, p)) {
-                const char *other = json_get_string(p, "id");
+        size_t i;
+        json_t *p;
+        json_array_foreach (list, i, p) {
+                const char *other = foreign_json_get_text(p, "id");
                 if (id && other && !strcmp(id, other))
                         return true;
         }
         return false;
 }
 
-static void print_processes(const struct json_value *processes, const struct json_value *executions)
+static void print_processes(json_t *processes, json_t *executions)
 {
         static const char *const headings[] = {"PID", "ID", "STATE", "EXIT", "AGE", "COMMAND"};
         struct table t;
         int64_t now = api_now();
+        size_t i;
+        json_t *p;
         table_init(&t, headings, ARRAY_LEN(headings));
-        for (const struct json_value *p = json_first(processes); p; p = json_next(processes, p))
+        json_array_foreach (processes, i, p)
                 add_row(&t, p, now);
-        for (const struct json_value *p = json_first(executions); p; p = json_next(executions, p))
-                if (!listed(processes, json_get_string(p, "id")))
+        json_array_foreach (executions, i, p)
+                if (!listed(processes, foreign_json_get_text(p, "id")))
                         add_row(&t, p, now);
         table_print(&t);
 }
@@ -87,7 +91,8 @@ static int ps(const struct cli_command *self, int argc, char **argv, struct ps_o
         r = api_call(client, "GET", &url, NULL, &executions, err);
         if (r < 0)
                 return r;
-        print_processes(json_get(processes.root, "processes"), json_get(executions.root, "executions"));
+        print_processes(json_object_get(processes.root, "processes"),
+                        json_object_get(executions.root, "executions"));
         return 0;
 }
 

@@ -248,15 +248,17 @@ static int set(struct client *client, const struct secret_options *o, const char
         return r;
 }
 
-static void print_secrets(const struct json_value *secrets)
+static void print_secrets(json_t *secrets)
 {
         static const char *const headings[] = {"NAME", "CREATED", "CHANGED"};
         struct table t;
+        size_t i;
+        json_t *s;
         table_init(&t, headings, ARRAY_LEN(headings));
-        for (const struct json_value *s = json_first(secrets); s; s = json_next(secrets, s)) {
-                table_add(&t, json_get_string(s, "name"), SECRET_NAME_MAX);
-                table_add(&t, json_get_string(s, "created"), 32);
-                table_add(&t, json_get_string(s, "changed"), 32);
+        json_array_foreach (secrets, i, s) {
+                table_add(&t, foreign_json_get_text(s, "name"), SECRET_NAME_MAX);
+                table_add(&t, foreign_json_get_text(s, "created"), 32);
+                table_add(&t, foreign_json_get_text(s, "changed"), 32);
         }
         table_print(&t);
 }

@@ -38,14 +38,14 @@ static int split(char *key, const char *parts[PARTS_MAX], struct cella_err *err)
         return n;
 }
 
-static void hint_nearest(const struct json_value *object, const char *typed, struct cella_err *err)
+static void hint_nearest(json_t *object, const char *typed, struct cella_err *err)
 {
-        const char *names[64];
+        const char *names[64], *name;
         size_t n = 0;
-        for (const struct json_value *v = json_first(object); v && n < ARRAY_LEN(names);
-             v = json_next(object, v))
-                if (object->type == JSON_OBJECT)
-                        names[n++] = v->text;
+        json_t *value;
+        json_object_foreach (object, name, value)
+                if (n < ARRAY_LEN(names))
+                        names[n++] = name;
         const char *near = parse_nearest(typed, names, n, sizeof *names);
         char safe[64];
         text_safe(safe, sizeof safe, near);
@@ -66,14 +66,14 @@ static int get(struct client *client, const struct settings_options *o, const ch
         int r = api_call(client, "GET", &url, NULL, &answer, err);
         if (r < 0)
                 return r;
-        const struct json_value *v = answer.root;
+        json_t *v = answer.root;
         if (key) {
                 snprintf(copy, sizeof copy, "%s", key);
                 int n = split(copy, parts, err);
                 if (n < 0)
                         return n;
                 for (int i = 0; i < n; i++) {
-                        const struct json_value *below = json_get(v, parts[i]);
+                        json_t *below = json_object_get(v, parts[i]);
                         if (!below) {
                                 err_say(err, CELLA_INVALID_REQUEST, -ENOENT, "no setting '%.80s'", key);
                                 hint_nearest(v, parts[i], err);
@@ -84,8 +84,8 @@ static int get(struct client *client, const struct settings_options *o, const ch
         }
         if (!v)
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon's answer is empty");
-        if (v->type == JSON_STRING && !o->json) {
-                text_print(stdout, v->text, v->len);
+        if (json_is_string(v) && !o->json) {
+                text_print(stdout, json_string_value(v), json_string_length(v));
                 putchar('\n');
         } else {
                 api_print_value(v);
@@ -119,15 +119,11 @@ static int put_list(struct json *j, const char *name, const char *value, struct 
 /* JSON as it is; a size or time with its unit, a list with commas, where the name says so; else a string. */
 static int put_value(struct json *j, const char *name, const char *value, struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        struct cella_err ignored;
+        AUTO(json_decref) json_t *parsed = foreign_json_parse(value, strlen(value), 100000, 0, NULL);
         bool bytes = ends_in(name, "_bytes") || !strcmp(name, "bytes_per_execution"),
              time = ends_in(name, "_ms");
         uint64_t number = 0;
-        char *copy = strdup(value);
-        bool is_json = copy && json_read(copy, strlen(copy), 100000, &doc, &ignored) == 0;
-        free(copy);
-        if (is_json) {
+        if (parsed) {
                 json_put_string(j, NULL, name);
                 fprintf(j->out, ": %s", value);
                 j->more = true;

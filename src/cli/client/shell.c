@@ -219,12 +219,12 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
                        void *userdata)
 {
         struct shell *s = userdata;
-        AUTO(json_doc_done) struct json_doc doc = {0};
-        struct cella_err ignored;
         int64_t code;
         (void)ctx;
-        if (message->opcode == WSLAY_TEXT_FRAME && json_read(s->text, s->text_len, 64, &doc, &ignored) == 0 &&
-            json_get_integer(doc.values, "exit_code", &code) && code >= 0 && code <= 255)
+        if (message->opcode != WSLAY_TEXT_FRAME)
+                return;
+        AUTO(json_decref) json_t *event = foreign_json_parse(s->text, s->text_len, 64, 0, NULL);
+        if (foreign_json_get_integer(event, "exit_code", &code) && code >= 0 && code <= 255)
                 s->exit_code = (int)code;
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/foreign_json.h"
 #include "base/json.h"
-#include "base/json_read.h"
 #include "base/utf8.h"
 
 #define VALUES_MAX 64 /* in one object; known ones have four members */
@@ -132,34 +132,21 @@ int driver_frames_take(struct driver_frames *f, unsigned may, const char **data,
 
 /* ---- contents of the frames ---- */
 
-static int read_object(char *body, size_t len, struct json_doc *ret)
+static json_t *read_object(const char *body, size_t len)
 {
-        if (len == 0 || json_read(body, len, VALUES_MAX, ret, NULL) < 0)
-                return -EPROTO;
-        if (ret->values[0].type == JSON_OBJECT)
-                return 0;
-        json_doc_done(ret);
-        return -EPROTO;
+        return len == 0 ? NULL : foreign_json_parse(body, len, VALUES_MAX, 0, NULL);
 }
 
-static const struct json_value *get_text(const struct json_value *object, const char *name)
-{
-        const struct json_value *v = json_get(object, name);
-        return v && v->type == JSON_STRING ? v : NULL;
-}
-
-int driver_read_done(char *body, size_t len, enum driver_status *ret_status, int *ret_exit_code)
+int driver_read_done(const char *body, size_t len, enum driver_status *ret_status, int *ret_exit_code)
 {
         static const char *const names[] = {[DRIVER_OK] = "ok",
                                             [DRIVER_FAILED] = "error",
                                             [DRIVER_INTERRUPTED] = "interrupted",
                                             [DRIVER_EXIT] = "exit"};
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *object = read_object(body, len);
         int64_t code = 0;
-        if (read_object(body, len, &doc) < 0)
-                return -EPROTO;
-        const char *status = json_get_string(doc.values, "status");
-        json_get_integer(doc.values, "exit_code", &code); /* a shell also reports one without exiting */
+        const char *status = foreign_json_get_text(object, "status");
+        foreign_json_get_integer(object, "exit_code", &code); /* a shell also reports one without exiting */
         for (size_t i = 0; status && i < ARRAY_LEN(names); i++)
                 if (!strcmp(status, names[i])) {
                         *ret_status = (enum driver_status)i;
@@ -181,34 +168,33 @@ static int finish(struct json *j, char **text)
         return 0;
 }
 
-static bool is_mime(const struct json_value *v)
+static bool is_mime(const char *text)
 {
-        if (!v || v->len == 0 || v->len > MIME_MAX)
+        if (!text || !text[0] || strlen(text) > MIME_MAX)
                 return false;
-        for (uint32_t i = 0; i < v->len; i++)
-                if (v->text[i] <= ' ' || v->text[i] > '~')
+        for (; *text; text++)
+                if (*text <= ' ' || *text > '~')
                         return false;
         return true;
 }
 
-int driver_read_result(char *body, size_t len, char **ret, size_t *ret_len)
+int driver_read_result(const char *body, size_t len, char **ret, size_t *ret_len)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *object = read_object(body, len);
         int64_t value = 0;
-        if (read_object(body, len, &doc) < 0)
-                return -EPROTO;
-        const struct json_value *mime = get_text(doc.values, "mime"), *data = get_text(doc.values, "data");
-        bool numbered = json_get_integer(doc.values, "value", &value);
-        if (!is_mime(mime) || !data || (numbered && value < 0))
+        const char *mime = foreign_json_get_text(object, "mime");
+        const json_t *data = json_object_get(object, "data");
+        bool numbered = foreign_json_get_integer(object, "value", &value);
+        if (!is_mime(mime) || !json_is_string(data) || (numbered && value < 0))
                 return -EPROTO;
         char *text = NULL;
         struct json j = {.out = open_memstream(&text, ret_len)};
         if (!j.out)
                 return -ENOMEM;
         json_put_open(&j, NULL, '{');
-        json_put_bytes(&j, "mime", mime->text, mime->len);
-        json_put_bytes(&j, "data", data->text, data->len);
-        json_put_bool(&j, "main", json_get_bool(doc.values, "main"));
+        json_put_string(&j, "mime", mime);
+        json_put_bytes(&j, "data", json_string_value(data), json_string_length(data));
+        json_put_bool(&j, "main", json_is_true(json_object_get(object, "main")));
         if (numbered)
                 json_put_number(&j, "value", (uint64_t)value);
         else
@@ -245,20 +231,18 @@ static int make_error(const char *const texts[3], const size_t lens[3], char **r
         return r;
 }
 
-int driver_read_error(char *body, size_t len, char **ret, size_t *ret_len)
+int driver_read_error(const char *body, size_t len, char **ret, size_t *ret_len)
 {
         static const char *const names[] = {"name", "message", "traceback"};
-        AUTO(json_doc_done) struct json_doc doc = {0};
+        AUTO(json_decref) json_t *object = read_object(body, len);
         const char *texts[3];
         size_t lens[3];
-        if (read_object(body, len, &doc) < 0)
-                return -EPROTO;
         for (int i = 0; i < 3; i++) {
-                const struct json_value *v = get_text(doc.values, names[i]);
-                if (!v)
+                const json_t *value = json_object_get(object, names[i]);
+                if (!json_is_string(value))
                         return -EPROTO;
-                texts[i] = v->text;
-                lens[i] = v->len;
+                texts[i] = json_string_value(value);
+                lens[i] = json_string_length(value);
         }
         return make_error(texts, lens, ret, ret_len);
 }

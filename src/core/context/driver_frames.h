@@ -34,10 +34,10 @@ int driver_frames_take(struct driver_frames *frames, unsigned may, const char **
 enum driver_status { DRIVER_OK, DRIVER_FAILED, DRIVER_INTERRUPTED, DRIVER_EXIT };
 
 /* Parses how a run ended.  Returns 0 or -EPROTO. */
-int driver_read_done(char *body, size_t len, enum driver_status *ret_status, int *ret_exit_code);
+int driver_read_done(const char *body, size_t len, enum driver_status *ret_status, int *ret_exit_code);
 /* Parse a result and an error and rewrite them as JSON objects in one line, which the caller frees.  Return
  * 0, -EPROTO or -ENOMEM. */
-int driver_read_result(char *body, size_t len, char **ret, size_t *ret_len);
-int driver_read_error(char *body, size_t len, char **ret, size_t *ret_len);
+int driver_read_result(const char *body, size_t len, char **ret, size_t *ret_len);
+int driver_read_error(const char *body, size_t len, char **ret, size_t *ret_len);
 /* Makes such an object for an error that the code did not cause. */
 int driver_make_error(const char *name, const char *message, char **ret, size_t *ret_len);

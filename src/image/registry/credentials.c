@@ -10,7 +10,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
-#include "base/json_read.h"
+#include "base/foreign_json.h"
 
 #define FILE_MAX (1u << 20)
 #define VALUES_MAX 20000
@@ -56,13 +56,13 @@ static bool is_for(const char *key, const char *registry)
         return len == strlen(registry) && strncasecmp(key, registry, len) == 0;
 }
 
-static const struct json_value *find(const struct json_value *object, const char *registry)
+static const json_t *find(json_t *object, const char *registry)
 {
-        if (!object || object->type != JSON_OBJECT)
-                return NULL;
-        for (const struct json_value *name = json_first(object); name; name = json_next(object, name))
-                if (strlen(name->text) == name->len && is_for(name->text, registry))
-                        return name + 1;
+        const char *key;
+        json_t *value;
+        json_object_foreach (object, key, value)
+                if (is_for(key, registry))
+                        return value;
         return NULL;
 }
 
@@ -81,18 +81,19 @@ static bool take(const char *text, size_t len, char *ret, size_t size)
         return true;
 }
 
-static bool take_string(const struct json_value *object, const char *name, char *ret, size_t size)
+static bool take_string(const json_t *object, const char *name, char *ret, size_t size)
 {
-        const struct json_value *v = json_get(object, name);
+        const json_t *v = json_object_get(object, name);
         ret[0] = '\0';
-        return !v || v->type == JSON_NULL || (v->type == JSON_STRING && take(v->text, v->len, ret, size));
+        return !v || json_is_null(v) ||
+               (json_is_string(v) && take(json_string_value(v), json_string_length(v), ret, size));
 }
 
 /* Decodes base64 of NAME:PASSWORD; docker may append NULs. */
-static bool take_auth(const struct json_value *auth, struct credentials *ret)
+static bool take_auth(const json_t *auth, struct credentials *ret)
 {
         char plain[CREDENTIALS_NAME_SIZE + CREDENTIALS_PASSWORD_SIZE];
-        ssize_t n = base64_decode(auth->text, auth->len, plain, sizeof plain);
+        ssize_t n = base64_decode(json_string_value(auth), json_string_length(auth), plain, sizeof plain);
         bool good = false;
         while (n > 0 && plain[n - 1] == '\0')
                 n--;
@@ -105,43 +106,45 @@ static bool take_auth(const struct json_value *auth, struct credentials *ret)
 }
 
 /* Returns 1 if there are credentials, 0 if the entry is empty, or -EINVAL. */
-static int take_entry(const struct json_value *entry, struct credentials *ret)
+static int take_entry(const json_t *entry, struct credentials *ret)
 {
-        const struct json_value *auth = json_get(entry, "auth");
+        const json_t *auth = json_object_get(entry, "auth");
         if (!take_string(entry, "identitytoken", ret->identitytoken, sizeof ret->identitytoken) ||
             !take_string(entry, "username", ret->username, sizeof ret->username) ||
             !take_string(entry, "password", ret->password, sizeof ret->password))
                 return -EINVAL;
-        if (auth && auth->type == JSON_STRING && auth->len > 0 && !take_auth(auth, ret))
+        if (json_string_length(auth) > 0 && !take_auth(auth, ret))
                 return -EINVAL;
         return ret->identitytoken[0] || ret->username[0] ? 1 : 0;
 }
 
-static int read_document(const struct json_value *top, const char *registry, struct credentials *ret,
+static int read_document(const json_t *top, const char *registry, struct credentials *ret,
                          struct cella_err *err)
 {
-        const struct json_value *entry = find(json_get(top, "auths"), registry);
-        const struct json_value *helper = find(json_get(top, "credHelpers"), registry);
+        const json_t *entry = find(json_object_get(top, "auths"), registry);
+        const json_t *helper = find(json_object_get(top, "credHelpers"), registry);
         if (!helper && entry)
-                helper = json_get(top, "credsStore");
+                helper = json_object_get(top, "credsStore");
         int r = entry ? take_entry(entry, ret) : 0;
         if (r < 0)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "what docker's configuration has for %.100s cannot be read", registry);
-        if (r > 0 || !helper || helper->type != JSON_STRING || helper->len == 0)
+        if (r > 0 || json_string_length(helper) == 0)
                 return r;
-        return take(helper->text, helper->len, ret->helper, sizeof ret->helper) ? 1 : 0;
+        return take(json_string_value(helper), json_string_length(helper), ret->helper, sizeof ret->helper)
+                       ? 1
+                       : 0;
 }
 
-int credentials_parse(char *text, size_t len, const char *registry, struct credentials *ret,
+int credentials_parse(const char *text, size_t len, const char *registry, struct credentials *ret,
                       struct cella_err *err)
 {
-        AUTO(json_doc_done) struct json_doc doc = {0};
         AUTO(credentials_done) struct credentials found = {0};
         struct cella_err why = {0};
-        if (json_read(text, len, VALUES_MAX, &doc, &why) < 0)
+        AUTO(json_decref) json_t *top = foreign_json_parse(text, len, VALUES_MAX, 0, &why);
+        if (!top)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "docker's configuration: %s", why.msg);
-        int r = read_document(doc.values, registry, &found, err);
+        int r = read_document(top, registry, &found, err);
         if (r > 0)
                 *ret = found;
         return r;

@@ -26,8 +26,8 @@ int credentials_path(char *ret, size_t size);
  * none or no file; -errno if the file cannot be read or is invalid. */
 int credentials_read(const char *path, const char *registry, struct credentials *ret, struct cella_err *err);
 
-/* The same for a document in memory, which is modified. */
-int credentials_parse(char *text, size_t len, const char *registry, struct credentials *ret,
+/* The same for a document in memory. */
+int credentials_parse(const char *text, size_t len, const char *registry, struct credentials *ret,
                       struct cella_err *err);
 
 /* Wipes the credentials. */
