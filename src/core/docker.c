@@ -178,8 +178,8 @@ static void on_lost(void *userdata, const char *why)
         (void)why;
         d->link = keeper_link_free(d->link);
         d->state = NONE;
-        err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which had the sandbox, has ended");
-        err_hint(&err, "try again: it is started anew, and removes what is left of the old one's");
+        err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which ran the sandbox, has ended");
+        err_hint(&err, "try again: it is restarted, and removes the old containers");
         d->events->on_lost(d->core, &err);
         fail(d, &err);
         d->looked = false;

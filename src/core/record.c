@@ -6,7 +6,7 @@
 #include "core/about.h"
 #include "core/violation.h"
 
-static char text[AUDIT_ABOUT_MAX]; /* one thread */
+static char text[AUDIT_ABOUT_MAX]; /* shared: one thread */
 
 void record_end(struct core *core, int slot, struct audit_begin *begin, const struct about *about,
                 const struct cella_result *r)
@@ -76,7 +76,7 @@ void refusal_record(struct core *core, const struct caller *caller, const struct
 {
         char id[ID_SIZE];
         const char *who = caller->key[0] ? caller->key : caller->owner ? "owner" : "unknown";
-        /* Without the values of its secrets its texts cannot be masked. */
+        /* Without the secret values its texts cannot be masked. */
         if (request && json_object_size(request->secrets) > 0 && !request->grant)
                 request = NULL;
         struct about about = {.request = request, .key_name = caller->name, .error = err};

@@ -20,7 +20,7 @@ uint64_t ring_oldest(const struct ring *ring)
         return ring->total > ring->size ? ring->total - ring->size : 0;
 }
 
-/* Nothing has been overwritten yet while it may still grow: what is there stays where it is. */
+/* While the buffer can still grow, nothing was overwritten: the data stays in place. */
 static int grow(struct ring *ring, uint64_t need)
 {
         if (ring->size >= need || ring->size == ring->max)
@@ -42,7 +42,7 @@ int ring_add(struct ring *ring, const char *data, size_t len)
 {
         if (ring->total <= ring->size &&
             grow(ring, ring->total + len < ring->max ? ring->total + len : ring->max) < 0) {
-                ring->max = ring->size; /* it stays as large as it is */
+                ring->max = ring->size; /* keep the current size */
                 if (ring->size == 0) {
                         ring->total += len;
                         return -ENOMEM;

@@ -20,7 +20,7 @@
 #include "image/store/store.h"
 
 #define TICK_MS 50
-#define MAKING_MAX_US 30000000 /* on however busy a machine, a sandbox is ready by then or never will be */
+#define MAKING_MAX_US 30000000 /* enough even on a busy machine */
 
 struct listener {
         void (*on_keeper_lost)(void *userdata, const char *why);
@@ -72,8 +72,7 @@ static void on_cleanup(uv_timer_t *timer)
         sandbox_cleanup(timer->data, true);
 }
 
-/* The server's own, which sends the answers, was started later and so comes first: libuv calls the newest
- * first. */
+/* libuv calls the newest handle first, so the server's own one, which sends the answers, runs before this. */
 static void on_settle(uv_prepare_t *prepare)
 {
         executions_settle(prepare->data);
@@ -92,12 +91,12 @@ static void check_stopping(struct core *core)
                 return;
         executions_settle(core);
         if (list_empty(&core->executions) && !context_run_cancel_all(core) && now < core->stop_at_us)
-                core->stop_at_us = now; /* nothing runs that could use the grace time */
+                core->stop_at_us = now; /* nothing runs that needs the grace time */
         if (now >= core->stop_at_us)
                 list_each (at, &core->sandboxes, other) {
                         struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                         if (sb->one_shot)
-                                continue; /* goes with its execution */
+                                continue; /* ends with its execution */
                         sandbox_stop(sb);
                 }
         if (now >= core->stop_at_us)
@@ -184,7 +183,7 @@ static int open_stores(struct core *core, struct cella_err *err)
         return r;
 }
 
-/* What cannot fail, so that all of it is there for what can. */
+/* Sets up the parts that cannot fail, before those that can. */
 static void set_up(struct core *core, const struct core_options *options)
 {
         core->hooks = &hooks;
@@ -246,7 +245,7 @@ int core_new(const struct core_options *options, struct core **ret, struct cella
         if (r == 0)
                 r = pools_configure(core, err);
         if (r < 0)
-                return r; /* the process ends with it */
+                return r; /* the process ends */
         images_configure(core);
         start_clocks(core);
         *ret = core;
@@ -272,7 +271,7 @@ struct core *core_free(struct core *core)
         return NULL;
 }
 
-/* ---- finding out what this host can do ---- */
+/* ---- determining the capabilities of this host ---- */
 
 struct probe {
         struct task task;

@@ -35,7 +35,7 @@ void timers_update(struct timers *t)
                 uv_timer_stop(&t->timer);
                 return;
         }
-        uv_update_time(t->timer.loop); /* libuv counts from the last turn of the loop */
+        uv_update_time(t->timer.loop); /* libuv's time is that of the last loop iteration */
         uv_timer_start(&t->timer, on_timer, next <= now ? 0 : (uint64_t)(next - now + 999) / 1000, 0);
 }
 

@@ -11,16 +11,15 @@ struct timers {
         void (*on_due)(struct timers *timers, int timer);
 };
 
-/* No timer is set.  on_due is called once for each timer that is due, with its number: an enum
- * deadline_timer or one of the owner's.  It may set timers, and may call timers_close(). */
+/* Unsets all timers.  on_due is called once for each timer that is due, with its number: an enum
+ * deadline_timer or one of the owner's.  It may set timers and call timers_close(). */
 void timers_init(struct timers *t, uv_loop_t *loop, void (*on_due)(struct timers *timers, int timer));
-/* Ends it: no timer is due any more.  on_closed is called when the memory may be freed.  A second call has
- * no effect. */
+/* Stops all timers.  on_closed is called when the memory may be freed.  A second call has no effect. */
 void timers_close(struct timers *t, uv_close_cb on_closed);
 
 void timers_set(struct timers *t, int timer, int64_t at);
 void timers_set_in(struct timers *t, int timer, int64_t in_us);
 void timers_clear(struct timers *t);
 void timers_pause(struct timers *t, bool pause);
-/* To be called after a change of t->deadlines by functions of engine/deadline.h. */
+/* Call after t->deadlines was changed by functions of engine/deadline.h. */
 void timers_update(struct timers *t);

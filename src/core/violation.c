@@ -37,7 +37,7 @@ static void add(struct observer *o, const struct violation *v)
                 o->events->on_violation(o, v);
 }
 
-/* It is not known which execution caused it, so the secrets of all are masked for each. */
+/* The execution that caused it is unknown, so the secrets of all are masked for each. */
 void violation_tell(struct list *observers, const struct violation *v)
 {
         struct violation masked = *v;
@@ -49,7 +49,7 @@ void violation_tell(struct list *observers, const struct violation *v)
                 add(list_entry(at, struct observer, link), &masked);
 }
 
-/* The egress process, too, tells only of so many; but it counts all, each time. */
+/* The egress process also reports a limited number, but counts all of them. */
 static void count_untold(struct observer *o)
 {
         const struct cella_result *r = o->result;

@@ -201,7 +201,7 @@ def workspaces_of_agents_go_with_images():
 @test(users=["root"], settings={"pools": [], "mode": "off"})
 def modes_do_not_lose_the_image(d):
     image_of(d)
-    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "true", "image": "tiny"}, "image cannot be had")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "true", "image": "tiny"}, "image is not available")
     d.ok("PATCH", "/v1/settings", {"mode": "selective"})
     same(d.exec("sh", "cat /etc/mark", image="tiny")["stdout"], "tiny\n", "selective")
 
@@ -279,7 +279,7 @@ def a_shell_that_cannot_wait_is_told_of():
         image_of(d, fill=lambda i: shutil.copy(static, i.path("bin/sh")))
         image_of(d, "none", fill=lambda i: os.unlink(i.path("bin/sh")))
         d.ok("PATCH", "/v1/settings", {"pools": [{"runtime": "sh", "size": 1, "image": i} for i in ("tiny", "none")]})
-        for image, words in (("tiny", "cannot be made to wait"), ("none", "sh is not there")):
+        for image, words in (("tiny", "cannot be made to wait"), ("none", "sh does not exist")):
             p = until(lambda i=image: (p := look(d, "sh", i))["available"] and p, 20, "a sandbox that is ready")
             same(p["waits"], "sandbox", f"how {image} waits")
             ensure(words in (p["problem"] or ""), f"the problem of {image} is {p['problem']}")

@@ -141,7 +141,7 @@ def runtime_of_an_image_never_runs_on_the_host(d):
     r = d.exec("python3", "print(1)")
     same((r["stdout"], r["isolation"]["reason"]), ("snake ran: print(1)\n", "sandbox: image"), "selective")
     d.ok("PATCH", "/v1/settings", {"mode": "off"})
-    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "python3", "code": "print(1)"}, "image cannot be had")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "python3", "code": "print(1)"}, "image is not available")
 
 
 # What there is.

@@ -54,7 +54,7 @@ test("what ran on the host and what was refused is obvious", async (t) => {
     const shown = await page.locator(".detail").innerText();
     for (const part of ["It ran on the host, not in a sandbox.", "host: the mode is off", "<i>one</i>", "COLOUR", "4 bytes"]) ensure(shown.includes(part), `${part} in ${shown}`);
     await rows(page).nth(0).click();
-    await page.getByText("image cannot be had").waitFor();
+    await page.getByText("image is not available").waitFor();
     same(await page.locator(".detail i, .detail b").count(), 0, "elements made from text");
     await axe(page);
 });

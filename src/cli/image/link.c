@@ -102,7 +102,7 @@ static int gone(struct image_link *l, struct cella_err *err)
                 l->child.pid = 0;
         if (WIFEXITED(status))
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE,
-                        "cella-image has ended in the middle of it, with status %d", WEXITSTATUS(status));
+                        "cella-image has ended during the job, with status %d", WEXITSTATUS(status));
         else
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE,
                         "cella-image was killed in the middle of it, by signal %d", WTERMSIG(status));

@@ -54,7 +54,7 @@ static int read_header(struct driver_frames *f, unsigned may, const char **ret_w
         while (word < DRIVER_WORDS &&
                (strlen(words[word].word) != word_len || memcmp(words[word].word, f->header, word_len) != 0))
                 word++;
-        *ret_why = "a message of a kind that there is not";
+        *ret_why = "a message of an unknown kind";
         if (!digit || word == DRIVER_WORDS)
                 return -EPROTO;
         *ret_why = "a message without a length";
@@ -69,7 +69,7 @@ static int read_header(struct driver_frames *f, unsigned may, const char **ret_w
                         return -EPROTO;
                 *ret_why = "a message without a length";
         }
-        *ret_why = "a message that was not due";
+        *ret_why = "an unexpected message";
         if (!(may & DRIVER_MAY(word)))
                 return -EPROTO;
         f->word = (enum driver_word)word;

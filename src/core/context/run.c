@@ -194,7 +194,7 @@ static void fence(struct context_run *run)
         set_phase(run, RUN_FENCED);
         driver_expect(c->driver, DRIVER_MAY(DRIVER_DONE) | DRIVER_MAY(DRIVER_ERROR));
         if (driver_run(c->driver, "", 0) < 0)
-                context_kill(c, "it could not be told to go on");
+                context_kill(c, "it could not be continued");
 }
 
 /* If no signal was sent, the code raised it itself (`raise KeyboardInterrupt`, `kill -INT $$`) and ended as
@@ -218,7 +218,7 @@ static void done(struct context_run *run, char *body, size_t len)
         enum driver_status status;
         int code = 0;
         if (driver_read_done(body, len, &status, &code) < 0) {
-                broke(run, "an end that is none");
+                broke(run, "an invalid end");
                 return;
         }
         driver_expect(c->driver, 0);
@@ -307,7 +307,7 @@ static void take_result(struct context_run *run, char *body, size_t len)
                 return;
         }
         if (driver_read_result(body, len, &text, &text_len) < 0) {
-                broke(run, "a result that is none");
+                broke(run, "an invalid result");
                 return;
         }
         run->results[run->n_results] = text;
@@ -322,7 +322,7 @@ static void take_error(struct context_run *run, char *body, size_t len)
         if (run->error)
                 broke(run, "two errors");
         else if (driver_read_error(body, len, &run->error, &run->error_len) < 0)
-                broke(run, "an error that is none");
+                broke(run, "an invalid error");
 }
 
 void context_run_frame(struct context_run *run, enum driver_word word, char *body, size_t len)
@@ -389,7 +389,7 @@ void context_run_due(struct context_run *run, int timer)
                 stop(run, END_TIMEOUT);
                 break;
         case DEADLINE_KILL:
-                context_kill(c, run->phase != RUN_RUNNING ? "it did not go on after it was interrupted"
+                context_kill(c, run->phase != RUN_RUNNING ? "it did not continue after it was interrupted"
                                                           : "it did not stop when it was interrupted");
                 break;
         case DEADLINE_CPU:

@@ -134,8 +134,8 @@ static void on_event(void *userdata, const struct imager_event *event)
 
 static void on_lost(void *userdata, bool nonsense)
 {
-        lose(userdata, nonsense ? "cella-image talked nonsense, and was given up"
-                                : "cella-image has ended in the middle of it");
+        lose(userdata, nonsense ? "cella-image broke the protocol, and was ended"
+                                : "cella-image has ended during the job");
 }
 
 static const struct imager_link_events link_events = {on_event, on_lost};
@@ -208,7 +208,7 @@ static bool begin(struct images *im, struct job *j)
         explicit_bzero(line, len);
         free(line);
         if (r < 0) {
-                lose(im, "cella-image has ended in the middle of it");
+                lose(im, "cella-image has ended during the job");
                 return false;
         }
         if (j->archive >= 0)
@@ -274,7 +274,7 @@ static void cancel(struct images *im, struct job *j)
                 r = imager_link_send(im->link, line, len, -1);
         free(line);
         if (r < 0)
-                lose(im, "cella-image has ended in the middle of it");
+                lose(im, "cella-image has ended during the job");
 }
 
 /* Ends an upload that is too slow and would keep its slot for ever. */
@@ -306,7 +306,7 @@ static void on_tick(uv_timer_t *timer)
         list_each (at, &im->jobs, other) {
                 const struct job *j = list_entry(at, struct job, link);
                 if (im->link && j->cancelled_us && now - j->cancelled_us > CANCEL_US) {
-                        lose(im, "cella-image does not end what was cancelled, and was given up");
+                        lose(im, "cella-image did not end a cancelled job, and was ended");
                         return;
                 }
         }
@@ -340,11 +340,11 @@ static int check_room(const struct images *im, const struct caller *caller, stru
         list_each (at, &im->jobs, other)
                 n += !strcmp(list_entry(at, struct job, link)->key, caller->key);
         if (im->n_jobs >= IMAGES_WAITING_MAX)
-                return err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "%d jobs with images are all there can be",
+                return err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "the maximum of %d image jobs is reached",
                                IMAGES_WAITING_MAX);
         if (!caller->owner && n >= IMAGES_OF_KEY_MAX)
                 return err_say(err, CELLA_OVER_CAPACITY, -EBUSY,
-                               "%d jobs with images are all that one key can have", IMAGES_OF_KEY_MAX);
+                               "the maximum of %d image jobs of one key is reached", IMAGES_OF_KEY_MAX);
         return 0;
 }
 

@@ -100,7 +100,7 @@ static void on_said(struct fd_poll *poll, int events)
         }
         const int why = n > 0 ? *(const char *)&said : 0;
         if (why == 0)
-                ended_early(pool, "cannot be made to wait for code: it is run when there is some");
+                ended_early(pool, "cannot be made to wait for code: it is started for each execution");
         else if (why != WARM_ADDRESS || pool->unlucky++ > 2)
                 pool_failed(pool);
         pool_drop(w);
@@ -122,7 +122,7 @@ static void on_message(void *context, const struct message *message, const char 
         if (w->control >= 0 && !w->ready && m.type == INIT_EXITED)
                 return; /* the socket tells the reason */
         if (m.type == INIT_FAILED)
-                ended_early(w->pool, "is not there");
+                ended_early(w->pool, "does not exist");
         else
                 pool_failed(w->pool);
         pool_drop(w);

@@ -4,21 +4,21 @@
 #include "core/pool/waiting.h"
 #include "engine/link/fd_poll.h"
 
-#define RETRY_US INT64_C(60000000) /* a template that cannot be made */
+#define RETRY_US INT64_C(60000000) /* before a failed template is tried again */
 
 /* An interpreter that waits in a sandbox.  The sandbox owns it until an execution takes it over. */
 struct waiting {
         struct task task;
-        struct list link; /* in the pool, when it is ready */
+        struct list link; /* in pool->ready */
         struct pool *pool;
         struct core_sandbox *sandbox;
         struct waiting_how how;
-        uint32_t tag; /* 0: nothing was started */
+        uint32_t tag; /* 0: no process was started */
         int pid;
-        uint64_t cpu_us; /* that it took to get ready */
+        uint64_t cpu_us; /* CPU time until it was ready */
         int control;
         struct fd_poll poll;    /* of control */
-        bool said, ready, soon; /* said: that it waits */
+        bool said, ready, soon; /* said: it reported that it waits; soon: waiting_soon() was called */
         int64_t begun_us;
 };
 
@@ -27,36 +27,36 @@ struct pool {
         struct core *core;
         char runtime[65];
         char image_name[256];
-        struct used_image *image; /* what that means; NULL: host, or it means nothing: */
-        bool no_image;            /* then problem says so */
+        struct used_image *image; /* the image of this name; NULL: host, or not found */
+        bool no_image;            /* the image was not found; `problem` is set */
         json_t *preload;
         struct cella_limits limits;
         unsigned size;
-        bool network; /* its members have one */
-        bool lasting; /* it is in the settings; otherwise it ends when it has not been used for a while: */
+        bool network; /* its members have a network */
+        bool lasting; /* it is in the settings; otherwise it is removed some time after wanted_us */
         int64_t wanted_us;
-        /* A member has become ready; there may be requests that need its room. */
+        /* Called when a member has become ready; requests may need its place. */
         void (*on_ready)(struct pool *pool);
         struct waiting_how how;
         struct template_maker *maker;
         struct cella_err problem;   /* why there is no template; kind CELLA_OK: none */
-        int64_t retry_us;           /* when to try again to make one */
-        int64_t not_before_us;      /* when to try again to make members */
-        int64_t added_us;           /* when the last one was begun */
-        unsigned failures, unlucky; /* in a row */
+        int64_t retry_us;           /* when to try to make a template again */
+        int64_t not_before_us;      /* when to try to make members again */
+        int64_t added_us;           /* when the last member was started */
+        unsigned failures, unlucky; /* consecutive failures */
         struct list ready;          /* struct waiting, the oldest first */
         unsigned n_ready, n_making, n_in_use;
         uint64_t hits, misses;
-        int64_t refill_us; /* of the last member, from asking for it to being ready */
+        int64_t refill_us; /* time to make the last member */
 };
 
-/* Starts to make one more member. */
+/* Starts to make another member. */
 int pool_add_member(struct pool *pool);
 /* Ends a member that was not taken. */
 void pool_drop(struct waiting *waiting);
-/* Ends all members, also those that are being made. */
+/* Ends all members, including those being made. */
 void pool_drop_members(struct pool *pool);
-/* A member could not be made: delays the next one. */
+/* Call when a member could not be made: delays the next one. */
 void pool_failed(struct pool *pool);
-/* Frees it; its sandbox stays.  For an execution that has taken over the tag and the socket. */
+/* Frees the object; its sandbox stays.  For an execution that has taken over the tag and the socket. */
 void waiting_free(struct waiting *waiting);

@@ -13,14 +13,14 @@
 #include "engine/runtime.h"
 #include "sys/file.h"
 
-#define SPARES_MAX 4                 /* pools of spare sandboxes that are in no settings */
-#define WANTED_US INT64_C(60000000)  /* and how long they outlive their last use */
-#define MAKING_AT_ONCE 2             /* of all pools: requests have the rest of the machine */
-#define RUSH_US 10000                /* an execution that is younger has just come */
-#define RUSHED_EACH_US 100000        /* between two members, while there is a rush */
+#define SPARES_MAX 4                 /* pools of spare sandboxes that are not in the settings */
+#define WANTED_US INT64_C(60000000)  /* their lifetime after the last use */
+#define MAKING_AT_ONCE 2             /* in all pools; the rest of the machine is for requests */
+#define RUSH_US 10000                /* a younger execution counts as just started */
+#define RUSHED_EACH_US 100000        /* between two members during a rush */
 #define LULL_MS 5                    /* without any execution */
-#define FRONT_MAX 8                  /* that get ready in earnest */
-#define OVERDUE_US INT64_C(60000000) /* a member that does not come to wait */
+#define FRONT_MAX 8                  /* members that are fully prepared */
+#define OVERDUE_US INT64_C(60000000) /* time for a member to start waiting */
 
 /* ---- templates ---- */
 
@@ -30,7 +30,7 @@ static void on_template(void *context, int fd, char *modules, const struct cella
         pool->maker = NULL;
         if (fd < 0) {
                 pool->problem = *err;
-                pool->how.kind = WAITING_NOT; /* a sandbox that is ready is better than none */
+                pool->how.kind = WAITING_NOT; /* a ready sandbox without interpreter is still useful */
                 pool->retry_us = clock_us() + RETRY_US;
         } else {
                 pool->problem = (struct cella_err){0};
@@ -71,7 +71,7 @@ static void drop_template(struct pool *pool)
         pool->how.modules = NULL;
 }
 
-/* ---- its image ---- */
+/* ---- image ---- */
 
 static unsigned count_env(const struct used_image *image)
 {
@@ -81,7 +81,7 @@ static unsigned count_env(const struct used_image *image)
         return n;
 }
 
-/* What was made of the old one is of no use for the new one, whatever its name. */
+/* Replaces the image.  Members and template of the old one are useless, even with the same name. */
 static void change_image(struct pool *pool, struct used_image *image)
 {
         pool_drop_members(pool);
@@ -97,7 +97,7 @@ static void change_image(struct pool *pool, struct used_image *image)
         pool->how.n_env = count_env(image);
 }
 
-/* A name may mean another image by now, or none. */
+/* Checks whether the name now refers to another image, or to none. */
 static void look_for_image(struct pool *pool)
 {
         struct used_image *now = NULL;
@@ -112,11 +112,11 @@ static void look_for_image(struct pool *pool)
                 pool->problem = err;
 }
 
-/* ---- its beginning and its end ---- */
+/* ---- creation and end ---- */
 
 static void on_member_ready(struct pool *pool)
 {
-        pools_give_way(pool->core, queue_wants(pool->core)); /* who came meanwhile may need the room */
+        pools_give_way(pool->core, queue_wants(pool->core)); /* for requests that arrived meanwhile */
         pools_refill(pool->core);
 }
 
@@ -153,7 +153,7 @@ static void pool_free(struct pool *pool)
         free(pool);
 }
 
-/* ---- filling up ---- */
+/* ---- filling ---- */
 
 static unsigned making(const struct core *core)
 {
@@ -171,17 +171,17 @@ static bool wants_member(const struct pool *pool)
                making(core) < MAKING_AT_ONCE;
 }
 
-/* Whether what has just come has use for the whole machine.  To fill a pool then, and to take from it at
- * once, costs more than to make what each needs, and all of them wait for it.  Still, others may need what is
- * in another pool, and a rush may last: now and then one is made. */
+/* Whether recent requests need the whole machine.  Filling a pool then, and taking from it at once, costs
+ * more than making what each request needs.  Even so a member is made now and then, because other pools may
+ * be needed and a rush may last. */
 static bool is_rushed(const struct core *core)
 {
         const int64_t since = clock_us() - RUSH_US;
         return core->hooks->executions_since(core, since, core->cores) == core->cores;
 }
 
-/* Those that are taken next get ready in earnest, which takes memory; the others wait as they are.  One that
- * has yet to; NULL: there is none. */
+/* The members that will be taken next are fully prepared, which takes memory; the others are not.  Returns
+ * the next one to prepare, or NULL. */
 static struct waiting *next_in_front(const struct core *core)
 {
         list_each (at, &core->pools, other) {
@@ -200,7 +200,7 @@ static void on_lull(uv_timer_t *timer)
 {
         struct core *core = timer->data;
         struct waiting *w;
-        if (!list_empty(&core->executions)) /* there is better use for the time */
+        if (!list_empty(&core->executions)) /* the CPU is needed for executions */
                 return;
         while ((w = next_in_front(core))) {
                 waiting_soon(w->control);
@@ -208,7 +208,7 @@ static void on_lull(uv_timer_t *timer)
         }
 }
 
-/* One that never says that it waits must not keep the others from being made. */
+/* Ends a member that does not start to wait, because it prevents that others are made. */
 static void drop_overdue(struct core *core)
 {
         const int64_t oldest = clock_us() - OVERDUE_US;
@@ -218,7 +218,7 @@ static void drop_overdue(struct core *core)
                         continue;
                 pool_failed(w->pool);
                 pool_drop(w);
-                return; /* the list has changed; the next turn has the next */
+                return; /* the list has changed; the next call continues */
         }
 }
 
@@ -242,7 +242,7 @@ void pools_tick(struct core *core)
 
 void pools_refill(struct core *core)
 {
-        /* Who asks for one thing after the other has asked for the next before that would be done. */
+        /* Deferred: a client that sends one request after another would send the next before this is done. */
         if (list_empty(&core->executions) && !core->stopping && next_in_front(core))
                 uv_timer_start(&core->lull, on_lull, LULL_MS, 0);
         bool more = !core->stopping && core->probed && !core->unable.kind;
@@ -259,7 +259,7 @@ void pools_refill(struct core *core)
                 }
         const int64_t now = clock_us();
         const bool rushed = more && is_rushed(core);
-        while (more) { /* one for each in turn */
+        while (more) { /* one for each pool in turn */
                 more = false;
                 list_each (at, &core->pools, other) {
                         struct pool *pool = list_entry(at, struct pool, link);
@@ -295,9 +295,9 @@ bool pools_give_way(struct core *core, unsigned wanted)
         return gave;
 }
 
-/* ---- taking ---- */
+/* ---- taking a member ---- */
 
-/* For what no other serves: nothing waits in its members. */
+/* Whether it is a pool of spare sandboxes, in which no interpreter waits. */
 static bool is_spare(const struct pool *pool)
 {
         return !pool->runtime[0];
@@ -310,7 +310,7 @@ static bool serves_runtime(const struct pool *pool, const struct used_image *ima
         return r->runtime && runtime_find(r->runtime, &runtime) == 0 &&
                !strcmp(runtime.program, pool->how.program) &&
                !runtime_program(pool->core, r->runtime,
-                                used_image_name(image)) && /* another than what waits */
+                                used_image_name(image)) && /* not the waiting program */
                waiting_fits(&pool->how, r);
 }
 
@@ -326,7 +326,7 @@ static bool serves(const struct pool *pool, const struct used_image *image, cons
         return is_spare(pool) || serves_runtime(pool, image, r);
 }
 
-/* The oldest.  One that has died is removed by on_lost(). */
+/* Returns the oldest member that is alive.  on_lost() removes dead ones. */
 static struct waiting *first_alive(const struct pool *pool)
 {
         list_each (at, &pool->ready, other) {
@@ -346,16 +346,15 @@ static struct core_sandbox *take_from(struct pool *pool, struct waiting *w, cons
         pool->n_in_use++;
         sandbox_detach(&w->task);
         sandbox_adopt(sb, spec);
-        queue_hold(
-                &sb->place); /* if memory is short it counts for no caller, and the next allocation fails */
+        queue_hold(&sb->place); /* without memory it is not counted, and the next allocation fails */
         sb->pool = pool;
         sb->place.ahead = false;
         egress_attach(&sb->egress);
         return sb;
 }
 
-/* What was wanted twice within a while is going to be wanted again: so images and limits other than the
- * settings' have spare sandboxes, too.  The first time there is a pool, the second time it gets its size. */
+/* An image or limits that were requested twice within a while will probably be requested again, so they get
+ * spare sandboxes too.  The first request makes a pool of size 0, the second sets its size. */
 static void want_spare(struct core *core, const struct sandbox_spec *spec, struct pool *pool)
 {
         struct pool *oldest = NULL;
@@ -414,7 +413,7 @@ struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spe
 
 void pool_sandbox_gone(struct core_sandbox *sb)
 {
-        if (sb->waiting) /* taken, but its execution did not begin */
+        if (sb->waiting) /* taken, but its execution did not start */
                 waiting_free(sb->waiting);
         if (sb->pool)
                 sb->pool->n_in_use--;
@@ -452,9 +451,9 @@ bool pool_template(const struct core *core, const struct used_image *image, cons
         return false;
 }
 
-/* ---- which there are ---- */
+/* ---- configuration ---- */
 
-/* The same but for its size: may stay as it is. */
+/* Finds a pool that is the same except for its size. */
 static struct pool *find_same(struct list *pools, const char *image, const char *runtime,
                               const json_t *preload, const struct cella_limits *limits)
 {
@@ -488,7 +487,7 @@ static int add_pool(struct core *core, struct list *old, const json_t *entry)
         pool->lasting = true;
         const bool network = core->settings.tier != TIER_RESTRICTED;
         if (pool->network != network)
-                pool_drop_members(pool); /* its template is as good as before */
+                pool_drop_members(pool); /* its template stays valid */
         pool->network = network;
         pool->size = size;
         while (pool->n_ready > size)
@@ -524,7 +523,7 @@ int pools_configure(struct core *core, struct cella_err *err)
         json_array_foreach ((json_t *)entries, i, entry)
                 if (r == 0)
                         r = add_pool(core, &old, entry);
-        if (r == 0 && core->settings.spare > 0) { /* the last: who has an own pool takes from that */
+        if (r == 0 && core->settings.spare > 0) { /* last, because requests with an own pool take from that */
                 entry = json_pack("{s:s, s:i}", "runtime", "", "size", (int)core->settings.spare);
                 r = entry ? add_pool(core, &old, entry) : -ENOMEM;
                 json_decref(entry);
@@ -539,7 +538,7 @@ void pools_stop(struct core *core)
         free_all(&core->pools);
 }
 
-/* ---- telling ---- */
+/* ---- queries ---- */
 
 static json_t *pool_about(const struct pool *p)
 {

@@ -18,7 +18,7 @@
 
 #define MAKING_MS 120000
 #define TEXT_MAX 65536
-#define MEMORY_BYTES (UINT64_C(2) << 30) /* while it is made; it is not the code's */
+#define MEMORY_BYTES (UINT64_C(2) << 30) /* while the template is made; not a limit of the code */
 #define PROCESSES 16 /* likewise: libraries start threads, and a few processes are needed */
 
 struct template_maker {
@@ -32,7 +32,7 @@ struct template_maker {
         int fd, control;
         uv_poll_t poll;
         uv_timer_t timer;
-        unsigned handles; /* that are open */
+        unsigned handles; /* number of open handles */
         bool done;
         char answer[sizeof(struct warm_made) + TEXT_MAX + 1];
         size_t len;
@@ -95,7 +95,7 @@ void template_cancel(struct template_maker *m)
                 finish(m);
 }
 
-/* Nobody can change it any more, whoever still has it open. */
+/* Makes the file immutable, also for processes that still have it open. */
 static int seal(int fd)
 {
         if (fchmod(fd, 0444) < 0)
@@ -108,7 +108,7 @@ static void answered(struct template_maker *m, const struct warm_made *head)
 {
         char *text = m->answer + sizeof *head;
         text[head->text_length] = '\0';
-        /* It is shown to users, whoever wrote it. */
+        /* The text is shown to users and is not trusted. */
         for (char *p = text; *p; p++)
                 if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
                         *p = ' ';
@@ -139,7 +139,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         if (n <= 0) {
-                fail_saying(m, -EIO, "the interpreter ended before it was ready: is it one?");
+                fail_saying(m, -EIO, "the program ended before it was ready: is it an interpreter?");
                 return;
         }
         m->len += (size_t)n;
@@ -147,7 +147,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
                 return;
         memcpy(&head, m->answer, sizeof head);
         if (head.text_length > TEXT_MAX)
-                fail_saying(m, -EPROTO, "the interpreter talks nonsense");
+                fail_saying(m, -EPROTO, "the interpreter broke the protocol");
         else if (m->len >= sizeof head + head.text_length)
                 answered(m, &head);
 }
@@ -165,8 +165,8 @@ static void on_message(void *context, const struct message *message, const char 
         (void)data;
         message_close_fds(&copy);
         if (copy.type != INIT_FAILED)
-                return; /* that it ended, the socket tells too, and more */
-        err_say(&err, CELLA_RUNTIME_NOT_FOUND, -ENOENT, "%s is not there", m->program);
+                return; /* the socket also reports its end, with more details */
+        err_say(&err, CELLA_RUNTIME_NOT_FOUND, -ENOENT, "%s does not exist", m->program);
         fail(m, &err);
 }
 

@@ -25,7 +25,7 @@
 #define WAITS_IN "/workspace"
 #define WORKSPACE WAITS_IN "/"
 
-/* Descriptors of the process, after the first three: what the programs in snapshot/ expect. */
+/* Descriptors of the process after the first three, as the programs in snapshot/ expect them. */
 #define PRELOAD_HOLD "LD_PRELOAD=/proc/self/fd/4"
 #define PRELOAD_PYTHON "LD_PRELOAD=/proc/self/fd/7"
 
@@ -62,9 +62,10 @@ const char *waiting_script(const struct waiting_how *how)
         return NULL;
 }
 
-/* ---- what fits ---- */
+/* ---- checks ---- */
 
-/* Variables that an interpreter, its libc or its linker looks at when it starts, and by which it is found. */
+/* Whether an interpreter, its libc or its linker reads this variable when it starts, or it affects how the
+ * interpreter is found. */
 static bool belongs_to_start(const char *pair)
 {
         static const char *const prefixes[] = {
@@ -77,7 +78,7 @@ static bool belongs_to_start(const char *pair)
         return false;
 }
 
-/* One of the caller's own takes the place of ours in each spelling, and those are there already. */
+/* A proxy variable of the caller replaces ours in every spelling, but ours are already set. */
 static bool names_proxy(const char *pair)
 {
         const char *end = strchr(pair, '=');
@@ -100,8 +101,8 @@ static size_t bytes(const char *const *list)
         return n;
 }
 
-/* A file beside the script that would be imported in place of a module that is imported already.  Below it a
- * package may have such names, and mostly does mean its own. */
+/* Whether a file beside the script would be imported instead of a module that is already imported.  Files in
+ * subdirectories are ignored: packages may have modules with such names. */
 static bool shadows(const struct waiting_how *how, const char *path)
 {
         char name[130];
@@ -129,8 +130,8 @@ static bool declares_encoding(const char *line, size_t len)
         return word + 6 < line + len && (word[6] == ':' || word[6] == '=');
 }
 
-/* A script says how it is encoded in its first two lines; what the interpreter says when it cannot be
- * read, or ends too early, depends on where it comes from. */
+/* Whether the code behaves differently in a file: the first two lines may declare an encoding, and error
+ * messages about unreadable or incomplete code depend on its source. */
 static bool depends_on_file(const char *code, size_t len)
 {
         size_t at = 0;
@@ -154,7 +155,7 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
                 return true;
         if (how->kind == WAITING_TEMPLATE && depends_on_file(r->code, r->code_len))
                 return false;
-        if (how->kind == WAITING_SCRIPT && n_args > 0) /* its own objects have them by now */
+        if (how->kind == WAITING_SCRIPT && n_args > 0) /* Node has already built process.argv */
                 return false;
         if (how->kind == WAITING_SHELL &&
             n_args + count((const char *const *)r->env) + how->n_env + 24 > HOLD_ROOM)
@@ -176,8 +177,8 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
 
 /* ---- starting ---- */
 
-/* A program as a file that can be handed to a sandbox.  What /proc/self/exe of code leads to is a new one
- * each time: whatever can be left on a file, its mode, attributes, locks, the next would find. */
+/* Makes a sealed file with a program for a sandbox.  Code can open this file through /proc/self/exe and
+ * change its mode, attributes and locks, so each sandbox gets a new one. */
 static int make_program(const char *name, const char *data, uint64_t len)
 {
         int made = sys_memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -193,7 +194,7 @@ static int make_program(const char *name, const char *data, uint64_t len)
         return r < 0 ? r : made;
 }
 
-/* One that code never gets hold of is made once. */
+/* Returns a program that code cannot open; it is made once. */
 static int program_fd(int *fd, const char *name, const char *data, uint64_t len)
 {
         if (*fd < 0)
@@ -215,10 +216,10 @@ static int open_null(void)
         return null_fd < 0 ? -errno : null_fd;
 }
 
-/* A socket: ours, and what the process gets. */
+/* Makes a socket pair: ret[0] for the server, ret[1] for the process. */
 static int make_control(int ret[2], struct cella_err *err)
 {
-        const int room = 2 * RELEASE_MAX; /* a release goes whole or not at all */
+        const int room = 2 * RELEASE_MAX; /* a release message is sent completely or not at all */
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
                 return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a socket");
         setsockopt(ret[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
@@ -231,7 +232,7 @@ static int make_control(int ret[2], struct cella_err *err)
         return 0;
 }
 
-/* Sends INIT_SPAWN with these descriptors, which stay the caller's. */
+/* Sends INIT_SPAWN with these descriptors, which are borrowed. */
 static int send_spawn(struct core_sandbox *sb, uint32_t tag, const struct cella_command *command,
                       uint32_t flags, const int *given, unsigned n_given, struct cella_err *err)
 {
@@ -253,7 +254,7 @@ static int send_spawn(struct core_sandbox *sb, uint32_t tag, const struct cella_
                      : 0;
 }
 
-/* Room in the kernel's block of words. */
+/* Reserves space in the kernel's block of arguments and variables. */
 static const char *const *shell_environment(void)
 {
         static const char *list[HOLD_ROOM + 2];
@@ -263,8 +264,8 @@ static const char *const *shell_environment(void)
         return list;
 }
 
-/* As plain code would have it: an image says where its runtimes are, and node22 is a file that is called
- * node. */
+/* Returns the program as for normal execution: an image has the paths of its runtimes (node22 may be a file
+ * called node). */
 static const char *program_in(const struct core_sandbox *sb, const char *name)
 {
         const struct image *image = used_image_get(sb->image);
@@ -272,7 +273,7 @@ static const char *program_in(const struct core_sandbox *sb, const char *name)
         return known ? known : name;
 }
 
-/* What restores a template is a program of ours, in the place of the interpreter. */
+/* Starts our program that restores a template, instead of the interpreter. */
 static int spawn_template(struct core_sandbox *sb, uint32_t tag, const struct waiting_how *how,
                           const struct cella_command *command, uint32_t flags, const int standard[3],
                           int control, struct cella_err *err)
@@ -285,7 +286,7 @@ static int spawn_template(struct core_sandbox *sb, uint32_t tag, const struct wa
 static uint32_t spawn_flags(const struct core_sandbox *sb, bool tell_started)
 {
         return INIT_ALONE | INIT_LIST_ADDED | (tell_started ? INIT_TELL_STARTED : 0) |
-               (sb->counted ? INIT_ANNOUNCES : 0); /* else only the dead tell what they used */
+               (sb->counted ? INIT_ANNOUNCES : 0); /* otherwise usage is known only after its death */
 }
 
 int waiting_spawn(struct core_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
@@ -316,7 +317,7 @@ int waiting_spawn(struct core_sandbox *sb, uint32_t tag, const struct waiting_ho
         return r;
 }
 
-/* The names of modules, one behind the other, after the head that says how long they are. */
+/* Writes the module names after the head, which contains their length. */
 static ssize_t put_preload(char *body, size_t size, const json_t *preload, struct cella_err *err)
 {
         struct release_head head = {0};
@@ -334,7 +335,7 @@ static ssize_t put_preload(char *body, size_t size, const json_t *preload, struc
         return (ssize_t)len;
 }
 
-/* What the interpreter runs first.  Read once, from its start: not to be shared. */
+/* Makes the file that the interpreter runs first.  It is read from its start, so it cannot be shared. */
 static int boot_fd(struct cella_err *err)
 {
         AUTO(sys_close) int boot = sys_memfd_create("python.py", MFD_CLOEXEC);
@@ -356,7 +357,7 @@ int waiting_spawn_maker(struct core_sandbox *sb, uint32_t tag, const char *progr
         ssize_t len = put_preload(body, sizeof body, preload, err);
         if (len < 0)
                 return (int)len;
-        /* Pipes, as the code is going to have: an interpreter looks at them when it starts. */
+        /* Pipes, because the code will have pipes and an interpreter checks them when it starts. */
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a pipe");
         AUTO(sys_close) int in = pair[0], out = pair[1], boot = boot_fd(err);
@@ -412,7 +413,7 @@ static size_t append(char *to, const char *const *list)
         return (size_t)(at - to);
 }
 
-/* A shell gets all of what it is started with. */
+/* Sends a shell its complete command line and environment. */
 static int release_shell(int control, const struct exec_request *r, const struct core_sandbox *sb, int fds[3],
                          struct cella_err *err)
 {
@@ -432,7 +433,7 @@ static int release_shell(int control, const struct exec_request *r, const struct
                         close(fds[i]);
                 return e;
         }
-        /* It stands there already. */
+        /* It is already in this directory. */
         const size_t skipped = strcmp(form.data, WAITS_IN) == 0 ? strlen(WAITS_IN) : 0;
         const struct release_head head = {
                 .length = (uint32_t)(form.len - skipped), .argc = form.head.argc, .envc = form.head.envc};
@@ -440,7 +441,7 @@ static int release_shell(int control, const struct exec_request *r, const struct
         return send_release(control, &head, &part, 1, fds);
 }
 
-/* What was written down has the environment of the sandbox that it was made in, which had no network. */
+/* The environment in a template comes from a sandbox without a network, so proxy variables are added. */
 static void proxy_of(bool network, const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1])
 {
         ret[0] = NULL;
@@ -448,7 +449,7 @@ static void proxy_of(bool network, const char *const *env, const char *ret[COMMA
                 command_proxy(env, ret);
 }
 
-/* A release of code: its head, its words, the code. */
+/* A release message: head, arguments and variables, code. */
 struct release_form {
         struct release_head head;
         struct iovec parts[2];
@@ -458,7 +459,7 @@ static void form_release(const struct exec_request *r, bool network, struct rele
 {
         static char words[RELEASE_MAX];
         const char *proxy[COMMAND_PROXY_MAX + 1];
-        size_t len = 1; /* cwd: as it is */
+        size_t len = 1; /* cwd: unchanged */
         words[0] = '\0';
         proxy_of(network, (const char *const *)r->env, proxy);
         len += append(words + len, (const char *const *)r->argv);
@@ -491,7 +492,7 @@ int waiting_release(int control, const struct waiting_how *how, const struct exe
         return e < 0 ? err_set(err, CELLA_INTERNAL, e, "cannot talk to the interpreter") : 0;
 }
 
-/* As a file that a restored process reads in the place of a socket: see release.h. */
+/* Makes a file that a restored process reads instead of a socket: see release.h. */
 static int make_release(const struct exec_request *r, bool network)
 {
         struct release_form form;
@@ -544,7 +545,7 @@ static bool said_in_file(int control, uint64_t *ret_cpu_us, bool *ret_unread)
         if (pread(control, &said, sizeof said, 0) != sizeof said || said.ready != WARM_READY)
                 return false;
         *ret_cpu_us = said.cpu_us;
-        /* Where it has read to is in what both of us have open. */
+        /* Both processes share the file offset. */
         *ret_unread = fstat(control, &st) == 0 && lseek(control, 0, SEEK_CUR) < st.st_size;
         return true;
 }

@@ -1,4 +1,4 @@
-/* core/request/fields.c -- the tables of requests that run something or make a sandbox. */
+/* core/request/fields.c -- field tables of requests that run code or make a sandbox. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
 #define CONTENT_MAX (16 * 1024 * 1024)
 #define FILES_MAX 256
-#define IMPORTS_MAX 256 /* as request_scan.c */
+#define IMPORTS_MAX 256 /* the same as in request_scan.c */
 
 static const char *const encoding_words[] = {"utf-8", "base64", NULL};
 static const char *const output_words[] = {"drain", "kill", NULL};
@@ -48,7 +48,7 @@ static int check_variables(const json_t *value, const char *path, struct cella_e
 
 static const struct field content = {.name = "", .type = FIELD_ANY, .check = check_content};
 
-/* Those of every request that runs something come first. */
+/* The fields that all requests to run code have. */
 #define EXEC_FIELDS                                                                                          \
         {.name = "runtime",                                                                                  \
          .type = FIELD_STRING,                                                                               \
@@ -114,7 +114,7 @@ static const struct field content = {.name = "", .type = FIELD_ANY, .check = che
                  .item = &module,                                                                            \
                  .max = IMPORTS_MAX,                                                                         \
                  .help = "code that imports any other module, or might, is not run"},                        \
-                {.name = "detach", .type = FIELD_BOOLEAN, .help = "goes on when the client goes away"},      \
+                {.name = "detach", .type = FIELD_BOOLEAN, .help = "continues when the client disconnects"},  \
                 {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},  \
         {                                                                                                    \
                 .name = "network", .type = FIELD_OBJECT, .help = "what it may reach"                         \

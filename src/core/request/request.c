@@ -100,7 +100,7 @@ static int take_files(struct exec_request *r, const json_t *files, struct cella_
         return 0;
 }
 
-/* What the log shows as its input. */
+/* Sets the input that the log shows. */
 static int take_log(struct exec_request *r)
 {
         if (r->code) {
@@ -112,7 +112,7 @@ static int take_log(struct exec_request *r)
                 return 0;
         }
         const json_t *command = json_object_get(r->document, "command");
-        /* Without one it is the image's own. */
+        /* Without a command, it is the image's own. */
         r->log_input = command ? json_dumps(command, JSON_COMPACT) : strdup("[]");
         r->log_input_len = r->log_input ? strlen(r->log_input) : 0;
         return r->log_input ? 0 : -ENOMEM;

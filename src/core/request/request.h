@@ -1,4 +1,4 @@
-/* core/request/request.h -- what a request to run something asks for: checked, and made sense of. */
+/* core/request/request.h -- a parsed request to run code, and the decisions about it. */
 #pragma once
 #include "core/core.h"
 #include "core/sandbox/sandbox.h"
@@ -12,26 +12,26 @@ struct put_file {
         size_t len;
 };
 
-/* Strings point into the document, or into what `owned` holds. */
+/* Strings point into the document or into `owned`. */
 struct exec_request {
         json_t *document;
         const char *runtime, *code;
-        const char *image; /* NULL: not said */
-        int engine;        /* enum engine_choice; -1: not said */
+        const char *image; /* NULL: not given */
+        int engine;        /* enum engine_choice; -1: not given */
         size_t code_len;
-        const char **argv;     /* NULL-terminated; the command, or further arguments of the runtime */
-        const char **env;      /* NULL-terminated NAME=value; those of secrets too, once they are granted */
-        const json_t *secrets; /* handles by variable; NULL: none */
-        struct secret_grant *grant;    /* what they stand for; NULL: nothing */
+        const char **argv;          /* NULL-terminated; the command, or further arguments of the runtime */
+        const char **env;           /* NULL-terminated NAME=value; includes secrets once they are granted */
+        const json_t *secrets;      /* handles by variable; NULL: none */
+        struct secret_grant *grant; /* their values; NULL: none */
         const json_t *allowed_imports; /* NULL: all */
         /* Decided by exec_request_admit(): */
-        bool direct;          /* runs on the host */
-        char reason[128];     /* why there or in a sandbox; "": the mode leaves no choice */
-        bool scan_first;      /* it may begin only when a worker has scanned it and it was not refused */
-        bool scanned;         /* it needs no scan, or no further one */
-        unsigned risky;       /* the verdict of a scan that decides */
-        bool unknown_command; /* and this part of its report */
-        struct scan_report *report; /* what is to be told; NULL: nothing */
+        bool direct;                /* runs on the host */
+        char reason[128];           /* why on the host or in a sandbox; "": the mode leaves no choice */
+        bool scan_first;            /* a worker must scan and allow it before it starts */
+        bool scanned;               /* it needs no (further) scan */
+        unsigned risky;             /* verdict of a scan that decides */
+        bool unknown_command;       /* part of the same report */
+        struct scan_report *report; /* the report for the result; NULL: none */
         const char *cwd;
         const char *input; /* for standard input */
         size_t input_len;
@@ -39,11 +39,11 @@ struct exec_request {
         size_t n_files;
         bool base64, kill_on_output_limit, detach, list_files;
         const char *session, *agent;
-        int scope;     /* enum sandbox_scope; -1: not said */
-        int workspace; /* enum workspace_access; -1: not said */
+        int scope;     /* enum sandbox_scope; -1: not given */
+        int workspace; /* enum workspace_access; -1: not given */
         const json_t *limits;
-        uint64_t timeout_ms;   /* 0: not said */
-        const json_t *network; /* NULL: not said */
+        uint64_t timeout_ms;   /* 0: not given */
+        const json_t *network; /* NULL: not given */
         /* For the log: the code, or the command as JSON. */
         char *log_input;
         size_t log_input_len;
@@ -59,37 +59,40 @@ const struct field *sandbox_fields(void);      /* POST /v1/sandboxes */
 int exec_request_from(json_t *document, struct exec_request *ret, struct cella_err *err);
 void exec_request_done(struct exec_request *request);
 
-/* Whether it may be run, and how; before a sandbox is looked for.  Opens the secrets that it names, if this
- * caller may use them all; decides between host and sandbox (own: exec_request_sandbox() is going to find it
- * one); asks the scanner where it may refuse.  The log gets no value of a secret from then on.
- * 1 (only with own): a worker must scan the code first (scan_job.h); then exec_request_decide() and
- * exec_request_choose() decide. */
+/* Decides whether the request may run, and how; called before a sandbox is chosen.  Opens the secrets that it
+ * names, if the caller may use them all; decides between host and sandbox (own: exec_request_sandbox() will
+ * choose the sandbox); scans the code if the scan may refuse it.  After this the log contains no secret
+ * values.  Returns 0, -errno, or 1 (only with own): a worker must scan the code first (scan_job.h), then
+ * exec_request_decide() and exec_request_choose() decide. */
 int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *request, bool own,
                        struct cella_err *err);
-/* Host or sandbox, by the mode. */
+/* Decides between host and sandbox, by the mode. */
 int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *request,
                         struct cella_err *err);
-/* Its part about the runtime: what the settings make of its name, and the image it is in. */
+/* The part of exec_request_admit() about the runtime: replaces its name according to the settings, and sets
+ * the image. */
 int exec_request_runtime(const struct core *core, struct exec_request *request, bool own,
                          struct cella_err *err);
-/* What a runtime stands for by the settings; and the program that they name for it where this image is, or
- * NULL. Both are theirs, or the name itself. */
+/* runtime_standard() returns the runtime that the settings define for a name.  runtime_program() returns the
+ * program that they define for it in this image, or NULL.  Both return strings of the settings or the name
+ * itself. */
 const char *runtime_standard(const struct core *core, const char *name);
 const char *runtime_program(const struct core *core, const char *runtime, const char *image);
-/* Keeps data, which it frees in the end; or at once, with -ENOMEM.  NULL is -ENOMEM, too. */
+/* Stores data, to be freed with the request; frees it at once on failure.  Returns 0 or -ENOMEM, also for
+ * NULL. */
 int exec_request_own(struct exec_request *request, char *data);
-/* Its part about secrets. */
+/* The part of exec_request_admit() about secrets. */
 int exec_request_grant(struct core *core, const struct caller *caller, struct exec_request *request,
                        struct cella_err *err);
 
-/* ---- the scanner, see request_scan.c ---- */
-#define SCAN_AT_ONCE 1024       /* bytes that are scanned in the event loop; a worker scans what is longer, */
-#define SCAN_AT_ONCE_US 1000    /* or takes more CPU time than this */
+/* ---- the scanner, see scan.c ---- */
+#define SCAN_AT_ONCE 1024       /* bytes that are scanned in the event loop; a worker scans longer code */
+#define SCAN_AT_ONCE_US 1000    /* a worker also scans code that takes more CPU time */
 #define SCAN_SELECTIVE_MAX 8192 /* mode "selective" runs longer code in a sandbox */
-#define SCAN_ADVICE_MAX (256u << 10) /* longer code is not scanned for advice, */
-#define SCAN_ADVICE_MS 1000          /* and no longer than this */
+#define SCAN_ADVICE_MAX (256u << 10) /* longer code is not scanned for advice */
+#define SCAN_ADVICE_MS 1000          /* time limit of a scan for advice */
 
-/* What the scanner needs of a request.  Borrows it. */
+/* The input of a scan.  Borrowed from the request. */
 struct scan_request {
         enum scan_language language;
         const char *text;
@@ -97,40 +100,40 @@ struct scan_request {
         const json_t *allowed_imports; /* NULL: all */
 };
 struct scan_request exec_request_scan_request(const struct exec_request *request);
-/* May be called in any thread. */
+/* Runs a scan.  May be called in any thread. */
 int scan_request_run(const struct scan_request *request, const struct scan_limits *limits,
                      struct scan_report *ret);
 
 enum scan_language exec_request_language(const struct exec_request *request);
 /* Whether a scan may refuse this request. */
 bool exec_request_may_refuse(const struct core *core, const struct exec_request *request);
-/* Takes the result of a scan that decides: scanned is 0 or -errno.  The error if the request is refused. */
+/* Handles the result of a scan that decides.  scanned: 0 or -errno.  Returns an error if the request is
+ * refused. */
 int exec_request_decide(const struct core *core, struct exec_request *request, int scanned,
                         const struct scan_report *report, struct cella_err *err);
-/* For requests that become no execution.  1: it is allowed, or no scan may refuse it; negative: it is
- * refused; 0: a worker scans it.  done() then passes what it gets to exec_request_decide(). */
+/* For requests that do not become executions.  Returns 1 if the request is allowed or no scan may refuse it,
+ * -errno if it is refused, and 0 if a worker scans it.  done() must then call exec_request_decide(). */
 struct scan_job;
 int exec_request_scan_first(struct core *core, struct exec_request *request,
                             void (*done)(void *context, int r, const struct scan_report *report),
                             void *context, struct scan_job **ret, struct cella_err *err);
-/* Its code runs now: scans it for advice if it is short, and reports that it is skipped if it is too long.
- * True: a worker must scan it. */
+/* Call when the code has started: scans short code for advice, and reports a skipped scan for too long code.
+ * Returns true if a worker must scan it. */
 bool exec_request_warn(const struct core *core, struct exec_request *request);
-/* For a result: its runtime, where it ran and why, what was found.  isolation is borrowed, as the request is.
- */
+/* Returns the fields of a result: runtime, where it ran and why, findings.  Borrows isolation and request. */
 struct result_about exec_request_about(const struct exec_request *request,
                                        const struct cella_isolation *isolation);
 void exec_request_keep_report(struct exec_request *request, const struct scan_report *report);
 
-/* Which executions it shares a sandbox with. */
+/* Returns which executions it shares a sandbox with. */
 enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *request);
-/* The mask for what it says; NULL: there is nothing to hide. */
+/* Returns the mask for its secrets; NULL: none. */
 struct mask *exec_request_mask(const struct exec_request *request);
-/* `command` as others may see it: a new reference; NULL: it has none. */
+/* Returns `command` with secrets masked, as a new reference; NULL: none. */
 json_t *exec_request_command(const struct exec_request *request);
 
-/* The image that its sandbox is going to be made of, see image_want(): 1 is there, 0 is on its way and
- * events->on_end comes.  After exec_request_admit(). */
+/* Finds the image of its sandbox, see image_want(): returns 1 if it is available, 0 if events->on_end
+ * follows.  Call after exec_request_admit(). */
 enum engine_choice exec_request_engine(const struct core *core, const struct exec_request *request);
 struct image_events;
 struct image_wait;
@@ -142,13 +145,13 @@ int sandbox_request_image(struct core *core, const struct caller *caller, const 
                           const struct image_events *events, void *context, struct image_wait **ret,
                           struct cella_err *err);
 
-/* The sandbox that this request is for: its scope's, or a fresh one. */
+/* Returns the sandbox for this request: that of its scope, or a new one. */
 int exec_request_sandbox(struct core *core, const struct caller *caller, const struct exec_request *request,
                          struct core_sandbox **ret, struct cella_err *err);
-/* The limits of one execution in a sandbox: its own, narrowed.  What cannot be an execution's own, as the
- * network, has to be the sandbox's. */
+/* Computes the limits of one execution in a sandbox: those of the sandbox, narrowed.  Fails if the request
+ * changes something that belongs to the sandbox, such as the network. */
 int exec_request_limits(const struct exec_request *request, const struct core_sandbox *sandbox,
                         struct cella_limits *ret, struct cella_err *err);
-/* POST /v1/sandboxes. */
+/* Makes a sandbox for POST /v1/sandboxes. */
 int sandbox_request(struct core *core, const struct caller *caller, const json_t *document,
                     struct core_sandbox **ret, struct cella_err *err);

@@ -1,5 +1,5 @@
-/* core/request/runtime.c -- what the settings make of the runtime that a request names: `python` may stand
- * for python3.12, and that for a program, or for an image that has it. */
+/* core/request/runtime.c -- the settings for runtimes: `python` may stand for python3.12, and that for a
+ * program or an image that has it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/request/request.h"
 #include "image/store/store.h"
 
-/* A copy, because the settings may change while the request waits. */
+/* Copies the text, because the settings may change while the request waits. */
 static int keep(struct exec_request *r, const char *text, const char **ret, struct cella_err *err)
 {
         char *copy = strdup(text);
@@ -60,7 +60,7 @@ static int want_image(struct core *core, const struct caller *caller, const char
         struct used_image *used;
         struct cella_err ignored;
         char id[IMAGER_ID_SIZE];
-        if (used_image_find(core, name, &used, &ignored) == 0) { /* looked up before, mostly */
+        if (used_image_find(core, name, &used, &ignored) == 0) { /* usually cached */
                 used_image_unref(used);
                 return 1;
         }

@@ -1,4 +1,4 @@
-/* core/request/sandbox.c -- which sandbox a request is for, and within what limits. */
+/* core/request/sandbox.c -- chooses the sandbox of a request, and its limits. */
 #include <errno.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static int check_workspace(const struct core *core, enum workspace_access worksp
         return 0;
 }
 
-/* The settings' defaults, as far as the key may have them, then what was asked for. */
+/* Sets the limits: the settings' defaults bounded by the key, then the requested ones. */
 static int fill_limits(const struct core *core, const struct caller *caller, const json_t *asked,
                        uint64_t timeout_ms, struct sandbox_spec *spec, struct cella_err *err)
 {
@@ -55,7 +55,8 @@ static int fill_limits(const struct core *core, const struct caller *caller, con
         return caller_allows(caller, &spec->limits, err);
 }
 
-/* What was said; else the settings', if there is a name to share by; else what the names suggest. */
+/* The requested scope; otherwise that of the settings if the name for it is given; otherwise the one that the
+ * given names suggest. */
 enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *r)
 {
         enum sandbox_scope standard = core->settings.scope;
@@ -83,7 +84,7 @@ enum engine_choice exec_request_engine(const struct core *core, const struct exe
                                 : core->settings.engine;
 }
 
-/* What was asked for, or the settings'; on the host there is nothing but the host. */
+/* Finds the requested image or that of the settings.  Code on the host has no image. */
 static int find_image(struct core *core, const char *asked, bool direct, int engine,
                       struct sandbox_spec *spec, struct cella_err *err)
 {
@@ -98,7 +99,7 @@ static int find_image(struct core *core, const char *asked, bool direct, int eng
         return direct ? 0 : used_image_find(core, name, &spec->image, err);
 }
 
-/* What the request may reach.  A sandbox with a network needs the egress process. */
+/* Computes the network of the request.  A sandbox with a network needs the egress process. */
 static int narrow_network(const struct core *core, const struct caller *caller, const json_t *asked,
                           struct network *ret, struct cella_err *err)
 {
@@ -118,7 +119,7 @@ int exec_request_sandbox(struct core *core, const struct caller *caller, const s
                                            : WORKSPACE_NONE;
         spec.scope = exec_request_scope(core, r);
         spec.direct = r->direct;
-        /* On the host it has the host's network, which is nothing that we give it. */
+        /* On the host it uses the host's network, without our control. */
         int e = r->direct ? 0 : narrow_network(core, caller, r->network, &spec.network, err);
         if (e == 0)
                 e = check_workspace(core, spec.workspace, r->agent, err);

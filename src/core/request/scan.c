@@ -1,9 +1,9 @@
-/* core/request/scan.c -- what the scanner reports about a request, before it runs or while it runs.
+/* core/request/scan.c -- scans the code of a request, before it runs or while it runs.
  *
- * The scanner is advice and a filter, never a wall.  Where it may refuse (allowed_imports, the setting
- * scan.action "block") or choose (mode "selective") it runs first; otherwise while the code runs.  Code of up
- * to SCAN_AT_ONCE bytes is scanned in the event loop within SCAN_AT_ONCE_US; everything else in a worker
- * thread (scan_job.c). */
+ * The scanner gives advice and filters requests; it is not a wall.  If it may refuse the request
+ * (allowed_imports, scan.action "block") or choose where it runs (mode "selective"), the scan comes first;
+ * otherwise it runs beside the code.  Code of up to SCAN_AT_ONCE bytes is scanned in the event loop within
+ * SCAN_AT_ONCE_US, everything else in a worker thread (scan_job.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "core/request/scan_job.h"
 
-#define IMPORTS_MAX 256 /* as request_fields.c */
+#define IMPORTS_MAX 256 /* the same as in fields.c */
 
-/* The interpreter itself, as the clean PATH finds it: another program may have its name. */
+/* Whether this is the interpreter that the default PATH finds: another program may have the same name. */
 static bool is_system_program(const char *path)
 {
         const char *slash = strrchr(path, '/');
@@ -22,7 +22,7 @@ static bool is_system_program(const char *path)
                (len == 8 && !strncmp(path, "/usr/bin", 8));
 }
 
-/* -c, also with others of which none takes a word of its own. */
+/* Whether this is -c, possibly combined with options that take no argument. */
 static bool is_shell_option(const char *option)
 {
         size_t len = strlen(option);
@@ -30,7 +30,7 @@ static bool is_shell_option(const char *option)
                strspn(option + 1, "celuvx") == len - 1;
 }
 
-/* ["sh", "-c", CODE] and its like.  node goes on to look for options behind the code. */
+/* Recognizes ["sh", "-c", CODE] and similar.  node also parses options after the code. */
 static void take_command(const char *const *argv, struct scan_request *ret)
 {
         if (!argv || !argv[0] || !argv[1] || !argv[2] || !is_system_program(argv[0]))
@@ -63,7 +63,7 @@ enum scan_language exec_request_language(const struct exec_request *r)
         return exec_request_scan_request(r).language;
 }
 
-/* How many bytes there are to scan. */
+/* Returns the number of bytes to scan. */
 static size_t scan_len(const struct exec_request *r)
 {
         const struct scan_request s = exec_request_scan_request(r);
@@ -82,7 +82,7 @@ int scan_request_run(const struct scan_request *s, const struct scan_limits *lim
         return scan(s->language, s->text, s->len, s->allowed_imports ? &rules : NULL, limits, ret);
 }
 
-/* Scans short code now.  1: *ret is filled in; 0: it must be scanned in a worker; -ENOMEM. */
+/* Scans short code now.  Returns 1 if *ret is set, 0 if a worker must scan it, or -ENOMEM. */
 static int scan_at_once(const struct exec_request *r, struct scan_report *ret)
 {
         const struct scan_request s = exec_request_scan_request(r);
@@ -99,7 +99,7 @@ bool exec_request_may_refuse(const struct core *core, const struct exec_request 
                (core->settings.scan == ACTION_BLOCK && exec_request_language(r) != SCAN_UNKNOWN);
 }
 
-/* What cannot be read cannot be said to import only this or that. */
+/* Code that cannot be parsed may import anything. */
 static const struct scan_finding *refused_import(const struct scan_report *report)
 {
         const struct scan_finding *f = scan_refusal(report);
@@ -112,14 +112,14 @@ static const struct scan_finding *refused_finding(const struct scan_report *repo
         for (size_t i = 0; i < report->n_findings; i++)
                 if (report->findings[i].severity == SCAN_HIGH)
                         return &report->findings[i];
-        /* Code beyond the limits of the scanner was not checked to its end. */
+        /* Code beyond the limits of the scanner was not checked completely. */
         for (size_t i = 0; i < report->n_findings && report->incomplete; i++)
                 if (!strcmp(report->findings[i].rule, "unparsable"))
                         return &report->findings[i];
         return report->incomplete && report->n_findings > 0 ? &report->findings[0] : NULL;
 }
 
-/* The error if the report is a reason to refuse the request. */
+/* Returns an error if the report is a reason to refuse the request. */
 static int refuse(const struct core *core, const struct exec_request *r, const struct scan_report *report,
                   struct cella_err *err)
 {
@@ -133,7 +133,7 @@ static int refuse(const struct core *core, const struct exec_request *r, const s
         memcpy(text, f->text, sizeof text);
         mask_string(exec_request_mask(r), text);
         err_say(err, CELLA_SCAN_REFUSED, -EACCES, "line %u: %s (%s)", f->line, text, f->rule);
-        return err_hint(err, imports ? "allowed_imports does not allow it, or it cannot be told"
+        return err_hint(err, imports ? "allowed_imports does not allow it, or the import cannot be determined"
                                      : "the setting scan.action is 'block'; 'cella scan' tells all there is");
 }
 
@@ -159,11 +159,10 @@ int exec_request_decide(const struct core *core, struct exec_request *r, int sca
         return refuse(core, r, report, err);
 }
 
-/* Scans it now if it is short.  1: it was scanned and is allowed; 0: a worker must scan it; or it is refused.
- */
+/* Scans short code now.  Returns 1 if it is allowed, 0 if a worker must scan it, -errno if it is refused. */
 static int decide_at_once(const struct core *core, struct exec_request *r, struct cella_err *err)
 {
-        static struct scan_report report; /* only the loop's thread uses it */
+        static struct scan_report report; /* only used by the loop's thread */
         int e = scan_at_once(r, &report);
         if (e == 0)
                 return 0;
@@ -195,7 +194,7 @@ bool exec_request_warn(const struct core *core, struct exec_request *r)
         int e = scan_at_once(r, &report);
         if (e > 0)
                 exec_request_keep_report(r, &report);
-        return e == 0; /* without memory there is no advice */
+        return e == 0; /* negative: no memory, so no advice */
 }
 
 static void write_scan(struct json *j, const void *of)
@@ -216,7 +215,7 @@ struct result_about exec_request_about(const struct exec_request *r, const struc
 
 /* ---- host or sandbox ---- */
 
-/* What only a sandbox has.  NULL: nothing of it was asked for. */
+/* Returns the requested property that only a sandbox has, or NULL. */
 static const char *wall_asked_for(const struct core *core, const struct exec_request *r)
 {
         if (r->network)
@@ -228,8 +227,8 @@ static const char *wall_asked_for(const struct core *core, const struct exec_req
         return json_object_get(r->limits, "disk_bytes") ? "limits.disk_bytes" : NULL;
 }
 
-/* Besides the code, what can bring other code with it, or change what the code means: a module, BASH_ENV, a
- * directory with a json.py in it, what a shell's commands read. */
+/* Returns the part of the request that could bring other code or change the meaning of the code, or NULL: a
+ * module, BASH_ENV, a directory with a json.py, input of a shell's commands. */
 static const char *brought_along(const struct exec_request *r)
 {
         if (r->n_files > 0)
@@ -252,7 +251,7 @@ static void name_verdict(unsigned verdict, char *ret, size_t size)
                         n += snprintf(ret + n, size - (size_t)n, "%s %s", ret[n - 1] == ':' ? "" : ",", word);
 }
 
-/* Sets r->direct and r->reason by what the scan has found. */
+/* Sets r->direct and r->reason from the result of the scan. */
 static void select_by_scan(struct exec_request *r)
 {
         r->direct = r->risky == 0 && !r->unknown_command;
@@ -264,7 +263,7 @@ static void select_by_scan(struct exec_request *r)
                 name_verdict(r->risky, r->reason, sizeof r->reason);
 }
 
-/* 0; 1: a worker must scan the code first. */
+/* Returns 0, -errno, or 1 if a worker must scan the code first. */
 static int select_mode(const struct core *core, struct exec_request *r, const char *asked,
                        struct cella_err *err)
 {
@@ -291,9 +290,9 @@ int exec_request_choose(const struct core *core, const struct caller *caller, st
         const char *asked = wall_asked_for(core, r);
         if (mode == MODE_SELECTIVE) {
                 e = select_mode(core, r, asked, err);
-        } else if (asked) { /* never skipped in silence */
+        } else if (asked) { /* never ignored silently */
                 err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP,
-                        "%s cannot be had: the mode is 'off', and this would run on the host", asked);
+                        "%s is not available: the mode is 'off', and this would run on the host", asked);
                 return err_hint(err, "what runs in a session or in a sandbox of its own has it");
         } else {
                 r->direct = true;
@@ -313,6 +312,6 @@ int exec_request_admit(struct core *core, const struct caller *caller, struct ex
         if (e != 0 || r->scanned || !exec_request_may_refuse(core, r))
                 return e;
         e = decide_at_once(core, r, err);
-        r->scan_first = e == 0; /* execution_start() sees to it */
+        r->scan_first = e == 0; /* execution_start() waits for it */
         return e < 0 ? e : 0;
 }

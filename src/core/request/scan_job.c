@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At most this many scans run at once, which bounds their memory.  One thread of libuv's pool stays free for
- * other work: the pool has one more (daemon/main.c). */
+/* Maximum number of concurrent scans, which bounds their memory.  libuv's pool has one more thread for other
+ * work (daemon/main.c). */
 #define RUNNING_MAX 2
 
 struct scan_job {
@@ -15,7 +15,7 @@ struct scan_job {
         struct core *core;
         struct scan_request request;
         char *text;
-        json_t *allowed_imports; /* read by the worker; reference counts change in the loop only */
+        json_t *allowed_imports; /* read by the worker; reference counts change only in the loop */
         unsigned time_ms;
         atomic_bool cancelled;
         bool running;
@@ -60,7 +60,7 @@ static void start_next(struct core *core)
                 list_remove(&job->link);
                 job->running = true;
                 core->scans_running++;
-                /* It fails only without a callback, which there is. */
+                /* Fails only without a callback. */
                 uv_queue_work(core->loop, &job->work, job_work, job_ended);
         }
 }
@@ -101,5 +101,5 @@ void scan_job_cancel(struct scan_job *job)
                 return;
         }
         job->cancelled = true;
-        uv_cancel((uv_req_t *)&job->work); /* if no thread has begun it */
+        uv_cancel((uv_req_t *)&job->work); /* works if no thread has started it */
 }

@@ -1,5 +1,4 @@
-/* core/request/secrets.c -- the secrets of a request: granted to it, and kept out of what others see of it.
- */
+/* core/request/secrets.c -- the secrets of a request: grants them and masks them in what others can see. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@ struct mask *exec_request_mask(const struct exec_request *r)
         return secret_grant_mask(r->grant);
 }
 
-/* The variables of both; the values stay where they are. */
+/* Combines both lists of variables; the values are not copied. */
 static int add_variables(struct exec_request *r)
 {
         size_t n = 0;
@@ -44,7 +43,7 @@ int exec_request_grant(struct core *core, const struct caller *caller, struct ex
                 *err = core->no_secrets;
                 return -ENOTSUP;
         }
-        if (!caller->owner) /* a key of before there were secrets has none */
+        if (!caller->owner) /* a key from before secrets existed has none */
                 allowed = state_key_secrets(core->state, caller->key);
         int e = caller->owner || allowed
                         ? secret_grant_new(core->secrets, r->secrets, allowed, "secrets", &r->grant, err)

@@ -41,7 +41,7 @@ static int fill_workspace(const struct core_sandbox *sb, struct keeper_make *mak
                 if (!root || strlen(root) >= sizeof make->root)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace_root is not set");
                 memcpy(make->root, root, strlen(root) + 1);
-                memcpy(make->name, sb->agent, sizeof make->name); /* short enough: names_directory() */
+                memcpy(make->name, sb->agent, sizeof make->name); /* short enough: see names_directory() */
                 make->workspace = sb->workspace == WORKSPACE_READ_ONLY ? KEEPER_READ_ONLY : KEEPER_READ_WRITE;
         } else if (sb->directory[0]) {
                 memcpy(make->name, sb->directory, sizeof make->name);

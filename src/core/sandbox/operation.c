@@ -13,23 +13,23 @@
 #include "base/err.h"
 
 #define READS_AT_ONCE 16
-#define READS_AT_END 256 /* more than a pipe can hold, should somebody go on writing */
+#define READS_AT_END 256 /* more than a pipe can hold, in case a process keeps writing */
 
 struct operation {
         struct task task;
         struct init_operate what;
-        char *paths; /* both, each ending in NUL */
+        char *paths; /* both paths, each terminated by NUL */
         size_t paths_len;
         uint32_t tag;
         uv_poll_t poll;
-        uv_timer_t last; /* never runs: its memory goes when the loop has let go of both handles */
+        uv_timer_t last; /* never runs: keeps the memory until the loop has closed both handles */
         unsigned handles;
-        int fd, theirs; /* the pipe's ends */
+        int fd, theirs; /* the ends of the pipe */
         bool writes;    /* into the sandbox */
         bool paused, watched, ended;
-        bool starting; /* operation_new() has not returned: what goes wrong is its to tell */
+        bool starting; /* operation_new() has not returned: it reports errors itself */
         struct cella_err early;
-        const struct operation_events *events; /* NULL: nobody listens */
+        const struct operation_events *events; /* NULL: no callbacks */
         void *context;
 };
 
@@ -61,13 +61,13 @@ static void close_pipe(struct operation *op)
 {
         if (op->fd < 0)
                 return;
-        /* Together: libuv stops watching by number, and the number is another's as soon as it is closed. */
+        /* Both at once: libuv stops watching by number, and a closed number can be reused. */
         uv_close((uv_handle_t *)&op->poll, on_closed);
         close(op->fd);
         op->fd = -1;
 }
 
-/* The last event; the memory goes when the loop has let go of it. */
+/* Makes the last callback.  The memory is freed when the loop has closed the handles. */
 static void end(struct operation *op, const struct cella_err *err)
 {
         struct core_sandbox *sb = op->task.sandbox;
@@ -89,7 +89,7 @@ static void end(struct operation *op, const struct cella_err *err)
         uv_close((uv_handle_t *)&op->last, on_closed);
 }
 
-/* False when there is no more for now. */
+/* Returns false if there is nothing to read now. */
 static bool read_once(struct operation *op)
 {
         ssize_t n = read(op->fd, buffer, sizeof buffer);
@@ -131,7 +131,7 @@ int operation_explain(int status, const char *path, struct cella_err *err)
                 {ENOENT, CELLA_NOT_FOUND, "no such file or directory"},
                 {EISDIR, CELLA_INVALID_REQUEST, "is a directory"},
                 {ENOTDIR, CELLA_INVALID_REQUEST, "is not a directory"},
-                {EEXIST, CELLA_INVALID_REQUEST, "is there already"},
+                {EEXIST, CELLA_INVALID_REQUEST, "exists already"},
                 {ENOTEMPTY, CELLA_INVALID_REQUEST,
                  "is a directory that is not empty; recursive=1 removes it"},
                 {ELOOP, CELLA_INVALID_REQUEST, "has too many symbolic links, or is too deep"},
@@ -185,7 +185,7 @@ static void on_message(void *context, const struct message *message, const char 
         if (m.type == INIT_EXITED && m.len == sizeof(struct init_exited)) {
                 struct init_exited exited;
                 memcpy(&exited, data, sizeof exited);
-                /* Whatever it wrote is in the pipe. */
+                /* All output is in the pipe. */
                 for (int i = 0; i < READS_AT_END && !op->writes && op->fd >= 0 && read_once(op); i++)
                         continue;
                 if (exited.wait_status == 0)
@@ -279,7 +279,7 @@ int operation_new(struct core_sandbox *sb, const struct init_operate *what, cons
         op->starting = true;
         sandbox_attach(sb, &op->task);
         op->starting = false;
-        if (op->ended) { /* its memory stays until the loop has closed its handle */
+        if (op->ended) { /* its memory stays until the loop has closed its handles */
                 *err = op->early;
                 return err->num < 0 ? err->num : -EIO;
         }
@@ -298,7 +298,7 @@ void operation_cancel(struct operation *op)
                 end(op, NULL);
                 return;
         }
-        /* The pipe stays open until it is dead: its end would look like the end of the data. */
+        /* The pipe stays open until the process is dead: its end would look like the end of the data. */
         channel_send(sb->channel, INIT_SIGNAL, 0, NULL, 0, &kill, sizeof kill, NULL, 0);
         if (!op->writes) {
                 op->paused = false;
@@ -317,7 +317,7 @@ size_t operation_feed(struct operation *op, const char *data, size_t len)
 {
         ssize_t n;
         if (op->fd < 0 || op->ended)
-                return len; /* it is of no more use, and on_end says why */
+                return len; /* the rest is useless; on_end reports the reason */
         do {
                 n = write(op->fd, data, len);
         } while (n < 0 && errno == EINTR);

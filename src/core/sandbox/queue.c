@@ -7,18 +7,18 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define GIVE_WAY_US 2000000 /* for a reclaimed sandbox to end, on however busy a machine */
-#define SHARE 4             /* a caller may hold this many times the room that is left for others */
-#define RESERVE_PART 5      /* at most one in so many places is set aside for callers without a sandbox */
+#define GIVE_WAY_US 2000000 /* for a reclaimed sandbox to end, even on a busy machine */
+#define SHARE 4             /* a caller may hold this many times the places that are left for others */
+#define RESERVE_PART 5      /* at most one in so many places is reserved for callers without a sandbox */
 
 /* One caller (a key, or "" for the owner) that holds or waits for sandboxes. */
 struct queue_key {
-        struct list link; /* in the core */
+        struct list link; /* in core->queue */
         char key[ID_SIZE];
         struct list waiters;
-        unsigned n;      /* waiters */
-        unsigned alive;  /* sandboxes it holds, without those that wait in a pool */
-        unsigned steady; /* of these, the ones that are not being ended; set by count_steady() */
+        unsigned n;      /* number of waiters */
+        unsigned alive;  /* sandboxes that it holds, without pooled ones */
+        unsigned steady; /* of these, those that are not being ended; set by count_steady() */
 };
 
 /* ---- shares ---- */
@@ -33,8 +33,8 @@ static const struct queue_key *find_holder(const struct core *core, const char *
         return NULL;
 }
 
-/* Places that no caller holds (a sandbox in a pool counts as free, because it gives way), and how many of
- * them are set aside: one for each other caller that has no sandbox. */
+/* Counts the places that no caller holds (pooled sandboxes count as free, because they can be ended), and how
+ * many of them are reserved: one for each other caller without a sandbox. */
 static void count_room(const struct core *core, const char *key, int *ret_free, int *ret_reserved)
 {
         const int max = (int)core->settings.sandboxes_max;
@@ -51,8 +51,8 @@ static void count_room(const struct core *core, const char *key, int *ret_free, 
         *ret_reserved = others < 0 ? 0 : others < most ? others : most;
 }
 
-/* Of `wanted` more sandboxes, how many a caller that holds `alive` may have.  Without keys the owner is the
- * only caller and has no share. */
+/* Returns how many of `wanted` more sandboxes a caller that holds `alive` may have.  Without keys the owner
+ * is the only caller and has no share. */
 static unsigned share_allows(const struct core *core, const char *key, unsigned alive, unsigned key_max,
                              unsigned wanted)
 {
@@ -144,12 +144,12 @@ int queue_hold(struct place *p)
 
 unsigned queue_retry_after_s(const struct core *core)
 {
-        /* It is not known when a sandbox ends; this spreads the requests that are repeated. */
+        /* It is unknown when a sandbox ends; this spreads the repeated requests. */
         unsigned s = 1 + core->waiting / 64;
         return s < 30 ? s : 30;
 }
 
-/* Which bound keeps this sandbox waiting. */
+/* Describes the limit that keeps this sandbox waiting. */
 static const char *bound_of(const struct place *p, char *text, size_t size)
 {
         const struct queue_key *q = find_holder(p->core, p->key);
@@ -197,7 +197,7 @@ static void take_out(struct place *p)
         drop_unused(q);
 }
 
-/* The queue is full: the last of the key with the most in it gives way, if that is fairer. */
+/* The queue is full: refuses the last waiter of the key with the most waiters, if that is fairer. */
 static bool make_place(struct core *core, const char *key)
 {
         struct queue_key *longest = NULL;
@@ -230,8 +230,8 @@ static void count_steady(struct core *core)
         }
 }
 
-/* The place of an idle sandbox of the caller that holds the most: the one that was not used for the longest
- * time.  NULL if no caller with more than `more_than` sandboxes has one. */
+/* Returns the place of an idle sandbox of the caller that holds the most: the least recently used one.  NULL
+ * if no caller with more than `more_than` sandboxes has one. */
 static struct place *find_reclaimable(struct core *core, unsigned more_than)
 {
         struct place *found = NULL;
@@ -251,15 +251,15 @@ static struct place *find_reclaimable(struct core *core, unsigned more_than)
         return found;
 }
 
-/* How many sandboxes must end so that `wanted` more fit, without those that are being ended. */
+/* Returns how many sandboxes must end so that `wanted` more fit, in addition to those already ending. */
 static unsigned shortage(const struct core *core, unsigned wanted)
 {
         const unsigned room = core->settings.sandboxes_max + core->ending;
         return core->alive + wanted > room ? core->alive + wanted - room : 0;
 }
 
-/* Ends idle sandboxes of others, at most `wanted`, for a caller that holds `alive`.  A caller that would be
- * left with fewer than this one gives up none. */
+/* Ends at most `wanted` idle sandboxes of others for a caller that holds `alive`.  A caller that would be
+ * left with fewer than this one loses none. */
 static unsigned reclaim(struct core *core, unsigned alive, unsigned wanted)
 {
         unsigned n = 0;
@@ -269,8 +269,8 @@ static unsigned reclaim(struct core *core, unsigned alive, unsigned wanted)
         return n;
 }
 
-/* Makes room for those that wait and for one that is about to (NULL: none): pooled sandboxes end first, then
- * idle ones.  Whether any was ended. */
+/* Makes room for the waiters and for `next` (NULL: none): ends pooled sandboxes first, then idle ones.
+ * Returns whether it ended any. */
 static bool make_room(struct core *core, const struct place *next)
 {
         const unsigned wanted = queue_wants(core) + (next ? 1 : 0);
@@ -302,7 +302,7 @@ void queue_make_room(struct core *core)
         make_room(core, NULL);
 }
 
-/* ---- coming and going ---- */
+/* ---- entering and leaving ---- */
 
 void place_init(struct place *p, struct core *core, const char *key, const struct place_events *events)
 {
@@ -320,7 +320,7 @@ void queue_ending(struct place *p)
 void queue_enter(struct place *p)
 {
         struct core *core = p->core;
-        if (has_room(p)) { /* those in the queue wait for their own keys' room: see queue_pump() */
+        if (has_room(p)) { /* those in the queue wait for their own keys' places: see queue_pump() */
                 grant(p);
                 return;
         }
@@ -347,7 +347,7 @@ void queue_leave(struct place *p)
                 take_out(p);
 }
 
-/* The keys in turn: whoever was granted goes to the end of the line. */
+/* Serves the keys in turn: a served key moves to the end of the list. */
 void queue_pump(struct core *core)
 {
         bool granted = true;

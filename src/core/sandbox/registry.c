@@ -1,4 +1,4 @@
-/* core/sandbox/registry.c -- which sandboxes there are: adding, finding, remembering, cleaning up. */
+/* core/sandbox/registry.c -- the list of sandboxes: adding, finding, saving, cleaning up. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
         sb->idle_timeout_ms = spec->idle_timeout_ms;
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
         sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
-        /* The longer scopes find their files again, unless these are the agent's own. */
+        /* Sandboxes of longer scopes keep their files, unless these are the agent's own. */
         if (spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
             spec->engine == ENGINE_NATIVE)
                 copy_text(sb->directory, sizeof sb->directory, sb->id);
@@ -182,7 +182,7 @@ bool sandbox_reclaimable(const struct core_sandbox *sb)
                list_empty(&sb->tasks) && !sb->removing && !sb->frozen;
 }
 
-/* Ends an idle one: the next use of its scope starts it again, if it has files to come back to. */
+/* Ends an idle sandbox.  The next use of its scope starts it again if it has persistent files. */
 void sandbox_reclaim(struct core_sandbox *sb)
 {
         struct cella_err err = {0};

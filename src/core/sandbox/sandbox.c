@@ -1,4 +1,4 @@
-/* core/sandbox/sandbox.c -- the life of a sandbox.  See sandbox.h for its states. */
+/* core/sandbox/sandbox.c -- the life cycle of a sandbox.  See sandbox.h for its states. */
 #include "core/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ void sandbox_touch(struct core_sandbox *sb)
         sb->used_us = clock_us();
 }
 
-/* Nothing refers to it any more. */
+/* Frees a sandbox to which nothing refers. */
 static void sandbox_free(struct core_sandbox *sb)
 {
         if (sb->core->watch.on_sandbox_gone)
@@ -100,7 +100,8 @@ static bool has_begun(const struct list *link)
         return list_entry(link, struct task, link)->begun;
 }
 
-/* Whoever is told may attach again, to this or another. */
+/* A callback may attach its task again, to this or another sandbox, so the tasks are moved to a list
+ * first. */
 static void lose_some(struct core_sandbox *sb, const struct cella_err *err, bool begun_only)
 {
         struct list lost;
@@ -129,7 +130,7 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
         (void)fd;
         sb->handle = 0;
         set_state(sb, SANDBOX_STOPPED);
-        /* What was private to it is gone, and it must not come back as if nothing had happened. */
+        /* Its private files are gone, so it must not be started again. */
         if (!sb->directory[0])
                 sb->removing = true;
         if (sb->removing) {
@@ -165,7 +166,7 @@ static void end(struct core_sandbox *sb)
                 on_ended(sb, NULL, -1);
 }
 
-/* It could not be made. */
+/* Call when the sandbox could not be made. */
 static void fail(struct core_sandbox *sb, const struct cella_err *err)
 {
         const struct cella_err copy = *err;
@@ -181,7 +182,7 @@ static void on_last_count(void *context, const union keeper_packet *packet, int 
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
                 sb->counters = packet->counted;
-        lose_some(sb, NULL, true); /* who came after its death finds the next one */
+        lose_some(sb, NULL, true); /* tasks that were attached after its death get the next one */
         end(sb);
 }
 
@@ -204,7 +205,7 @@ static bool needs_deaths(const struct core_sandbox *sb)
         return false;
 }
 
-/* Init is gone, and the kernel ends everything with it. */
+/* init has ended, and the kernel ends all processes with it. */
 static void died(struct core_sandbox *sb)
 {
         if (sb->state != SANDBOX_MAKING && sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED)
@@ -220,7 +221,7 @@ static void died(struct core_sandbox *sb)
         }
         if (!sb->all_dead && sb->engine == ENGINE_NATIVE && needs_deaths(sb)) {
                 set_state(sb, SANDBOX_DYING);
-                /* In case init still lives.  KEEPER_DIED comes in any case. */
+                /* In case init still runs.  KEEPER_DIED follows in any case. */
                 sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         } else {
                 count_last(sb);
@@ -240,8 +241,8 @@ static void on_ready(struct core_sandbox *sb, const char *data)
         memcpy(&told, data, sizeof told);
         sb->ready_us = told.at_us <= clock_us() ? told.at_us : 0;
         sb->cpu_made_us = told.cpu_us;
-        sb->walls =
-                told.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN); /* that is not init's to say */
+        /* init must not set these bits. */
+        sb->walls = told.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN);
         if (sb->engine == ENGINE_DOCKER)
                 sb->walls |= docker_mark(sb->core->docker);
         sb->ready = true;
@@ -250,13 +251,13 @@ static void on_ready(struct core_sandbox *sb, const char *data)
                 struct task *task = list_entry(at, struct task, link);
                 if (task->on_ready)
                         task->on_ready(task);
-                if (sb->state != SANDBOX_RUNNING) /* it was ended from within */
+                if (sb->state != SANDBOX_RUNNING) /* it was ended by a callback */
                         return;
         }
 }
 
-/* Before INIT_READY, so before any code of it runs.  One that was made ahead is attached when it is taken:
- * what it may reach is not known yet. */
+/* Takes the sockets of the network, before INIT_READY and so before any code runs.  A sandbox made in advance
+ * is attached to the egress process when it is taken: its policy is not known yet. */
 static bool take_network(struct core_sandbox *sb, struct message *m)
 {
         if (m->type != INIT_NETWORK || m->n_fds != 2 || !sandbox_has_network(sb) || sb->ready ||
@@ -297,7 +298,7 @@ static void on_untagged_message(void *context, const struct message *message, co
                 memcpy(&err, data, sizeof err);
                 err.msg[sizeof err.msg - 1] = err.hint[sizeof err.hint - 1] = '\0';
                 fail(sb, &err);
-        } else { /* whoever speaks there is not our init */
+        } else { /* the sender is not our init */
                 sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         }
 }
@@ -317,9 +318,9 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 return;
         }
         sb->handle = packet->made.sandbox;
-        sb->counters = (struct keeper_counted){0}; /* of the one that was here before */
+        sb->counters = (struct keeper_counted){0}; /* discard those of its previous instance */
         sandbox_take_counters(sb);
-        if (fd < 0) { /* it had one with it; the kernel found no number for it here */
+        if (fd < 0) { /* the packet had a descriptor, but the kernel could not install it here */
                 err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
                 fail(sb, &err);
                 return;
@@ -330,7 +331,7 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
                 return;
         }
         sb->missing = packet->made.missing;
-        if (sb->direct) /* but for its workspace */
+        if (sb->direct) /* except for its workspace */
                 sb->missing |= CELLA_LIMIT_DISK;
         sb->counted = packet->made.counted != 0;
         sb->core->metrics.sandboxes_made++;
@@ -432,19 +433,19 @@ void sandbox_stop(struct core_sandbox *sb)
                 set_state(sb, SANDBOX_STOPPED);
                 lose_tasks(sb, &(struct cella_err){.num = -ECANCELED,
                                                    .kind = CELLA_NOT_FOUND,
-                                                   .msg = "the sandbox was removed before it began"});
+                                                   .msg = "the sandbox was removed before it started"});
                 break;
         case SANDBOX_MAKING:
                 if (sb->channel)
                         sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
-                break; /* on_made() sees that it is not wanted any more */
+                break; /* on_made() ends it if it is being removed */
         case SANDBOX_RUNNING:
         case SANDBOX_PAUSED:
         case SANDBOX_DYING:
         case SANDBOX_DEAD:
                 if (list_empty(&sb->tasks))
                         end(sb);
-                else /* their counters are wanted: by way of died() */
+                else /* tasks need their counters: died() reads them */
                         sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
                 break;
         case SANDBOX_STOPPED:
@@ -495,7 +496,7 @@ void sandbox_freeze(struct core_sandbox *sb, bool freeze, void (*done)(void *, c
 {
         struct cella_err err = {0};
         if (sb->state == (freeze ? SANDBOX_PAUSED : SANDBOX_RUNNING)) {
-                done(context, NULL); /* as it is already */
+                done(context, NULL); /* already in this state */
                 return;
         }
         if (sb->state != (freeze ? SANDBOX_RUNNING : SANDBOX_PAUSED) || sb->frozen) {
@@ -511,7 +512,7 @@ void sandbox_freeze(struct core_sandbox *sb, bool freeze, void (*done)(void *, c
         }
 }
 
-static void nobody(void *context, const struct cella_err *err)
+static void ignore_frozen(void *context, const struct cella_err *err)
 {
         (void)context;
         (void)err;
@@ -527,7 +528,7 @@ static struct core_sandbox *find_lost(struct core *core)
         return NULL;
 }
 
-/* Others may come and go with each of them. */
+/* Callbacks may add and remove sandboxes, so the affected ones are marked first. */
 void sandbox_engine_lost(struct core *core, const struct cella_err *err)
 {
         struct core_sandbox *sb;
@@ -554,18 +555,19 @@ bool sandbox_engine_used(const struct core *core)
         return false;
 }
 
-/* It may be one that is being removed.  Until the keeper has answered, no other may ask. */
+/* Also finds a sandbox that is being removed.  No other request is accepted before the keeper has
+ * answered. */
 void sandbox_freeze_forget(struct core *core, const void *context)
 {
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->frozen && sb->frozen_context == context)
-                        sb->frozen = nobody;
+                        sb->frozen = ignore_frozen;
         }
 }
 
-/* The channel closes too, behind what init still had to say: that is the better messenger.  But it closes
- * before the last process is dead, and this comes after. */
+/* The channel also closes, after init's last messages, which is the preferred notification.  But it closes
+ * before the last process is dead; KEEPER_DIED comes afterwards. */
 void sandbox_hear_keeper(struct core *core, const struct keeper_about *about)
 {
         list_each (at, &core->sandboxes, other) {

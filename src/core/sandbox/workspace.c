@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-#define DEPTH_MAX 128 /* deeper trees are brought up, see empty() */
+#define DEPTH_MAX 128 /* deeper trees are moved up, see empty() */
 
 static int open_root(const struct core *core)
 {
@@ -33,8 +33,8 @@ int workspace_make(const struct core *core, const char *name, struct cella_err *
                      : 0;
 }
 
-/* Removes what is in the directory.  Its entries may be anything, at any depth: directories that
- * lie too deep are moved up to `top` first, under a new name, and found there again. */
+/* Removes the contents of the directory, which may be anything, at any depth.  Directories that are too deep
+ * are first moved to `top` under a new name and found there again. */
 static void empty(int top, int dir, unsigned depth)
 {
         static _Thread_local unsigned long moved;
@@ -102,9 +102,9 @@ static void removed(uv_work_t *work, int status)
 void workspace_remove(struct core *core, const char *name)
 {
         struct removal *r = calloc(1, sizeof *r);
-        keeper_link_drop(core->keeper, name); /* where it is a volume, what we have is its mark only */
+        keeper_link_drop(core->keeper, name); /* the directory only marks the workspace if it is a volume */
         if (!r)
-                return; /* the next start sweeps it */
+                return; /* the next start removes it */
         r->root = open_root(core);
         r->work.data = r;
         memcpy(r->name, name, strnlen(name, sizeof r->name - 1));

@@ -14,7 +14,7 @@
 
 static const char *const pull_words[] = {"never", "missing", NULL};
 
-/* As reference_parse() would find it in front of a name. */
+/* Checks that reference_parse() accepts it as a registry. */
 static int check_host(const char *text, const char *path, struct cella_err *err)
 {
         struct reference ref;
@@ -40,7 +40,7 @@ static int check_registries(const json_t *value, const char *path, struct cella_
         return 0;
 }
 
-/* "*" would make every pull one that anybody on the way can change. */
+/* "*" is not allowed: it would make every pull insecure. */
 static int check_insecure(const json_t *value, const char *path, struct cella_err *err)
 {
         size_t i;

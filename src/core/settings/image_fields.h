@@ -6,5 +6,5 @@
 
 const struct field *images_settings_fields(void);
 
-/* A check for fields that name an image. */
+/* A check for fields with the name of an image. */
 int image_name_check(const json_t *value, const char *path, struct cella_err *err);

@@ -13,7 +13,7 @@ static int check_pattern(enum policy_list list, const json_t *value, const char 
         size_t n = 0;
         if (!why)
                 return 0;
-        for (; n < sizeof shown - 1 && text[n]; n++) /* part of a character is no text */
+        for (; n < sizeof shown - 1 && text[n]; n++) /* do not cut a character in the middle */
                 shown[n] = (char)(text[n] < ' ' || text[n] > '~' ? '?' : text[n]);
         shown[n] = '\0';
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s cannot be '%s': %s", path, shown, why);

@@ -1,6 +1,6 @@
 /* core/settings/network_fields.h -- the object `network` of the settings and of requests.
  *
- * One message to the egress process holds the lists of both, so each has a part of its room. */
+ * One message to the egress process contains the lists of both, so each has a share of its size. */
 #pragma once
 #include "schema/schema.h"
 #include "wire/egress.h"
@@ -13,8 +13,8 @@
 const struct field *network_settings_fields(void);
 const struct field *network_request_fields(void);
 
-/* The bytes that a list of strings takes in a message, each with its NUL. */
+/* Returns the bytes of a list of strings in a message, each with its NUL. */
 size_t network_list_bytes(const json_t *list);
 
-/* Checks that the lists of a settings document are not larger than their part of a message. */
+/* Checks that the lists of a settings document fit their share of a message. */
 int network_check_settings(const json_t *document, struct cella_err *err);

@@ -18,7 +18,7 @@ static int check_known(const char *name, const char *path, struct cella_err *err
         struct runtime runtime;
         if (runtime_find(name, &runtime) == 0)
                 return 0;
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.40s' is no runtime that is known", path, name);
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.40s' is not a known runtime", path, name);
         return err_hint(err, "a language, or a version of one: python3.12, node22; cella runtime ls");
 }
 

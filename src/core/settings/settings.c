@@ -160,7 +160,7 @@ static const struct field docker_fields[] = {
          .help = "how Cella talks to containers: socket, attach (for runtimes without sockets), or auto"},
         {0}};
 
-/* From the one table of limits. */
+/* Makes the fields from the table of limits. */
 static void make_limits(struct field fields[32])
 {
         static char standards[32][24], helps[32][128];
@@ -288,7 +288,7 @@ static struct field all_fields[] = {
          .check = check_cluster},
         {0}};
 
-/* Parts with tables that are built at run time or in other files. */
+/* Sets parts with tables that are built at run time or in other files. */
 static void set_part(struct field *fields, const char *name, const struct field *part)
 {
         while (strcmp(fields->name, name) != 0)

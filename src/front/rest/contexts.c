@@ -69,7 +69,7 @@ const struct field *context_run_fields(void)
                  .type = FIELD_WORD,
                  .words = output_words,
                  .help = "what output past limits.output_bytes does; kill: it is interrupted"},
-                {.name = "detach", .type = FIELD_BOOLEAN, .help = "goes on when the client goes away"},
+                {.name = "detach", .type = FIELD_BOOLEAN, .help = "continues when the client disconnects"},
                 {.name = "secrets",
                  .type = FIELD_ANY,
                  .check = refuse_secrets,
