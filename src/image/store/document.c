@@ -193,11 +193,9 @@ int image_parse(const char *text, size_t len, const char *id, const char *store,
 {
         AUTO(image_free) struct image *image = calloc(1, sizeof *image);
         size_t root_size = (store ? strlen(store) : 0) + IMAGE_ID_LEN + 8;
-        char *memory = NULL;
-        if (image)
-                memory = image->memory[0] = malloc(len + root_size);
-        if (!memory)
+        if (!image || !(image->memory[0] = malloc(len + root_size)))
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
+        char *memory = image->memory[0];
         memcpy(memory, text, len);
         image->root = memory + len;
         snprintf(image->root, root_size, "%s%sroots/%s", store ? store : "", store ? "/" : "", id);
