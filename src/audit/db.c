@@ -1,14 +1,11 @@
 #include "audit/db.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/err.h"
-#include "sys/file.h"
 
 /* Files up to this size are checked completely when they are opened. */
 #define CHECK_BYTES_MAX (16 << 20)
@@ -69,19 +66,6 @@ int db_fail(sqlite3 *sqlite, const char *path, const char *what, struct cella_er
 {
         int num = sqlite_fail(sqlite, what, path, err);
         return num == -EBADMSG ? hint_damaged(err) : num;
-}
-
-/* Creates the file before SQLite does: SQLite gives its other files the same mode. */
-static int make_file(const char *path, struct cella_err *err)
-{
-        int fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0)
-                sys_close(fd);
-        else if (fd != -EEXIST)
-                return err_set(err, CELLA_INTERNAL, fd, "cannot make %s", path);
-        else if (chmod(path, 0600) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot change the mode of %s", path);
-        return 0;
 }
 
 static int prepare(struct db *db)
@@ -178,7 +162,7 @@ int db_open(struct db *db, const char *directory, struct cella_err *err)
         *db = (struct db){0};
         if (snprintf(path, sizeof path, "%s/audit.db", directory) >= (int)sizeof path)
                 return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
-        int r = make_file(path, err);
+        int r = sqlite_make_file(path, err);
         if (r == 0)
                 r = open_and_check(db, path, err);
         if (r < 0)

@@ -35,23 +35,13 @@
 
 /* ---- the request ---- */
 
-static bool ends(const char *text, size_t size)
-{
-        return memchr(text, '\0', size) != NULL;
-}
-
-static bool is_name(const char *name)
-{
-        static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-        return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
-}
-
 static const char *check(const struct keeper_make *m)
 {
-        if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
-            !ends(m->image, sizeof m->image))
+        if (!keeper_text_ends(m->id, sizeof m->id) || !keeper_text_ends(m->name, sizeof m->name) ||
+            !keeper_text_ends(m->root, sizeof m->root) || !keeper_text_ends(m->image, sizeof m->image))
                 return "an unterminated string";
-        if (!is_name(m->id) || (m->workspace != KEEPER_SCRATCH && !is_name(m->name)))
+        if (!keeper_name_is_valid(m->id) ||
+            (m->workspace != KEEPER_SCRATCH && !keeper_name_is_valid(m->name)))
                 return "a bad name";
         if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
             m->network > 1 || m->direct || m->pulls > 1 || m->workspace > KEEPER_READ_WRITE || m->number == 0)

@@ -78,10 +78,10 @@ static void files(struct json *j, const struct cella_result *r)
                 json_put_bool(j, "files_truncated", true);
 }
 
-static void violations(struct json *j, const struct cella_result *r)
+void result_write_violations(struct json *j, const char *name, const struct cella_result *r, size_t max)
 {
-        json_put_open(j, "violations", '[');
-        for (size_t i = 0; i < r->n_violations; i++) {
+        json_put_open(j, name, '[');
+        for (size_t i = 0; i < r->n_violations && i < max; i++) {
                 json_put_open(j, NULL, '{');
                 json_put_string(j, "kind", r->violations[i].kind);
                 json_put_string(j, "target", r->violations[i].target);
@@ -145,7 +145,7 @@ void result_write(struct json *j, const struct cella_result *r, const struct res
         if (about->run)
                 of_context(j, about->run);
         files(j, r);
-        violations(j, r);
+        result_write_violations(j, "violations", r, SIZE_MAX);
         isolation(j, about);
         if (about->more)
                 about->more(j, about->of);

@@ -34,6 +34,10 @@ struct result_about {
 void result_write(struct json *json, const struct cella_result *result, const struct result_about *about,
                   unsigned flags);
 
+/* Writes the first violations of a result as the array `name`. */
+void result_write_violations(struct json *json, const char *name, const struct cella_result *result,
+                             size_t max);
+
 /* Names the walls and the missing limits.  walls: enum wall, and ISOLATION_*; missing: CELLA_LIMIT_* that
  * this host cannot enforce. */
 void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *ret);

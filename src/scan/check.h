@@ -1,4 +1,4 @@
-/* scan/check.h -- checks of the second pass that Python and JavaScript share. */
+/* scan/check.h -- checks of the second pass that several languages share. */
 #pragma once
 #include "scan/program.h"
 

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
+#include "sys/file.h"
 
 int sqlite_fail(sqlite3 *db, const char *what, const char *path, struct cella_err *err)
 {
@@ -17,6 +19,18 @@ int sqlite_fail(sqlite3 *db, const char *what, const char *path, struct cella_er
         if (num == -ENOSPC)
                 err_hint(err, "make room on the disk that has the state directory");
         return num;
+}
+
+int sqlite_make_file(const char *path, struct cella_err *err)
+{
+        int fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0)
+                sys_close(fd);
+        else if (fd != -EEXIST)
+                return err_set(err, CELLA_INTERNAL, fd, "cannot make %s", path);
+        else if (chmod(path, 0600) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot change the mode of %s", path);
+        return 0;
 }
 
 int sqlite_integer(sqlite3 *db, const char *sql, int64_t *ret)

@@ -26,5 +26,8 @@ int sqlite_schema_migrate(sqlite3 *db, const char *path, const struct sqlite_sch
 /* Fills *err from the last error of the connection: "cannot WHAT PATH: ...".  Returns -ENOSPC, -EBADMSG
  * (the file is damaged), -ENOMEM, -EBUSY or -EIO. */
 int sqlite_fail(sqlite3 *db, const char *what, const char *path, struct cella_err *err);
+/* Creates the file, readable by its owner only, if it does not exist, or changes its mode.  To be called
+ * before SQLite opens it: SQLite gives its other files (-wal, -shm) the same mode. */
+int sqlite_make_file(const char *path, struct cella_err *err);
 /* Returns the first column of the first row.  -EIO: SQLite failed, or there is no row. */
 int sqlite_integer(sqlite3 *db, const char *sql, int64_t *ret);

@@ -11,12 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/err.h"
 #include "sqlite/migrate.h"
-#include "sys/file.h"
 
 #define HASH_SIZE 32
 #define SECRET_PREFIX "cella_"
@@ -57,19 +55,6 @@ static const char *const steps[] = {
 };
 static const struct sqlite_schema schema = {
         .application = 0x43656c53 /* "CelS" */, .version = sizeof steps / sizeof *steps, .steps = steps};
-
-/* Creates the file before SQLite does: SQLite gives its other files the same mode. */
-static int make_file(const char *path, struct cella_err *err)
-{
-        int fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0)
-                sys_close(fd);
-        else if (fd != -EEXIST)
-                return err_set(err, CELLA_INTERNAL, fd, "cannot make %s", path);
-        else if (chmod(path, 0600) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot change the mode of %s", path);
-        return 0;
-}
 
 static json_t *with_id(const char *id, const char *about)
 {
@@ -142,7 +127,7 @@ int state_open(const char *directory, struct state **ret, struct cella_err *err)
                 return err_say(err, CELLA_INTERNAL, -EIO, "libsodium cannot start");
         if (snprintf(path, sizeof path, "%s/state.db", directory) >= (int)sizeof path)
                 return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "state directory");
-        r = make_file(path, err);
+        r = sqlite_make_file(path, err);
         if (r < 0)
                 return r;
         state = calloc(1, sizeof *state);

@@ -6,6 +6,7 @@
  * requests; a reply has the number of its request.  Native byte order; no padding in the structs. */
 #pragma once
 #include <stdint.h>
+#include <string.h>
 
 #include "cella.h"
 
@@ -123,3 +124,18 @@ _Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEE
                "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 32, "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8 + 8, "no holes");
+
+/* ---- checks of a packet, for those who receive it ---- */
+
+/* Whether the text ends within its field. */
+static inline bool keeper_text_ends(const char *text, size_t size)
+{
+        return memchr(text, '\0', size) != NULL;
+}
+
+/* Whether name is a single path component, cannot be taken for an option and is not a hidden file. */
+static inline bool keeper_name_is_valid(const char *name)
+{
+        static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+        return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
+}

@@ -130,39 +130,45 @@ static struct field *with_tables(struct field *fields)
         return fields;
 }
 
+/* Fields of requests that make a sandbox. */
+#define IMAGE_FIELD                                                                                          \
+        {                                                                                                    \
+                .name = "image", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .max = 255,                    \
+                .check = image_name_check, .help = "root file system: an image's name or id, or host"        \
+        }
+#define ENGINE_FIELD                                                                                         \
+        {                                                                                                    \
+                .name = "engine", .type = FIELD_WORD, .words = engine_words,                                 \
+                .help = "what makes the sandbox"                                                             \
+        }
+#define WORKSPACE_FIELD                                                                                      \
+        {                                                                                                    \
+                .name = "workspace", .type = FIELD_WORD, .words = workspace_words,                           \
+                .help = "access to workspace_root/<agent>"                                                   \
+        }
+#define NAME_FIELD(name_, help_)                                                                             \
+        {                                                                                                    \
+                .name = name_, .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128,            \
+                .help = help_                                                                                \
+        }
+#define AGE_FIELD(name_, help_)                                                                              \
+        {                                                                                                    \
+                .name = name_, .type = FIELD_INTEGER, .flags = FIELD_NULLABLE, .min = 1,                     \
+                .max = 3650 * INT64_C(86400000), .help = help_                                               \
+        }
+
 const struct field *exec_fields(void)
 {
         static struct field fields[] = {EXEC_FIELDS,
-                                        {.name = "image",
-                                         .type = FIELD_STRING,
-                                         .flags = FIELD_NO_NUL,
-                                         .max = 255,
-                                         .check = image_name_check,
-                                         .help = "root file system: an image's name or id, or host"},
-                                        {.name = "engine",
-                                         .type = FIELD_WORD,
-                                         .words = engine_words,
-                                         .help = "what makes the sandbox"},
+                                        IMAGE_FIELD,
+                                        ENGINE_FIELD,
                                         {.name = "scope",
                                          .type = FIELD_WORD,
                                          .words = scope_words,
                                          .help = "which executions share a sandbox"},
-                                        {.name = "session",
-                                         .type = FIELD_STRING,
-                                         .flags = FIELD_NO_NUL,
-                                         .min = 1,
-                                         .max = 128,
-                                         .help = "the conversation it belongs to"},
-                                        {.name = "agent",
-                                         .type = FIELD_STRING,
-                                         .flags = FIELD_NO_NUL,
-                                         .min = 1,
-                                         .max = 128,
-                                         .help = "the agent it runs for"},
-                                        {.name = "workspace",
-                                         .type = FIELD_WORD,
-                                         .words = workspace_words,
-                                         .help = "access to workspace_root/<agent>"},
+                                        NAME_FIELD("session", "the conversation it belongs to"),
+                                        NAME_FIELD("agent", "the agent it runs for"),
+                                        WORKSPACE_FIELD,
                                         {0}};
         return with_tables(fields);
 }
@@ -176,40 +182,14 @@ const struct field *sandbox_exec_fields(void)
 const struct field *sandbox_fields(void)
 {
         static struct field fields[] = {
-                {.name = "image",
-                 .type = FIELD_STRING,
-                 .flags = FIELD_NO_NUL,
-                 .max = 255,
-                 .check = image_name_check,
-                 .help = "root file system: an image's name or id, or host"},
-                {.name = "engine",
-                 .type = FIELD_WORD,
-                 .words = engine_words,
-                 .help = "what makes the sandbox"},
+                IMAGE_FIELD,
+                ENGINE_FIELD,
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},
                 {.name = "network", .type = FIELD_OBJECT, .help = "what it may reach"},
-                {.name = "workspace",
-                 .type = FIELD_WORD,
-                 .words = workspace_words,
-                 .help = "access to workspace_root/<agent>"},
-                {.name = "agent",
-                 .type = FIELD_STRING,
-                 .flags = FIELD_NO_NUL,
-                 .min = 1,
-                 .max = 128,
-                 .help = "the agent that uses the sandbox"},
-                {.name = "ttl_ms",
-                 .type = FIELD_INTEGER,
-                 .flags = FIELD_NULLABLE,
-                 .min = 1,
-                 .max = 3650 * INT64_C(86400000),
-                 .help = "the sandbox is ended this long after its creation"},
-                {.name = "idle_timeout_ms",
-                 .type = FIELD_INTEGER,
-                 .flags = FIELD_NULLABLE,
-                 .min = 1,
-                 .max = 3650 * INT64_C(86400000),
-                 .help = "the sandbox is ended when nothing was run in it for this long"},
+                WORKSPACE_FIELD,
+                NAME_FIELD("agent", "the agent that uses the sandbox"),
+                AGE_FIELD("ttl_ms", "the sandbox is ended this long after its creation"),
+                AGE_FIELD("idle_timeout_ms", "the sandbox is ended when nothing was run in it for this long"),
                 {.name = "metadata",
                  .type = FIELD_MAP,
                  .item = &argument,

@@ -187,17 +187,8 @@ static void show_files(struct json *j, const struct cella_result *r)
 
 static void show_violations(struct json *j, const struct cella_result *r)
 {
-        if (r->n_violations == 0)
-                return;
-        json_put_open(j, "refused", '[');
-        for (size_t i = 0; i < r->n_violations && i < 20; i++) {
-                json_put_open(j, NULL, '{');
-                json_put_string(j, "kind", r->violations[i].kind);
-                json_put_string(j, "target", r->violations[i].target);
-                json_put_string(j, "detail", r->violations[i].detail);
-                json_put_close(j, '}');
-        }
-        json_put_close(j, ']');
+        if (r->n_violations > 0)
+                result_write_violations(j, "refused", r, 20);
 }
 
 static void show(struct json *j, const struct cella_result *r, const struct result_run *run)

@@ -23,18 +23,6 @@ static const struct dispatch_rule rules[] = {
         {KEEPER_DOCKER_WANTED, 0, "docker", sizeof(struct keeper_about), handle_docker},
 };
 
-static bool ends(const char *text, size_t size)
-{
-        return memchr(text, '\0', size) != NULL;
-}
-
-/* Whether name is a single path component, cannot be taken for an option and is not a hidden file. */
-static bool is_name(const char *name)
-{
-        static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-        return name[0] && name[0] != '.' && name[strspn(name, good)] == '\0';
-}
-
 /* The largest uid and gid that every kernel interface can express. */
 #define USER_MAX 0x7ffffffeu
 
@@ -51,10 +39,10 @@ static const char *check_image(const struct keeper_make *m)
 static const char *check_make(const struct keeper_make *m)
 {
         const char *wrong;
-        if (!ends(m->id, sizeof m->id) || !ends(m->name, sizeof m->name) || !ends(m->root, sizeof m->root) ||
-            !ends(m->image, sizeof m->image))
+        if (!keeper_text_ends(m->id, sizeof m->id) || !keeper_text_ends(m->name, sizeof m->name) ||
+            !keeper_text_ends(m->root, sizeof m->root) || !keeper_text_ends(m->image, sizeof m->image))
                 return "an unterminated string";
-        if (!is_name(m->id))
+        if (!keeper_name_is_valid(m->id))
                 return "a bad id";
         if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
             m->network > 1 || m->direct > 1 || m->pulls)
@@ -68,10 +56,12 @@ static const char *check_make(const struct keeper_make *m)
         case KEEPER_SCRATCH:
                 return m->name[0] || m->root[0] ? "an unused path" : NULL;
         case KEEPER_PERSISTENT:
-                return !is_name(m->name) ? "a bad name" : m->root[0] ? "an unused path" : NULL;
+                return !keeper_name_is_valid(m->name) ? "a bad name" : m->root[0] ? "an unused path" : NULL;
         case KEEPER_READ_ONLY:
         case KEEPER_READ_WRITE:
-                return !is_name(m->name) ? "a bad name" : m->root[0] != '/' ? "a relative path" : NULL;
+                return !keeper_name_is_valid(m->name) ? "a bad name"
+                       : m->root[0] != '/'            ? "a relative path"
+                                                      : NULL;
         default:
                 return "an unknown kind of workspace";
         }
@@ -93,9 +83,10 @@ const char *dispatch_check(const union dispatch_packet *packet, size_t len, cons
         if (rule->type == KEEPER_MAKE)
                 wrong = check_make(&packet->make);
         else if (rule->type == KEEPER_DROP)
-                wrong = !ends(packet->drop.name, sizeof packet->drop.name) ? "an unterminated string"
-                        : !is_name(packet->drop.name)                      ? "a bad name"
-                                                                           : NULL;
+                wrong = !keeper_text_ends(packet->drop.name, sizeof packet->drop.name)
+                                ? "an unterminated string"
+                        : !keeper_name_is_valid(packet->drop.name) ? "a bad name"
+                                                                   : NULL;
         else if (packet->about.reserved || (rule->states == 0 && packet->about.sandbox))
                 wrong = "a value out of range";
         if (!wrong)

@@ -3,12 +3,8 @@
 
 #include "base/auto.h"
 #include "scan/bash/bash.h"
+#include "scan/check.h"
 #include "scan/place.h"
-
-static void say(struct program *p, enum rule rule, TSNode node)
-{
-        report_node(p->report, rule, node);
-}
 
 void bash_words(struct program *p, TSNode command, struct bash_words *ret)
 {
@@ -71,7 +67,7 @@ static void check_write(struct program *p, TSNode word, TSNode node)
 {
         struct values path;
         program_evaluate(p, word, 0, &path);
-        say(p, place_write(&path), node);
+        check_say(p, place_write(&path), node);
 }
 
 /* The value of an option in the same word, as text. */
@@ -79,7 +75,7 @@ static void check_write_text(struct program *p, const char *text, size_t len, TS
 {
         struct values path = {0};
         values_add(&path, &(struct value){.kind = VALUE_TEXT, .text = text, .len = (uint32_t)len});
-        say(p, place_write(&path), node);
+        check_say(p, place_write(&path), node);
 }
 
 /* If the word at *i is an option, skips it and its value; reports files that it writes. */
@@ -156,7 +152,7 @@ static void check_files(struct program *p, const struct line *line)
         if (!ts_node_is_null(target))
                 check_write(p, target, line->node);
         if (line->more)
-                say(p, RULE_FILE_WRITE_UNKNOWN, line->node);
+                check_say(p, RULE_FILE_WRITE_UNKNOWN, line->node);
         if (line->command->flags & COMMAND_WRITES_LAST && n > 0)
                 check_write(p, files[n - 1], line->node);
         for (size_t i = from; i < n && line->command->flags & COMMAND_WRITES_ALL; i++)
@@ -172,11 +168,11 @@ static void check_reads(struct program *p, const struct line *line)
         for (size_t i = 0; i < n; i++) {
                 program_evaluate(p, files[i], 0, &path);
                 if (place_read(&path) == RULE_FILE_READ_OUTSIDE)
-                        say(p, RULE_FILE_READ_OUTSIDE, line->node);
+                        check_say(p, RULE_FILE_READ_OUTSIDE, line->node);
         }
 }
 
-static void check_chdir(struct program *p, const struct line *line)
+static void check_cd(struct program *p, const struct line *line)
 {
         TSNode to[BASH_WORDS_MAX];
         struct values path = {0};
@@ -188,7 +184,7 @@ static void check_chdir(struct program *p, const struct line *line)
         else
                 program_evaluate(p, to[0], 0, &path);
         if (place_write(&path) != RULE_FILE_WRITE)
-                say(p, RULE_DIRECTORY_CHANGE, line->node);
+                check_say(p, RULE_DIRECTORY_CHANGE, line->node);
 }
 
 static void check_subcommands(struct program *p, const struct line *line)
@@ -199,9 +195,9 @@ static void check_subcommands(struct program *p, const struct line *line)
                 return;
         const char *text = constant(p, words[0], &len);
         if (!text || bash_has_word(line->command->subcommands, text, len))
-                say(p, RULE_NETWORK_COMMAND, line->node);
+                check_say(p, RULE_NETWORK_COMMAND, line->node);
         else if (line->command->runs && bash_has_word(line->command->runs, text, len))
-                say(p, RULE_EVALUATE, line->node);
+                check_say(p, RULE_EVALUATE, line->node);
 }
 
 /* eval and source. */
@@ -212,7 +208,7 @@ static void check_evaluates(struct program *p, const struct line *line)
         if (line->name + 1 >= line->words->n)
                 return;
         if (!eval) {
-                say(p, RULE_EVALUATE, line->node);
+                check_say(p, RULE_EVALUATE, line->node);
                 return;
         }
         values_add_text(&space, &p->arena, VALUE_TEXT, " ", 1);
@@ -234,7 +230,11 @@ static void check_evaluates(struct program *p, const struct line *line)
                 if (code.v[i].kind == VALUE_TEXT && code.v[i].text)
                         program_inside(p, SCAN_BASH, code.v[i].text, code.v[i].len, line->node);
         }
-        say(p, decoded ? RULE_OBFUSCATED_CODE : known ? RULE_EVALUATE_CONSTANT : RULE_EVALUATE, line->node);
+        check_say(p,
+                  decoded ? RULE_OBFUSCATED_CODE
+                  : known ? RULE_EVALUATE_CONSTANT
+                          : RULE_EVALUATE,
+                  line->node);
 }
 
 /* alias c='curl -s'; trap 'rm x' EXIT */
@@ -246,7 +246,7 @@ static void check_inside(struct program *p, const struct line *line)
                 const char *text = constant(p, line->words->nodes[i], &len),
                            *equals = text && alias ? memchr(text, '=', len) : NULL;
                 if (!text && (alias || i == line->name + 1))
-                        say(p, RULE_EVALUATE, line->node);
+                        check_say(p, RULE_EVALUATE, line->node);
                 else if (equals)
                         program_inside(p, SCAN_BASH, equals + 1, len - (size_t)(equals + 1 - text),
                                        line->node);
@@ -265,7 +265,7 @@ static void check_special(struct program *p, const struct line *line)
                 for (size_t i = line->name + 1; i < line->words->n; i++) {
                         const char *text = constant(p, line->words->nodes[i], &len);
                         if (!text && source_text(p->source, line->words->nodes[i], &len)[0] == 'o')
-                                say(p, RULE_FILE_WRITE_UNKNOWN, line->node);
+                                check_say(p, RULE_FILE_WRITE_UNKNOWN, line->node);
                         else if (text && len > 3 && !memcmp(text, "of=", 3))
                                 check_write_text(p, text + 3, len - 3, line->node);
                 }
@@ -289,13 +289,13 @@ static void check_known(struct program *p, const struct line *line)
         unsigned flags = line->command->flags;
         TSNode unused[BASH_WORDS_MAX];
         if (flags & COMMAND_NETWORK) {
-                say(p, RULE_NETWORK_COMMAND, line->node);
+                check_say(p, RULE_NETWORK_COMMAND, line->node);
                 operands(p, line, unused); /* curl -o FILE */
         }
         if (flags & COMMAND_PROCESS)
-                say(p, RULE_PROCESS_COMMAND, line->node);
+                check_say(p, RULE_PROCESS_COMMAND, line->node);
         if (flags & COMMAND_SYSTEM)
-                say(p, RULE_SYSTEM_COMMAND, line->node);
+                check_say(p, RULE_SYSTEM_COMMAND, line->node);
         if (flags & COMMAND_SUBCOMMANDS)
                 check_subcommands(p, line);
         if (flags & (COMMAND_WRITES_ALL | COMMAND_WRITES_LAST))
@@ -303,11 +303,11 @@ static void check_known(struct program *p, const struct line *line)
         if (flags & COMMAND_READS)
                 check_reads(p, line);
         if (flags & COMMAND_CHDIR)
-                check_chdir(p, line);
+                check_cd(p, line);
         if (flags & COMMAND_EVALUATES)
                 check_evaluates(p, line);
         if (flags & COMMAND_RUNS_FILES)
-                say(p, RULE_EVALUATE, line->node);
+                check_say(p, RULE_EVALUATE, line->node);
         if (flags & COMMAND_INSIDE)
                 check_inside(p, line);
         if (flags & COMMAND_INTERPRETER)
@@ -371,7 +371,7 @@ static void check_name(struct program *p, struct line line)
                                    memchr(text, '[', len)) &&
                                   !(len == 2 && text[0] == '[');
                         if (slash && !is_system_path(text, len))
-                                say(p, RULE_EVALUATE, line.node);
+                                check_say(p, RULE_EVALUATE, line.node);
                         line.command = bash_command(base, base_len);
                         if (base_len == 4 && !memcmp(base, "find", 4))
                                 check_find(p, line);
@@ -385,7 +385,7 @@ static void check_name(struct program *p, struct line line)
                                 break;
                 }
                 if (hidden)
-                        say(p, RULE_DYNAMIC_COMMAND, line.node);
+                        check_say(p, RULE_DYNAMIC_COMMAND, line.node);
                 if (!wrapper)
                         return;
                 line.more |= !strcmp(line.command->name, "xargs");
@@ -423,7 +423,7 @@ static void check_environment(struct program *p, TSNode node)
                 const char *text = source_text(p->source, children[i], &len);
                 if (source_kind(p->source, children[i]) == SH_VARIABLE_ASSIGNMENT && len > 3 &&
                     !memcmp(text, "LD_", 3))
-                        say(p, RULE_NATIVE_CODE, node);
+                        check_say(p, RULE_NATIVE_CODE, node);
         }
 }
 
@@ -443,7 +443,7 @@ static void check_redirect(struct program *p, TSNode node)
                         path.v[i].kind == VALUE_TEXT && path.v[i].len > 9 &&
                         (!memcmp(path.v[i].text, "/dev/tcp/", 9) || !memcmp(path.v[i].text, "/dev/udp/", 9));
         if (network) {
-                say(p, RULE_NETWORK_REDIRECT, node);
+                check_say(p, RULE_NETWORK_REDIRECT, node);
                 return;
         }
         unsigned kind = source_kind(p->source, to);
@@ -454,7 +454,7 @@ static void check_redirect(struct program *p, TSNode node)
         /* 2>&1, >&- */
         if (to_text > text && to_text[-1] == '&' && (kind == SH_NUMBER || to_text[0] == '-'))
                 return;
-        say(p, place_write(&path), node);
+        check_say(p, place_write(&path), node);
 }
 
 void bash_check(struct program *p, const struct mention *m)
@@ -467,7 +467,7 @@ void bash_check(struct program *p, const struct mention *m)
                 if (words.n > 0)
                         check_name(p, (struct line){.words = &words, .node = m->node});
                 if (words.n == BASH_WORDS_MAX)
-                        say(p, RULE_DYNAMIC_COMMAND, m->node); /* the rest was not checked */
+                        check_say(p, RULE_DYNAMIC_COMMAND, m->node); /* the rest was not checked */
                 break;
         case SH_FILE_REDIRECT:
                 check_redirect(p, m->node);
@@ -479,7 +479,7 @@ void bash_check(struct program *p, const struct mention *m)
                 bash_check_redirected(p, m->node);
                 break;
         case SH_BACKGROUND:
-                say(p, RULE_BACKGROUND, m->node);
+                check_say(p, RULE_BACKGROUND, m->node);
                 break;
         default:
                 break;

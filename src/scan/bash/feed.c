@@ -2,11 +2,7 @@
 #include <string.h>
 
 #include "scan/bash/bash.h"
-
-static void say(struct program *p, enum rule rule, TSNode node)
-{
-        report_node(p->report, rule, node);
-}
+#include "scan/check.h"
 
 static void run_text(struct program *p, enum scan_language language, const struct values *code, TSNode node)
 {
@@ -18,10 +14,10 @@ static void run_text(struct program *p, enum scan_language language, const struc
                 else
                         known = false;
                 if (v->decoded)
-                        say(p, RULE_OBFUSCATED_CODE, node);
+                        check_say(p, RULE_OBFUSCATED_CODE, node);
         }
         if (!known)
-                say(p, RULE_EVALUATE, node);
+                check_say(p, RULE_EVALUATE, node);
 }
 
 /* awk is another language; only whether it runs commands is checked. */
@@ -39,7 +35,7 @@ static void check_awk(struct program *p, const struct bash_words *words, size_t 
                                memmem(v->text, v->len, "|\"", 2) || memmem(v->text, v->len, "getline", 7) ||
                                memmem(v->text, v->len, "/inet/", 6);
                 if (runs)
-                        say(p, RULE_EVALUATE, node);
+                        check_say(p, RULE_EVALUATE, node);
                 return;
         }
 }
@@ -54,7 +50,7 @@ static void check_module(struct program *p, const struct values *module, TSNode 
                         const struct value *v = &module->v[i];
                         if (v->kind == VALUE_TEXT && v->len >= len &&
                             !memcmp(v->text + v->len - len, network[k], len))
-                                say(p, RULE_NETWORK_COMMAND, node);
+                                check_say(p, RULE_NETWORK_COMMAND, node);
                 }
 }
 
@@ -147,12 +143,12 @@ void bash_check_interpreter(struct program *p, const struct bash_command *comman
         case FROM_FILE:
                 if (word < words->n &&
                     source_kind(p->source, words->nodes[word]) == SH_PROCESS_SUBSTITUTION) {
-                        say(p, RULE_PIPE_TO_INTERPRETER, node); /* bash <(curl …) */
+                        check_say(p, RULE_PIPE_TO_INTERPRETER, node); /* bash <(curl …) */
                         break;
                 }
                 if (command->language == SCAN_PYTHON)
                         check_module(p, &code, node);
-                say(p, RULE_EVALUATE, node);
+                check_say(p, RULE_EVALUATE, node);
                 break;
         case FROM_INPUT:
                 if (ts_node_is_null(words->input))
@@ -162,7 +158,7 @@ void bash_check_interpreter(struct program *p, const struct bash_command *comman
                         program_evaluate(p, inner, 0, &code);
                         run_text(p, command->language, &code, node);
                 } else {
-                        say(p, RULE_PIPE_TO_INTERPRETER, node);
+                        check_say(p, RULE_PIPE_TO_INTERPRETER, node);
                 }
                 break;
         case FROM_NOWHERE:
@@ -221,12 +217,12 @@ void bash_check_pipeline(struct program *p, TSNode pipeline)
                         continue;
                 command = first_command(p, stages[i - 1], &words);
                 if (decodes) {
-                        say(p, RULE_OBFUSCATED_CODE, pipeline);
+                        check_say(p, RULE_OBFUSCATED_CODE, pipeline);
                 } else if (i == 1 && command && command->flags & COMMAND_ECHOES &&
                            !(command->flags & COMMAND_READS) && echoed(p, &words, &text)) {
                         run_text(p, interpreter->language, &text, pipeline);
                 } else {
-                        say(p, RULE_PIPE_TO_INTERPRETER, pipeline);
+                        check_say(p, RULE_PIPE_TO_INTERPRETER, pipeline);
                 }
         }
 }
@@ -249,7 +245,7 @@ static void run_document(struct program *p, const struct bash_command *interpret
         const char *text = source_text(p->source, body, &len);
         program_inside(p, interpreter->language, text, len, body);
         if (has_expansions(p, body))
-                say(p, RULE_EVALUATE, body);
+                check_say(p, RULE_EVALUATE, body);
 }
 
 /* python3 <<EOF; cat <<EOF | python3 */
@@ -276,10 +272,10 @@ static void check_heredoc(struct program *p, TSNode statement, TSNode redirect)
                 if (interpreter && first && !strcmp(first->name, "cat"))
                         run_document(p, interpreter, body);
                 else if (interpreter)
-                        say(p,
-                            first && first->flags & COMMAND_DECODES ? RULE_OBFUSCATED_CODE
-                                                                    : RULE_PIPE_TO_INTERPRETER,
-                            children[i]);
+                        check_say(p,
+                                  first && first->flags & COMMAND_DECODES ? RULE_OBFUSCATED_CODE
+                                                                          : RULE_PIPE_TO_INTERPRETER,
+                                  children[i]);
         }
 }
 
@@ -298,7 +294,7 @@ void bash_check_redirected(struct program *p, TSNode statement)
                 case SH_FILE_REDIRECT:
                         if (interpreter && len > 0 &&
                             (text[0] == '<' || (text[0] == '0' && len > 1 && text[1] == '<')))
-                                say(p, RULE_PIPE_TO_INTERPRETER, statement);
+                                check_say(p, RULE_PIPE_TO_INTERPRETER, statement);
                         break;
                 case SH_HERESTRING:
                         if (interpreter && source_children(p->source, children[i], &inner, 1) == 1) {
